@@ -1,0 +1,81 @@
+# Every task of the repository. `make help` lists them; each makes what it needs first.
+#
+# One virtual environment, .venv, holds everything. A stamp file in it remembers each install, so a
+# second run installs nothing; a change of pyproject.toml or constraints.txt installs again.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(PIP) install --constraint constraints.txt --editable
+WANTS := pyproject.toml constraints.txt
+WORKERS ?= 2
+
+# Two test processes share the machine, so each may use one thread for linear algebra: more only wait
+# for each other.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help verify test check format bench docs clean
+.DELETE_ON_ERROR:
+
+help:  ## list the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+verify: $(VENV)/.core  ## predict and measure the built-in problems; ends with a table and a report
+	$(BIN)/peerbayes verify
+
+test: $(VENV)/.test  ## run every test, the code in the documentation included
+	$(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+check: $(VENV)/.check  ## lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.check  ## put the code into the common format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.core  ## measure the speed of this machine; writes docs/benchmarks
+	@mkdir -p docs/benchmarks
+	@set -e; for file in $$(grep -l __main__ benchmarks/*.py); do name=$$(basename $$file .py); \
+		echo "benchmarks/$$name"; \
+		$(BIN)/python -m benchmarks.$$name --out docs/benchmarks/$$name.json; done
+
+docs: $(VENV)/.docs  ## build the documentation; a warning is an error
+	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
+clean:  ## remove the environment and everything that was built
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf docs/_build docs/auto_gallery docs/reference/api/generated docs/sg_execution_times.rst
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Environments ---------------------------------------------------------------------------------
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed; say which: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# Each stamp is newer than what was installed, whichever of them came first.
+$(VENV)/.core: $(WANTS) | $(VENV)/bin/python
+	@echo "installing peerbayes and what it needs into $(VENV)"
+	@$(INSTALL) .
+	@touch $@
+
+$(VENV)/.check: $(WANTS) | $(VENV)/bin/python
+	@echo "installing the tools that check the code into $(VENV)"
+	@$(INSTALL) '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
+	@echo "installing the documentation tools into $(VENV)"
+	@$(INSTALL) '.[docs]'
+	@touch $@
+
+$(VENV)/.test: $(WANTS) | $(VENV)/bin/python
+	@echo "installing everything the tests need into $(VENV)"
+	@$(INSTALL) '.[test,docs,empirical]'
+	@touch $@ $(VENV)/.core $(VENV)/.docs

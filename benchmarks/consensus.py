@@ -1,0 +1,277 @@
+"""The consensus product reaches the machine's limit, and at least half of it with observations.
+
+For each size, in turn in one run, on one thread:
+
+=================  ==============================================================================
+``limit``          the matrix-product peak (dense W), or a copy of the state (sparse W)
+``product``        the engine carrying all replicates forward, observations left out
+``observed``       the same with sampling and look-up of the observations
+``one round``      one product a round over all replicates: numpy's (dense), scipy's (sparse)
+``papers``         the papers' form, vectorised over replicates, normalised every round
+``loop``           a Python loop over replicates and agents, extrapolated from a part of them
+=================  ==============================================================================
+
+Times are per round. A share is the work that a round states over time and limit, whatever is done
+instead: 2·N²·M·R operations for dense W, one reading and one writing of the state for sparse W.
+It can pass 100 % for sparse W, where one sweep through memory serves several rounds.
+
+    python -m benchmarks.consensus [--out FILE] [--repeats 7]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from benchmarks.limits import Copy, MatrixProduct, interleaved
+from exact.beliefs import bayes_update, consensus
+from exact.learning import batch_of
+from exact.propagation import (
+    DensePropagation,
+    Propagation,
+    agent_order,
+    plan_for,
+    propagation,
+)
+from exact.sampling import Draws, ObservationTable, Sampler, group_size
+from theory import FiniteAgent, FiniteModel, Network
+from theory.validation import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Size:
+    """One line of the table."""
+
+    name: str
+    agents: int
+    hypotheses: int
+    replicates: int
+    outcomes: int
+    sparse: bool = False
+
+
+SIZES = (
+    Size("10 agents, 10 hypotheses, 10 000 replicates", 10, 10, 10_000, outcomes=4),
+    Size("the same, 16 outcomes", 10, 10, 10_000, outcomes=16),
+    Size("100 agents, 100 hypotheses, 1 000 replicates", 100, 100, 1_000, outcomes=4),
+    Size("1 000 agents, 1 000 hypotheses, 10 replicates", 1_000, 1_000, 10, outcomes=4),
+    Size("ring of 100 000 agents, 50 hypotheses", 100_000, 50, 1, outcomes=4, sparse=True),
+)
+
+
+def model(size: Size) -> FiniteModel:
+    """One kind of agent, random likelihoods."""
+    rng = np.random.default_rng(1)
+    table = rng.dirichlet(np.full(size.outcomes, 2.0), size=(size.hypotheses, 1))
+    kind = FiniteAgent.from_tables(inputs=[1.0], truth=table[0], likelihood=table)
+    names = [f"h{m}" for m in range(size.hypotheses)]
+    return FiniteModel.from_agents(names, [kind], counts=[size.agents])
+
+
+def network(size: Size) -> Network:
+    """A random dense network, or a ring in its natural order."""
+    if size.sparse:
+        i = np.arange(size.agents)
+        columns = np.concatenate([i, (i + 1) % size.agents, (i - 1) % size.agents])
+        weights = np.full(3 * size.agents, 1 / 3)
+        shape = (size.agents, size.agents)
+        return Network(csr_array((weights, (np.tile(i, 3), columns)), shape=shape))
+    weights = np.random.default_rng(2).random((size.agents, size.agents)) + 0.1
+    return Network(weights / weights.sum(axis=1, keepdims=True))
+
+
+class NoObservations(ObservationTable):
+    """Leaves the memory that observations would fill as it is."""
+
+    def look_up(self, symbols: IntArray, noise: FloatArray, out: FloatArray) -> None:
+        pass
+
+
+class Carry:
+    """Carries all replicates through `rounds` rounds, chunk by chunk, as a simulation does."""
+
+    def __init__(self, size: Size, *, observe: bool, rounds: int) -> None:
+        law, graph = model(size), network(size)
+        self.rounds, self.agents, self.observe = rounds, size.agents, observe
+        self.group = 1 if size.sparse or size.replicates < 8 else group_size(law)
+        self.plan = plan_for(graph, columns=size.hypotheses - 1, group=self.group)
+        step = self.plan.replicates
+        chunks = [min(step, size.replicates - d) for d in range(0, size.replicates, step)]
+        self.rooms = [self.plan.storage(chunk) for chunk in chunks]
+        self.seeds = np.random.SeedSequence(3).spawn(len(chunks))
+        order = agent_order(graph)
+        self.sampler = Sampler(law, best=0, group=self.group, order=order)
+        table = self.sampler.table
+        if not observe:
+            kind = ObservationTable if size.sparse else NoObservations
+            table = kind(np.zeros_like(table.offsets), table.slopes, self.group)
+        self.engines: dict[int, Propagation] = {}
+        self.fixed: dict[int, Draws] = {}
+        prior = np.zeros((size.agents, size.hypotheses - 1))
+        for room in set(self.rooms):
+            self.sampler.restart(self.seeds[0], replicates=room)
+            self.fixed[room] = self.sampler.draw(batch_of(self.plan, self.symbols(room)))
+            engine = propagation(graph, table, replicates=room, plan=self.plan, order=order)
+            if isinstance(engine, DensePropagation):
+                engine._stack[:] = 0.0  # so that nothing overflows, however often it is carried
+            engine.start(prior, Draws(self.fixed[room].symbols[:1], self.fixed[room].noise[:1]))
+            self.engines[room] = engine
+
+    def symbols(self, room: int) -> int:
+        return room // self.group * self.agents
+
+    def __call__(self) -> None:
+        for room, seed in zip(self.rooms, self.seeds, strict=True):
+            engine, fixed = self.engines[room], self.fixed[room]
+            batch = len(fixed.symbols)
+            if self.observe:
+                self.sampler.restart(seed, replicates=room)
+            for done in range(0, self.rounds, batch):
+                step = min(batch, self.rounds - done)
+                if self.observe:
+                    engine.advance(self.sampler.draw(step))
+                else:
+                    engine.advance(Draws(fixed.symbols[:step], fixed.noise[:step]))
+
+
+class PerAgentLoop:
+    """What one would write first; `agents` of them, the time of which is scaled up."""
+
+    def __init__(self, size: Size) -> None:
+        self.weights = network(size).weights
+        self.part = min(size.agents, 100)
+        self.scale = size.agents / self.part * size.replicates
+        rng = np.random.default_rng(0)
+        self.log_public = np.log(rng.dirichlet(np.ones(size.hypotheses), size=size.agents))
+        self.log_likelihood = rng.random((size.agents, size.hypotheses))
+
+    def __call__(self) -> None:
+        for i in range(self.part):
+            if isinstance(self.weights, np.ndarray):
+                row, heard = self.weights[i], self.log_public
+            else:
+                span = slice(self.weights.indptr[i], self.weights.indptr[i + 1])
+                row, heard = self.weights.data[span], self.log_public[self.weights.indices[span]]
+            private = row @ heard
+            private = private - np.logaddexp.reduce(private)
+            public = private + self.log_likelihood[i]
+            public - np.logaddexp.reduce(public)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Milliseconds per round, and shares of the limit."""
+
+    size: str
+    limit: str
+    limit_rate: float
+    product_share: float
+    observed_share: float
+    milliseconds: dict[str, float]
+
+
+def measure(size: Size, *, repeats: int) -> Row:
+    rng = np.random.default_rng(0)
+    graph = network(size)
+    state = size.agents * size.hypotheses * size.replicates
+    flops = 2.0 * size.agents * state
+    # Rounds that make one timing of the engine last a tenth of a second at 50 GFLOP/s or 10 GB/s.
+    rounds = max(8, round(0.1 * (1e10 / (16 * state) if size.sparse else 5e10 / flops) / 8) * 8)
+
+    limit = Copy(state) if size.sparse else MatrixProduct()
+    shape = (size.agents, size.hypotheses * size.replicates)
+    before, after = rng.random(shape), np.empty(shape)
+    # The papers' form keeps several copies of the state: a part of the replicates will do.
+    part = max(1, min(size.replicates, 2_000_000 // (size.agents * size.hypotheses)))
+    public = rng.random((part, size.agents, size.hypotheses))
+    observed = rng.random(public.shape)
+    loop = PerAgentLoop(size)
+
+    def one_round() -> None:
+        if isinstance(graph.weights, np.ndarray):
+            np.matmul(graph.weights, before, out=after)
+        else:
+            graph.weights @ before
+
+    seconds = interleaved(
+        {
+            "limit": limit,
+            "product": Carry(size, observe=False, rounds=rounds),
+            "observed": Carry(size, observe=True, rounds=rounds),
+            "one round": one_round,
+            "papers": lambda: bayes_update(consensus(graph.weights, public), observed),
+            "loop": loop,
+        },
+        repeats=repeats,
+    )
+    seconds["product"] /= rounds
+    seconds["observed"] /= rounds
+    seconds["papers"] *= size.replicates / part
+    seconds["loop"] *= loop.scale
+    if isinstance(limit, Copy):
+        rate, floor = limit.bytes / seconds["limit"], seconds["limit"]
+    else:
+        rate = limit.flops / seconds["limit"]
+        floor = flops / rate
+    seconds["limit"] = floor
+    return Row(
+        size=size.name,
+        limit="copy, GB/s" if size.sparse else "matrix product, GFLOP/s",
+        limit_rate=rate / 1e9,
+        product_share=floor / seconds["product"],
+        observed_share=floor / seconds["observed"],
+        milliseconds={name: 1e3 * value for name, value in seconds.items()},
+    )
+
+
+def table(rows: list[Row]) -> str:
+    """The table as text that is Markdown as well."""
+    names = list(rows[0].milliseconds)
+    head = ["size", "limit", "product", "observed", *(f"{name}, ms" for name in names)]
+    body = [
+        [
+            row.size,
+            f"{row.limit_rate:.1f} ({row.limit})",
+            f"{row.product_share:.0%}",
+            f"{row.observed_share:.0%}",
+            *(f"{row.milliseconds[name]:.3g}" for name in names),
+        ]
+        for row in rows
+    ]
+    widths = [max(len(line[k]) for line in (head, *body)) for k in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *body]
+    return "\n".join(
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
+        for line in lines
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    with threadpool_limits(1):
+        rows = [measure(size, repeats=options.repeats) for size in SIZES]
+        libraries = [f"{pool['internal_api']} {pool['version']}" for pool in threadpool_info()]
+    print(table(rows))
+    if options.out is not None:
+        record = {
+            "rows": [asdict(row) for row in rows],
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "libraries": sorted(set(libraries)),
+            "repeats": options.repeats,
+        }
+        options.out.write_text(json.dumps(record, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""What this machine can do on one thread: the yardsticks of every benchmark.
+
+Each is measured in the run that uses it, between the contenders, since the speed of a shared or
+frequency-scaled machine drifts by tens of percent.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+
+def timed(task: Callable[[], object]) -> float:
+    """CPU seconds that one call takes; waiting for a core on a shared machine does not count."""
+    start = time.process_time()
+    task()
+    return time.process_time() - start
+
+
+def interleaved(tasks: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, float]:
+    """Median CPU seconds of each task, run in turn so that all see the same weather.
+
+    Each is called once beforehand: that compiles, allocates and warms the caches.
+    """
+    for task in tasks.values():
+        task()
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            seconds[name].append(timed(task))
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+class MatrixProduct:
+    """The matrix-product peak: two matrices large enough to hide reading them."""
+
+    size = 1200
+    flops = 2 * size**3
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self.left = rng.random((self.size, self.size))
+        self.right = rng.random((self.size, self.size))
+        self.out = np.empty_like(self.left)
+
+    def __call__(self) -> None:
+        np.matmul(self.left, self.right, out=self.out)
+
+
+class Copy:
+    """Copy bandwidth: an array like the one at hand, read once and written once."""
+
+    def __init__(self, numbers: int) -> None:
+        self.source = np.random.default_rng(0).random(numbers)
+        self.target = np.empty_like(self.source)
+        self.bytes = 16 * numbers
+
+    def __call__(self) -> None:
+        np.copyto(self.target, self.source)

@@ -1,0 +1,73 @@
+"""How the documentation is built: ``make docs``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE / "_ext")]
+
+project = "peerbayes"
+author = "the peerbayes authors"
+copyright = author
+release = "0.1.0"
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+]
+exclude_patterns = [
+    "_build",
+    "gallery",
+    "benchmarks",
+    *(f"auto_gallery/*.{kind}" for kind in ("ipynb", "py", "zip", "json", "md5")),
+]
+
+# Pages ----------------------------------------------------------------------------------------
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline"]
+myst_heading_anchors = 3
+myst_dmath_double_inline = True
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+html_math_renderer = "mathml"
+
+# Python ---------------------------------------------------------------------------------------
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+add_module_names = False
+python_maximum_signature_line_length = 80
+
+# Gallery --------------------------------------------------------------------------------------
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": r"plot_",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+    "within_subsection_order": "FileNameSortKey",
+}
+
+# Looks ----------------------------------------------------------------------------------------
+html_theme = "furo"
+html_title = "peerbayes"
+html_static_path = ["_static"]
+html_css_files = ["peerbayes.css"]
+html_show_sphinx = False
+html_show_sourcelink = False
+pygments_style = "tango"
+pygments_dark_style = "monokai"

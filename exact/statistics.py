@@ -1,0 +1,156 @@
+"""Running statistics over replicates, chunk by chunk, in memory that does not grow with them.
+
+Means and sums of squares are merged by the formulas of Chan, Golub and LeVeque, which lose nothing
+when a log-ratio of 10⁴ has a standard deviation of 10. Who is wrong is counted per agent: the
+agent's arg max lies outside the reference set, or ties with a hypothesis outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import beta
+
+from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail
+
+
+@dataclass(frozen=True)
+class Proportion:
+    """A measured frequency and its Clopper–Pearson interval.
+
+    The interval covers the true probability with probability at least `confidence`, whatever it
+    is (exact, conservative).
+
+    Attributes
+    ----------
+    estimate, lower, upper
+        successes / trials, and the ends of the interval.
+    successes, trials, confidence
+        What it was computed from.
+    """
+
+    estimate: float
+    lower: float
+    upper: float
+    successes: int
+    trials: int
+    confidence: float
+
+
+def proportion(successes: int, trials: int, *, confidence: float = 0.95) -> Proportion:
+    """The Clopper–Pearson interval of `successes` in `trials`.
+
+    Raises
+    ------
+    ValueError
+        If `successes` is not between 0 and `trials`, or `confidence` not in (0, 1).
+
+    Examples
+    --------
+    >>> none = proportion(0, 100)
+    >>> none.lower, round(none.upper, 4)
+    (0.0, 0.0362)
+    """
+    trials = as_integer("trials", trials, minimum=1)
+    successes = as_integer("successes", successes, minimum=0)
+    confidence = as_probability("confidence", confidence)
+    if successes > trials:
+        raise fail("successes", f"at most {trials}", successes, "count each trial once")
+    tail = (1 - confidence) / 2
+    lower = beta.ppf(tail, successes, trials - successes + 1) if successes > 0 else 0.0
+    upper = beta.ppf(1 - tail, successes + 1, trials - successes) if successes < trials else 1.0
+    return Proportion(successes / trials, float(lower), float(upper), successes, trials, confidence)
+
+
+class RunningMoments:
+    """Mean and sum of squared deviations, at several places, of arrays that arrive in batches.
+
+    The first axis of `shape` counts the places.
+
+    Examples
+    --------
+    >>> moments = RunningMoments((1, 1))
+    >>> moments.add(0, np.array([[1.0], [2.0]]), axis=0)
+    >>> moments.add(0, np.array([[6.0]]), axis=0)
+    >>> moments.mean, moments.standard_error(3).round(4)
+    (array([[3.]]), array([[1.5275]]))
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.mean = np.zeros(shape)
+        self.squares = np.zeros(shape)
+        self.counts = np.zeros(shape[:1], dtype=np.int64)
+
+    def add(self, index: int, batch: FloatArray, *, axis: int) -> None:
+        """Take in `batch`, whose `axis` counts replicates, at place `index`."""
+        new = batch.shape[axis]
+        mean = batch.mean(axis=axis)
+        total = self.counts[index] + new
+        shift = mean - self.mean[index]
+        if new > 1:
+            deviation = batch - np.expand_dims(mean, axis)
+            np.square(deviation, out=deviation)
+            self.squares[index] += deviation.sum(axis=axis)
+        self.squares[index] += shift**2 * (self.counts[index] * new / total)
+        self.mean[index] += shift * (new / total)
+        self.counts[index] = total
+
+    def standard_error(self, replicates: int) -> FloatArray:
+        """Standard error of the mean; NaN for a single replicate, which cannot show a spread."""
+        if replicates < 2:
+            return np.full_like(self.mean, np.nan)
+        return np.sqrt(self.squares / (replicates - 1) / replicates)
+
+
+class Tally:
+    """Everything a simulation reports about Λ at its recorded rounds.
+
+    Parameters
+    ----------
+    rounds
+        The recorded rounds, shape (T,).
+    agents, hypotheses
+        N and M.
+    reference
+        The hypotheses an agent may hold without being wrong.
+    scale
+        The largest log-ratio that a single round can add, which sets what counts as a tie.
+    """
+
+    def __init__(
+        self,
+        rounds: IntArray,
+        *,
+        agents: int,
+        hypotheses: int,
+        reference: tuple[int, ...],
+        scale: float,
+    ) -> None:
+        times = rounds.size
+        self.each = RunningMoments((times, agents, hypotheses))
+        self.network = RunningMoments((times, hypotheses))
+        self.errors = np.zeros(times, dtype=np.int64)
+        self.agent_errors = np.zeros((times, agents), dtype=np.int64)
+        self.settled = np.zeros((times, hypotheses), dtype=np.int64)
+        self._reference = np.array(reference)
+        self._rivals = np.setdiff1d(np.arange(hypotheses), reference)
+        # In exact arithmetic coins tie often; in floating point n additions to numbers of up to
+        # n·scale may part them by up to n²·scale roundings.
+        self._tie = rounds.astype(np.float64) ** 2 * scale * np.finfo(np.float64).eps
+
+    def add(self, index: int, log_ratios: FloatArray) -> None:
+        """Take in Λ(best, ·) of a chunk, shape (N, R, M), at recorded round `index`."""
+        self.each.add(index, log_ratios, axis=1)
+        self.network.add(index, log_ratios.mean(axis=0), axis=0)
+
+        # Belief is largest where Λ(best, ·) is smallest.
+        own = log_ratios[..., self._reference]
+        choice = self._reference[own.argmin(axis=-1)]
+        if self._rivals.size:
+            others = log_ratios[..., self._rivals]
+            wrong = others.min(axis=-1) <= own.min(axis=-1) + self._tie[index]
+            choice = np.where(wrong, self._rivals[others.argmin(axis=-1)], choice)
+            self.errors[index] += int(wrong.any(axis=0).sum())
+            self.agent_errors[index] += wrong.sum(axis=1)
+        self.settled[index] += np.bincount(choice.ravel(), minlength=self.settled.shape[1])

@@ -1,0 +1,383 @@
+"""The command line: words and exit codes only.
+
+Each command reads its problem, calls the function of its own module, and prints the result as
+tables or, with ``--json``, as JSON on standard output alone. Progress and errors go to standard
+error. Exit codes: 0 done; 1 a check failed; 2 bad input, with one line that says what, where,
+expected, got and remedy; 70 a fault of this program; 130 interrupted.
+
+Heavy modules are imported by the command that needs them, so that ``--help`` and a mistyped option
+answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+DONE, CHECK_FAILED, BAD_INPUT, FAULT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 70, 130, 141
+
+# The base of typer's usage errors, which older versions take from click and newer ones bring along.
+_UsageError: type[Exception] = next(
+    base for base in typer.BadParameter.__mro__ if base.__name__ == "UsageError"
+)
+
+app = typer.Typer(
+    name="peerbayes",
+    help="Predict how fast agents on a graph learn together, then measure it.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _whole_number(minimum: int) -> Callable[[object], int]:
+    """Reads an option, with the house's words if it cannot."""
+
+    def parse(text: object) -> int:
+        try:
+            value = int(str(text))
+        except ValueError:
+            value = minimum - 1
+        if not minimum <= value <= _LARGEST:
+            wanted = f"a whole number of at least {minimum}"
+            raise typer.BadParameter(f"expected {wanted}, got {str(text)[:60]!r}")
+        return value
+
+    return parse
+
+
+def _probability(text: object) -> float:
+    try:
+        value = float(str(text))
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"expected a number in (0, 1), got {str(text)[:60]!r}")
+    return value
+
+
+# Seeds and counts beyond this are typing errors: they would overflow 64 bits.
+_LARGEST = 2**62
+_SHARED = "Options of every command"
+ProblemArgument = Annotated[
+    str, typer.Argument(metavar="PROBLEM", help="A TOML or JSON file, or a built-in problem.")
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="JSON on standard output alone.", rich_help_panel=_SHARED),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        parser=_whole_number(0),
+        metavar="S",
+        help="Seed of what is drawn at random, if anything is.",
+        rich_help_panel=_SHARED,
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="Folder for records.", rich_help_panel=_SHARED),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", help="No progress, no notices.", rich_help_panel=_SHARED),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Folder of the image files, for built-ins that need them.",
+        rich_help_panel=_SHARED,
+    ),
+]
+Delta = Annotated[
+    float,
+    typer.Option(
+        "--delta",
+        parser=_probability,
+        metavar="D",
+        help="Probability of error that sample sizes allow, in (0, 1).",
+    ),
+]
+DEFAULT_OUT = Path("peerbayes-out")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from peerbayes import __version__
+
+        _write(f"peerbayes {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Predict how fast agents on a graph learn together, then measure it."""
+
+
+@app.command()
+def analyse(
+    problem: ProblemArgument,
+    delta: Delta = 0.05,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """Mixing, best hypotheses, rate, exponent and sample sizes. Draws and writes nothing."""
+    from peerbayes.analyse import analyse as run
+    from peerbayes.builtin import load_problem
+    from peerbayes.progress import Stages
+
+    with Stages(quiet=quiet) as stages:
+        loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        result = run(loaded, delta=delta).as_json()
+    if json:
+        return _json(result)
+    from peerbayes.tables import analysis_parts
+
+    return _tables(analysis_parts(result))
+
+
+@app.command()
+def simulate(
+    problem: ProblemArgument,
+    rounds: Annotated[
+        int,
+        typer.Option("--rounds", parser=_whole_number(1), metavar="N", help="Rounds n."),
+    
+    ] = 1000,
+    replicates: Annotated[
+        int,
+        typer.Option(
+            "--replicates", parser=_whole_number(1), metavar="R", help="Independent runs R."
+        ),
+    ] = 100,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """Run the exact algorithm on drawn observations; leaves a record."""
+    from peerbayes.builtin import load_problem
+    from peerbayes.progress import Stages
+    from peerbayes.simulate import simulate_problem
+
+    with Stages(quiet=quiet) as stages:
+        loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        summary = simulate_problem(
+            loaded,
+            rounds=rounds,
+            replicates=replicates,
+            seed=seed,
+            out=out,
+            progress=stages(f"{loaded.name}: simulate"),
+        )
+    if json:
+        return _json(summary.as_json())
+    from peerbayes.tables import simulation_parts
+
+    return _tables(simulation_parts(summary.as_json()))
+
+
+@app.command(short_help="Lay theory beside simulation.")
+def verify(
+    problems: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROBLEM]...", help="Files or built-in problems; all built-ins if left out."
+        ),
+    ] = None,
+    delta: Delta = 0.05,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """Lay theory beside simulation; exit code 1 if a proved statement is broken."""
+    from peerbayes.progress import Stages
+    from peerbayes.verify import verify as run
+
+    names = problems or []
+    with Stages(quiet=quiet) as stages:
+        outcome = run(names, data=data, seed=seed, delta=delta, out=out, progress=stages)
+    if not quiet:
+        for notice in outcome.skipped:
+            print(notice, file=sys.stderr)
+    code = CHECK_FAILED if outcome.failed else DONE
+    if json:
+        return _json(outcome.as_json(), code)
+    from peerbayes.tables import verification_parts
+
+    _tables(verification_parts(outcome.as_json(), every=bool(names)))
+    _write(f"record: {outcome.record_path}\nreport: {outcome.report_path}\n")
+    return code
+
+
+@app.command(short_help="One HTML page: prediction beside measurement.")
+def report(
+    records: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RECORD]...", help="Records of verify; those in the folder if left out."
+        ),
+    ] = None,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """One self-contained HTML page: prediction beside measurement, with figures."""
+    from peerbayes.records import find_records
+
+    paths = records or find_records(out, kind="verify")
+    from peerbayes.report import write_report
+
+    page = write_report(paths, out / "report.html")
+    if json:
+        return _json({"report": str(page), "records": [str(path) for path in paths]})
+    return _write(f"report: {page}\n")
+
+
+@app.command(name="list")
+def list_problems(
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """The built-in problems and their variants."""
+    from peerbayes.builtin import BUILTINS
+
+    problems = [
+        {
+            "name": family.name,
+            "title": family.title,
+            "needs_data": family.needs_data,
+            "default": family.default,
+            "variants": list(family.variants),
+        }
+        for family in BUILTINS.values()
+    ]
+    if json:
+        return _json({"problems": problems})
+    from peerbayes.tables import list_parts
+
+    return _tables(list_parts(problems))
+
+
+@app.command(short_help="The JSON schema of files and results.")
+def schema(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME]", help="problem (the file), or a command whose JSON is described."
+        ),
+    ] = "problem",
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """The JSON schema of a problem file, a record, or a command's JSON."""
+    from peerbayes.schemas import read_schema
+
+    return _json(read_schema(name))
+
+
+def _json(result: Any, code: int = DONE) -> int:
+    """Print a result as JSON."""
+    import json
+
+    from peerbayes.records import plain
+
+    # Escapes for all but ASCII: valid wherever standard output goes.
+    return _write(json.dumps(plain(result), indent=2, allow_nan=False) + "\n", code)
+
+
+def _tables(parts: Sequence[RenderableType]) -> int:
+    """Print a result for people."""
+    from peerbayes.tables import render
+
+    return _write(render(parts))
+
+
+def _write(text: str, code: int = DONE) -> int:
+    """Write to standard output; a reader that has gone away ends the program quietly."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE) from None
+    return code
+
+
+def _complain(text: str, code: int) -> int:
+    """One line on standard error."""
+    print("peerbayes: " + " ".join(text.split()), file=sys.stderr)
+    return code
+
+
+def _usage(error: Exception) -> str:
+    """A usage error in one line, with the remedy."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "peerbayes"
+    text = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
+    place = command.removeprefix("peerbayes").strip()
+    return f"{place}{': ' if place else ''}{text}; see '{command} --help'"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; `arguments` are those of the process if left out."""
+    try:
+        code = app(
+            args=None if arguments is None else list(arguments),
+            prog_name="peerbayes",
+            standalone_mode=False,
+        )
+    except _UsageError as error:
+        return _complain(_usage(error), BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except MemoryError:
+        return _complain("not enough memory; use fewer agents, rounds or replicates", BAD_INPUT)
+    except (ValueError, OSError, OverflowError) as error:
+        return _complain(str(error), BAD_INPUT)
+    except Exception:
+        traceback.print_exc()
+        return _complain("a fault of this program, not of its input; please report it", FAULT)
+    if code == INTERRUPTED:
+        return _complain("interrupted", INTERRUPTED)
+    return code if isinstance(code, int) else DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""Numbers, rows and tables as a problem file writes them.
+
+A number written as a string (``"9/10"``, ``"0.9"``) is an exact rational and becomes a
+`fractions.Fraction`; a bare number is a float. A distribution sums to one: exactly if all its
+numbers are exact, else up to rounding. Each type here checks itself, knows how to be written
+again, and has a JSON schema.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
+from typing_extensions import TypeAliasType
+
+from peerbayes.messages import describe, problem_error, shorten
+from theory.validation import SUM_TOLERANCE
+
+_UNSIGNED = r"(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?)"
+_RATIONAL = re.compile("[+-]?" + _UNSIGNED, re.ASCII)
+# Python refuses to read integers of more than 4300 digits, to bound the time it takes.
+_LONGEST_NUMBER = 4000
+# Inside this range a rational has a double that is neither zero nor infinite.
+_SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
+
+Rational = Fraction | float
+
+
+class Section(BaseModel):
+    """A table of the file: immutable, with no unknown keys and no silent conversions."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def parse_number(value: object) -> Rational:
+    """A file's number: a `Fraction` if written as a string, else a finite float.
+
+    >>> parse_number("9/10"), parse_number("0.25"), parse_number(2)
+    (Fraction(9, 10), Fraction(1, 4), 2.0)
+    """
+    wanted = 'a number, or a string such as "9/10" or "0.9"'
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            real = float(value)
+        except OverflowError:
+            real = math.inf
+        if not math.isfinite(real):
+            raise problem_error((), "a finite number", real, "replace it by a finite number")
+        return real
+    if isinstance(value, Fraction):
+        number = value
+    elif isinstance(value, str):
+        text = value.strip()
+        if len(text) > _LONGEST_NUMBER:
+            raise problem_error((), wanted, f"{len(text)} characters", "use fewer digits")
+        if not _RATIONAL.fullmatch(text):
+            raise problem_error((), wanted, describe(value), "write a decimal or a fraction")
+        try:
+            number = Fraction(text)
+        except ZeroDivisionError:
+            raise problem_error((), wanted, describe(value), "mend the denominator") from None
+    else:
+        raise problem_error((), wanted, describe(value), "give a number")
+    if number and not _SMALLEST <= abs(number) <= _LARGEST:
+        raise problem_error((), "0 or a size of 1e-300 to 1e300", shorten(str(value)), "rescale it")
+    return number
+
+
+def number_text(value: Rational) -> str:
+    """A number for a message."""
+    return shorten(str(value)) if isinstance(value, Fraction) else f"{value:g}"
+
+
+def _dump_number(value: Rational) -> str | float:
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _parse_probability(value: object) -> Rational:
+    number = parse_number(value)
+    if number < 0:
+        raise problem_error(
+            (), "a number of at least 0", number_text(number), "make it non-negative"
+        )
+    return number
+
+
+def _parse_positive(value: object) -> Rational:
+    number = parse_number(value)
+    if number <= 0:
+        raise problem_error((), "a number above 0", number_text(number), "make it positive")
+    return number
+
+
+def _sums_to_one(row: tuple[Rational, ...]) -> tuple[Rational, ...]:
+    remedy = 'mend the row, or write fractions such as "1/3"'
+    exact = [entry for entry in row if isinstance(entry, Fraction)]
+    if len(exact) == len(row):
+        total = sum(exact, Fraction(0))
+        if total != 1:
+            got = f"a sum of {shorten(str(total))} = {float(total):.12g}"
+            raise problem_error((), "exact numbers that sum to exactly 1", got, remedy)
+        return row
+    size = math.fsum(float(entry) for entry in row)
+    # A decimal typed in full is off by at most half a unit in the last place, hence the second
+    # term; the first is the tolerance of every distribution in the project.
+    if abs(size - 1) > SUM_TOLERANCE + len(row) * 2.0**-52:
+        raise problem_error((), "numbers that sum to 1", f"a sum of {size:.12g}", remedy)
+    return row
+
+
+def list_only(value: object) -> object:
+    """A list with something in it: checked before anything else, for a plainer message."""
+    if not isinstance(value, list | tuple):
+        raise problem_error((), "a list", describe(value), "put it in square brackets")
+    if not value:
+        raise problem_error((), "at least one entry", "an empty list", "fill it in")
+    return value
+
+
+def _json_number(*, signed: bool, **bounds: float) -> WithJsonSchema:
+    text: dict[str, Any] = {
+        "type": "string",
+        "pattern": rf"^\s*{'[+-]?' if signed else '[+]?'}{_UNSIGNED}\s*$",
+        "description": "an exact rational",
+    }
+    return WithJsonSchema({"anyOf": [{"type": "number", **bounds}, text]})
+
+
+Number = TypeAliasType(
+    "Number",
+    Annotated[
+        Fraction | float,
+        PlainValidator(parse_number),
+        PlainSerializer(_dump_number),
+        _json_number(signed=True),
+    ],
+)
+PositiveNumber = TypeAliasType(
+    "PositiveNumber",
+    Annotated[
+        Fraction | float,
+        PlainValidator(_parse_positive),
+        PlainSerializer(_dump_number),
+        _json_number(signed=False, exclusiveMinimum=0),
+    ],
+)
+Probability = TypeAliasType(
+    "Probability",
+    Annotated[
+        Fraction | float,
+        PlainValidator(_parse_probability),
+        PlainSerializer(_dump_number),
+        _json_number(signed=False, minimum=0, maximum=1),
+    ],
+)
+
+Item = TypeVar("Item")
+# Strict mode would ask for a Python tuple; files give lists.
+Row = Annotated[tuple[Item, ...], Field(strict=False, min_length=1), BeforeValidator(list_only)]
+Names = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    Field(strict=False, min_length=2),
+    BeforeValidator(list_only),
+]
+"""Two names or more."""
+Pair = Annotated[
+    tuple[int, ...], Field(strict=False, min_length=2, max_length=2), BeforeValidator(list_only)
+]
+"""Two whole numbers."""
+Distribution = TypeAliasType(
+    "Distribution", Annotated[Row[Probability], AfterValidator(_sums_to_one)]
+)
+"""Probabilities that sum to one."""
+Table = Row[Distribution]
+"""A distribution over y for each x."""

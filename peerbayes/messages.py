@@ -1,0 +1,174 @@
+"""Errors in a problem file, each as one line: file, place, expected, got, remedy.
+
+`problem_error` makes the errors that the sections of a problem file raise; `translate` turns a
+pydantic ``ValidationError`` (of theirs and of pydantic's own) into the house's message.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from theory.validation import fail
+
+Place = tuple[str | int, ...]
+
+# Union members are tagged with this prefix in the section classes; tags are no part of a place.
+TAG = "form:"
+
+
+def problem_error(
+    place: Sequence[str | int], expected: str, got: object, remedy: str
+) -> PydanticCustomError:
+    """An error at `place`, counted from the table that is being checked; the caller raises it."""
+    context = {"place": list(place), "expected": expected, "got": str(got), "remedy": remedy}
+    return PydanticCustomError("peerbayes", "{expected}", context)
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The one of `words` that `word` was probably meant to be, if any.
+
+    >>> nearest("likelihod", ["truth", "likelihood"])
+    'likelihood'
+    """
+    known = {entry.lower(): entry for entry in words}
+    matches = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    if matches:
+        return known[matches[0]]
+    inside = [entry for entry in known if word and (word.lower() in entry or entry in word.lower())]
+    return known[inside[0]] if len(inside) == 1 else None
+
+
+def shorten(text: str, *, length: int = 60) -> str:
+    """The text on one line, or its beginning with an ellipsis."""
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def describe(value: object) -> str:
+    """A value of the wrong kind, named in a few words."""
+    if value is None:
+        return "null"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    if isinstance(value, Mapping):
+        return "a table"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return shorten(repr(value))
+
+
+def path_text(place: Sequence[str | int]) -> str:
+    """A place in a document, as one writes it.
+
+    >>> path_text(("model", "agents", 1, "likelihood", 0, 2))
+    'model.agents[1].likelihood[0][2]'
+    """
+    text = ""
+    for step in place:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            key = step if step.replace("_", "").replace("-", "").isalnum() else json.dumps(step)
+            text += f".{key}" if text else key
+    return text
+
+
+def input_error(
+    source: str, place: Sequence[str | int], expected: str, got: object, remedy: str
+) -> ValueError:
+    """A ``ValueError`` of one line: source, place, expected, got, remedy; the caller raises it."""
+    where = ": ".join(part for part in (source, path_text(place)) if part)
+    return fail(where or "problem", expected, got, remedy)
+
+
+def translate(
+    error: ValidationError, *, source: str, sections: Mapping[str, type[BaseModel]]
+) -> ValueError:
+    """The first and most telling of a validation's errors, as a ``ValueError`` of one line.
+
+    `sections` gives, by tag or by path without indices (``"model"``, ``"form:weights"``), the
+    class of each section, whose keys are the suggestions for an unknown key.
+    """
+    details = sorted(error.errors(include_url=False), key=_urgency)
+    first = details[0]
+    place = _place(first)
+    if first["type"] == "extra_forbidden":
+        expected, got, remedy = _unknown_key(first, sections, details)
+    else:
+        expected, got, remedy = _wording(first, place)
+    return input_error(source, place, expected, got, remedy)
+
+
+def _urgency(detail: ErrorDetails) -> int:
+    """Unknown keys first: a mistyped key is also a missing one, and the former says more."""
+    return {"extra_forbidden": 0, "missing": 1}.get(detail["type"], 2)
+
+
+def _place(detail: ErrorDetails) -> Place:
+    steps = [s for s in detail["loc"] if not (isinstance(s, str) and s.startswith(TAG))]
+    if detail["type"] == "peerbayes":
+        steps += detail.get("ctx", {})["place"]
+    return tuple(steps)
+
+
+def _unknown_key(
+    detail: ErrorDetails, sections: Mapping[str, type[BaseModel]], details: Sequence[ErrorDetails]
+) -> tuple[str, str, str]:
+    *table, key = detail["loc"]
+    names = [step for step in table if isinstance(step, str)]
+    owner = sections[names[-1] if names else ""]
+    keys = list(owner.model_fields)
+    missing = [str(d["loc"][-1]) for d in details if d["type"] == "missing"]
+    guess = nearest(str(key), missing) or nearest(str(key), keys)
+    remedy = f"did you mean {guess!r}?" if guess else "remove it or correct its spelling"
+    return f"one of the keys {', '.join(keys)}", repr(str(key)), remedy
+
+
+def _wording(detail: ErrorDetails, place: Place) -> tuple[str, str, str]:
+    """Expected, got and remedy for each kind of error that the sections can meet."""
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    got = describe(value)
+    key = place[-1] if place else ""
+    match kind:
+        case "peerbayes":
+            return context["expected"], context["got"], context["remedy"]
+        case "missing":
+            return f"the key {key!r}", "none", "add it"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return "a table", got, f"write it as a table, such as [{path_text(place)}]"
+        case "tuple_type" | "list_type":
+            return "a list", got, "put it in square brackets"
+        case "string_type":
+            return "text", got, "put it in quotation marks"
+        case "string_too_short":
+            return "a name", "an empty text", "give it a name"
+        case "int_type" | "int_from_float":
+            return "a whole number", got, "give a whole number, without quotation marks"
+        case "float_type" | "finite_number":
+            return "a finite number", got, "give a number, without quotation marks"
+        case "bool_type":
+            return "true or false", got, "write true or false, without quotation marks"
+        case "too_short":
+            size = context["min_length"]
+            return f"at least {size} of them", str(context["actual_length"]), "add what is missing"
+        case "too_long":
+            size = context["max_length"]
+            return f"at most {size} of them", str(context["actual_length"]), "remove the rest"
+        case "greater_than":
+            return f"a number above {context['gt']:g}", got, "make it larger"
+        case "greater_than_equal":
+            return f"a number of at least {context['ge']:g}", got, "make it larger"
+        case "less_than_equal":
+            return f"a number of at most {context['le']:g}", got, "make it smaller"
+        case "literal_error":
+            choices = context["expected"].replace("'", "")
+            words = choices.replace(" or ", ", ").split(", ")
+            guess = nearest(value, words) if isinstance(value, str) else None
+            return f"one of {choices}", got, f"did you mean {guess!r}?" if guess else "choose one"
+        case _:
+            return detail["msg"], got, "correct it"

@@ -1,0 +1,168 @@
+"""A problem: a network and what its agents see, as value objects.
+
+A problem comes from a file (`read_problem`), from a parsed document (`problem_from_document`) or
+from a built-in (`peerbayes.builtin`). Bad input ends in a ``ValueError`` of one line: file, place,
+expected, got, remedy. The keys of a file are described in docs: reference/problem-files, and by
+the JSON schema that ``peerbayes schema problem`` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from peerbayes.documents import read_document
+from peerbayes.entries import Section
+from peerbayes.messages import input_error, translate
+from peerbayes.schema import SECTIONS, ProblemSpecification
+from theory import FiniteModel, Network
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A network of agents, and their model.
+
+    Parameters
+    ----------
+    name, title
+        A short name, and one line about it (possibly empty).
+    network, model
+        Equally many agents in both.
+    specification
+        The parsed file, exact numbers included; None for problems whose model was learnt from
+        data and has no file.
+    family, parameters
+        For one variant of a built-in: the built-in's name, and what was varied.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents.
+    """
+
+    name: str
+    title: str
+    network: Network
+    model: FiniteModel
+    specification: ProblemSpecification | None = None
+    family: str = ""
+    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.network.agents != self.model.agents:
+            raise input_error(
+                self.name,
+                ("model", "agents"),
+                f"{self.network.agents} agents, as the network has",
+                f"counts that add up to {self.model.agents}",
+                "change the counts, or the network",
+            )
+        if not self.family:
+            object.__setattr__(self, "family", self.name)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every number of the problem is an exact rational."""
+        return self.specification is not None and self.specification.is_exact
+
+
+def read_problem(path: str | Path) -> Problem:
+    """The problem that a TOML or JSON file describes.
+
+    Raises
+    ------
+    ValueError
+        For anything wrong with the file, in one line that names the file and the place.
+    """
+    path = Path(path)
+    document = read_document(path)
+    return problem_from_document({"name": path.stem, **document}, source=str(path))
+
+
+def problem_from_document(
+    document: Mapping[str, Any],
+    *,
+    source: str = "",
+    family: str = "",
+    parameters: Mapping[str, float | int | str] | None = None,
+) -> Problem:
+    """The problem that a parsed document describes; `source` names it in error messages.
+
+    Raises
+    ------
+    ValueError
+        For anything wrong with the document, in one line that names the place.
+
+    Examples
+    --------
+    >>> problem = problem_from_document({
+    ...     "name": "coins",
+    ...     "network": {"weights": [["9/10", "1/10"], ["3/5", "2/5"]]},
+    ...     "model": {
+    ...         "hypotheses": ["fair", "loaded"],
+    ...         "agents": [{
+    ...             "count": 2,
+    ...             "truth": "fair",
+    ...             "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]],
+    ...         }],
+    ...     },
+    ... })
+    >>> problem.network.agents, problem.is_exact
+    (2, True)
+    """
+    if "regression" in document:
+        raise input_error(
+            source,
+            ("regression",),
+            "a finite set of hypotheses under [model]",
+            "[regression]",
+            "linear-Gaussian problems come with a later release",
+        )
+    try:
+        specification = ProblemSpecification.model_validate(dict(document))
+    except ValidationError as error:
+        raise translate(error, source=source, sections=SECTIONS) from None
+    with _placed(source, "network", specification.network):
+        network = specification.network.build(specification.name)
+    _check_agents(source, specification, network.agents)
+    with _placed(source, "model", specification.model):
+        model = specification.model.build()
+    return Problem(
+        name=specification.name,
+        title=specification.title or "",
+        network=network,
+        model=model,
+        specification=specification,
+        family=family,
+        parameters=dict(parameters or {}),
+    )
+
+
+def _check_agents(source: str, specification: ProblemSpecification, agents: int) -> None:
+    described = specification.model.agent_count
+    if described != agents:
+        raise input_error(
+            source,
+            ("model", "agents"),
+            f"{agents} agents, as many as the network has",
+            f"{described} (the sum of the counts)",
+            "change a count in [[model.agents]], or the network",
+        )
+
+
+@contextmanager
+def _placed(source: str, place: str, section: Section) -> Iterator[None]:
+    """Put file and table in front of the messages of the floors below."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        key = text.partition(":")[0].partition("[")[0]
+        joint = "." if key in type(section).model_fields else ": "
+        prefix = f"{source}: " if source else ""
+        raise ValueError(f"{prefix}{place}{joint}{text}") from None

@@ -1,0 +1,119 @@
+"""How far a run has come, on standard error.
+
+Every slow function takes a callable ``progress(done, total)``. A `Stages` makes one for each stage
+of a command: a bar on a terminal; elsewhere one line when the stage is finished; nothing if quiet.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+Callback = Callable[[int, int], None]
+
+
+class Stages:
+    """The stages of one command; used as a context manager, and called with a stage's name.
+
+    Parameters
+    ----------
+    quiet
+        Say nothing at all.
+    stream
+        Where to; standard error if left out.
+
+    Examples
+    --------
+    >>> import io
+    >>> stream = io.StringIO()
+    >>> with Stages(stream=stream) as stages:
+    ...     report = stages("two-coins")
+    ...     report(1, 2)
+    ...     report(2, 2)
+    >>> stream.getvalue().startswith("two-coins: done (")
+    True
+    """
+
+    def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._quiet = quiet
+        self._bars: Progress | None = None
+
+    def __enter__(self) -> Stages:
+        if not self._quiet and self._stream.isatty():
+            self._bars = _bars(self._stream)
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
+
+    def __call__(self, name: str) -> Callback:
+        """A callable for one stage; the stage appears when it is first called."""
+        if self._quiet:
+            return _nothing
+        if self._bars is not None:
+            return _Bar(self._bars, name)
+        return _Line(self._stream, name)
+
+
+def _nothing(done: int, total: int) -> None:
+    """No report."""
+
+
+class _Bar:
+    """One stage on a terminal."""
+
+    def __init__(self, bars: Progress, name: str) -> None:
+        self._bars = bars
+        self._name = name
+        self._task: TaskID | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._task is None:
+            self._task = self._bars.add_task(self._name, total=total)
+        self._bars.update(self._task, completed=done, total=total)
+
+
+class _Line:
+    """One stage elsewhere: a line when it is finished."""
+
+    def __init__(self, stream: TextIO, name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._start = time.monotonic()
+        self._finished = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if done >= total and not self._finished:
+            self._finished = True
+            seconds = time.monotonic() - self._start
+            print(f"{self._name}: done ({seconds:.1f} s)", file=self._stream, flush=True)
+
+
+def _bars(stream: TextIO) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    return Progress(
+        # Names may hold brackets, which are no markup.
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        console=Console(file=stream),
+    )

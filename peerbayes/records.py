@@ -1,0 +1,197 @@
+"""What a run leaves on disk: one JSON file with a checksum, written whole or not at all.
+
+``{"format": "peerbayes-record", "version": 1, "kind": …, "sha256": …, "body": …}``
+
+The checksum is that of all other keys, in canonical JSON (sorted keys, no spaces). JSON has no
+NaN and no infinity: both are written as null. Fractions are written as strings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from theory.validation import fail
+
+FORMAT = "peerbayes-record"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A record as read back: its kind (the command that made it), body, version and checksum."""
+
+    kind: str
+    body: Any
+    version: int
+    sha256: str
+    path: Path
+
+
+def plain(value: object) -> Any:
+    """The value as JSON takes it: arrays as lists, fractions as strings, NaN and ±∞ as None.
+
+    Raises
+    ------
+    TypeError
+        If something has no JSON form, or a key of a mapping is no string.
+
+    Examples
+    --------
+    >>> plain({"rates": np.array([0.5, np.inf]), "share": Fraction(1, 3)})
+    {'rates': [0.5, None], 'share': '1/3'}
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Fraction | PurePath):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"a record's keys are strings, not {key!r}")
+        return {key: plain(entry) for key, entry in value.items()}
+    raise TypeError(f"a record cannot hold {type(value).__name__}")
+
+
+def to_json(value: object, *, indent: int | None = 2) -> str:
+    """JSON text of a value, NaN and infinities as null."""
+    return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def file_name(*parts: object) -> str:
+    """A name for a record that every file system takes.
+
+    >>> file_name("simulate", "p2-star a=0.5", "seed", 1)
+    'simulate-p2-star-a-0.5-seed-1.json'
+    """
+    words = re.sub(r"[^A-Za-z0-9._]+", "-", " ".join(map(str, parts))).strip("-.")
+    # Most file systems take 255 bytes; the temporary file's name is a little longer.
+    return words[:200] + ".json"
+
+
+def write_record(path: str | Path, *, kind: str, body: object) -> Path:
+    """Write a record so that `path` holds either all of it or what it held before.
+
+    The folder is made if need be.
+
+    Raises
+    ------
+    ValueError
+        If the folder or the file cannot be written; in one line.
+    """
+    path = Path(path)
+    content = {"format": FORMAT, "version": VERSION, "kind": kind, "body": plain(body)}
+    record = {key: content[key] for key in ("format", "version", "kind")}
+    record |= {"sha256": _checksum(content), "body": content["body"]}
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise fail(
+            str(path), "a file that can be written", reason, "choose another folder with --out"
+        ) from None
+    return path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace `path` by a file with this text in one step, its folder made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_record(path: str | Path) -> Record:
+    """Read a record back and verify its checksum.
+
+    Raises
+    ------
+    ValueError
+        In one line, if the file cannot be read, is truncated or changed, is no record, or was
+        written by a newer version.
+    """
+    path = Path(path)
+    source = str(path)
+    wanted = "a record written by peerbayes"
+    again = "write it again, by repeating the run"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise fail(source, wanted, "no such file", "correct the path") from None
+    except IsADirectoryError:
+        raise fail(source, wanted, "a directory", "name the record inside it") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise fail(source, wanted, reason, "correct the path or its permissions") from None
+    except (ValueError, RecursionError):
+        raise fail(source, wanted, "a damaged or truncated file, or no JSON", again) from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise fail(source, wanted, "another JSON file", "name a file from the --out folder")
+    version = content.get("version")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise fail(source, f"version {VERSION}", repr(version), again)
+    if version > VERSION:
+        raise fail(source, f"version {VERSION} or older", version, "upgrade peerbayes")
+    missing = [key for key in ("kind", "sha256", "body") if key not in content]
+    if missing:
+        raise fail(source, f"the key {missing[0]!r}", "none", again)
+    sha256 = content.pop("sha256")
+    if sha256 != _checksum(content):
+        raise fail(source, "content that fits its checksum", "changed or damaged content", again)
+    return Record(str(content["kind"]), content["body"], version, sha256, path)
+
+
+def find_records(folder: Path, *, kind: str) -> list[Path]:
+    """The records of one kind in a folder, in the order of their names.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or a record of that folder is damaged.
+    """
+    candidates = [path for path in sorted(folder.glob("*.json")) if _names_format(path)]
+    paths = [path for path in candidates if read_record(path).kind == kind]
+    if not paths:
+        raise fail(
+            str(folder), f"records of 'peerbayes {kind}'", "none", f"run 'peerbayes {kind}' first"
+        )
+    return paths
+
+
+def _names_format(path: Path) -> bool:
+    """Whether a file opens like a record: a folder may hold other JSON files too."""
+    try:
+        with path.open("rb") as file:
+            return FORMAT.encode("ascii") in file.read(200)
+    except OSError:
+        return False
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,0 +1,140 @@
+"""The network as a drawing: the area of a node is proportional to its share v of the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.patches import Circle, FancyArrowPatch
+
+from peerbayes.report.canvas import COLOURS, SMALL, WIDTH, Plot, new_figure
+from peerbayes.report.wording import number
+from theory.validation import FloatArray
+
+MOST_AGENTS = 150
+HEIGHT = 3.0
+_LARGEST, _SMALLEST = 0.32, 0.03  # radii in inches
+_MOST_ARROWS = 200
+
+
+def network_plot(graph: Mapping[str, Any]) -> Plot | None:
+    """Nodes of area proportional to v, and who hears whom; None for more than 150 agents.
+
+    `graph` has ``edges`` as pairs (hearer, heard), ``weights``, ``positions`` (or None) and
+    ``stationary_distribution``.
+    """
+    v = np.array(graph["stationary_distribution"], dtype=float)
+    if len(v) > MOST_AGENTS:
+        return None
+    pairs = [(int(i), int(j)) for i, j in graph["edges"]]
+    weights = dict(zip(pairs, graph["weights"], strict=True))
+    positions = _positions(graph["positions"], pairs, len(v))
+    radii = _radii(positions, v)
+    figure = new_figure(HEIGHT)
+    # One data unit is one inch.
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(0, HEIGHT))
+    axes.set_axis_off()
+
+    both = {(min(i, j), max(i, j)) for i, j in pairs if (j, i) in weights}
+    one_way = [(i, j) for i, j in pairs if (j, i) not in weights]
+    plain, plain_weights = sorted(both), []
+    for i, j in plain:
+        plain_weights.append(max(weights[i, j], weights[j, i]))
+    arrows = one_way if len(one_way) <= _MOST_ARROWS else []
+    if not arrows:
+        plain += one_way
+        plain_weights += [weights[pair] for pair in one_way]
+    axes.add_collection(
+        LineCollection(
+            [positions[list(pair)] for pair in plain],
+            linewidths=[_line_width(w) for w in plain_weights],
+            colors=COLOURS["muted"],
+            zorder=1,
+        )
+    )
+    for i, j in arrows:
+        axes.add_patch(
+            FancyArrowPatch(
+                tuple(positions[j]),
+                tuple(positions[i]),
+                arrowstyle="-|>",
+                mutation_scale=8,
+                shrinkA=0,
+                shrinkB=72 * radii[i] + 1,
+                linewidth=_line_width(weights[i, j]),
+                color=COLOURS["muted"],
+                zorder=1,
+            )
+        )
+    nodes = [Circle((x, y), r) for (x, y), r in zip(positions, radii, strict=True)]
+    axes.add_collection(
+        PatchCollection(
+            nodes, facecolor=COLOURS["node"], edgecolor=COLOURS["paper"], linewidth=1.2, zorder=2
+        )
+    )
+    for agent, ((x, y), radius) in enumerate(zip(positions, radii, strict=True)):
+        # A figure of two digits is 0.15 inches wide at this size.
+        if radius >= 0.05 + 0.04 * len(str(agent)):
+            axes.text(
+                x, y, str(agent), color=COLOURS["paper"], fontsize=SMALL, weight="bold",
+                ha="center", va="center_baseline", zorder=3,
+            )  # fmt: skip
+    heard = "arrows point from the heard agent to the hearer; " if arrows else ""
+    return Plot(figure, "Network", f"{_shares(v)} {heard and heard.capitalize()}".strip())
+
+
+def _line_width(weight: float) -> float:
+    return 0.6 + 2.4 * float(weight)
+
+
+def _shares(v: FloatArray) -> str:
+    most, least = int(v.argmax()), int(v.argmin())
+    if v[most] - v[least] <= 1e-12 * v[most]:
+        return f"Node area shows v, which is {number(v[0], 3)} for every agent."
+    return (
+        f"Node area shows v: agent {most} weighs most, {number(v[most], 3)}, agent {least} least, "
+        f"{number(v[least], 3)}. Thicker lines carry more weight."
+    )
+
+
+def _positions(given: Any, pairs: list[tuple[int, int]], agents: int) -> FloatArray:
+    """Positions in inches, inside the figure with room for the largest node."""
+    if given is not None:
+        raw = np.array(given, dtype=float)
+    elif agents == 1:
+        raw = np.zeros((1, 2))
+    else:
+        import networkx as nx
+
+        graph: nx.Graph[int] = nx.Graph()
+        graph.add_nodes_from(range(agents))
+        graph.add_edges_from(pairs)
+        # Kamada-Kawai is the clearer drawing, and takes seconds from some fifty agents on.
+        layout = (
+            nx.kamada_kawai_layout(graph)
+            if agents <= 40
+            else nx.spring_layout(graph, seed=0, iterations=80)
+        )
+        raw = np.array([layout[agent] for agent in range(agents)])
+    span = np.ptp(raw, axis=0)
+    if span[1] > span[0]:
+        # The figure is wider than it is high.
+        raw, span = raw[:, ::-1] * np.array([1.0, -1.0]), span[::-1]
+    room = np.array([WIDTH, HEIGHT]) - 2 * (_LARGEST + 0.06)
+    scale = min((room[k] / span[k] for k in range(2) if span[k] > 0), default=1.0)
+    middle = (raw.max(axis=0) + raw.min(axis=0)) / 2
+    placed: FloatArray = (raw - middle) * scale + np.array([WIDTH, HEIGHT]) / 2
+    return placed
+
+
+def _radii(positions: FloatArray, v: FloatArray) -> FloatArray:
+    """Radii proportional to √v, as large as they can be without touching."""
+    relative = np.sqrt(v / v.max())
+    distances = np.hypot(*(positions[:, None] - positions[None]).transpose(2, 0, 1))
+    np.fill_diagonal(distances, np.inf)
+    largest = float((0.8 * distances / (relative[:, None] + relative)).min(initial=_LARGEST))
+    radii: FloatArray = np.maximum(relative * min(_LARGEST, max(largest, _SMALLEST)), 0.012)
+    return radii

@@ -1,0 +1,174 @@
+"""From records to a page: read, order by family, fill the template, write in one step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from peerbayes import __version__
+from peerbayes.records import Record, read_record, write_whole
+from peerbayes.report.canvas import plotting_style
+from peerbayes.report.views import (
+    BROKEN,
+    REFUTED,
+    ProblemView,
+    SimulationView,
+    Statement,
+    SweepView,
+    Verdict,
+    problem_view,
+    simulation_view,
+    sweep_view,
+    worst,
+)
+from peerbayes.report.wording import clean, number
+from theory.validation import fail
+
+
+@dataclass(frozen=True)
+class Family:
+    """Problems that differ in their parameters alone, and their sweeps."""
+
+    key: str
+    name: str
+    sweeps: tuple[SweepView, ...]
+    problems: tuple[ProblemView, ...]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Every statement of the family."""
+        groups: list[ProblemView | SweepView] = [*self.problems, *self.sweeps]
+        return tuple(statement for group in groups for statement in group.statements)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of its statements' verdicts."""
+        return worst([statement.verdict for statement in self.statements])
+
+    def short_name(self, problem: ProblemView) -> str:
+        """The problem's name without the family's in front."""
+        return problem.name.removeprefix(self.name).strip() or problem.name
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One record as the page shows it."""
+
+    key: str
+    kind: str
+    setting: str
+    families: tuple[Family, ...] = ()
+    skipped: tuple[str, ...] = ()
+    simulation: SimulationView | None = None
+    other: str | None = None
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Every statement of the record."""
+        return tuple(statement for family in self.families for statement in family.statements)
+
+    @property
+    def broken(self) -> tuple[tuple[str, str, Statement], ...]:
+        """(key of the section, its name, statement) for each proved statement that is broken."""
+        return self._with(BROKEN)
+
+    @property
+    def refuted(self) -> tuple[tuple[str, str, Statement], ...]:
+        """The same for each published statement that is no theorem and fails."""
+        return self._with(REFUTED)
+
+    def _with(self, verdict: Verdict) -> tuple[tuple[str, str, Statement], ...]:
+        groups = [g for family in self.families for g in (*family.sweeps, *family.problems)]
+        return tuple((g.key, g.name, s) for g in groups for s in g.statements if s.verdict == verdict)
+
+
+def write_report(records: Sequence[Path], path: Path) -> Path:
+    """Write one page that shows the records, one after the other.
+
+    Parameters
+    ----------
+    records
+        Files written by `peerbayes.records.write_record`; their checksums are verified.
+    path
+        Where the page goes; what was there stays until the page is complete.
+
+    Raises
+    ------
+    ValueError
+        In one line, if a record cannot be read or shown, or the page cannot be written.
+    """
+    if not records:
+        raise fail("records", "at least one", "none", "run 'peerbayes verify' first")
+    loaded = [read_record(record) for record in records]
+    with plotting_style():
+        chapters = [_chapter(record, key=f"r{i}") for i, record in enumerate(loaded, 1)]
+    text = _template().render(chapters=chapters, version=__version__)
+    path = Path(path)
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise fail(
+            str(path), "a file that can be written", reason, "choose another folder with --out"
+        ) from None
+    return path
+
+
+def _chapter(record: Record, *, key: str) -> Chapter:
+    try:
+        return _known_chapter(record.kind, clean(record.body), key=key)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        # The checksum fits, so that the record is whole: it was written by other code.
+        raise fail(
+            str(record.path),
+            "a record with the keys that this version writes",
+            f"one on which the page stumbles ({type(error).__name__}: {error})",
+            "write it again, by repeating the run",
+        ) from error
+
+
+def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
+    if kind == "verify":
+        setting = f"seed {body['seed']}, δ = {number(body['delta'])}"
+        return Chapter(key, kind, setting, _families(body, key), tuple(body["skipped"]))
+    if kind == "simulate":
+        simulation = simulation_view(body, key=f"{key}-s")
+        return Chapter(key, kind, simulation.name, simulation=simulation)
+    other = json.dumps(body, indent=1, ensure_ascii=False)
+    return Chapter(key, kind, "as recorded", other=other)
+
+
+def _families(body: Any, key: str) -> tuple[Family, ...]:
+    """Problems and sweeps by family, in the record's order."""
+    problems: dict[str, list[ProblemView]] = {}
+    for index, problem in enumerate(body["problems"], 1):
+        view = problem_view(problem, key=f"{key}-p{index}")
+        problems.setdefault(view.family, []).append(view)
+    sweeps: dict[str, list[SweepView]] = {}
+    for index, sweep in enumerate(body["sweeps"], 1):
+        view = sweep_view(sweep, key=f"{key}-w{index}")
+        # A sweep is named after its family (peerbayes.sweeps).
+        sweeps.setdefault(sweep["name"].partition(" over ")[0], []).append(view)
+    names = [*problems, *(name for name in sweeps if name not in problems)]
+    return tuple(
+        Family(f"{key}-f{i}", name, tuple(sweeps.get(name, ())), tuple(problems.get(name, ())))
+        for i, name in enumerate(names, 1)
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("page.html")

@@ -1,0 +1,113 @@
+"""Numbers and names as the report prints them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import Any
+
+DASH = "–"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def clean(value: Any) -> Any:
+    """The same nested value with every string fit for a page: no control or half characters.
+
+    >>> clean({"name": "a\\x00b", "shares": [1.0, None]})
+    {'name': 'a\ufffdb', 'shares': [1.0, None]}
+    """
+    if isinstance(value, str):
+        # Control characters (Cc) and lone surrogates (Cs) may not stand in HTML or UTF-8;
+        # format characters (Cf) can turn the direction of the text around them.
+        return "".join(
+            "\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\n\t" else c
+            for c in value
+        )
+    if isinstance(value, list):
+        return [clean(entry) for entry in value]
+    if isinstance(value, dict):
+        return {clean(key): clean(entry) for key, entry in value.items()}
+    return value
+
+
+def shorten(text: str, length: int) -> str:
+    """The text on one line, or its beginning with an ellipsis.
+
+    >>> shorten("confuses 4 and 9", 12)
+    'confuses 4…'
+    """
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def power_of_ten(exponent: int) -> str:
+    """Ten to a whole power, as text.
+
+    >>> power_of_ten(-12)
+    '10⁻¹²'
+    """
+    return "10" + str(exponent).translate(_SUPERSCRIPTS)
+
+
+def count(value: object) -> str:
+    """A whole number, its thousands apart (by no-break spaces).
+
+    >>> count(3346987), count(188), count(None)
+    ('3\u202f346\u202f987', '188', '–')
+    """
+    if not _is_number(value):
+        return DASH
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def number(value: object, digits: int = 4) -> str:
+    """A number to so many significant digits, a dash where there is none.
+
+    >>> number(0.0200631), number(3.31e-38, 2), number(0), number(None), number(float("nan"))
+    ('0.02006', '3.3 × 10⁻³⁸', '0', '–', '–')
+    >>> number(3346987.0)
+    '3\u202f346\u202f987'
+    """
+    if not _is_number(value):
+        return DASH
+    value = float(value)  # type: ignore[arg-type]
+    if value == 0:
+        return "0"
+    if 1e4 <= abs(value) < 1e9 or (value.is_integer() and abs(value) < 1e9):
+        return count(value)
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    power = int(exponent)
+    if -4 <= power < 9:
+        return f"{value:.{max(0, digits - 1 - power)}f}"
+    # A plain 1 in front of a power says nothing.
+    factor = "" if mantissa.strip("0.") == "1" and digits == 1 else f"{mantissa} × "
+    return factor + power_of_ten(power)
+
+
+def percentage(share: object) -> str:
+    """A share as per cent.
+
+    >>> percentage(1.0), percentage(0.99951), percentage(None)
+    ('100 %', '99.95 %', '–')
+    """
+    if not _is_number(share):
+        return DASH
+    return f"{100 * float(share):.4g}\u00a0%"  # type: ignore[arg-type]
+
+
+def listed(words: list[str], *, joint: str = "and") -> str:
+    """Words in quotation marks, as a sentence takes them.
+
+    >>> listed(["a", "b", "c"])
+    '“a”, “b” and “c”'
+    """
+    quoted = [f"“{word}”" for word in words]
+    if len(quoted) < 2:
+        return "".join(quoted)
+    return f"{', '.join(quoted[:-1])} {joint} {quoted[-1]}"
+
+
+def _is_number(value: object) -> bool:
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    )

@@ -1,0 +1,72 @@
+"""A problem file as a whole: its parsed form, the way back to a file, and its JSON schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from peerbayes.entries import Section
+from peerbayes.model_section import FiniteAgentSection, GaussianAgentSection, ModelSection
+from peerbayes.network_section import FORMS, NetworkSection
+
+# They draw a random graph, whose weights then come from degrees: no formula sees them.
+_GRAPH_ONLY = frozenset({"probability", "radius"})
+
+
+class ProblemSpecification(Section):
+    """A problem file, as parsed: numbers that were strings are fractions."""
+
+    name: str = Field(min_length=1, description="Short name; left out: the file's name.")
+    title: str | None = Field(default=None, description="One line that says what it is about.")
+    network: NetworkSection
+    model: ModelSection
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every number that enters a formula was written as a string."""
+        return not any(isinstance(number, float) for number in _entries(self.model_dump()))
+
+    def document(self) -> dict[str, Any]:
+        """The file's content again, as plain tables, lists, strings and numbers."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    def to_json(self) -> str:
+        """The problem as a JSON file; reading it gives an equal specification."""
+        return json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n"
+
+
+SECTIONS: Mapping[str, type[Section]] = {
+    "": ProblemSpecification,
+    "model": ModelSection,
+    **{f"form:{key}": section for key, section in FORMS.items()},
+    "form:finite": FiniteAgentSection,
+    "form:gaussian": GaussianAgentSection,
+}
+"""The section that the keys at a place belong to, by the last name or tag of the place."""
+
+
+def _entries(value: object) -> Iterator[object]:
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            if key not in _GRAPH_ONLY:
+                yield from _entries(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _entries(entry)
+    else:
+        yield value
+
+
+def problem_schema() -> dict[str, Any]:
+    """The JSON schema of a problem file, generated from the section classes."""
+    schema = ProblemSpecification.model_json_schema()
+    schema["required"] = [key for key in schema["required"] if key != "name"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "peerbayes problem file",
+        "description": "A network and what its agents see; one TOML or JSON file.",
+    }

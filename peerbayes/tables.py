@@ -1,0 +1,224 @@
+"""Results as tables for people: readable at 80 columns, plain text where there is no terminal.
+
+Each function takes the JSON object of a command, so that tables and ``--json`` cannot disagree.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+# More agents than this are summed up by smallest and largest.
+_MOST_LISTED = 12
+_PLAIN_WIDTH = 80
+
+
+def render(parts: Sequence[RenderableType], *, stream: TextIO | None = None) -> str:
+    """The parts as text: with colours and the terminal's width if `stream` is one, else plain."""
+    stream = sys.stdout if stream is None else stream
+    terminal = stream.isatty()
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        force_terminal=terminal,
+        no_color=not terminal,
+        width=Console(file=stream).width if terminal else _PLAIN_WIDTH,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    for part in parts:
+        console.print(part)
+    lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def number(value: float | None) -> str:
+    """A number for people, or a dash for null."""
+    return "-" if value is None else f"{value:.4g}"
+
+
+def rounds(value: int | None) -> str:
+    """A number of rounds, or a dash for null."""
+    return "-" if value is None else f"{value:,}".replace(",", " ")
+
+
+def spread(values: Sequence[float | None]) -> str:
+    """All of a few values, or the range of many."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "-"
+    if len(values) <= _MOST_LISTED:
+        return " ".join(number(value) for value in values)
+    return f"{number(min(known))} to {number(max(known))}"
+
+
+def _table(title: str, *columns: str) -> Table:
+    """A table whose first column is text and whose others are figures."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(
+            column, justify="right" if index else "left", overflow="fold", no_wrap=bool(index)
+        )
+    return table
+
+
+def _facts(title: str, facts: Mapping[str, str]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in facts.items():
+        table.add_row(Text(name), Text(fact))
+    return table
+
+
+def _notes(notes: Sequence[str]) -> Text:
+    return Text("\n".join(f"note: {note}" for note in notes))
+
+
+def analysis_parts(result: Mapping[str, Any]) -> list[RenderableType]:
+    """The tables of `analyse`."""
+    network, learning, samples = result["network"], result["learning"], result["samples"]
+    facts = {
+        "agents": str(network["agents"]),
+        "stationary distribution v": spread(network["stationary_distribution"]),
+        "subdominant modulus": number(network["slem"]),
+        "second eigenvalue": number(network["second_eigenvalue"]),
+        "deviation D_i (rounds)": spread(network["deviation"]),
+        "reversible": "yes" if network["reversible"] else "no",
+    }
+    names = learning["optimal_hypotheses"] or learning["compromise"]
+    kind = "optimal hypotheses" if learning["optimal_hypotheses"] else "network compromise"
+    facts |= {
+        kind: ", ".join(names),
+        "learning rate K": f"{number(learning['rate'])} nats a round"
+        + _bound_by(learning["binding_hypothesis"]),
+        "error exponent E": f"{number(learning['error_exponent'])} nats a round"
+        + _bound_by(learning["binding_for_exponent"]),
+    }
+    if learning["ambiguous_pairs"]:
+        pairs = [" and ".join(pair) for pair in learning["ambiguous_pairs"]]
+        facts["nobody can tell apart"] = "; ".join(pairs)
+    rates = _table("Rejection of hypotheses, nats a round", "hypothesis", "rate", "exponent")
+    for name, rate in sorted(learning["rates"].items(), key=lambda item: item[1]):
+        rates.add_row(Text(name), number(rate), number(learning["exponents"].get(name)))
+    sizes = _table(f"Rounds for an error of at most {samples['delta']:g}", "statement", "rounds")
+    for name, meaning in (
+        ("printed", "printed in the paper, not a theorem"),
+        ("repaired", "repaired (Hoeffding)"),
+        ("chernoff", "Chernoff"),
+    ):
+        sizes.add_row(meaning, rounds(samples[name]))
+    parts: list[RenderableType] = [_facts(result["problem"], facts), Text()]
+    if learning["rates"]:
+        parts.append(rates)
+    return [*parts, sizes, _notes(result["notes"])]
+
+
+def _bound_by(name: str | None) -> str:
+    return "" if name is None else f", bound by: {name}"
+
+
+def simulation_parts(result: Mapping[str, Any]) -> list[RenderableType]:
+    """The tables of `simulate`."""
+    chance = result["error_probability"]
+    facts = {
+        "rounds, replicates, seed": f"{result['rounds']}, {result['replicates']}, {result['seed']}",
+        "reference": ", ".join(result["reference"]),
+        "some agent is wrong": f"{number(chance['estimate'])}, with "
+        f"{100 * chance['confidence']:g} % confidence {number(chance['lower'])} to "
+        f"{number(chance['upper'])}",
+    }
+    if result["record"]:
+        facts["record"] = result["record"]
+    table = _table(
+        "Measured rates of rejection over agents, nats a round",
+        "hypothesis",
+        "mean",
+        "lowest",
+        "highest",
+        "standard error",
+    )
+    for name, rate in result["rates"].items():
+        mean, errors = rate["mean"], [e for e in rate["standard_error"] if e is not None]
+        table.add_row(
+            Text(name),
+            number(sum(mean) / len(mean)),
+            number(min(mean)),
+            number(max(mean)),
+            number(max(errors, default=None)),
+        )
+    return [_facts(result["problem"], facts), Text(), table, _notes(result["notes"])]
+
+
+def verdict(statement: Mapping[str, Any]) -> str:
+    """The verdict on one statement, in a word."""
+    if statement["holds"]:
+        return "holds"
+    return "BROKEN" if statement["is_theorem"] else "fails*"
+
+
+def verification_parts(
+    statements: Sequence[Mapping[str, Any]], *, every: bool
+) -> list[RenderableType]:
+    """The tables of `verify`: `every` statement, or a line a problem and what does not hold."""
+    parts: list[RenderableType] = []
+    groups = [(name, list(group)) for name, group in groupby(statements, lambda s: s["problem"])]
+    if every:
+        parts += [_statement_table(name, group) for name, group in groups]
+    else:
+        table = _table("Theory beside simulation", "problem", "statements", "hold", "broken")
+        for name, group in groups:
+            table.add_row(
+                Text(name),
+                str(len(group)),
+                str(sum(statement["holds"] for statement in group)),
+                str(sum(verdict(statement) == "BROKEN" for statement in group)),
+            )
+        parts.append(table)
+        failing = [statement for statement in statements if not statement["holds"]]
+        if failing:
+            parts.append(_statement_table("What does not hold", failing, with_problem=True))
+    if any(verdict(statement) == "fails*" for statement in statements):
+        parts.append(Text("* as published, not a theorem: no fault of this program"))
+    return parts
+
+
+def _statement_table(
+    title: str, statements: Sequence[Mapping[str, Any]], *, with_problem: bool = False
+) -> Table:
+    table = _table(title, "statement", "predicted", "measured", "st. error", "verdict")
+    for statement in statements:
+        words = statement["statement"]
+        if with_problem:
+            words = f"{statement['problem']}: {words}"
+        table.add_row(
+            Text(words),
+            ("≤ " if statement["kind"] == "bound" else "") + number(statement["predicted"]),
+            number(statement["measured"]),
+            number(statement["standard_error"]),
+            Text(verdict(statement), style="" if statement["holds"] else "bold red"),
+        )
+    return table
+
+
+def list_parts(problems: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+    """The table of `list`."""
+    table = Table(
+        title="Built-in problems", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it is", overflow="fold")
+    table.add_column("variants", justify="right")
+    for problem in problems:
+        table.add_row(problem["name"], problem["title"], str(len(problem["variants"])))
+    hint = Text("Variants go by name too (see 'peerbayes list --json').")
+    return [table, hint]

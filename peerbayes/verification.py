@@ -1,0 +1,370 @@
+"""Theory beside simulation, for one problem.
+
+Two runs: one long in replicates, for the rates (standard errors of 1 % of the slowest), and one
+long in rounds, in which failures are counted at every sample size that theory names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from exact import Simulation, simulate
+from peerbayes.analyse import Analysis, analyse
+from peerbayes.comparison import (
+    STANDARD_ERRORS,
+    Comparison,
+    equal_in_mean,
+    frequency_at_most,
+    within_transient,
+)
+from peerbayes.problem import Problem
+from theory import SampleSize, expected_log_ratio
+from theory.validation import FloatArray
+
+Progress = Callable[[int, int], None]
+
+# Standard error of the slowest rate, as a share of it: below the 2 % that is promised.
+_RELATIVE_ERROR = 0.015
+_FEWEST_REPLICATES = 400
+_FAILURE_REPLICATES = 1000
+# Observations drawn at most: two to four seconds on one core.
+_MOST_RATE_DRAWS = 1.2e8
+_MOST_FAILURE_DRAWS = 6e7
+_PATHS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemVerification:
+    """Everything `verify` knows of one problem: prediction, measurement and verdicts."""
+
+    problem: Problem
+    analysis: Analysis
+    rates: Simulation
+    failures: Simulation
+    expected: FloatArray  # (T, M): the exact mean of rates.network_mean
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def wrong(self) -> list[int]:
+        """The hypotheses outside the reference set, slowest first."""
+        limits = self.analysis.rate.rates
+        outside = [m for m in range(len(limits)) if m not in self.analysis.rate.reference]
+        return sorted(outside, key=lambda m: float(limits[m]))
+
+    def measured_rate(self, hypothesis: int) -> tuple[float, float]:
+        """Mean and standard error of the network's average of Λ/n at the last round."""
+        n = float(self.rates.rounds[-1])
+        mean = float(self.rates.network_mean[-1, hypothesis]) / n
+        return mean, float(self.rates.network_standard_error[-1, hypothesis]) / n
+
+    @property
+    def measured_rounds(self) -> int | None:
+        """The first recorded round from which on at most a share δ of the replicates failed."""
+        share = self.failures.errors / self.failures.replicates
+        too_many = np.flatnonzero(share > self.analysis.samples.delta)
+        first = int(too_many[-1]) + 1 if too_many.size else 0
+        return int(self.failures.rounds[first]) if first < len(share) else None
+
+    def as_record(self) -> dict[str, Any]:
+        """What the report needs, in plain numbers."""
+        problem, network = self.problem, self.problem.network
+        names = problem.model.hypotheses
+        rates = []
+        for m in self.wrong:
+            mean, error = self.measured_rate(m)
+            rates.append(
+                {
+                    "hypothesis": names[m],
+                    "limit": float(self.analysis.rate.rates[m]),
+                    "predicted": float(self.expected[-1, m] / self.rates.rounds[-1]),
+                    "measured": mean,
+                    "standard_error": error,
+                }
+            )
+        edges = network.edges
+        weights = np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel()
+        shown = self.wrong[0] if self.wrong else None
+        return {
+            "name": problem.name,
+            "title": problem.title,
+            "family": problem.family,
+            "parameters": {key: _plain(value) for key, value in problem.parameters.items()},
+            "analysis": self.analysis.as_json(),
+            "graph": {
+                "edges": edges.tolist(),
+                "weights": weights.tolist(),
+                "positions": None if network.layout is None else network.layout.tolist(),
+                "stationary_distribution": network.stationary_distribution.tolist(),
+            },
+            "trajectory": None
+            if shown is None
+            else {
+                "hypothesis": names[shown],
+                "reference": names[self.rates.reference[0]],
+                "rounds": self.rates.rounds.tolist(),
+                "rate": float(self.analysis.rate.rates[shown]),
+                "expected": self.expected[:, shown].tolist(),
+                "mean": self.rates.network_mean[:, shown].tolist(),
+                "standard_error": self.rates.network_standard_error[:, shown].tolist(),
+                "paths": [
+                    [float(f"{x:.5g}") for x in path[:, agent, shown]]
+                    for path in self.rates.paths
+                    for agent in _spread(network.agents, 3)
+                ],
+            },
+            "rates": rates,
+            "replicates": self.rates.replicates,
+            "settled": {
+                name: float(share)
+                for name, share in zip(
+                    names,
+                    self.rates.settled[-1] / (self.rates.replicates * network.agents),
+                    strict=True,
+                )
+            },
+            "failures": {
+                "rounds": self.failures.rounds.tolist(),
+                "frequency": (self.failures.errors / self.failures.replicates).tolist(),
+                "bound": [self.analysis.samples.probability(int(n)) for n in self.failures.rounds],
+                "replicates": self.failures.replicates,
+                "measured_rounds": self.measured_rounds,
+            },
+            "comparisons": [comparison.as_json() for comparison in self.comparisons],
+        }
+
+
+def _plain(value: object) -> Any:
+    return float(value) if isinstance(value, int | float) else str(value)
+
+
+def _spread(count: int, most: int) -> list[int]:
+    return sorted({int(i) for i in np.linspace(0, count - 1, min(count, most))})
+
+
+def verify_problem(
+    problem: Problem, *, seed: int, delta: float = 0.05, progress: Progress | None = None
+) -> ProblemVerification:
+    """Run the exact algorithm and lay it beside the predictions.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not in (0, 1).
+    """
+    analysis = analyse(problem, delta=delta)
+    half = _halves(progress)
+    rates = _run_for_rates(analysis, seed=seed, progress=half(0))
+    failures = _run_for_failures(analysis, seed=seed + 1, progress=half(1))
+    means = expected_log_ratio(
+        problem.network, problem.model, rates.rounds, best=rates.reference[0]
+    )
+    result = ProblemVerification(problem, analysis, rates, failures, means.values.mean(axis=1), ())
+    comparisons = (
+        *_rate_statements(result),
+        _every_agent(result, means.values),
+        *_limit_statements(result),
+        *_failure_statements(result),
+    )
+    return replace(result, comparisons=comparisons)
+
+
+def _halves(progress: Progress | None) -> Callable[[int], Progress | None]:
+    """Two runs report as one: the first fills the bar to its middle."""
+
+    def part(index: int) -> Progress | None:
+        if progress is None:
+            return None
+        return lambda done, total: progress(index * total + done, 2 * total)
+
+    return part
+
+
+def _slowest(analysis: Analysis) -> tuple[float, float]:
+    """The learning rate, and the largest needed (variance per round)/(rate²)."""
+    network, model = analysis.problem.network, analysis.problem.model
+    v = network.stationary_distribution
+    reference = analysis.rate.reference
+    needed = 0.0
+    for theta in range(len(model.hypotheses)):
+        if theta in reference:
+            continue
+        variances = np.array([law.variance for law in model.log_ratio_laws(reference[0], theta)])
+        variance = float((v * v) @ variances[model.assignment])
+        needed = max(needed, variance / float(analysis.rate.rates[theta]) ** 2)
+    return analysis.rate.rate, needed
+
+
+def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) -> Simulation:
+    network, model = analysis.problem.network, analysis.problem.model
+    enough = analysis.samples.chernoff.rounds or 200
+    rounds = int(np.clip(enough, 60, 400))
+    _, needed = _slowest(analysis)
+    replicates = max(_FEWEST_REPLICATES, int(np.ceil(needed / _RELATIVE_ERROR**2 / rounds)))
+    affordable = max(_FEWEST_REPLICATES, int(_MOST_RATE_DRAWS / (rounds * network.agents)))
+    return simulate(
+        network,
+        model,
+        rounds=rounds,
+        replicates=min(replicates, affordable),
+        seed=seed,
+        record=sorted({int(n) for n in np.linspace(1, rounds, 25)}),
+        paths=_PATHS,
+        progress=progress,
+    )
+
+
+def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | None) -> Simulation:
+    network, model = analysis.problem.network, analysis.problem.model
+    most = int(_MOST_FAILURE_DRAWS / (network.agents * _FAILURE_REPLICATES))
+    named = [size.rounds for _, size in _sizes(analysis) if size.rounds is not None]
+    reachable = [n for n in named if n <= most]
+    rounds = max(reachable, default=min(most, 200))
+    # Fine up to twice the smallest sufficient size, where the failures are; coarse beyond.
+    dense = min(rounds, 2 * min(reachable, default=rounds))
+    record = {round(n) for n in np.geomspace(1, dense, 40)} | set(reachable) | {rounds}
+    return simulate(
+        network,
+        model,
+        rounds=rounds,
+        replicates=_FAILURE_REPLICATES,
+        seed=seed,
+        record=sorted(record),
+        progress=progress,
+    )
+
+
+def _sizes(analysis: Analysis) -> list[tuple[str, SampleSize]]:
+    samples = analysis.samples
+    return [
+        ("printed", samples.printed),
+        ("repaired", samples.repaired),
+        ("chernoff", samples.chernoff),
+    ]
+
+
+def _rate_statements(result: ProblemVerification) -> list[Comparison]:
+    names = result.problem.model.hypotheses
+    n = int(result.rates.rounds[-1])
+    statements = []
+    for m in result.wrong:
+        measured, error = result.measured_rate(m)
+        statements.append(
+            equal_in_mean(
+                result.problem.name,
+                f"rate of rejecting {names[m]!r} after {n} rounds",
+                predicted=float(result.expected[-1, m]) / n,
+                measured=measured,
+                standard_error=error,
+                note=f"exact mean at this round; the limit is {result.analysis.rate.rates[m]:.6g}",
+            )
+        )
+    return statements
+
+
+def _every_agent(result: ProblemVerification, expected: FloatArray) -> Comparison:
+    """All recorded rounds, agents and hypotheses at once, in standard errors."""
+    difference = np.abs(result.rates.mean - expected)
+    error = result.rates.standard_error
+    # The same rounding slack as for single means.
+    difference = np.maximum(difference - 1e-11 * np.maximum(1.0, np.abs(expected)), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where(difference > 0, difference / error, 0.0)
+    # The union over all of them: each score passes x with probability 2 Φ(−x).
+    from scipy.stats import norm
+
+    limit = float(-norm.ppf(norm.sf(STANDARD_ERRORS) / max(1, scores.size)))
+    largest = float(scores.max(initial=0.0))
+    return Comparison(
+        result.problem.name,
+        "mean log-odds of every agent at every recorded round, in standard errors",
+        limit,
+        largest,
+        None,
+        "exact",
+        largest <= limit,
+        note=f"largest of {scores.size} scores; the prediction is the most that chance allows",
+    )
+
+
+def _limit_statements(result: ProblemVerification) -> list[Comparison]:
+    if not result.wrong:
+        return []
+    problem, analysis = result.problem, result.analysis
+    names = problem.model.hypotheses
+    binding = result.wrong[0]
+    n = int(result.rates.rounds[-1])
+    best = analysis.rate.reference[0]
+    information = problem.model.information(best)[:, binding]
+    prior = problem.model.log_priors[:, best] - problem.model.log_priors[:, binding]
+    deviation = float(problem.network.deviation.upper.max())
+    # |E Λ_i/n − Σ v_j I_j| ≤ (D_i (max I − min I)/2 + max |prior log-odds|)/n.
+    transient = (deviation * float(np.ptp(information)) / 2 + float(np.abs(prior).max())) / n
+    measured, error = result.measured_rate(binding)
+    limit = within_transient(
+        problem.name,
+        f"learning rate K, bound by {names[binding]!r}",
+        predicted=analysis.rate.rate,
+        measured=measured,
+        standard_error=error,
+        transient=transient,
+    )
+    return [limit, _settles(result)]
+
+
+def _settles(result: ProblemVerification) -> Comparison:
+    names = result.problem.model.hypotheses
+    chosen = " or ".join(repr(names[m]) for m in result.analysis.rate.reference)
+    n = int(result.rates.rounds[-1])
+    bound = result.analysis.samples.probability(n)
+    return frequency_at_most(
+        result.problem.name,
+        f"after {n} rounds some agent has not settled on {chosen}",
+        limit=bound,
+        failures=int(result.rates.errors[-1]),
+        trials=result.rates.replicates,
+        note="the smallest rigorous bound at this round",
+    )
+
+
+def _failure_statements(result: ProblemVerification) -> list[Comparison]:
+    analysis, failures = result.analysis, result.failures
+    delta = analysis.samples.delta
+    statements = []
+    for name, size in _sizes(analysis):
+        if size.rounds is None:
+            continue
+        statement = f"failures at the {name} sample size, {size.rounds} rounds, at most {delta:g}"
+        where = np.flatnonzero(failures.rounds == size.rounds)
+        if where.size:
+            statements.append(
+                frequency_at_most(
+                    result.problem.name,
+                    statement,
+                    limit=delta,
+                    failures=int(failures.errors[where[0]]),
+                    trials=failures.replicates,
+                    is_theorem=size.is_theorem,
+                    note=size.note,
+                )
+            )
+            continue
+        bound = analysis.samples.probability(size.rounds)
+        statements.append(
+            Comparison(
+                result.problem.name,
+                statement,
+                delta,
+                None,
+                None,
+                "bound",
+                bound <= delta,
+                size.is_theorem,
+                f"{size.note}; too long to simulate, decided by the Chernoff bound there, "
+                f"{bound:.1e}",
+            )
+        )
+    return statements

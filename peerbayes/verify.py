@@ -1,0 +1,106 @@
+"""`peerbayes verify`: every built-in problem (or the ones named), prediction beside measurement.
+
+Leaves a record, and the report made of it, in the output folder. Built-in problems whose data are
+not on this machine are skipped with a notice, unless they were asked for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peerbayes.builtin import BUILTINS, load_variants
+from peerbayes.comparison import Comparison
+from peerbayes.records import write_record
+from peerbayes.sweeps import Sweep, find_sweeps
+from peerbayes.verification import ProblemVerification, verify_problem
+from theory.validation import as_integer, as_probability
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class VerifyOutcome:
+    """What `verify` found, and where it is on disk."""
+
+    verifications: tuple[ProblemVerification, ...]
+    sweeps: tuple[Sweep, ...]
+    skipped: tuple[str, ...]
+    record_path: Path
+    report_path: Path
+
+    @property
+    def statements(self) -> tuple[Comparison, ...]:
+        """Every verdict, problem by problem, then the sweeps."""
+        single = [c for verification in self.verifications for c in verification.comparisons]
+        return (*single, *(c for sweep in self.sweeps for c in sweep.comparisons()))
+
+    @property
+    def failed(self) -> bool:
+        """Whether a proved statement was contradicted beyond sampling error."""
+        return any(statement.is_broken for statement in self.statements)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The JSON list of statements."""
+        return [statement.as_json() for statement in self.statements]
+
+
+def verify(
+    names: Sequence[str],
+    *,
+    data: Path | None = None,
+    seed: int = 0,
+    delta: float = 0.05,
+    out: Path,
+    progress: Callable[[str], Progress] | None = None,
+) -> VerifyOutcome:
+    """Verify the problems named (files or built-ins), or all built-ins if none is.
+
+    Parameters
+    ----------
+    data
+        Where the images are, if not in one of the usual places.
+    progress
+        Maps the name of a stage to a callable of (done, total).
+
+    Raises
+    ------
+    ValueError
+        If a problem cannot be read, or `seed` or `delta` is out of range.
+    """
+    from empirical.data import DataNotFound
+    from peerbayes.report import write_report
+
+    seed = as_integer("seed", seed, minimum=0)
+    delta = as_probability("delta", delta)
+    verifications: list[ProblemVerification] = []
+    skipped: list[str] = []
+    for name in names or list(BUILTINS):
+        bar = progress or (lambda _: lambda done, total: None)
+        try:
+            variants = load_variants(name, data=data, progress=bar(f"{name}: prepare"))
+        except DataNotFound as absent:
+            # Asked for by name, or pointed to a folder: then missing data are an error.
+            if names or data is not None:
+                raise
+            skipped.append(f"{name} skipped: {absent}")
+            continue
+        verifications.extend(
+            verify_problem(problem, seed=seed, delta=delta, progress=bar(problem.name))
+            for problem in variants
+        )
+    sweeps = find_sweeps(verifications)
+    body = {
+        "seed": seed,
+        "delta": delta,
+        "problems": [verification.as_record() for verification in verifications],
+        "sweeps": [sweep.as_record() for sweep in sweeps],
+        "skipped": skipped,
+    }
+    record_path = write_record(out / "verify.json", kind="verify", body=body)
+    report_path = write_report([record_path], out / "report.html")
+    return VerifyOutcome(
+        tuple(verifications), tuple(sweeps), tuple(skipped), record_path, report_path
+    )

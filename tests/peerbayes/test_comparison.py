@@ -1,0 +1,67 @@
+import pytest
+from scipy.stats import beta
+
+from peerbayes.comparison import (
+    CONFIDENCE,
+    STANDARD_ERRORS,
+    Comparison,
+    equal_in_mean,
+    frequency_at_most,
+    within_transient,
+)
+
+
+@pytest.mark.parametrize(
+    ("shift", "holds"), [(0.0, True), (4.4, True), (4.6, False), (-4.6, False)]
+)
+def test_equal_in_mean_allows_sampling_error_alone(shift: float, holds: bool) -> None:
+    verdict = equal_in_mean(
+        "p", "s", predicted=1.0, measured=1.0 + shift * 0.01, standard_error=0.01
+    )
+    assert verdict.holds is holds
+    assert verdict.is_broken is not holds
+
+
+def test_without_randomness_only_rounding_is_allowed() -> None:
+    def verdict(measured: float) -> Comparison:
+        return equal_in_mean("p", "s", predicted=2.0, measured=measured, standard_error=0.0)
+
+    assert verdict(2.0 + 1e-12).holds
+    assert not verdict(2.0 + 1e-9).holds
+
+
+@pytest.mark.parametrize(("measured", "holds"), [(1.05, True), (1.2, False), (0.8, False)])
+def test_within_transient(measured: float, holds: bool) -> None:
+    verdict = within_transient(
+        "p", "s", predicted=1.0, measured=measured, standard_error=0.01, transient=0.1
+    )
+    assert verdict.holds is holds
+
+
+def test_an_unknown_transient_proves_nothing() -> None:
+    verdict = within_transient(
+        "p", "s", predicted=1.0, measured=1.0, standard_error=0.01, transient=float("inf")
+    )
+    assert not verdict.holds
+
+
+def test_frequency_holds_exactly_when_the_interval_reaches_the_limit() -> None:
+    for failures in range(60, 200):
+        lower = beta.ppf((1 - CONFIDENCE) / 2, failures, 1000 - failures + 1)
+        verdict = frequency_at_most("p", "s", limit=0.05, failures=failures, trials=1000)
+        assert verdict.holds is bool(lower <= 0.05)
+    assert frequency_at_most("p", "s", limit=0.05, failures=50, trials=1000).holds
+    assert not frequency_at_most("p", "s", limit=0.05, failures=200, trials=1000).holds
+
+
+def test_a_published_statement_may_fail_without_breaking_the_program() -> None:
+    verdict = frequency_at_most("p", "s", limit=0.05, failures=900, trials=1000, is_theorem=False)
+    assert not verdict.holds
+    assert not verdict.is_broken
+
+
+def test_false_alarms_are_rare() -> None:
+    from scipy.stats import norm
+
+    # Five hundred statements of a full run, two-sided.
+    assert 500 * 2 * norm.sf(STANDARD_ERRORS) < 0.01

@@ -1,0 +1,197 @@
+"""Records: whole or absent, true to the last digit, and suspicious of everything else."""
+
+from __future__ import annotations
+
+import json
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from peerbayes.records import file_name, find_records, plain, read_record, to_json, write_record
+from peerbayes.schemas import read_schema
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(body=JSON_VALUES)
+def test_round_trip(body: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("records") / "deep" / "record.json"
+    write_record(path, kind="test", body=body)
+    record = read_record(path)
+    assert record.body == body
+    assert (record.kind, record.version, record.path) == ("test", 1, path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    Draft202012Validator(read_schema("record")).validate(content)
+    assert content["sha256"] == record.sha256
+
+
+def test_floats_keep_every_digit(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=100) * 10.0 ** np.arange(-50, 50)
+    path = write_record(tmp_path / "r.json", kind="test", body={"values": values})
+    np.testing.assert_array_equal(read_record(path).body["values"], values)
+
+
+def test_what_json_lacks() -> None:
+    value = {
+        "nan": float("nan"),
+        "inf": [np.inf, -np.inf],
+        "array": np.array([[1.0, np.nan]]),
+        "numpy": (np.int64(3), np.float64(0.5), np.bool_(True)),
+        "share": Fraction(2, 6),
+        "path": Path("a") / "b",
+    }
+    assert plain(value) == {
+        "nan": None,
+        "inf": [None, None],
+        "array": [[1.0, None]],
+        "numpy": [3, 0.5, True],
+        "share": "1/3",
+        "path": str(Path("a/b")),
+    }
+    assert json.loads(to_json(value)) == plain(value)
+    with pytest.raises(TypeError, match="cannot hold complex"):
+        plain({"z": 1j})
+    with pytest.raises(TypeError, match="keys are strings"):
+        plain({1: 2})
+
+
+def test_same_content_same_bytes(tmp_path: Path) -> None:
+    first = write_record(tmp_path / "a.json", kind="k", body={"x": 1, "y": [2.5]})
+    second = write_record(tmp_path / "b.json", kind="k", body={"x": 1, "y": [2.5]})
+    assert first.read_bytes() == second.read_bytes()
+
+
+def spoilt(path: Path, **changes: Any) -> Path:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content.update(changes)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    return write_record(tmp_path / "record.json", kind="verify", body={"rate": 0.5, "n": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"body": {"rate": 0.6, "n": [1, 2]}}, "changed or damaged"),
+        ({"kind": "simulate"}, "changed or damaged"),
+        ({"version": 0}, "changed or damaged"),
+        ({"sha256": "0" * 64}, "changed or damaged"),
+        ({"sha256": None}, "changed or damaged"),
+        ({"extra": 1}, "changed or damaged"),
+        ({"version": 2}, "version 1 or older, got 2; upgrade peerbayes"),
+        ({"version": "1"}, "version 1, got '1'"),
+        ({"format": "somebody-elses"}, "another JSON file"),
+    ],
+)
+def test_changes_are_noticed(record: Path, changes: dict[str, Any], words: str) -> None:
+    assert read_record(record).body["rate"] == 0.5
+    with pytest.raises(ValueError, match=words) as caught:
+        read_record(spoilt(record, **changes))
+    message = str(caught.value)
+    assert message.startswith(str(record))
+    assert "\n" not in message
+
+
+def test_reformatting_is_harmless(record: Path) -> None:
+    content = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps(content, indent=7, sort_keys=True), encoding="utf-8")
+    assert read_record(record).body == content["body"]
+
+
+def test_truncation_is_noticed(record: Path) -> None:
+    content = record.read_bytes()
+    for length in range(len(content) - 2):
+        record.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="damaged or truncated"):
+            read_record(record)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "damaged"),
+        (b"\xff\xfe", "damaged"),
+        (b"[" * 100_000, "damaged"),
+        (b"[]", "another JSON file"),
+        (b'{"format": "peerbayes-record"}', "version 1, got None"),
+        (b'{"format": "peerbayes-record", "version": 1}', "the key 'kind'"),
+    ],
+)
+def test_foreign_files(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=words):
+        read_record(path)
+
+
+def test_absent_files_and_directories(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such file; correct the path"):
+        read_record(tmp_path / "absent.json")
+    with pytest.raises(ValueError, match="a directory"):
+        read_record(tmp_path)
+
+
+def test_an_interrupted_write_leaves_the_old_record(
+    record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = record.read_bytes()
+
+    def interrupt(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_record(record, kind="verify", body={"rate": 0.7})
+    assert record.read_bytes() == before
+    assert os.listdir(record.parent) == ["record.json"]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(ValueError, match="choose another folder with --out"):
+        write_record(blocked / "r.json", kind="k", body=1)
+
+
+def test_finding_records(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="run 'peerbayes verify' first"):
+        find_records(tmp_path / "absent", kind="verify")
+    write_record(tmp_path / "b.json", kind="verify", body=1)
+    write_record(tmp_path / "a.json", kind="verify", body=2)
+    write_record(tmp_path / "c.json", kind="simulate", body=3)
+    (tmp_path / "foreign.json").write_text("{}")
+    assert [path.name for path in find_records(tmp_path, kind="verify")] == ["a.json", "b.json"]
+    with pytest.raises(ValueError, match="run 'peerbayes report' first"):
+        find_records(tmp_path, kind="report")
+
+
+@given(st.lists(st.text(), min_size=1, max_size=3))
+def test_file_names_are_harmless(parts: list[str]) -> None:
+    name = file_name(*parts)
+    assert name.endswith(".json")
+    assert len(name.encode()) <= 205
+    assert Path(name).name == name
+    assert name.isascii()

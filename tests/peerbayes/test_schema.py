@@ -1,0 +1,150 @@
+"""The JSON schemas are in step with the code, accept what is good and refuse what is bad."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+from peerbayes.builtin import BUILTINS, WrittenBuiltin
+from peerbayes.messages import nearest
+from peerbayes.network_section import TOPOLOGIES, Rule
+from peerbayes.problem import problem_from_document
+from peerbayes.schema import problem_schema
+from peerbayes.schemas import SCHEMAS, read_schema
+from tests.peerbayes.documents import COINS, GAUSSIAN, REMOVE, TWO_COINS, changed
+from tests.peerbayes.test_problem import documents
+from theory.network import RULES
+from theory.network.topologies import TOPOLOGIES as KNOWN_TOPOLOGIES
+
+PROBLEM = Draft202012Validator(read_schema("problem"))
+
+
+def test_the_stored_schema_is_the_generated_one() -> None:
+    # To renew it: write problem_schema() to peerbayes/schemas/problem.schema.json.
+    assert read_schema("problem") == json.loads(json.dumps(problem_schema()))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schemas_are_valid_and_explained(name: str) -> None:
+    schema = read_schema(name)
+    Draft202012Validator.check_schema(schema)
+    assert schema["title"]
+    assert schema["description"]
+
+
+def test_names_are_those_of_the_floors_below() -> None:
+    assert set(TOPOLOGIES) == set(KNOWN_TOPOLOGIES)
+    assert set(Rule.__args__) == set(RULES)  # type: ignore[attr-defined]
+
+
+WRITTEN = {
+    name: document
+    for family in BUILTINS.values()
+    if isinstance(family, WrittenBuiltin)
+    for name, (document, _) in family.documents.items()
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_builtins_fit(name: str) -> None:
+    PROBLEM.validate(WRITTEN[name])
+    specification = problem_from_document(WRITTEN[name]).specification
+    assert specification is not None
+    PROBLEM.validate(specification.document())
+
+
+@pytest.mark.parametrize(
+    "document", [tomllib.loads(TWO_COINS), COINS, GAUSSIAN, changed("name", REMOVE)]
+)
+def test_examples_fit(document: dict[str, Any]) -> None:
+    PROBLEM.validate(document)
+
+
+@settings(max_examples=40, deadline=None)
+@given(documents())
+def test_whatever_loads_fits(document: dict[str, Any]) -> None:
+    specification = problem_from_document(document).specification
+    assert specification is not None
+    PROBLEM.validate(document)
+    PROBLEM.validate(specification.document())
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        changed("network", REMOVE),
+        changed("network.topology", "ring"),
+        changed("network", {"sequence": []}),
+        changed("network", {"topology": "rign"}),
+        changed("network", {"edges": [[0, 1]]}),
+        changed("network", {"edges": [[0, 1, 1]], "agents": 2}),
+        changed("network", {"edges": [[0]], "agents": 2}),
+        changed("network.weights.0.0", "nine tenths"),
+        changed("network.weights.0.0", "-9/10"),
+        changed("network.weights.0.0", -0.9),
+        changed("network.weights.0.0", 1.9),
+        changed("network.weights.0.0", True),
+        changed("model.hypotheses", ["one"]),
+        changed("model.hypotheses.0", ""),
+        changed("model.agents", []),
+        changed("model.agents.0.count", 0),
+        changed("model.agents.0.count", 1.5),
+        changed("model.agents.0.likelihood", REMOVE),
+        changed("model.agents.0.likelihood", [["1/2", "1/2"], ["1/2", "1/2"]]),
+        changed("model.agents.0.likelyhood", []),
+        changed("model.agents.0.likelihood_std", "0", base=GAUSSIAN),
+        changed("titel", "x"),
+        changed("regression", {}),
+    ],
+)
+def test_bad_documents_do_not(document: dict[str, Any]) -> None:
+    assert not PROBLEM.is_valid(document)
+    # The schema promises no more than the loader does.
+    with pytest.raises(ValueError, match="expected"):
+        problem_from_document(document)
+
+
+@pytest.mark.parametrize("text", ["9/10", " 9/10 ", "0.9", ".9", "9.", "9e-1", "9E+1", "+1"])
+def test_the_schema_knows_the_same_exact_numbers(text: str) -> None:
+    number = {**read_schema("problem"), "$ref": "#/$defs/Number"}
+    for key in ("type", "required", "properties", "additionalProperties"):
+        number.pop(key)
+    assert Draft202012Validator(number).is_valid(text)
+    assert Draft202012Validator(number).is_valid("-" + text.strip())
+    assert not Draft202012Validator(number).is_valid(text + "x")
+    assert not Draft202012Validator(number).is_valid("")
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("verify", {}),
+        ("verify", [{"statement": "s"}]),
+        ("analyse", {"network": {}, "learning": {}, "samples": {}}),
+        ("simulate", {"rounds": 0}),
+        ("list", {"problems": [{}]}),
+        ("record", {"format": "another", "version": 1, "kind": "", "sha256": "", "body": 0}),
+    ],
+)
+def test_output_schemas_refuse(name: str, bad: object) -> None:
+    assert not Draft202012Validator(read_schema(name)).is_valid(bad)
+
+
+@pytest.mark.parametrize(
+    ("word", "words", "expected"),
+    [
+        ("likelyhood", ["truth", "likelihood"], "likelihood"),
+        ("FASHION-MNIST", ["fashion-mnist", "digits"], "fashion-mnist"),
+        ("fashion", ["fashion-mnist", "digits"], "fashion-mnist"),
+        ("", ["a"], None),
+        ("qqqq", ["fashion-mnist", "digits"], None),
+    ],
+)
+def test_nearest(word: str, words: list[str], expected: str | None) -> None:
+    assert nearest(word, words) == expected

@@ -1,0 +1,148 @@
+"""`verify` must accept what is true, and must not accept what is not."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import peerbayes.verification as verification
+from peerbayes.builtin import load_problem, load_variants
+from peerbayes.records import read_record
+from peerbayes.sweeps import find_sweeps
+from peerbayes.verification import ProblemVerification, verify_problem
+from peerbayes.verify import verify
+from theory import ExpectedLogRatio, SampleSize
+
+
+@pytest.fixture(autouse=True)
+def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "_MOST_RATE_DRAWS", 4e6)
+    monkeypatch.setattr(verification, "_MOST_FAILURE_DRAWS", 4e6)
+
+
+@pytest.fixture
+def coins() -> ProblemVerification:
+    return verify_problem(load_problem("two-coins"), seed=3)
+
+
+def broken(result: ProblemVerification) -> list[str]:
+    return [c.statement for c in result.comparisons if c.is_broken]
+
+
+def test_two_coins_holds(coins: ProblemVerification) -> None:
+    assert broken(coins) == []
+    kinds = {c.kind for c in coins.comparisons}
+    assert kinds == {"exact", "bound", "asymptotic"}
+    samples = coins.analysis.samples
+    measured = coins.measured_rounds
+    assert measured is not None
+    assert samples.chernoff.rounds is not None
+    # Valid: the measured size is below the proved one. Tight: by less than a factor of 4, most of
+    # which is the union bound's and the Chernoff prefactor's.
+    assert measured <= samples.chernoff.rounds <= 4 * measured
+
+
+def test_slowest_rate_is_measured_to_two_per_cent(coins: ProblemVerification) -> None:
+    mean, error = coins.measured_rate(1)
+    assert error < 0.02 * mean
+
+
+def test_a_wrong_prediction_of_the_mean_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = verification.expected_log_ratio
+
+    def wrong(*arguments: Any, **options: Any) -> ExpectedLogRatio:
+        result = exact(*arguments, **options)
+        return ExpectedLogRatio(result.rounds, 1.08 * result.values, result.best)
+
+    monkeypatch.setattr(verification, "expected_log_ratio", wrong)
+    statements = broken(verify_problem(load_problem("two-coins"), seed=3))
+    assert any(s.startswith("rate of rejecting") for s in statements)
+    assert any(s.startswith("mean log-odds of every agent") for s in statements)
+
+
+def test_a_wrong_sample_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    import peerbayes.analyse
+
+    exact = peerbayes.analyse.sample_sizes
+
+    def optimistic(*arguments: Any, **options: Any) -> Any:
+        return replace(exact(*arguments, **options), chernoff=SampleSize(20, True, "optimistic"))
+
+    monkeypatch.setattr(peerbayes.analyse, "sample_sizes", optimistic)
+    statements = broken(verify_problem(load_problem("two-coins"), seed=3))
+    assert statements == ["failures at the chernoff sample size, 20 rounds, at most 0.05"]
+
+
+def test_the_same_seed_gives_the_same_verdicts(coins: ProblemVerification) -> None:
+    again = verify_problem(load_problem("two-coins"), seed=3)
+    assert again.comparisons == coins.comparisons
+    other = verify_problem(load_problem("two-coins"), seed=4)
+    assert other.comparisons != coins.comparisons
+
+
+def test_progress_ends_at_the_total() -> None:
+    calls: list[tuple[int, int]] = []
+    verify_problem(
+        load_problem("two-coins"), seed=3, progress=lambda done, total: calls.append((done, total))
+    )
+    shares = [done / total for done, total in calls]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_star_sweep_moves_as_predicted() -> None:
+    members = [verify_problem(p, seed=1) for p in load_variants("p2-star")]
+    (sweep,) = find_sweeps(members)
+    a = np.array(sweep.confidences)
+    assert a.tolist() == [0.1, 0.2, 0.3, 0.5, 0.7]
+    np.testing.assert_allclose(sweep.centre_weights, 9 * a / (9 * a + 8), rtol=1e-14)
+    verdicts = {c.statement: c.holds for c in sweep.comparisons()}
+    assert all(verdicts.values()), verdicts
+    assert any("rises with v_1" in statement for statement in verdicts)
+    assert any("falls with v_1" in statement for statement in verdicts)
+
+
+def test_a_sweep_that_does_not_move_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = [verify_problem(p, seed=1) for p in load_variants("p2-star")]
+    (sweep,) = find_sweeps(members)
+    last = sweep.members[-1]
+    monkeypatch.setattr(
+        ProblemVerification,
+        "measured_rate",
+        lambda self, m: (0.2 if self is last else 0.1 * (m + 1), 1e-4),
+    )
+    assert not all(c.holds for c in sweep.comparisons())
+
+
+def test_outcome_on_disk(tmp_path: Path) -> None:
+    outcome = verify(["two-coins"], seed=0, out=tmp_path)
+    assert not outcome.failed
+    body = read_record(outcome.record_path).body
+    assert [problem["name"] for problem in body["problems"]] == ["two-coins"]
+    assert body["problems"][0]["comparisons"] == outcome.as_json()
+    page = outcome.report_path.read_text()
+    assert all(c.problem in page for c in outcome.statements)
+
+
+def test_absent_data_are_skipped_unless_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import peerbayes.verify as module
+    from empirical import DataNotFound
+    from peerbayes.builtin import BUILTINS
+
+    real = module.load_variants
+
+    def absent(name: str, **options: Any) -> Any:
+        if BUILTINS[name].needs_data:
+            raise DataNotFound("no images here; fetch them")
+        return real("two-coins")
+
+    monkeypatch.setattr(module, "load_variants", absent)
+    outcome = verify([], seed=0, out=tmp_path)
+    assert outcome.skipped == ("fashion-mnist skipped: no images here; fetch them",)
+    with pytest.raises(DataNotFound):
+        verify(["fashion-mnist"], seed=0, out=tmp_path)

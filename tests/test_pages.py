@@ -1,0 +1,130 @@
+"""The code of the documentation is run by tests/pages.py; here that machinery is tested itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.pages import ROOT, split_session
+
+CONFTEST = """
+from sybil import Sybil
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+
+from tests.pages import FLAGS, files, folder, run_session
+
+pytest_collect_file = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=FLAGS),
+        CodeBlockParser(language="console", evaluator=run_session),
+        files,
+    ],
+    patterns=["*.md"],
+    setup=folder.enter,
+    teardown=folder.leave,
+).pytest()
+"""
+
+
+def run_page(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Run one page as the tests run those of the documentation."""
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "page.md").write_text(textwrap.dedent(text))
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder)]
+        + ["-c", "/dev/null", "-W", "error", str(folder / "page.md")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+
+
+GOOD = """\
+    Save this as `two.txt`:
+
+    ```text
+    one
+    two
+    ```
+
+    ```python
+    from pathlib import Path
+
+    text = Path("two.txt").read_text()
+    ```
+
+    ```python
+    >>> len(text)
+    8
+    ```
+
+    ```console
+    $ cat two.txt
+    one
+    ...
+    $ exit 3
+    $ echo $?
+    3
+    $ ls *.txt | wc -l
+    1
+    ```
+    """
+
+
+def test_a_good_page_passes(tmp_path: Path) -> None:
+    done = run_page(tmp_path, GOOD)
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout  # the file, two python blocks, one session
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "```python\nassert 1 == 2\n```\n",
+        "```python\n>>> 1 + 1\n3\n```\n",
+        "```console\n$ false\n```\n",
+        "```console\n$ echo one\ntwo\n```\n",
+        "```console\n$ exit 2\n$ echo $?\n1\n```\n",
+        "```console\npeerbayes without a prompt\n```\n",
+        "```python\nopen('not-saved.txt')\n```\n",
+        "```python\nopen('left-open.txt', 'w')\n```\n",
+    ],
+)
+def test_a_wrong_page_fails(tmp_path: Path, wrong: str) -> None:
+    assert run_page(tmp_path, wrong).returncode == 1
+
+
+def test_a_session_is_split_into_commands_and_what_they_show() -> None:
+    session = "$ one --flag\nshown\nmore\n$ two\n$ echo $?\n0\n"
+    assert split_session(session) == [
+        ("one --flag", "shown\nmore\n"),
+        ("two", ""),
+        ("echo $?", "0\n"),
+    ]
+
+
+def test_every_page_of_the_documentation_runs_something_or_says_why_not() -> None:
+    """A page of mathematics or a guide without a runnable example is unfinished."""
+    reading_only = {
+        "index.md",
+        "mathematics/index.md",
+        "how-to/index.md",
+        "reference/index.md",
+        "reference/limits.md",
+    }
+    pages = {
+        path.relative_to(ROOT / "docs").as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "docs").glob("**/*.md"))
+        if not path.is_relative_to(ROOT / "docs/_build")
+    }
+    silent = {
+        name
+        for name, text in pages.items()
+        if not any(mark in text for mark in ("```python", "```console", "{code-cell}"))
+    }
+    assert silent <= reading_only, sorted(silent - reading_only)

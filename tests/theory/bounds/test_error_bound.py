@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from theory import ErrorBound
+
+
+def falling(start: float, slope: float, horizon: int = 0) -> ErrorBound:
+    """log bound = start − slope n, the first `horizon` rounds as a table."""
+    table = np.array([[start - slope * n] for n in range(1, horizon + 1)]).reshape(horizon, 1)
+    return ErrorBound("line", table, lambda n: np.array([start - slope * n]))
+
+
+@pytest.mark.parametrize("horizon", [0, 1, 7, 500])
+def test_smallest_rounds_does_not_depend_on_where_the_tail_starts(horizon: int) -> None:
+    # 3 − 0.01 n ≤ log 0.05 = −2.9957 from n = 600 on.
+    assert falling(3.0, 0.01, horizon).smallest_rounds(0.05) == 600
+
+
+def test_rounds_by_the_hundred_million() -> None:
+    assert falling(0.0, 1e-8).smallest_rounds(np.exp(-1.0)) == pytest.approx(1e8, rel=1e-8)
+
+
+def test_a_dip_is_not_the_answer() -> None:
+    """Small at round 1, large at round 2, small from round 3 on."""
+    bound = ErrorBound("dip", np.array([[-9.0], [-0.1], [-9.0]]), lambda n: np.array([-9.0 - n]))
+    assert bound.smallest_rounds(0.01) == 3
+    assert bound.probability(1) < 0.01 < bound.probability(2)
+
+
+def test_a_bound_that_never_falls_has_no_answer() -> None:
+    assert falling(0.0, 0.0).smallest_rounds(0.05) is None
+
+
+def test_at_most_one() -> None:
+    assert falling(5.0, 0.0).probability(3) == 1.0

@@ -1,0 +1,170 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from tests.models import COIN, coins, error_probability, finite_models
+from theory import (
+    ErrorBound,
+    FiniteModel,
+    GaussianAgent,
+    Network,
+    error_exponent,
+    learning_rate,
+    printed_rounds,
+    sample_sizes,
+)
+from theory.bounds.chernoff import tabulated
+from theory.learning import LogRatioLaw
+
+PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
+SLOW = Network([[0.999, 0.001], [0.002, 0.998]])
+STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
+
+
+def error_bounds(network: Network, model: FiniteModel) -> tuple[ErrorBound, ...]:
+    return sample_sizes(network, model, delta=0.05).bounds
+
+
+@given(finite_models(2), st.sampled_from([PAIR, SLOW]))
+@settings(max_examples=60, deadline=None)
+def test_bounds_are_valid(model: FiniteModel, network: Network) -> None:
+    """Enumeration of every history of up to two rounds is the oracle."""
+    bounds = error_bounds(network, model)
+    for n in (1, 2):
+        exact = error_probability(network, model, n)
+        for bound in bounds:
+            assert bound.probability(n) >= exact - 1e-12  # rounding of the enumeration
+
+
+@given(finite_models(2))
+@settings(max_examples=25, deadline=None)
+def test_bounds_stay_valid_where_powers_stop_early(model: FiniteModel) -> None:
+    """After one power of W the tail alone must bound everything."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("theory.bounds.events._MOST_ROUNDS", 1)
+        bounds = error_bounds(SLOW, model)
+        for n in (1, 2):
+            exact = error_probability(SLOW, model, n)
+            for bound in bounds:
+                assert bound.probability(n) >= exact - 1e-12
+
+
+def binomial_rounds(delta: float) -> int:
+    """One coin: the smallest n from which on the exact error probability is at most δ."""
+    smallest = 1
+    for n in range(1, 4000):
+        least = int(np.ceil(n * np.log(2) / np.log(3) - 1e-9))
+        if binom.sf(least - 1, n, 0.5) > delta:
+            smallest = n + 1
+    return smallest
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-15])
+def test_chernoff_is_tight(delta: float) -> None:
+    """−log P = nE + (log n)/2 + O(1), so that Chernoff asks for a share of log n more."""
+    exact = binomial_rounds(delta)
+    found = sample_sizes(Network([[1.0]]), coins(1), delta=delta).chernoff.rounds
+    exponent = error_exponent(Network([[1.0]]), coins(1)).exponent
+    assert found is not None
+    # Bahadur-Rao: P ≈ e^{−nE}/(t σ √(2π n)), t σ √2π about 1; the lattice adds one step at most.
+    assert exact <= found <= exact + (np.log(exact) / 2 + 2) / exponent
+
+
+@pytest.mark.parametrize("network", [PAIR, SLOW, STAR], ids=["pair", "slow", "star"])
+def test_each_size_is_the_smallest_from_which_the_bound_holds(network: Network) -> None:
+    ladder = sample_sizes(network, coins(network.agents), delta=0.01)
+    bounds = error_bounds(network, coins(network.agents))
+    for size in (ladder.repaired, ladder.chernoff):
+        bound = next(b for b in bounds if b.name == size.note)
+        assert size.rounds is not None
+        assert bound.probability(size.rounds) <= 0.01
+        assert bound.probability(size.rounds - 1) > 0.01
+        assert all(bound.probability(size.rounds + k) <= 0.01 for k in range(1, 50))
+
+
+def test_hoeffding_written_out() -> None:
+    """R and m from explicit powers of W, at one round."""
+    n, weights = 40, np.asarray(PAIR.weights)
+    law = COIN.log_ratio_law(0, 1)
+    powers = [np.linalg.matrix_power(weights, k) for k in range(1, n + 1)]
+    squares = sum((p**2).sum(axis=1) for p in powers) * law.range**2
+    means = np.full(2, n * law.mean)
+    oracle = np.exp(-2 * means**2 / squares).sum()
+    bound = next(
+        b for b in error_bounds(PAIR, coins(2)) if b.name == "Hoeffding, union over agents"
+    )
+    assert bound.probability(n) == pytest.approx(min(1.0, oracle), rel=1e-9)
+
+
+def test_single_event_beats_the_union_where_agents_are_many() -> None:
+    network = Network.from_topology("complete", agents=60)
+    assert sample_sizes(network, coins(60), delta=1e-4).repaired.note.endswith("all agents")
+
+
+def test_printed_is_the_formula() -> None:
+    rate, bound = learning_rate(PAIR, coins(2)).rate, coins(2).log_ratio_bound
+    expected = 16 * bound * np.log(4 / 0.05) / (rate**2 * (1 - 0.3))
+    size = printed_rounds(PAIR, coins(2), delta=0.05)
+    assert size.rounds == int(np.ceil(expected))
+    assert not size.is_theorem
+
+
+def test_gaussian_agents_have_chernoff_only() -> None:
+    agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
+    model = FiniteModel.from_agents(["zero", "one"], [agent], counts=[2])
+    ladder = sample_sizes(PAIR, model, delta=0.01)
+    assert ladder.printed.rounds is None
+    assert "unbounded" in ladder.printed.note
+    assert ladder.repaired.rounds is None
+    assert ladder.chernoff.rounds is not None
+    # Λ is normal: the exact round from explicit powers, between half and all of Chernoff's.
+    from scipy.stats import norm
+
+    weights, mean, variance, n = np.asarray(PAIR.weights), np.zeros(2), np.zeros(2), 0
+    power = np.eye(2)
+    while n == 0 or norm.cdf(-mean / np.sqrt(variance)).max() > 0.01:
+        power, n = power @ weights, n + 1
+        mean, variance = mean + power.sum(axis=1) / 2, variance + (power**2).sum(axis=1)
+    assert n <= ladder.chernoff.rounds <= 2.5 * n
+
+
+def test_prior_against_the_truth_costs_rounds() -> None:
+    doubtful = FiniteModel.from_agents(
+        ["fair", "loaded"], [COIN], counts=[2], priors=[[1e-6, 1 - 1e-6]]
+    )
+    fair = sample_sizes(PAIR, coins(2), delta=0.05).chernoff.rounds
+    late = sample_sizes(PAIR, doubtful, delta=0.05).chernoff.rounds
+    assert fair is not None
+    assert late is not None
+    # Catching up log(1e6) nats at 0.144 a round takes 96 of them.
+    assert late - fair > np.log(1e6) / COIN.divergences[1]
+
+
+def test_nothing_to_reject() -> None:
+    model = FiniteModel.from_agents(
+        ["a", "b"], [type(COIN)(COIN.probabilities, COIN.log_likelihoods[[0, 0]])], counts=[2]
+    )
+    ladder = sample_sizes(PAIR, model, delta=0.05)
+    assert ladder.chernoff.rounds is None
+    assert "nothing to reject" in ladder.chernoff.note
+    assert error_bounds(PAIR, model) == ()
+
+
+def test_interpolated_cumulants() -> None:
+    """A law of many atoms, as of images: the interpolant against the sum itself."""
+    rng = np.random.default_rng(11)
+    means = np.concatenate([rng.exponential(0.8, 900), -rng.exponential(0.6, 600)])
+    law = LogRatioLaw(np.full(1500, 1 / 1500), means, np.zeros(1500))
+    points = -np.geomspace(1e-4, 40, 500)
+    found = tabulated(law, -40.0)(points)
+    # κ crosses zero at u = −1 or so: relative to the size of its terms, |u| E|z|.
+    scale = np.abs(points) * np.abs(means).mean()
+    assert (np.abs(found - law.cumulant(points)) <= 1e-6 * scale).all()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan")])
+def test_bad_delta(delta: float) -> None:
+    with pytest.raises(ValueError, match="delta: expected a number in \\(0, 1\\)"):
+        sample_sizes(PAIR, coins(2), delta=delta)

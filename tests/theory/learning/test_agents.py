@@ -1,0 +1,143 @@
+from collections.abc import Callable
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy import integrate, stats
+
+from tests.models import finite_agents
+from theory import FiniteAgent, GaussianAgent
+
+
+def test_divergences_against_multiprecision_rationals() -> None:
+    inputs = [Fraction(1, 3), Fraction(2, 3)]
+    truth = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(9, 10), Fraction(1, 10)]]
+    likelihood = [
+        truth,
+        [[Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)]],
+    ]
+    agent = FiniteAgent.from_tables(
+        inputs=[float(p) for p in inputs],
+        truth=np.array(truth, dtype=float),
+        likelihood=np.array(likelihood, dtype=float),
+    )
+    exact = [
+        sum(
+            mpmath.mpf(p.numerator)
+            / p.denominator
+            * mpmath.mpf(f.numerator)
+            / f.denominator
+            * mpmath.log(
+                (mpmath.mpf(f.numerator) / f.denominator)
+                / (mpmath.mpf(q.numerator) / q.denominator)
+            )
+            for p, frow, qrow in zip(inputs, truth, table, strict=True)
+            for f, q in zip(frow, qrow, strict=True)
+        )
+        for table in likelihood
+    ]
+    # Sums of four terms of order one.
+    np.testing.assert_allclose(agent.divergences, [float(x) for x in exact], atol=1e-15)
+
+
+@given(finite_agents(3))
+def test_divergence_is_non_negative_and_its_difference_is_the_mean_ratio(
+    agent: FiniteAgent,
+) -> None:
+    # Entropy and cross-entropy are of order one: their difference rounds to about 1e-15.
+    assert (agent.divergences >= -1e-14).all()
+    law = agent.log_ratio_law(0, 2)
+    assert law.mean == pytest.approx(agent.divergences[2] - agent.divergences[0], abs=1e-14)
+
+
+def test_impossible_outcomes_are_dropped_and_may_have_likelihood_zero() -> None:
+    agent = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[1.0, 0.0]], likelihood=[[[1.0, 0.0]], [[0.5, 0.5]]]
+    )
+    assert agent.probabilities.tolist() == [1.0]
+    assert agent.divergences == pytest.approx([0.0, np.log(2)])
+    assert agent.likelihood_bounds.lower == pytest.approx(0.5)
+
+
+def test_data_set_is_an_empirical_law() -> None:
+    rng = np.random.default_rng(3)
+    table = np.log(rng.uniform(0.1, 0.9, size=(3, 7)))
+    agent = FiniteAgent.from_log_likelihoods(table)
+    np.testing.assert_allclose(agent.divergences, -table.mean(axis=1), rtol=1e-14)
+
+
+GAUSSIAN = GaussianAgent([0.3, 0.7], [0.2, -1.0], 1.3, [[0.0, -1.0], [1.0, 0.5]], 0.8)
+
+
+def gaussian_expectation(function: Callable[[int, float], float]) -> float:
+    """E over x and y by quadrature: the oracle."""
+
+    def at(x: int) -> float:
+        law = stats.norm(GAUSSIAN.truth_means[x], GAUSSIAN.truth_std)
+        value, _ = integrate.quad(lambda y: law.pdf(y) * function(x, y), -14, 14, limit=200)
+        return float(value)
+
+    return sum(float(p) * at(x) for x, p in enumerate(GAUSSIAN.inputs))
+
+
+def gaussian_log(theta: int, x: int, y: float) -> float:
+    return float(stats.norm.logpdf(y, GAUSSIAN.means[theta, x], GAUSSIAN.std))
+
+
+@pytest.mark.parametrize("theta", [0, 1])
+def test_gaussian_divergences_against_quadrature(theta: int) -> None:
+    def truth_log(x: int, y: float) -> float:
+        return float(stats.norm.logpdf(y, GAUSSIAN.truth_means[x], GAUSSIAN.truth_std))
+
+    expected = gaussian_expectation(lambda x, y: truth_log(x, y) - gaussian_log(theta, x, y))
+    assert GAUSSIAN.divergences[theta] == pytest.approx(expected, abs=1e-7)  # quad's accuracy
+
+
+@pytest.mark.parametrize("u", [-0.7, -0.2, 0.3])
+def test_gaussian_cumulant_against_quadrature(u: float) -> None:
+    law = GAUSSIAN.log_ratio_law(0, 1)
+    expected = gaussian_expectation(
+        lambda x, y: np.exp(u * (gaussian_log(0, x, y) - gaussian_log(1, x, y)))
+    )
+    assert float(law.cumulant(u)) == pytest.approx(np.log(expected), abs=1e-7)  # quad's accuracy
+
+
+def test_realizable_gaussian_cumulant_has_the_stated_form() -> None:
+    agent = GaussianAgent([0.5, 0.5], [0.0, 1.0], 0.8, [[0.0, 1.0], [1.0, 3.0]], 0.8)
+    law, gap = agent.log_ratio_law(0, 1), np.array([1.0, 2.0])
+    for u in (0.25, 0.5, 0.9):
+        stated = np.log(np.mean(np.exp(-(u - u * u) * gap**2 / (2 * 0.8**2))))
+        assert float(law.cumulant(-u)) == pytest.approx(stated, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"inputs": [0.5, 0.6]}, r"inputs: expected probabilities that sum to 1, got a sum of 1.1"),
+        ({"truth": [[0.5, 0.4]]}, r"truth: .* sum of 0.9 at \[0\]"),
+        ({"truth": [[1.5, -0.5]]}, r"truth: expected probabilities of at least 0, got -0.5"),
+        ({"likelihood": [[[1.0, 0.0]]]}, r"likelihood\[0\]\[0\]\[1\]: expected a positive"),
+        ({"likelihood": [[[0.2, 0.3, 0.5]]]}, "make inputs and labels agree"),
+        ({"likelihood": [[[0.5], [0.5, 0.5]]]}, "ragged"),
+        ({"truth": [["a", "b"]]}, "non-numeric"),
+    ],
+)
+def test_bad_tables(tables: dict[str, list[object]], message: str) -> None:
+    good = {"inputs": [1.0], "truth": [[0.5, 0.5]], "likelihood": [[[0.5, 0.5]]]}
+    with pytest.raises(ValueError, match=message) as caught:
+        FiniteAgent.from_tables(**{**good, **tables})  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_gaussians() -> None:
+    with pytest.raises(ValueError, match="one mean per input"):
+        GaussianAgent([0.5, 0.5], [0.0], 1.0, [[0.0]], 1.0)
+    with pytest.raises(ValueError, match="std: expected a finite number above 0"):
+        GaussianAgent([1.0], [0.0], 1.0, [[0.0]], 0.0)
+
+
+def test_zero_likelihood_in_a_data_set_is_refused() -> None:
+    with pytest.raises(ValueError, match="positive likelihood wherever the truth is positive"):
+        FiniteAgent.from_log_likelihoods([[0.0, -np.inf]])

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.optimize import minimize_scalar
+
+from tests.models import COIN, coins, finite_models
+from theory import (
+    FiniteAgent,
+    FiniteModel,
+    GaussianAgent,
+    Network,
+    error_exponent,
+    learning_rate,
+)
+
+PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
+
+
+@given(finite_models(2))
+@settings(max_examples=50)
+def test_against_a_general_minimiser(model: FiniteModel) -> None:
+    result, reference = error_exponent(PAIR, model), learning_rate(PAIR, model).reference
+    if len(reference) > 1:
+        return
+    v = PAIR.stationary_distribution
+    for theta in range(len(model.hypotheses)):
+        if theta in reference or not np.isfinite(result.tilts[theta]):
+            continue
+        laws = [model.kinds[k].log_ratio_law(reference[0], theta) for k in model.assignment]
+
+        def objective(t: float, laws: list = laws) -> float:  # type: ignore[type-arg]
+            return sum(float(law.cumulant(-t * w)) for law, w in zip(laws, v, strict=True))
+
+        upper = 4 * float(result.tilts[theta]) + 1
+        found = minimize_scalar(objective, bounds=(0, upper), options={"xatol": 1e-10 * upper})
+        # Both stop where the objective is flat to rounding.
+        assert result.exponents[theta] == pytest.approx(-found.fun, rel=1e-7, abs=1e-12)
+
+
+def test_gaussian_closed_form() -> None:
+    """Σ v_j z_j is normal, of mean Σ v_j Δ_j²/2 and variance Σ v_j² Δ_j²: E = mean²/2variance."""
+    gaps, v = np.array([1.0, 2.5]), PAIR.stationary_distribution
+    agents = [GaussianAgent([1.0], [0.0], 1.0, [[0.0], [gap]], 1.0) for gap in gaps]
+    result = error_exponent(PAIR, FiniteModel.from_agents(["zero", "gap"], agents))
+    mean, variance = v @ gaps**2 / 2, v**2 @ gaps**2
+    assert result.exponent == pytest.approx(mean**2 / (2 * variance), rel=1e-12)
+    assert result.tilts[1] == pytest.approx(mean / variance, rel=1e-8)  # the solver's tolerance
+
+
+def test_identical_agents_rate_is_blind_to_the_network_and_the_exponent_is_not() -> None:
+    uniform = Network.from_topology("complete", agents=4)
+    skewed = Network([[0.97, 0.01, 0.01, 0.01]] * 4)
+    for network in (uniform, skewed):
+        assert learning_rate(network, coins(4)).rate == pytest.approx(
+            COIN.divergences[1], rel=1e-12
+        )
+    alone = error_exponent(Network([[1.0]]), coins(1)).exponent
+    assert error_exponent(uniform, coins(4)).exponent == pytest.approx(4 * alone, rel=1e-12)
+    assert alone < error_exponent(skewed, coins(4)).exponent < 1.1 * alone
+
+
+def sure(minimum: float) -> FiniteModel:
+    """Two outcomes with z = minimum (probability 1/4) or 1."""
+    logs = np.log([[0.5, 0.5], [0.5, 0.5]])
+    logs[1] -= [minimum, 1.0]
+    agent = FiniteAgent.from_log_likelihoods(logs, probabilities=[0.25, 0.75])
+    return FiniteModel.from_agents(["a", "b"], [agent], counts=[2])
+
+
+def test_no_error_is_possible_where_evidence_never_misleads() -> None:
+    assert error_exponent(PAIR, sure(0.2)).exponent == np.inf
+
+
+def test_evidence_that_is_void_at_worst_gives_the_probability_of_silence() -> None:
+    result = error_exponent(PAIR, sure(0.0))
+    assert result.exponent == pytest.approx(2 * np.log(4), rel=1e-14)
+    assert result.tilts[1] == np.inf
+
+
+def test_exponent_is_the_slope_of_enumerated_error_probabilities() -> None:
+    """One coin: P(error) at n is a binomial tail; −log P falls at rate E up to (log n)/2n."""
+    from scipy.stats import binom
+
+    exponent = error_exponent(Network([[1.0]]), coins(1)).exponent
+    # Loaded wins or ties iff heads·log 1.5 ≥ tails·log 2.
+    logs = []
+    for n in (2000, 4000):
+        least = int(np.ceil(n * np.log(2) / np.log(3) - 1e-9))
+        logs.append(float(binom.logsf(least - 1, n, 0.5)))
+    slope = -(logs[1] - logs[0] + np.log(2) / 2) / 2000  # less the prefactor n^(−1/2)
+    # The lattice shifts −log P by up to one step, z's range log 3, times the tilt: < 1/2000 · 1.1.
+    assert slope == pytest.approx(exponent, abs=1.1 / 2000)
+    assert exponent > 60 * 1.1 / 2000  # so the tolerance means something
+
+
+def test_nothing_to_reject() -> None:
+    same = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.4, 0.6]], [[0.4, 0.6]]]
+    )
+    result = error_exponent(PAIR, FiniteModel.from_agents(["a", "b"], [same, same]))
+    assert result.exponent == np.inf
+    assert result.binding is None

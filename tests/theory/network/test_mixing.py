@@ -1,0 +1,192 @@
+"""The deviation: valid against ball arithmetic, and tight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from scipy import sparse
+
+from tests.oracles import deviation_enclosures
+from tests.strategies import networks
+from theory.network import Network
+from theory.network import mixing as mixing_module
+from theory.network.mixing import reversible_bound, witness_bound
+
+
+def reset_chain(agents: int) -> np.ndarray:
+    here = np.arange(agents)
+    weights = np.zeros((agents, agents))
+    weights[here, np.minimum(here + 1, agents - 1)] += 1 - 1 / agents
+    weights[:, 0] += 1 / agents
+    return weights
+
+
+def drifting_path(agents: int) -> np.ndarray:
+    here = np.arange(agents)
+    weights = np.zeros((agents, agents))
+    weights[here, np.minimum(here + 1, agents - 1)] += 0.8
+    weights[here, np.maximum(here - 1, 0)] += 0.2
+    return weights
+
+
+@settings(max_examples=40, deadline=None)
+@given(networks(max_agents=6))
+@example(Network.from_topology("complete", agents=4))
+def test_valid(network: Network) -> None:
+    truth = deviation_enclosures(network.weights, rounds=120)
+    bounds = network.deviation
+    for i, enclosure in enumerate(truth):
+        assert bounds.lower[i] <= enclosure.upper
+        assert enclosure.lower <= bounds.upper[i]
+
+
+@settings(max_examples=40, deadline=None)
+@given(networks(max_agents=6))
+def test_tight(network: Network) -> None:
+    """1024 samples an octave: strides cost at most 1/512, on the scale of the largest D_i.
+
+    An agent far below the others carries the rounding of as many rounds as they need.
+    """
+    bounds = network.deviation
+    assert (bounds.upper - bounds.lower).max() < max(bounds.upper.max(), 1.0) / 512
+
+
+def test_two_mirrored_agents() -> None:
+    """Theory's first counterexample: D = λ/(1 − λ) with λ = .98."""
+    bounds = Network([[0.01, 0.99], [0.99, 0.01]]).deviation
+    # .99 is not a float, and 1 − λ = .02 magnifies that fiftyfold.
+    np.testing.assert_allclose(bounds.lower, 49, rtol=1e-9)
+    np.testing.assert_allclose(bounds.upper, 49, rtol=1e-9)
+    assert (bounds.lower <= 49 * (1 + 1e-14)).all()
+    assert (bounds.upper >= 49 * (1 - 1e-14)).all()
+
+
+@pytest.mark.parametrize(
+    ("weights", "rounds", "printed"),
+    [(reset_chain(20), 20, 21.76), (drifting_path(50), 400, 155.06)],
+    ids=["reset chain", "path with drift"],
+)
+def test_printed_counterexamples(weights: np.ndarray, rounds: int, printed: float) -> None:
+    network = Network(weights)
+    bounds = network.deviation
+    assert bounds.upper.max() == pytest.approx(printed, abs=0.005)
+    truth = deviation_enclosures(weights, rounds=rounds)
+    np.testing.assert_allclose(bounds.lower, [e.lower for e in truth], rtol=1e-8)
+    np.testing.assert_allclose(bounds.upper, [e.upper for e in truth], rtol=1e-8)
+    # The papers' Lemma 1 would have it below this.
+    assert bounds.lower.max() > 4 * np.log(network.agents) / (1 - max(0.0, network.slem))
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_slow_chains(gap: float) -> None:
+    """Two agents, W_01 = g, W_10 = 2g: D_0 = 2/3 λ/(1 − λ) and D_1 = 4/3 λ/(1 − λ), λ = 1 − 3g.
+
+    The largest error is the rounding of 1 − g, a part 1e-16/g of the gap.
+    """
+    bounds = Network([[1 - gap, gap], [2 * gap, 1 - 2 * gap]]).deviation
+    decay = 1 / (3 * gap) - 1
+    exact = np.array([2 / 3, 4 / 3]) * decay
+    slack = 1 + 2e-16 / gap
+    assert (bounds.lower <= exact * slack).all()
+    assert (bounds.upper >= exact / slack).all()
+    assert bounds.width < 1 / 512 + 4e-16 / gap
+
+
+def test_slow_and_nearly_decomposable() -> None:
+    """Two groups of six: the groups' weights change at 1e-9 a round, and inside they mix at once.
+
+    Lumped to two agents it is the chain above with g = 1e-9 each way.
+    """
+    gap = 1e-9
+    weights = np.full((12, 12), gap / 6)
+    weights[:6, :6] = weights[6:, 6:] = (1 - gap) / 6
+    bounds = Network(weights).deviation
+    exact = 1 / (2 * gap) - 1
+    slack = 1 + 1e-15 / gap
+    assert (bounds.lower <= exact * slack).all()
+    assert (bounds.upper >= exact / slack).all()
+    assert bounds.width < 1 / 400
+
+
+@settings(max_examples=30, deadline=None)
+@given(networks(kinds=("reversible", "symmetric", "star"), max_agents=6))
+def test_reversible_bound_holds(network: Network) -> None:
+    bound = reversible_bound(network.stationary_distribution, network.slem + 1e-14)
+    assert (network.deviation.lower <= bound).all()
+
+
+def test_reversible_bound_in_closed_form() -> None:
+    """Against the sum itself, term by term."""
+    v = np.array([0.5, 0.499, 1e-3])
+    rounds = np.arange(1, 2000)
+    terms = 0.9 ** rounds[:, None] * np.sqrt((1 - v) / v)
+    np.testing.assert_allclose(
+        reversible_bound(v, 0.9), np.minimum(2, terms).sum(axis=0), rtol=1e-13
+    )
+    assert np.isinf(reversible_bound(v, 1.0)).all()
+    assert (reversible_bound(v, 0.0) == 0).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(networks(max_agents=6))
+def test_any_witness_gives_a_lower_bound(network: Network) -> None:
+    witness = np.cos(np.arange(network.agents))
+    bound = witness_bound(network.weights, network.stationary_distribution, witness)
+    # Differences of nearly equal numbers: where W hardly couples, half the digits are lost.
+    assert (bound <= network.deviation.upper * (1 + 1e-6)).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topology": "ring", "agents": 60},
+        {"topology": "geometric", "agents": 60, "radius": 0.3, "seed": 1},
+    ],
+    ids=["ring", "geometric"],
+)
+def test_large_networks_are_bracketed(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is done above 2000 agents, on networks small enough to know better."""
+    truth = Network.from_topology(**options).deviation  # type: ignore[arg-type]
+    monkeypatch.setattr(mixing_module, "DENSE_AGENTS", 10)
+    monkeypatch.setattr("theory.network.spectrum.DENSE_AGENTS", 10)
+    bounds = Network.from_topology(**options, sparse=True).deviation  # type: ignore[arg-type]
+    assert bounds.terms == 1
+    assert (bounds.lower <= truth.upper).all()
+    assert (bounds.upper >= truth.lower).all()
+    # Not tight, but of the right size where the slow mode is at its largest.
+    assert bounds.upper.max() < 8 * truth.upper.max()
+    assert bounds.lower.max() > truth.lower.max() / 8
+
+
+def test_large_directed_networks_have_no_upper_bound() -> None:
+    agents = 2100
+    here = np.arange(agents)
+    weights = sparse.csr_array(
+        (np.full(2 * agents, 0.5), (np.tile(here, 2), np.concatenate([here, (here + 1) % agents]))),
+        shape=(agents, agents),
+    )
+    bounds = Network(weights).deviation
+    assert np.isinf(bounds.upper).all()
+    assert np.isinf(bounds.width)
+    # ‖e_i W − v‖₁ = 2 (1/2 − 1/N) + (N − 2)/N.
+    np.testing.assert_allclose(bounds.lower, 2 - 4 / agents, rtol=1e-12)
+
+
+def test_coarser_samples_stay_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The strides that expensive products get, on a chain whose answer is known."""
+    gap = 1e-5
+    monkeypatch.setattr(mixing_module, "_samples_an_octave", lambda agents: 4)
+    bounds = Network([[1 - gap, gap], [2 * gap, 1 - 2 * gap]]).deviation
+    exact = np.array([2 / 3, 4 / 3]) * (1 / (3 * gap) - 1)
+    assert (bounds.lower <= exact * (1 + 1e-10)).all()
+    assert (bounds.upper >= exact * (1 - 1e-10)).all()
+    assert bounds.width < 1 / 4
+
+
+def test_single_agent() -> None:
+    bounds = Network([[1.0]]).deviation
+    assert bounds.lower.tolist() == [0.0]
+    assert bounds.width < 1e-14

@@ -1,0 +1,160 @@
+"""Eigenvalues against closed forms and exact characteristic polynomials."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy import sparse
+
+from tests.oracles import exact_eigenvalues
+from tests.strategies import networks
+from theory.network import Network
+from theory.network import spectrum as spectrum_module
+
+# A symmetric eigensolver's error is a few rounding errors of the norm, which is one.
+ROUNDING = 1e-14
+
+
+@given(
+    networks(kinds=("reversible", "symmetric", "star", "sparse", "tiny-stationary"), max_agents=7)
+)
+def test_reversible_networks(network: Network) -> None:
+    exact = exact_eigenvalues(network.weights)
+    assert network.slem == pytest.approx(np.abs(exact).max(), abs=ROUNDING)
+    assert network.second_eigenvalue == pytest.approx(exact.real.max(), abs=ROUNDING)
+
+
+@given(networks(kinds=("nearly-periodic", "nearly-decomposable"), max_agents=7))
+def test_other_networks(network: Network) -> None:
+    """Normal, or with well separated eigenvalues next to 1: six digits of reserve."""
+    exact = exact_eigenvalues(network.weights)
+    assert network.slem == pytest.approx(np.abs(exact).max(), abs=1e-9)
+    assert network.second_eigenvalue == pytest.approx(exact.real.max(), abs=1e-9)
+
+
+@pytest.mark.parametrize("agents", [3, 8, 50, 2501])
+def test_ring(agents: int) -> None:
+    """λ_k = 1/3 + 2/3 cos(2πk/N)."""
+    ring = Network.from_topology("ring", agents=agents)
+    values = 1 / 3 + 2 / 3 * np.cos(2 * math.pi * np.arange(1, agents) / agents)
+    assert ring.slem == pytest.approx(np.abs(values).max(), abs=ROUNDING)
+    assert ring.second_eigenvalue == pytest.approx(values.max(), abs=ROUNDING)
+
+
+def test_complete_graph_forgets_at_once() -> None:
+    assert Network.from_topology("complete", agents=7).slem == pytest.approx(0, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 6, 12])
+def test_hypercube(dimension: int) -> None:
+    """λ = (1 + d − 2k) / (1 + d) for k = 0 … d."""
+    cube = Network.from_topology("hypercube", dimension=dimension)
+    others = (1 + dimension - 2 * np.arange(1, dimension + 1)) / (1 + dimension)
+    assert cube.slem == pytest.approx(np.abs(others).max(), abs=1e-9)
+    assert cube.second_eigenvalue == pytest.approx(others.max(), abs=1e-9)
+
+
+def test_modulus_at_the_negative_end() -> None:
+    """A hypercube of dimension 12 whose agents keep 1 %: λ = .01 + .99 (1 − 2k/12)."""
+    cube = Network.from_topology("hypercube", dimension=12)
+    weights = cube.weights.copy()  # type: ignore[union-attr]
+    weights.data = np.where(weights.data > 0, 0.99 / 12, 0.0)
+    weights = weights - sparse.diags_array(weights.diagonal()) + 0.01 * sparse.eye_array(4096)
+    network = Network(weights)
+    assert network.slem == pytest.approx(0.98, abs=1e-9)
+    assert network.second_eigenvalue == pytest.approx(0.01 + 0.99 * 10 / 12, abs=1e-9)
+
+
+def test_directed_ring_has_complex_eigenvalues() -> None:
+    """λ_k = 1/2 + 1/2 exp(2πik/N)."""
+    edges = [[i, (i + 1) % 5] for i in range(5)]
+    ring = Network.from_edges(edges, agents=5, directed=True)
+    values = 0.5 + 0.5 * np.exp(2j * math.pi * np.arange(1, 5) / 5)
+    assert ring.slem == pytest.approx(np.abs(values).max(), abs=ROUNDING)
+    assert ring.second_eigenvalue == pytest.approx(values.real.max(), abs=ROUNDING)
+
+
+def test_negative_eigenvalue() -> None:
+    network = Network([[0.01, 0.99], [0.99, 0.01]])
+    assert network.slem == pytest.approx(0.98, abs=ROUNDING)
+    assert network.second_eigenvalue == pytest.approx(-0.98, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-12])
+def test_a_tiny_gap_is_a_gap(gap: float) -> None:
+    """Only one eigenvalue 1 is taken away; [[1 − g, g], [g, 1 − g]] has the other 1 − 2g."""
+    assert 1 - Network([[1 - gap, gap], [gap, 1 - gap]]).slem == pytest.approx(2 * gap, abs=1e-15)
+    directed = np.array([[1 - gap, gap, 0], [0, 0, 1], [gap, 1 - gap, 0]])
+    network = Network(directed)
+    assert not network.is_reversible
+    exact = exact_eigenvalues(directed)
+    assert 1 - network.second_eigenvalue == pytest.approx(1 - exact.real.max(), abs=1e-14)
+    assert network.second_eigenvalue < 1
+
+
+def test_single_agent() -> None:
+    alone = Network([[1.0]])
+    assert alone.slem == 0.0
+    assert math.isnan(alone.second_eigenvalue)
+
+
+def test_floating_eigenvalues_of_a_non_normal_chain_are_wrong() -> None:
+    """A documented limit: the chain resets to 0, all its other eigenvalues are exactly 0."""
+    agents = 20
+    here = np.arange(agents)
+    weights = np.zeros((agents, agents))
+    weights[here, np.minimum(here + 1, agents - 1)] += 0.95
+    weights[:, 0] += 0.05
+    # In rationals: rows of 19/20 and 1/20, so that the characteristic polynomial is x^19 (x − 1).
+    exact = np.where(np.isclose(weights, 0.95), 19, np.where(np.isclose(weights, 0.05), 1, 0))
+    import flint
+
+    polynomial = (flint.fmpq_mat(flint.fmpz_mat(exact.tolist())) / 20).charpoly()
+    assert polynomial == flint.fmpq_poly([0] * 19 + [-1, 1])
+    assert Network(weights).slem > 0.01
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topology": "geometric", "agents": 300, "radius": 0.12, "seed": 3},
+        {"topology": "erdos-renyi", "agents": 300, "probability": 0.05, "seed": 3},
+        {"topology": "path", "agents": 300},
+        {"topology": "tree", "agents": 300, "rule": "metropolis"},
+        {"topology": "star", "agents": 300, "edge_confidence": 0.999},
+    ],
+    ids=lambda options: str(options["topology"]),
+)
+def test_iteration_agrees_with_the_dense_solver(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dense = Network.from_topology(**options)  # type: ignore[arg-type]
+    expected = (dense.slem, dense.second_eigenvalue)
+    monkeypatch.setattr(spectrum_module, "DENSE_AGENTS", 10)
+    iterated = Network.from_topology(**options, sparse=True)  # type: ignore[arg-type]
+    # The residual is at most 1e-9, the error of its square over the next gap or less than it.
+    assert (iterated.slem, iterated.second_eigenvalue) == pytest.approx(expected, abs=2e-9)
+
+
+def test_iteration_for_directed_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    edges = [[i, (i + 1) % 200] for i in range(200)] + rng.integers(0, 200, (800, 2)).tolist()
+    dense = Network.from_edges(edges, agents=200, directed=True)
+    expected = (dense.slem, dense.second_eigenvalue)
+    monkeypatch.setattr(spectrum_module, "DENSE_AGENTS", 10)
+    iterated = Network.from_edges(edges, agents=200, directed=True, sparse=True)
+    assert (iterated.slem, iterated.second_eigenvalue) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_directed_network_that_hardly_mixes_is_reported() -> None:
+    agents = 20_000
+    here = np.arange(agents)
+    weights = sparse.csr_array(
+        (np.full(2 * agents, 0.5), (np.tile(here, 2), np.concatenate([here, (here + 1) % agents]))),
+        shape=(agents, agents),
+    )
+    with pytest.raises(ValueError, match="no convergence for 20000 agents .*; use a smaller"):
+        _ = Network(weights).slem

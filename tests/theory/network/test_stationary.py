@@ -1,0 +1,208 @@
+"""The stationary distribution against exact rationals and closed forms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from tests.oracles import exact_stationary, relative_error
+from tests.strategies import networks
+from theory.network import Network
+from theory.network.stationary import detailed_balance, eliminate, solve_sparse
+
+# Elimination makes about N rounding errors of 1.1e-16 in each component, none of which cancels.
+ACCURACY = 1e-14
+
+
+def _coupled_blocks(blocks: int, size: int, coupling: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    agents = blocks * size
+    weights = rng.uniform(0.1, 1.0, (agents, agents))
+    same = np.arange(agents) // size
+    weights *= np.where(same[:, None] == same, 1.0, coupling)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+def _drifting_path(agents: int, towards_end: np.ndarray) -> np.ndarray:
+    """A path whose agent i leans to i + 1 with weight towards_end[i], to i − 1 with the rest."""
+    here = np.arange(agents)
+    weights = np.zeros((agents, agents))
+    np.add.at(weights, (here, np.minimum(here + 1, agents - 1)), towards_end)
+    np.add.at(weights, (here, np.maximum(here - 1, 0)), 1 - towards_end)
+    return weights
+
+
+@given(networks())
+@example(Network.from_topology("star", agents=2, edge_confidence=1 - 1e-9))
+def test_every_component_is_accurate(network: Network) -> None:
+    error = relative_error(network.stationary_distribution, exact_stationary(network.weights))
+    assert error < ACCURACY
+
+
+@pytest.mark.parametrize(("blocks", "size"), [(2, 5), (5, 2), (3, 10), (10, 4)])
+@pytest.mark.parametrize("coupling", [1e-12, 1e-6])
+def test_weak_coupling_costs_no_digit(blocks: int, size: int, coupling: float) -> None:
+    weights = _coupled_blocks(blocks, size, coupling, seed=1)
+    network = Network(weights)
+    assert network.stationary.method == "gth"
+    exact = exact_stationary(weights)
+    assert relative_error(network.stationary_distribution, exact) < ACCURACY
+
+
+def test_weak_coupling_defeats_the_plain_solve() -> None:
+    """The case above is a hard one: the usual linear solve has nine digits fewer."""
+    weights = _coupled_blocks(2, 5, 1e-12, seed=1)
+    system = np.eye(10) - weights.T
+    system[-1] = 1
+    plain = np.linalg.solve(system, np.eye(10)[-1])
+    assert relative_error(plain, exact_stationary(weights)) > 1e-8
+
+
+@pytest.mark.parametrize("agents", [1, 2, 31, 32, 33, 34, 64, 65, 100])
+def test_elimination_by_panels_agrees_with_a_solve(agents: int) -> None:
+    """Sizes on both sides of a panel's width; a positive W of this size is well conditioned."""
+    weights = np.random.default_rng(agents).uniform(0.1, 1.0, (agents, agents))
+    weights /= weights.sum(axis=1, keepdims=True)
+    values = eliminate(weights)
+    np.testing.assert_allclose(values @ weights, values, rtol=1e-13)
+    assert values.sum() == pytest.approx(1.0, abs=1e-14)
+
+
+@pytest.mark.parametrize("confidence", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
+def test_star_of_the_paper(confidence: Fraction) -> None:
+    star = Network.from_topology("star", agents=9, edge_confidence=float(confidence))
+    expected = 9 * confidence / (9 * confidence + 8)
+    assert star.stationary_distribution[0] == pytest.approx(float(expected), rel=1e-15)
+
+
+def test_two_agents_of_the_paper() -> None:
+    values = Network([["9/10", "1/10"], ["3/5", "2/5"]]).stationary_distribution
+    np.testing.assert_allclose(values, [6 / 7, 1 / 7], rtol=1e-15)
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_components_may_span_more_than_a_float(stored: type) -> None:
+    """v falls by 4 a step to 4^-400 below agent 0, then rises again: both ends are equal."""
+    agents = 1600
+    towards_end = np.where(np.arange(agents) < agents // 2, 0.2, 0.8)
+    network = Network(stored(_drifting_path(agents, towards_end)))
+    values = network.stationary_distribution
+    # 1 + 1/4 + 1/16 + … = 4/3 on each side; sixteen hundred steps of two roundings each.
+    np.testing.assert_allclose(values[[0, 1, -2, -1]], [3 / 8, 3 / 32, 3 / 32, 3 / 8], rtol=1e-12)
+    assert values.min() == 0.0
+    assert network.is_reversible
+
+
+@pytest.mark.parametrize("start", [0.2, 0.8])
+def test_drift_without_end(start: float) -> None:
+    agents = 5000
+    near = np.arange(agents)
+    weights = sparse.csr_array(
+        sparse.diags_array([1 - start, start], offsets=[-1, 1], shape=(agents, agents))
+    )
+    ends = sparse.csr_array(([1 - start, start], ([0, agents - 1], [0, agents - 1])), weights.shape)
+    network = Network(weights + ends)
+    assert network.stationary.method == "detailed-balance"
+    heavy = near if start < 0.5 else near[::-1]
+    np.testing.assert_allclose(
+        network.stationary_distribution[heavy[:300]], 0.75 * 0.25 ** near[:300], rtol=1e-12
+    )
+
+
+@given(networks(), st.randoms(use_true_random=False))
+def test_relabelling_agents_relabels_v(network: Network, random: object) -> None:
+    order = list(range(network.agents))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    shuffled = Network(network.weights[order][:, order])
+    np.testing.assert_allclose(
+        shuffled.stationary_distribution,
+        network.stationary_distribution[order],
+        rtol=2 * ACCURACY,
+    )
+
+
+@given(networks())
+def test_residual_is_small(network: Network) -> None:
+    """N inflows of one rounding each, and v itself within N roundings."""
+    assert network.stationary.residual < 4 * network.agents * np.finfo(float).eps
+
+
+@given(networks(kinds=("reversible", "symmetric", "star", "sparse", "tiny-stationary")))
+def test_detailed_balance_is_recognised(network: Network) -> None:
+    assert network.is_reversible
+    balanced = detailed_balance(network.weights)
+    assert balanced is not None
+    assert relative_error(balanced, exact_stationary(network.weights)) < ACCURACY
+
+
+def test_imbalance_is_recognised() -> None:
+    """One weight of a triangle off by a part in 1e12 already breaks the balance of its cycle."""
+    clockwise = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]])
+    assert Network(clockwise).is_reversible
+    clockwise[0] += [0.0, 1e-12, -1e-12]
+    assert not Network(clockwise).is_reversible
+    assert not Network([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]).is_reversible
+
+
+@given(networks(kinds=("positive", "directed", "nearly-periodic", "non-normal")))
+def test_sparse_factorisation(network: Network) -> None:
+    """Well-conditioned kinds: some digits of reserve for the subtractions in the factors."""
+    values = solve_sparse(sparse.csr_array(network.weights))
+    assert relative_error(values, exact_stationary(network.weights)) < 1e-11
+
+
+def test_large_sparse_without_balance_agrees_with_elimination() -> None:
+    agents = 2100
+    rng = np.random.default_rng(5)
+    far = rng.integers(0, agents, agents)
+    here = np.arange(agents)
+    weights = sparse.csr_array(
+        (
+            np.concatenate([np.full(agents, 0.5), np.full(agents, 0.3), np.full(agents, 0.2)]),
+            (np.tile(here, 3), np.concatenate([here, (here + 1) % agents, far])),
+        ),
+        shape=(agents, agents),
+    )
+    network = Network(weights)
+    assert network.stationary.method == "sparse-lu"
+    np.testing.assert_allclose(
+        network.stationary_distribution, eliminate(weights.toarray()), rtol=1e-11
+    )
+
+
+def test_small_sparse_without_balance_is_eliminated() -> None:
+    weights = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]])
+    network = Network(weights)
+    assert network.is_sparse
+    assert network.stationary.method == "gth"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"topology": "ring", "agents": 10**6}, {"topology": "grid", "shape": [1000, 1000]}],
+    ids=["ring", "grid"],
+)
+def test_a_million_agents(options: dict[str, object]) -> None:
+    """Under the uniform rule v_i is proportional to the number of neighbours, itself included."""
+    network = Network.from_topology(**options)  # type: ignore[arg-type]
+    neighbourhood = np.diff(network.weights.indptr)  # type: ignore[union-attr]
+    expected = neighbourhood / neighbourhood.sum()
+    assert network.is_sparse
+    assert network.stationary.method == "detailed-balance"
+    # Two thousand quotients of weights like 1/3 and 1/4 lead across the grid.
+    np.testing.assert_allclose(network.stationary_distribution, expected, rtol=1e-12)
+
+
+def test_underflow_is_refused() -> None:
+    weights = np.eye(3) - np.diag([2e-300, 2e-300, 2e-300])
+    weights += 1e-300 * (np.ones((3, 3)) - np.eye(3))
+    np.testing.assert_allclose(Network(weights).stationary_distribution, 1 / 3, rtol=1e-15)
+    chain = np.array([[1, 5e-324, 0], [0, 1, 1e-200], [1e-200, 0, 1]])
+    with pytest.raises(ValueError, match="an underflow at agent 1; replace the smallest weights"):
+        _ = Network(chain).stationary

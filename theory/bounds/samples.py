@@ -1,0 +1,138 @@
+"""How many rounds are enough: the ladder of sample sizes (docs: mathematics/samples).
+
+``printed``   P1 eq. 4 as it stands. Not a theorem: its proof puts C where C² belongs.
+``repaired``  Hoeffding with the exact mean: a theorem for bounded likelihoods.
+``chernoff``  Chernoff with the agents' own cumulants: a theorem, bounded or not.
+
+Each is the smallest n from which on the bound on P(some agent's arg max is wrong) stays at most δ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory.bounds.chernoff import chernoff_bounds
+from theory.bounds.error_bound import ErrorBound
+from theory.bounds.events import ErrorEvents
+from theory.bounds.hoeffding import hoeffding_bounds
+from theory.learning.model import FiniteModel
+from theory.network import Network
+from theory.validation import as_probability
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """A number of rounds, whether a proof stands behind it, and how it came about.
+
+    `rounds` is None where the statement gives no number; `note` says why, or which form of the
+    bound is behind it.
+    """
+
+    rounds: int | None
+    is_theorem: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class SampleSizes:
+    """The ladder for one confidence parameter `delta`, and the `bounds` that it was read off."""
+
+    delta: float
+    printed: SampleSize
+    repaired: SampleSize
+    chernoff: SampleSize
+    bounds: tuple[ErrorBound, ...]
+
+    def probability(self, rounds: int) -> float:
+        """The smallest rigorous upper bound on P(some agent errs at round `rounds`)."""
+        return min((bound.probability(rounds) for bound in self.bounds), default=1.0)
+
+
+def printed_rounds(network: Network, model: FiniteModel, *, delta: float) -> SampleSize:
+    """P1 eq. 4: n ≥ 16 C log(NM/δ) / (K² (1 − λmax)), λmax the largest *signed* eigenvalue.
+
+    Reported because it is printed; no bound of any kind is claimed.
+    """
+    events = ErrorEvents(network, model)
+    return _printed(events, as_probability("delta", delta))
+
+
+def _printed(events: ErrorEvents, delta: float) -> SampleSize:
+    model, network = events.model, events.network
+    bound = model.log_ratio_bound
+    if not np.isfinite(bound):
+        return SampleSize(None, False, "unbounded likelihoods: C = log(L/α) is infinite")
+    if network.agents == 1:
+        return SampleSize(None, False, "one agent has no second eigenvalue")
+    gap = 1.0 - network.second_eigenvalue
+    logarithm = np.log(network.agents * len(model.hypotheses) / delta)
+    value = 16 * bound * logarithm / (events.rate.rate**2 * gap)
+    if not np.isfinite(value):
+        return SampleSize(None, False, "the printed formula overflows")
+    note = "as printed, not a theorem"
+    if events.rate.is_compromise:
+        note += "; its Assumption 1 fails too (no hypothesis is best for every agent)"
+    return SampleSize(max(1, int(np.ceil(value))), False, note)
+
+
+def _smallest(bounds: Sequence[ErrorBound], delta: float, *, reason: str) -> SampleSize:
+    """The smallest of several rigorous sample sizes, with the name of the bound that gave it."""
+    found = [
+        (rounds, bound.name)
+        for bound in bounds
+        if (rounds := bound.smallest_rounds(delta)) is not None
+    ]
+    if not found:
+        return SampleSize(None, True, reason)
+    rounds, name = min(found)
+    return SampleSize(rounds, True, name)
+
+
+def _present(bounds: list[ErrorBound | None]) -> tuple[ErrorBound, ...]:
+    return tuple(bound for bound in bounds if bound is not None)
+
+
+def sample_sizes(network: Network, model: FiniteModel, *, delta: float) -> SampleSizes:
+    """The ladder: rounds after which every agent's arg max is right with probability 1 − δ.
+
+    `repaired` and `chernoff` are upper bounds on the true number, rigorous up to rounding;
+    `printed` is none.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not in (0, 1), or network and model have different numbers of agents.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent, FiniteModel, Network, sample_sizes
+    >>> coin = FiniteAgent.from_tables(
+    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+    ... )
+    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
+    >>> ladder = sample_sizes(Network([[0.9, 0.1], [0.6, 0.4]]), model, delta=0.05)
+    >>> ladder.chernoff.rounds < ladder.repaired.rounds < ladder.printed.rounds
+    True
+    """
+    delta = as_probability("delta", delta)
+    events = ErrorEvents(network, model)
+    if not events.wrong:
+        nothing = "every hypothesis is optimal: there is nothing to reject"
+        absent = SampleSize(None, True, nothing)
+        return SampleSizes(delta, SampleSize(None, False, nothing), absent, absent, ())
+    if events.is_bounded:
+        reason = "the network mixes too slowly, or is too large, for a bound"
+    else:
+        reason = "unbounded likelihoods: Hoeffding's inequality does not apply"
+    hoeffding = _present(hoeffding_bounds(events))
+    chernoff = _present(chernoff_bounds(events))
+    return SampleSizes(
+        delta=delta,
+        printed=_printed(events, delta),
+        repaired=_smallest(hoeffding, delta, reason=reason),
+        chernoff=_smallest(chernoff, delta, reason="no bound: too large a network"),
+        bounds=hoeffding + chernoff,
+    )

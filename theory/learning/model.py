@@ -1,0 +1,262 @@
+"""A finite set of hypotheses and what every agent of a network knows about them.
+
+The papers' objects, by their names here (docs: concepts):
+
+========================  =======================================================================
+``divergences``           D_j(θ) = E KL(f_j ‖ ℓ_j(θ))
+``locally_optimal``       Θ̄_j = argmin_θ D_j(θ)
+``optimal_hypotheses``    Θ* = ∩_j Θ̄_j
+``information``           I_j(θ*, θ) = D_j(θ) − D_j(θ*) = E z_j(θ*, θ)
+``compromise``            argmin_θ Σ_j v_j D_j(θ): what the network settles on when Θ* is empty
+``ambiguous_pairs``       pairs of hypotheses that no agent can tell apart
+========================  =======================================================================
+
+Agents with the same law share one *kind*, so that a network of 10⁶ agents stores it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from theory.learning.agents import Agent, FiniteAgent, GaussianAgent
+from theory.learning.log_ratio import LogRatioLaw
+from theory.validation import (
+    FloatArray,
+    IntArray,
+    as_distribution,
+    as_float_array,
+    as_integer,
+    fail,
+    read_only,
+)
+
+# Divergences are sums of up to tens of thousands of products; two that are equal in exact
+# arithmetic differ by about √O·ε ≈ 1e-14 relative to the terms summed. Differences below this are
+# treated as ties, and so would be real differences below 1e-12 nats, too small to be learnt.
+TIE_TOLERANCE = 1e-12
+
+
+def minimisers(values: FloatArray) -> tuple[int, ...]:
+    """The indices of the smallest entries, those within ``TIE_TOLERANCE`` (relative) included."""
+    lowest = float(values.min())
+    slack = TIE_TOLERANCE * max(1.0, float(np.abs(values).max()))
+    return tuple(int(i) for i in np.flatnonzero(values <= lowest + slack))
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteModel:
+    """Hypotheses, agents' laws and priors.
+
+    Parameters
+    ----------
+    hypotheses
+        M distinct names.
+    kinds
+        The K distinct agents.
+    assignment
+        Shape (N,): which kind each agent is.
+    log_priors
+        Shape (K, M): the log prior of each kind; every prior is positive.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two hypotheses, names repeat, an agent counts other hypotheses, an
+        index is out of range, or a prior is zero somewhere.
+    """
+
+    hypotheses: tuple[str, ...]
+    kinds: tuple[Agent, ...]
+    assignment: IntArray
+    log_priors: FloatArray
+
+    def __post_init__(self) -> None:
+        names = tuple(str(name) for name in self.hypotheses)
+        if len(names) < 2 or len(set(names)) != len(names):
+            raise fail(
+                "hypotheses", "at least two distinct names", list(names), "name each one once"
+            )
+        kinds = tuple(self.kinds)
+        if not kinds:
+            raise fail("agents", "at least one agent", "none", "describe the agents")
+        for index, kind in enumerate(kinds):
+            if not isinstance(kind, FiniteAgent | GaussianAgent):
+                raise fail(
+                    f"agents[{index}]",
+                    "a FiniteAgent or a GaussianAgent",
+                    type(kind).__name__,
+                    "build it with FiniteAgent.from_tables",
+                )
+            if kind.hypotheses != len(names):
+                raise fail(
+                    f"agents[{index}]",
+                    f"likelihoods for {len(names)} hypotheses",
+                    f"{kind.hypotheses}",
+                    "give one likelihood per hypothesis",
+                )
+        assignment = np.array(self.assignment, dtype=np.int64)
+        if assignment.ndim != 1 or assignment.size == 0:
+            raise fail(
+                "assignment", "one kind per agent", f"shape {assignment.shape}", "list the kinds"
+            )
+        if assignment.min() < 0 or assignment.max() >= len(kinds):
+            raise fail(
+                "assignment",
+                f"kinds from 0 to {len(kinds) - 1}",
+                f"{assignment.min()} to {assignment.max()}",
+                "name an existing kind",
+            )
+        log_priors = as_float_array("log_priors", self.log_priors, ndim=2)
+        if log_priors.shape != (len(kinds), len(names)):
+            raise fail(
+                "log_priors",
+                f"shape {(len(kinds), len(names))}",
+                f"shape {log_priors.shape}",
+                "give one prior per kind of agent and hypothesis",
+            )
+        object.__setattr__(self, "hypotheses", names)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "assignment", read_only(assignment))
+        object.__setattr__(self, "log_priors", log_priors)
+
+    @classmethod
+    def from_agents(
+        cls,
+        hypotheses: Sequence[str],
+        agents: Sequence[Agent],
+        *,
+        counts: Sequence[int] | None = None,
+        priors: Sequence[ArrayLike | None] | None = None,
+    ) -> FiniteModel:
+        """Agents in a row, each repeated `counts` times (once if left out).
+
+        `priors` holds one distribution of shape (M,) for each entry, or None for uniform.
+
+        Raises
+        ------
+        ValueError
+            As for the class, or if `counts` or `priors` have another length than `agents`.
+        """
+        repeats = [1] * len(agents) if counts is None else list(counts)
+        given = [None] * len(agents) if priors is None else list(priors)
+        for argument, values in (("counts", repeats), ("priors", given)):
+            if len(values) != len(agents):
+                raise fail(
+                    argument,
+                    f"one per entry of agents, {len(agents)}",
+                    len(values),
+                    "match the lengths",
+                )
+        repeats = [as_integer(f"counts[{k}]", c, minimum=1) for k, c in enumerate(repeats)]
+        logs = np.full((len(agents), len(hypotheses)), -np.log(max(1, len(hypotheses))))
+        for index, prior in enumerate(given):
+            if prior is None:
+                continue
+            row = as_distribution(f"priors[{index}]", prior)
+            if row.size != len(hypotheses) or (row == 0).any():
+                raise fail(
+                    f"priors[{index}]",
+                    f"{len(hypotheses)} positive probabilities",
+                    row.tolist(),
+                    "a hypothesis of prior zero is never learnt: give it some mass",
+                )
+            logs[index] = np.log(row)
+        assignment = np.repeat(np.arange(len(agents)), repeats)
+        return cls(tuple(hypotheses), tuple(agents), assignment, logs)
+
+    @property
+    def agents(self) -> int:
+        """The number N of agents."""
+        return int(self.assignment.size)
+
+    @cached_property
+    def kind_divergences(self) -> FloatArray:
+        """D(θ) of each kind, shape (K, M), in nats."""
+        return read_only(np.array([kind.divergences for kind in self.kinds]))
+
+    @property
+    def divergences(self) -> FloatArray:
+        """D_j(θ) of each agent, shape (N, M), in nats."""
+        return self.kind_divergences[self.assignment]
+
+    @cached_property
+    def locally_optimal(self) -> tuple[tuple[int, ...], ...]:
+        """Θ̄ of each *kind*: the hypotheses closest to that agent's truth."""
+        return tuple(minimisers(row) for row in self.kind_divergences)
+
+    @cached_property
+    def optimal_hypotheses(self) -> tuple[int, ...]:
+        """Θ* = ∩_j Θ̄_j, possibly empty (P1 section 2.1)."""
+        present = np.unique(self.assignment)
+        common = set(range(len(self.hypotheses)))
+        for kind in present:
+            common &= set(self.locally_optimal[kind])
+        return tuple(sorted(common))
+
+    def weighted_divergences(self, weights: ArrayLike) -> FloatArray:
+        """Σ_j w_j D_j(θ), shape (M,), for one weight per agent."""
+        return self.kind_weights(weights) @ self.kind_divergences
+
+    def kind_weights(self, weights: ArrayLike) -> FloatArray:
+        """Each kind's total weight, shape (K,), for one weight per agent.
+
+        Raises
+        ------
+        ValueError
+            If there is not one weight per agent.
+        """
+        values = as_float_array("weights", weights, ndim=1)
+        if values.size != self.agents:
+            raise fail(
+                "weights",
+                f"one weight for each of {self.agents} agents",
+                values.size,
+                "use a network with as many agents as the model",
+            )
+        totals = np.bincount(self.assignment, weights=values, minlength=len(self.kinds))
+        return totals.astype(np.float64)
+
+    def compromise(self, weights: ArrayLike) -> tuple[int, ...]:
+        """argmin_θ Σ_j w_j D_j(θ), ties included (docs: mathematics/rate)."""
+        return minimisers(self.weighted_divergences(weights))
+
+    def reference_hypotheses(self, weights: ArrayLike) -> tuple[int, ...]:
+        """What the network settles on: Θ*, or the compromise under `weights` if Θ* is empty."""
+        return self.optimal_hypotheses or self.compromise(weights)
+
+    def information(self, best: int) -> FloatArray:
+        """I_j(best, θ) = D_j(θ) − D_j(best), shape (N, M), in nats per observation.
+
+        Negative where agent j's own data speak for θ.
+        """
+        return (self.kind_divergences - self.kind_divergences[:, [best]])[self.assignment]
+
+    def log_ratio_laws(self, best: int, other: int) -> tuple[LogRatioLaw, ...]:
+        """The law of z(best, other) for each kind, length K."""
+        return tuple(kind.log_ratio_law(best, other) for kind in self.kinds)
+
+    @cached_property
+    def ambiguous_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (θ, θ') with z_j(θ, θ') = 0 for every observation of every agent.
+
+        No network and no amount of data separates them.
+        """
+        present = [self.kinds[k] for k in np.unique(self.assignment)]
+        return tuple(
+            (a, b)
+            for a, b in combinations(range(len(self.hypotheses)), 2)
+            if all(kind.indistinguishable(a, b) for kind in present)
+        )
+
+    @cached_property
+    def log_ratio_bound(self) -> float:
+        """C = log(L/α) over all agents (P1 Theorem 1): |z| ≤ C; infinite if α = 0."""
+        bounds = [kind.likelihood_bounds for kind in self.kinds]
+        lower, upper = min(b.lower for b in bounds), max(b.upper for b in bounds)
+        return float(np.log(upper) - np.log(lower)) if lower > 0 else np.inf

@@ -1,0 +1,299 @@
+"""A network of agents and the weights they give to each other.
+
+`Network` is the front door of this room: a weight matrix W that is checked once, and all that
+follows from it alone. The stationary distribution says whose evidence counts, the deviation and
+the eigenvalues next to 1 say how soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from theory.network.mixing import Deviation, deviation
+from theory.network.spectrum import Spectrum, spectrum
+from theory.network.stationary import Stationary, detailed_balance, stationary
+from theory.network.structure import (
+    Weights,
+    as_dense,
+    as_weights,
+    check_aperiodic,
+    check_irreducible,
+    off_diagonal,
+)
+from theory.network.topologies import build_topology, refuse_foreign
+from theory.network.weights import assemble, links_of_edges, links_of_graph, weights_on_links
+from theory.validation import (
+    FloatArray,
+    IntArray,
+    as_float_array,
+    as_integer,
+    as_probability,
+    fail,
+    read_only,
+)
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A row-stochastic, irreducible and aperiodic weight matrix W.
+
+    Parameters
+    ----------
+    weights
+        W, shape (N, N): W_ij is the weight agent i gives to what agent j says. Array-like (its
+        entries may be fractions in strings, such as "1/3") or any scipy sparse matrix; stored
+        as a read-only float64 or CSR array.
+    name
+        What to call it.
+    layout
+        Positions for drawing, shape (N, 2), if there are natural ones.
+
+    Raises
+    ------
+    ValueError
+        If W is not square, finite, non-negative and row-stochastic, or not irreducible (the
+        message names the classes), or not aperiodic (it names the period).
+
+    Examples
+    --------
+    >>> network = Network([["9/10", "1/10"], ["3/5", "2/5"]])
+    >>> network.stationary_distribution.round(6).tolist()
+    [0.857143, 0.142857]
+    >>> round(network.slem, 12)
+    0.3
+    """
+
+    weights: Weights
+    name: str = "network"
+    layout: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        """Check W and keep a read-only copy."""
+        object.__setattr__(self, "weights", as_weights(self.weights))
+        check_irreducible(self.weights)
+        check_aperiodic(self.weights)
+        if self.layout is not None:
+            layout = as_float_array("layout", self.layout, ndim=2)
+            if layout.shape != (self.agents, 2):
+                raise fail(
+                    "layout",
+                    f"two coordinates for each of {self.agents} agents",
+                    f"shape {layout.shape}",
+                    "give one position an agent",
+                )
+            object.__setattr__(self, "layout", layout)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: ArrayLike,
+        *,
+        agents: int,
+        rule: str = "uniform",
+        directed: bool = False,
+        sparse: bool | None = None,
+        name: str = "network",
+    ) -> Network:
+        """The network on an edge list, weighted by a rule.
+
+        A directed edge [a, b] leads from a to b: b hears a, so that W_ba > 0. Edges from an
+        agent to itself and repeated edges change nothing, since every rule gives each agent
+        a weight on itself.
+
+        Parameters
+        ----------
+        edges
+            Shape (E, 2), agents numbered from 0.
+        agents
+            N.
+        rule
+            "uniform", "metropolis", "lazy-metropolis" or "max-degree"; directed graphs take
+            "uniform" only.
+        directed
+            Whether edges lead one way.
+        sparse
+            Whether W is stored as a sparse array; by default above 2000 agents.
+        name
+            What to call it.
+
+        Raises
+        ------
+        ValueError
+            If an edge names an unknown agent, the rule does not fit, or the graph is not
+            (strongly) connected.
+        """
+        count = as_integer("agents", agents, minimum=1)
+        links = links_of_edges(edges, agents=count, directed=directed)
+        weights = weights_on_links(links, agents=count, rule=rule, sparse_result=sparse)
+        return cls(weights, name=name)
+
+    @classmethod
+    def from_graph(
+        cls, graph: nx.Graph[Any], *, rule: str = "uniform", sparse: bool | None = None
+    ) -> Network:
+        """The network on a networkx graph, its nodes numbered in the graph's order.
+
+        Edge attributes, parallel edges and self-loops are ignored; the rule sets the weights.
+        In a directed graph an edge (a, b) says that b hears a.
+
+        Raises
+        ------
+        ValueError
+            As for `from_edges`.
+        """
+        agents = as_integer("graph", len(graph), minimum=1)
+        weights = weights_on_links(
+            links_of_graph(graph), agents=agents, rule=rule, sparse_result=sparse
+        )
+        return cls(weights, name=str(graph.name or "network"))
+
+    @classmethod
+    def from_topology(
+        cls,
+        topology: str,
+        *,
+        agents: int | None = None,
+        shape: Sequence[int] | None = None,
+        rule: str = "uniform",
+        edge_confidence: float | None = None,
+        probability: float | None = None,
+        radius: float | None = None,
+        branching: int | None = None,
+        dimension: int | None = None,
+        seed: int | None = None,
+        sparse: bool | None = None,
+    ) -> Network:
+        """The network on a named graph (the table is in `theory.network.topologies`).
+
+        A star with `edge_confidence` a is P2's (sec. 1.4.1): the centre, agent 0, weighs all
+        agents alike, and every other agent gives a to the centre and 1 − a to itself. Then
+        v_0 = Na / (Na + N − 1), and the rule is not used.
+
+        Raises
+        ------
+        ValueError
+            If the topology is unknown, a parameter is missing, wrong or foreign to it, or a
+            random graph is not connected.
+
+        Examples
+        --------
+        >>> star = Network.from_topology("star", agents=9, edge_confidence=0.5)
+        >>> abs(star.stationary_distribution[0] - 4.5 / 12.5) < 1e-15
+        True
+        """
+        graph = build_topology(
+            topology,
+            agents=agents,
+            shape=shape,
+            probability=probability,
+            radius=radius,
+            branching=branching,
+            dimension=dimension,
+            seed=seed,
+        )
+        if edge_confidence is None:
+            weights = weights_on_links(
+                graph.links, agents=graph.agents, rule=rule, sparse_result=sparse
+            )
+        else:
+            refuse_foreign("edge_confidence", topology, known=topology == "star")
+            if rule != "uniform":
+                raise fail(
+                    "rule",
+                    "none for a star with edge_confidence, which sets all weights",
+                    repr(rule),
+                    "leave out one of the two",
+                )
+            confidence = as_probability("edge_confidence", edge_confidence)
+            listener, speaker = graph.links.T
+            weight = np.where(listener == 0, 1.0 / graph.agents, confidence)
+            weights = assemble(listener, speaker, weight, agents=graph.agents, sparse_result=sparse)
+        return cls(weights, name=topology, layout=graph.layout)
+
+    @property
+    def agents(self) -> int:
+        """N, the number of agents."""
+        return int(self.weights.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether W is stored as a sparse array."""
+        return sparse.issparse(self.weights)
+
+    @property
+    def period(self) -> int:
+        """1: other periods are refused."""
+        return 1
+
+    @cached_property
+    def is_reversible(self) -> bool:
+        """Whether v_i W_ij = v_j W_ji for all pairs, up to the rounding of the weights."""
+        return self._balanced is not None
+
+    @cached_property
+    def stationary(self) -> Stationary:
+        """The stationary distribution with its method and residual; accurate componentwise."""
+        return stationary(self.weights, self._balanced if self.is_sparse else None)
+
+    @property
+    def stationary_distribution(self) -> FloatArray:
+        """The v with v = vW, shape (N,), positive, sums to one; a floating-point estimate."""
+        return self.stationary.values
+
+    @property
+    def slem(self) -> float:
+        """The subdominant modulus, in [0, 1); 0.0 for one agent. A floating-point estimate.
+
+        Not to be trusted where W is far from normal (see `theory.network.spectrum`).
+        """
+        return self._spectrum.slem
+
+    @property
+    def second_eigenvalue(self) -> float:
+        """The largest real part among all eigenvalues but one 1; nan for one agent.
+
+        A floating-point estimate, not to be trusted where W is far from normal.
+        """
+        return self._spectrum.second_eigenvalue
+
+    @cached_property
+    def deviation(self) -> Deviation:
+        """Bounds on D_i = Σ_{k≥1} Σ_j |[W^k]_ij − v_j|, in rounds (docs: mathematics/mixing)."""
+        return deviation(
+            self.weights,
+            self.stationary_distribution,
+            reversible=self._spectrum if self.is_reversible else None,
+        )
+
+    @cached_property
+    def edges(self) -> IntArray:
+        """All (i, j) with i ≠ j and W_ij > 0, shape (E, 2), in row order."""
+        links = off_diagonal(self.weights)
+        edges: IntArray = np.column_stack([links.row, links.column])
+        read_only(edges)
+        return edges
+
+    def powers(self) -> Iterator[FloatArray]:
+        """W, W², W³, … without end, each a dense array of shape (N, N)."""
+        power = as_dense(self.weights)
+        while True:
+            yield power
+            power = np.asarray(power @ self.weights)
+
+    @cached_property
+    def _balanced(self) -> FloatArray | None:
+        return detailed_balance(self.weights)
+
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        return spectrum(self.weights, self.stationary_distribution, reversible=self.is_reversible)

@@ -1,0 +1,228 @@
+"""What makes a weight matrix a network: stochastic, irreducible, aperiodic, perhaps reversible.
+
+A weight matrix W has one row an agent, and W_ij is the weight agent i gives to what j says.
+Agent i can be reached from j when a chain of positive weights leads from j to i. W is
+
+- *stochastic* if its entries are not negative and each row sums to one;
+- *irreducible* if every agent reaches every other: then v = vW has one solution, and v > 0;
+- *aperiodic* if the lengths of its closed walks have no common divisor but 1: then W^k
+  converges to 1vᵀ, which is what learning on the network needs;
+- *reversible* if v_i W_ij = v_j W_ji for all pairs: then W is similar to a symmetric matrix.
+
+Everything here works on the pattern of non-zeros, so that a sparse W of a million agents costs
+no more than a few passes over its entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from theory.validation import SUM_TOLERANCE, FloatArray, IntArray, as_float_array, fail, read_only
+
+Weights: TypeAlias = "FloatArray | sparse.csr_array[np.float64]"
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class OffDiagonal:
+    """The positive weights between different agents, in row order: W[row, column] = weight."""
+
+    row: IntArray
+    column: IntArray
+    weight: FloatArray
+
+
+def as_weights(weights: ArrayLike | Weights) -> Weights:
+    """A fresh read-only copy of `weights`, checked to be row-stochastic.
+
+    Dense input becomes a float64 array, sparse input a canonical CSR array (sorted, duplicates
+    summed, explicit zeros removed). Entries may be strings that hold fractions, such as "1/3".
+
+    Raises
+    ------
+    ValueError
+        If the entries are ragged, not numeric, not finite or negative, the matrix is empty or
+        not square, or a row does not sum to one.
+    """
+    matrix: Weights
+    if sparse.issparse(weights):
+        matrix = _as_csr(weights)
+    else:
+        matrix = as_float_array("weights", _without_fractions(weights), ndim=2)
+    rows, columns = matrix.shape
+    if rows != columns or rows == 0:
+        raise fail(
+            "weights",
+            "a square matrix, one row and one column an agent",
+            f"shape {(rows, columns)}",
+            "give each agent one row that weighs all agents",
+        )
+    _check_stochastic(matrix)
+    return matrix
+
+
+def as_dense(weights: Weights) -> FloatArray:
+    """W as an array; the same object if it is one already."""
+    if isinstance(weights, np.ndarray):
+        return weights
+    return np.asarray(weights.toarray(), dtype=np.float64)
+
+
+def off_diagonal(weights: Weights) -> OffDiagonal:
+    """The positive off-diagonal entries of W, in row order."""
+    matrix = sparse.coo_array(sparse.csr_array(weights))
+    row, column = matrix.coords
+    keep = (row != column) & (matrix.data > 0)
+    return OffDiagonal(row[keep].astype(np.int64), column[keep].astype(np.int64), matrix.data[keep])
+
+
+def communicating_classes(weights: Weights) -> IntArray:
+    """Labels of the sets of agents that reach each other; shape (N,)."""
+    _, labels = csgraph.connected_components(
+        sparse.csr_array(weights), directed=True, connection="strong"
+    )
+    return np.asarray(labels, dtype=np.int64)
+
+
+def cyclic_classes(weights: Weights) -> IntArray:
+    """Labels 0 … p−1 of the cyclic classes of an irreducible W of period p; shape (N,).
+
+    Weight only leads from class c to class c + 1 modulo p; all labels are 0 if W is aperiodic.
+    """
+    agents = weights.shape[0]
+    if weights.diagonal().any():
+        return np.zeros(agents, dtype=np.int64)
+    levels = breadth_first_depth(weights)
+    links = off_diagonal(weights)
+    # Every closed walk is a sum of these excesses, so their common divisor is the period.
+    excess = levels[links.row] + 1 - levels[links.column]
+    period = int(np.gcd.reduce(excess)) if excess.size else 1
+    return np.asarray(levels % max(period, 1), dtype=np.int64)
+
+
+def breadth_first_tree(weights: Weights) -> IntArray:
+    """Each agent's parent in a breadth-first tree from agent 0, its own parent; shape (N,)."""
+    _, parent = csgraph.breadth_first_order(sparse.csr_array(weights), 0, directed=True)
+    parent[0] = 0
+    return np.asarray(parent, dtype=np.int64)
+
+
+def breadth_first_depth(weights: Weights) -> IntArray:
+    """How many links lead from agent 0 to each agent; shape (N,)."""
+    parent = breadth_first_tree(weights)
+    depth: IntArray = (parent != np.arange(len(parent))).astype(np.int64)
+    # Each agent knows an ancestor; in each step all ancestors double their distance.
+    while parent.any():
+        depth += depth[parent]
+        parent = parent[parent]
+    return depth
+
+
+def check_irreducible(weights: Weights) -> None:
+    """Raise a ``ValueError`` that names the communicating classes if there are several."""
+    labels = communicating_classes(weights)
+    if labels.max() > 0:
+        raise fail(
+            "weights",
+            "an irreducible network, in which every agent reaches every other",
+            f"{labels.max() + 1} classes that do not all reach each other: {_name(labels)}",
+            "add positive weights that lead from each class to the others",
+        )
+
+
+def check_aperiodic(weights: Weights) -> None:
+    """Raise a ``ValueError`` that names the period and the cyclic classes if there are several."""
+    labels = cyclic_classes(weights)
+    if labels.max() > 0:
+        raise fail(
+            "weights",
+            "an aperiodic network",
+            f"period {labels.max() + 1} with the cyclic classes {_name(labels)}",
+            "give at least one agent a positive weight on itself",
+        )
+
+
+def _as_csr(weights: Any) -> sparse.csr_array[np.float64]:
+    if weights.dtype.kind not in "biuf":
+        raise fail("weights", "real numbers", f"dtype {weights.dtype}", "convert them to floats")
+    matrix = sparse.csr_array(weights, dtype=np.float64, copy=True)
+    if matrix.ndim != 2:
+        raise fail(
+            "weights", "an array with 2 axes", f"shape {matrix.shape}", "give a square matrix"
+        )
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    if not np.isfinite(matrix.data).all():
+        bad = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
+        where = [int(np.searchsorted(matrix.indptr, bad, "right")) - 1, int(matrix.indices[bad])]
+        raise fail(
+            "weights",
+            "finite numbers",
+            f"{matrix.data[bad]} at {where}",
+            "replace it by a finite number",
+        )
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        read_only(part)
+    return matrix
+
+
+def _without_fractions(values: Any) -> Any:
+    """The same values with strings turned into floats, as far as they can be."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "US":
+            return array
+        numbers = [float(Fraction(str(text))) for text in array.flat]
+    except (ValueError, ZeroDivisionError):
+        return values  # the caller's check names what is wrong with it
+    return np.array(numbers).reshape(array.shape)
+
+
+def _check_stochastic(matrix: Weights) -> None:
+    entries = matrix.data if sparse.issparse(matrix) else matrix
+    if np.min(entries, initial=0.0) < 0:
+        table = sparse.coo_array(matrix)
+        first = int(np.flatnonzero(table.data < 0)[0])
+        where = [int(axis[first]) for axis in table.coords]
+        raise fail(
+            "weights",
+            "weights of at least 0",
+            f"{table.data[first]:g} at {where}",
+            "make it non-negative",
+        )
+    sums: NDArray[np.float64] = np.asarray(matrix.sum(axis=1)).ravel()
+    # A sum of n rounded numbers that add up to one is off by at most n half units.
+    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE + matrix.shape[1] * EPS
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise fail(
+            "weights",
+            "rows that sum to 1",
+            f"a sum of {sums[row]:.12g} in row {row}",
+            'rescale the row, or write exact fractions such as "1/3"',
+        )
+
+
+def _name(labels: IntArray, *, most_classes: int = 4, most_agents: int = 6) -> str:
+    """The classes as sets of agents, cut short: '{0, 2}, {1, 3, …}, …'."""
+
+    def shortened(parts: Iterable[str], cut: bool) -> str:
+        return ", ".join([*parts, "…"] if cut else parts)
+
+    count = int(labels.max()) + 1
+    named = []
+    for label in range(min(count, most_classes)):
+        members = np.flatnonzero(labels == label)
+        inside = shortened(map(str, members[:most_agents]), members.size > most_agents)
+        named.append("{" + inside + "}")
+    return shortened(named, count > most_classes)
