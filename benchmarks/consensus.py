@@ -58,11 +58,12 @@ class Size:
 
 
 SIZES = (
-    Size("10 agents, 10 hypotheses, 10 000 replicates", 10, 10, 10_000, outcomes=4),
-    Size("the same, 16 outcomes", 10, 10, 10_000, outcomes=16),
-    Size("100 agents, 100 hypotheses, 1 000 replicates", 100, 100, 1_000, outcomes=4),
-    Size("1 000 agents, 1 000 hypotheses, 10 replicates", 1_000, 1_000, 10, outcomes=4),
-    Size("ring of 100 000 agents, 50 hypotheses", 100_000, 50, 1, outcomes=4, sparse=True),
+    Size("N = 10, M = 10, R = 10 000; 2 outcomes", 10, 10, 10_000, outcomes=2),
+    Size("the same, 4 outcomes", 10, 10, 10_000, outcomes=4),
+    Size("the same, 1 000 outcomes", 10, 10, 10_000, outcomes=1000),
+    Size("N = 100, M = 100, R = 1 000; 4 outcomes", 100, 100, 1_000, outcomes=4),
+    Size("N = 1 000, M = 1 000, R = 10; 4 outcomes", 1_000, 1_000, 10, outcomes=4),
+    Size("ring of N = 100 000, M = 50, R = 1; 4 outcomes", 100_000, 50, 1, outcomes=4, sparse=True),
 )
 
 
@@ -100,7 +101,7 @@ class Carry:
     def __init__(self, size: Size, *, observe: bool, rounds: int) -> None:
         law, graph = model(size), network(size)
         self.rounds, self.agents, self.observe = rounds, size.agents, observe
-        self.group = 1 if size.sparse or size.replicates < 8 else group_size(law)
+        self.group = 1 if size.sparse else group_size(law, replicates=size.replicates)
         self.plan = plan_for(graph, columns=size.hypotheses - 1, group=self.group)
         step = self.plan.replicates
         chunks = [min(step, size.replicates - d) for d in range(0, size.replicates, step)]
@@ -182,7 +183,7 @@ def measure(size: Size, *, repeats: int) -> Row:
     graph = network(size)
     state = size.agents * size.hypotheses * size.replicates
     flops = 2.0 * size.agents * state
-    # Rounds that make one timing of the engine last a tenth of a second at 50 GFLOP/s or 10 GB/s.
+    # One timing of the engine lasts about a tenth of a second at 50 GFLOP/s or 10 GB/s.
     rounds = max(8, round(0.1 * (1e10 / (16 * state) if size.sparse else 5e10 / flops) / 8) * 8)
 
     limit = Copy(state) if size.sparse else MatrixProduct()

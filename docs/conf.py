@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE / "_ext")]
+sys.path.insert(0, str(HERE.parent))
 
 project = "peerbayes"
 author = "the peerbayes authors"
@@ -20,7 +23,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "mathml",
+    "sphinx.ext.mathjax",
 ]
 exclude_patterns = [
     "_build",
@@ -36,7 +39,6 @@ myst_dmath_double_inline = True
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
-html_math_renderer = "mathml"
 
 # Python ---------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
@@ -55,6 +57,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "download_all_examples": False,
     "show_memory": False,
+    "capture_repr": (),
     "show_signature": False,
     "min_reported_time": 1e9,
     "write_computation_times": False,
@@ -62,12 +65,35 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
 }
 
+# Formulas: one file of MathJax, shipped with the pages, so that they need no network --------------
+mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static/mathjax/tex-svg-full.js"
+mathjax_path = mathjax.name
+
 # Looks ----------------------------------------------------------------------------------------
 html_theme = "furo"
 html_title = "peerbayes"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(mathjax)]
 html_css_files = ["peerbayes.css"]
 html_show_sphinx = False
 html_show_sourcelink = False
 pygments_style = "tango"
 pygments_dark_style = "monokai"
+
+
+# Docstrings write |z| for the absolute value, which reStructuredText would take for a substitution.
+LITERAL = re.compile(r"(``.*?``)")
+
+
+def keep_bars(*arguments: Any) -> None:
+    """Escape the bars of a docstring's prose, in place."""
+    lines: list[str] = arguments[-1]
+    for index, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            parts = LITERAL.split(line)
+            parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+            lines[index] = "".join(parts)
+
+
+def setup(app: Any) -> None:
+    """Connect what is defined here."""
+    app.connect("autodoc-process-docstring", keep_bars)

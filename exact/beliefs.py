@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.special import logsumexp
+from scipy.special import log_softmax
 
 from theory import Network
 from theory.validation import FloatArray, IntArray, fail, read_only
@@ -57,7 +57,8 @@ def normalise(log_beliefs: ArrayLike) -> FloatArray:
     array([0.5, 0.5])
     """
     values = np.asarray(log_beliefs, dtype=np.float64)
-    return values - logsumexp(values, axis=-1, keepdims=True)
+    # This subtracts the largest one first: a constant common to all hypotheses costs no digits.
+    return np.asarray(log_softmax(values, axis=-1))
 
 
 def bayes_update(log_private: ArrayLike, log_likelihoods: ArrayLike) -> FloatArray:

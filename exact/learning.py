@@ -215,7 +215,7 @@ def simulate(
     hypotheses = len(model.hypotheses)
     prior = ratios(model.log_priors, best)[model.assignment]
 
-    group = 1 if network.is_sparse or replicates < 8 else group_size(model)
+    group = 1 if network.is_sparse else group_size(model, replicates=replicates)
     plan = plan_for(network, columns=hypotheses - 1, group=group)
     sizes = [min(plan.replicates, replicates - d) for d in range(0, replicates, plan.replicates)]
     streams = np.random.SeedSequence(seed).spawn(len(sizes))
@@ -321,6 +321,8 @@ def learn_fast(
         )
     rows = values if values.ndim == 4 else values[:, None]
     rounds, replicates, agents, hypotheses = rows.shape
+    if hypotheses < 2:
+        raise fail("log_likelihoods", "at least two hypotheses", hypotheses, "add an alternative")
     recorded = recorded_rounds(range(1, rounds + 1) if record is None else record, rounds)
     prior = prior_rows(log_priors, agents=agents, hypotheses=hypotheses)
     prior = ratios(prior, 0)

@@ -35,7 +35,7 @@ from theory import Network
 from theory.validation import FloatArray, IntArray
 
 # What a stack of operands may take of a core's own cache, commonly 1 to 2 MiB.
-STACK_BYTES = 3 << 18
+STACK_BYTES = 5 << 17
 STACK_ROWS = 80
 DEEPEST = 16
 CACHE_LINE = 8  # numbers
@@ -90,8 +90,10 @@ def plan_for(network: Network, *, columns: int, group: int = 1) -> Plan:
     depth = min(max(1, STACK_ROWS // agents), DEEPEST)
     # A product of fewer columns is limited by reading W.
     numbers = max(STACK_BYTES // (8 * (depth + 1) * agents), 1024)
-    quantum = lcm(group, CACHE_LINE // gcd(columns, CACHE_LINE))
-    return Plan(max(1, numbers // columns // quantum) * quantum, quantum, depth)
+    wanted = numbers // columns
+    aligned_rows = lcm(group, CACHE_LINE // gcd(columns, CACHE_LINE))
+    quantum = aligned_rows if aligned_rows <= wanted else group
+    return Plan(max(1, wanted // quantum) * quantum, quantum, depth)
 
 
 def propagation(

@@ -24,9 +24,11 @@ import numpy as np
 from theory import FiniteModel, GaussianAgent
 from theory.validation import FloatArray, IntArray, as_integer
 
-# Joint tables of several replicates are worth their look-up only while they stay near the core.
+# Joint tables of several replicates pay only while they stay near the core, and where drawing and
+# looking up are not drowned by a product whose cost grows with the number of agents.
 JOINT_TABLE_BYTES = 1 << 17
-LARGEST_GROUP = 4
+GROUPS = (8, 6, 4, 3, 2)
+JOINT_AGENTS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,18 +242,19 @@ def joint_rows(rows: FloatArray, group: int) -> FloatArray:
     return np.ascontiguousarray(rows[combinations].reshape(len(combinations), -1))
 
 
-def group_size(model: FiniteModel) -> int:
-    """How many replicates one word may draw: 1, 2 or 4, by the size of the joint tables."""
-    if any(isinstance(kind, GaussianAgent) for kind in model.kinds):
+def group_size(model: FiniteModel, *, replicates: int) -> int:
+    """How many replicates one word had better draw, by the size of the joint tables."""
+    gaussian = any(isinstance(kind, GaussianAgent) for kind in model.kinds)
+    if gaussian or model.agents > JOINT_AGENTS:
         return 1
-    group = 1
-    while group < LARGEST_GROUP:
-        longer = 2 * group
-        rows = sum(len(p) ** longer for p, _, _ in kind_rows(model))
-        if rows * longer * len(model.hypotheses) * 8 > JOINT_TABLE_BYTES:
-            break
-        group = longer
-    return group
+    sizes = [probabilities.size for probabilities, _, _ in kind_rows(model)]
+    row = 8 * (len(model.hypotheses) - 1)
+    for group in GROUPS:
+        small = sum(size**group for size in sizes) * group * row <= JOINT_TABLE_BYTES
+        # Replicates beyond the wanted ones are drawn to fill the last group, and thrown away.
+        if small and replicates >= 16 * group:
+            return group
+    return 1
 
 
 def ratios(values: FloatArray, best: int) -> FloatArray:

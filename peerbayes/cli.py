@@ -165,7 +165,6 @@ def simulate(
     rounds: Annotated[
         int,
         typer.Option("--rounds", parser=_whole_number(1), metavar="N", help="Rounds n."),
-    
     ] = 1000,
     replicates: Annotated[
         int,
@@ -229,10 +228,11 @@ def verify(
     code = CHECK_FAILED if outcome.failed else DONE
     if json:
         return _json(outcome.as_json(), code)
-    from peerbayes.tables import verification_parts
+    from peerbayes.tables import sweep_parts, verification_parts
 
-    _tables(verification_parts(outcome.as_json(), every=bool(names)))
-    _write(f"record: {outcome.record_path}\nreport: {outcome.report_path}\n")
+    sweeps = sweep_parts([sweep.as_record() for sweep in outcome.sweeps])
+    _tables([*verification_parts(outcome.as_json(), every=bool(names)), *sweeps])
+    _write(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
     return code
 
 

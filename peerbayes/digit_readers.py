@@ -10,7 +10,7 @@ hypothesis             seen by                        its rate, in v_1 of the in
 =====================  =============================  ===================================
 confuses 4 and 9       the informative agent alone    rises: 0.0795 v_1 (binding)
 confuses 3 and 8       the informative agent alone    rises: 0.1220 v_1
-confuses 0 and 1       the others alone               falls: 0.4878 (1 − v_1)
+confuses 0 and 1       the others alone               falls: 0.4877 (1 − v_1)
 confuses 1 and 7       both, the others more          falls: 0.1590 − 0.1193 v_1
 =====================  =============================  ===================================
 

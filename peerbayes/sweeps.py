@@ -98,6 +98,20 @@ class Sweep:
             note=f"the least clear of {len(steps)} steps between neighbouring a",
         )
 
+    @staticmethod
+    def _slowest(member: ProblemVerification) -> dict[str, Any] | None:
+        """The binding hypothesis: its exact mean at the last round, and its measured rate."""
+        if not member.wrong:
+            return None
+        binding = member.wrong[0]
+        measured, error = member.measured_rate(binding)
+        return {
+            "hypothesis": member.problem.model.hypotheses[binding],
+            "predicted": float(member.expected[-1, binding]) / float(member.rates.rounds[-1]),
+            "measured": measured,
+            "standard_error": error,
+        }
+
     def as_record(self) -> dict[str, Any]:
         """What the report needs, in plain numbers."""
         names = self.members[0].problem.model.hypotheses
@@ -129,6 +143,7 @@ class Sweep:
             "settled": [
                 [names[m] for m in member.analysis.rate.reference] for member in self.members
             ],
+            "slowest": [self._slowest(member) for member in self.members],
             "rates": series,
             "comparisons": [comparison.as_json() for comparison in self.comparisons()],
         }

@@ -192,6 +192,31 @@ def verification_parts(
     return parts
 
 
+def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+    """For each sweep: what the network settles on, and the slowest rejection, as a moves."""
+    parts: list[RenderableType] = []
+    for sweep in sweeps:
+        table = _table(sweep["name"], "a", "v_1", "settles on", "K pred.", "measured", "st. error")
+        for a, weight, settled, slowest in zip(
+            sweep["edge_confidence"],
+            sweep["centre_weight"],
+            sweep["settled"],
+            sweep["slowest"],
+            strict=True,
+        ):
+            rate = slowest or {"predicted": None, "measured": None, "standard_error": None}
+            table.add_row(
+                f"{a:g}",
+                f"{weight:.4f}",
+                Text(" or ".join(settled)),
+                number(rate["predicted"]),
+                number(rate["measured"]),
+                number(rate["standard_error"]),
+            )
+        parts.append(table)
+    return parts
+
+
 def _statement_table(
     title: str, statements: Sequence[Mapping[str, Any]], *, with_problem: bool = False
 ) -> Table:

@@ -13,6 +13,7 @@ from typing import Any
 
 from peerbayes.builtin import BUILTINS, load_variants
 from peerbayes.comparison import Comparison
+from peerbayes.problem import Problem
 from peerbayes.records import write_record
 from peerbayes.sweeps import Sweep, find_sweeps
 from peerbayes.verification import ProblemVerification, verify_problem
@@ -75,22 +76,22 @@ def verify(
 
     seed = as_integer("seed", seed, minimum=0)
     delta = as_probability("delta", delta)
-    verifications: list[ProblemVerification] = []
+    bar = progress or (lambda _: lambda done, total: None)
+    problems: list[Problem] = []
     skipped: list[str] = []
+    # All are read before the first is run: bad input is found at once.
     for name in names or list(BUILTINS):
-        bar = progress or (lambda _: lambda done, total: None)
         try:
-            variants = load_variants(name, data=data, progress=bar(f"{name}: prepare"))
+            problems += load_variants(name, data=data, progress=bar(f"{name}: prepare"))
         except DataNotFound as absent:
             # Asked for by name, or pointed to a folder: then missing data are an error.
             if names or data is not None:
                 raise
-            skipped.append(f"{name} skipped: {absent}")
-            continue
-        verifications.extend(
-            verify_problem(problem, seed=seed, delta=delta, progress=bar(problem.name))
-            for problem in variants
-        )
+            skipped.append(f"skipped {absent}")
+    verifications = [
+        verify_problem(problem, seed=seed, delta=delta, progress=bar(problem.name))
+        for problem in problems
+    ]
     sweeps = find_sweeps(verifications)
     body = {
         "seed": seed,

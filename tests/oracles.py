@@ -74,7 +74,9 @@ def deviation_enclosures(weights: object, *, rounds: int) -> list[Enclosure]:
             for i in range(agents):
                 sums[i] += sum((abs(power[i, j] - v[j]) for j in range(agents)), flint.arb(0))
         contraction = max(
-            float(sum((abs(power[a, j] - power[b, j]) for j in range(agents)), flint.arb(0)).upper())
+            float(
+                sum((abs(power[a, j] - power[b, j]) for j in range(agents)), flint.arb(0)).upper()
+            )
             / 2
             for a in range(agents)
             for b in range(agents)

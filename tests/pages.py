@@ -1,8 +1,9 @@
 """The documentation is tested: pages, the README, and the examples in docstrings.
 
 * ```` ```python ```` blocks of a page run in order and share their names.
-* ```` ```console ```` blocks hold ``$`` commands. Each must exit with 0, unless ``$ echo $?`` follows
-  with the code it should have; output that is shown must be the output (``...`` skips).
+* ```` ```console ```` blocks hold ``$`` commands. Each must exit with 0, unless ``$ echo $?``
+  follows with the code it should have. Output that is shown must be the output (``...`` skips),
+  errors included where the command fails.
 * A sentence that ends in *Save … as* ```` `name` ```` `:` followed by a block makes that file.
 * ```` ```sh ```` blocks are for the reader alone (installing, long runs).
 
@@ -79,14 +80,14 @@ def run_session(example: Example) -> str | None:
         else:
             done = subprocess.run(
                 ["bash", "-o", "pipefail", "-c", command],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
+                capture_output=True,
                 encoding="utf-8",
                 env=terminal(),
                 timeout=300,  # a page's command that takes minutes does not belong on the page
                 check=False,
             )
-            output, code = done.stdout, done.returncode
+            code = done.returncode
+            output = done.stdout + done.stderr if code else done.stdout  # progress is not shown
             asked = position + 1 < len(session) and session[position + 1][0] == "echo $?"
             if code and not asked:
                 return f"$ {command}\nexited with {code}:\n{output}"
@@ -109,7 +110,9 @@ def terminal() -> dict[str, str]:
     }
 
 
-def _outside_of_the_page(item: SybilItem, excinfo: pytest.ExceptionInfo[BaseException]) -> Traceback:
+def _outside_of_the_page(
+    item: SybilItem, excinfo: pytest.ExceptionInfo[BaseException]
+) -> Traceback:
     """Shorten a traceback to the page's part; whole, where the page has none in it.
 
     The library's own version stops the whole run on an error that comes from pytest, such as a file

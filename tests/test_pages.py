@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -35,8 +36,10 @@ def run_page(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "page.md").write_text(textwrap.dedent(text))
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder)]
-        + ["-c", "/dev/null", "-W", "error", str(folder / "page.md")],
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"),
+            *("-c", os.devnull, "--rootdir", str(folder), str(folder / "page.md")),
+        ],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -27,8 +27,8 @@ exact = expected_log_ratio(ring, model, rounds, best=0).values[:, :, 1]
 rate = learning_rate(ring, model).rate
 
 # %%
-# Sixty runs (thin), the exact mean (thick), and the limit's slope (dashed), at the agent that knows and
-# at the one farthest from it.
+# Sixty runs (thin), the exact mean (thick), and the limit's slope (dashed), at the agent that knows
+# and at the one farthest from it.
 
 figure, panels = plt.subplots(1, 2, figsize=(8, 4), sharey=True, layout="constrained")
 for axes, agent in zip(panels, (0, 5), strict=True):

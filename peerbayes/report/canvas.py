@@ -14,14 +14,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 WIDTH = 4.2  # inches; about the width of a phone
-TEXT, SMALL = 9.5, 8.5  # points
+TEXT, SMALL = 10.0, 9.5  # points
 
 _NAMES = (
     "ink", "muted", "grid", "paper", "predicted", "measured", "cloud", "bound", "bad", "node",
@@ -33,11 +33,12 @@ COLOURS = {name: f"#0a0b{index + 16:02x}" for index, name in enumerate(_NAMES)}
 Mark = Literal["line", "dashes", "dots", "band", "o", "D", "s", "^", "v", "|", "P", "X", "p", "h"]
 SERIES_MARKS: tuple[Mark, ...] = ("o", "s", "^", "D", "v", "P", "X", "p", "h")
 
-_STYLE = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "peerbayes",
     "font.family": ["DejaVu Sans"],
     "text.usetex": False,
+    "text.parse_math": False,
     "path.simplify": True,
     "path.simplify_threshold": 0.3,
 }
@@ -74,13 +75,11 @@ class Plot:
 
 @contextmanager
 def plotting_style() -> Iterator[None]:
-    """matplotlib's defaults and the report's settings, whatever the user's own are."""
-    backends = {"backend", "backend_fallback", "interactive", "toolbar"}
-    defaults = {k: v for k, v in mpl.rcParamsDefault.items() if k not in backends}
+    """Draw with the report's settings on top of the library's defaults, whatever the user's are."""
     with mpl.rc_context(), warnings.catch_warnings():
         # A hypothesis may be named in a script that DejaVu lacks; the browser will have it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        mpl.rcParams.update(defaults)
+        mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
         yield
 
@@ -92,9 +91,7 @@ def new_figure(height: float) -> Figure:
     return figure
 
 
-def add_axes(
-    figure: Figure, *, left: float, right: float, bottom: float, top: float
-) -> Axes:
+def add_axes(figure: Figure, *, left: float, right: float, bottom: float, top: float) -> Axes:
     """Axes at margins in inches, with the report's quiet frame."""
     width, height = figure.get_size_inches()
     axes = figure.add_axes(
@@ -157,9 +154,7 @@ def _plain_tag(tag: str, key: str, used: set[str]) -> str:
     """One tag with short numbers, CSS colours, and only those ids that are referred to."""
     tag = tag.replace("xlink:href", "href")
     tag = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), tag)
-    tag = re.sub(
-        r' id="([^"]*)"', lambda m: f' id="{key}-{m[1]}"' if m[1] in used else "", tag
-    )
+    tag = re.sub(r' id="([^"]*)"', lambda m: f' id="{key}-{m[1]}"' if m[1] in used else "", tag)
     tag = re.sub(r'(url\(#|href="#)', rf"\g<1>{key}-", tag)
     tag = re.sub(r"#0a0b([0-9a-f]{2})", lambda m: f"var(--{_NAMES[int(m[1], 16) - 16]})", tag)
     if tag.startswith("<text"):

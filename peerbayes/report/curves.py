@@ -50,7 +50,7 @@ def trajectory_plot(trajectory: Mapping[str, Any]) -> Plot:
     best, other = trajectory["reference"], trajectory["hypothesis"]
     return Plot(
         figure,
-        "Log belief ratio of the slowest",
+        "Log belief ratio, slowest hypothesis",
         f"How much more “{best}” is believed than “{other}”: theory says "
         f"{number(rate)} nats more each round; after {rounds[-1]:.0f} rounds the mean is "
         f"{number(mean[-1])} nats, expected {number(expected[-1])}.",
@@ -72,7 +72,7 @@ def failures_plot(failures: Mapping[str, Any], *, delta: float) -> Plot:
     x = log_scale(rounds)
     y = log_scale([floor, 1.0, delta], room=0.06)
     figure, axes = _panel(x, y)
-    axes.axhline(delta, color=COLOURS["ink"], linewidth=1, dashes=(1.5, 2), zorder=2)
+    axes.axhline(delta, color=COLOURS["ink"], linewidth=1, dashes=(4, 2.5), zorder=2)
     shown = np.where(bound < y.lower, np.nan, bound)
     axes.plot(rounds, shown, color=COLOURS["bound"], linewidth=1.8, zorder=3)
     spread = 2 * np.sqrt(frequency * (1 - frequency) / replicates)
@@ -183,7 +183,7 @@ def measured_plot(trajectory: Mapping[str, Any], *, reference: str) -> Plot:
 
 def _panel(x: Scale, y: Scale, *, height: float = HEIGHT) -> Any:
     figure = new_figure(height)
-    axes = add_axes(figure, left=0.34 + y.label_width, right=0.16, bottom=0.46, top=0.1)
+    axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
     x.apply(axes, "x")
     y.apply(axes, "y")
     return figure, axes

@@ -15,7 +15,7 @@ from theory.validation import FloatArray
 
 MOST_AGENTS = 150
 HEIGHT = 3.0
-_LARGEST, _SMALLEST = 0.32, 0.03  # radii in inches
+_LARGEST, _SMALLEST = 0.32, 0.01  # radii of the heaviest node in inches
 _MOST_ARROWS = 200
 
 
@@ -32,10 +32,12 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
     weights = dict(zip(pairs, graph["weights"], strict=True))
     positions = _positions(graph["positions"], pairs, len(v))
     radii = _radii(positions, v)
-    figure = new_figure(HEIGHT)
-    # One data unit is one inch.
+    # A flat drawing needs no high figure. One data unit is one inch.
+    bottom, top = float((positions[:, 1] - radii).min()), float((positions[:, 1] + radii).max())
+    height = top - bottom + 0.2
+    figure = new_figure(height)
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, WIDTH), ylim=(0, HEIGHT))
+    axes.set(xlim=(0, WIDTH), ylim=(bottom - 0.1, top + 0.1))
     axes.set_axis_off()
 
     both = {(min(i, j), max(i, j)) for i, j in pairs if (j, i) in weights}
@@ -50,7 +52,7 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
     axes.add_collection(
         LineCollection(
             [positions[list(pair)] for pair in plain],
-            linewidths=[_line_width(w) for w in plain_weights],
+            linewidths=[_line_width(w, radii) for w in plain_weights],
             colors=COLOURS["muted"],
             zorder=1,
         )
@@ -64,7 +66,7 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
                 mutation_scale=8,
                 shrinkA=0,
                 shrinkB=72 * radii[i] + 1,
-                linewidth=_line_width(weights[i, j]),
+                linewidth=_line_width(weights[i, j], radii),
                 color=COLOURS["muted"],
                 zorder=1,
             )
@@ -72,7 +74,11 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
     nodes = [Circle((x, y), r) for (x, y), r in zip(positions, radii, strict=True)]
     axes.add_collection(
         PatchCollection(
-            nodes, facecolor=COLOURS["node"], edgecolor=COLOURS["paper"], linewidth=1.2, zorder=2
+            nodes,
+            facecolor=COLOURS["node"],
+            edgecolor=COLOURS["paper"],
+            linewidth=min(1.2, 10 * float(radii.max())),
+            zorder=2,
         )
     )
     for agent, ((x, y), radius) in enumerate(zip(positions, radii, strict=True)):
@@ -82,12 +88,13 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
                 x, y, str(agent), color=COLOURS["paper"], fontsize=SMALL, weight="bold",
                 ha="center", va="center_baseline", zorder=3,
             )  # fmt: skip
-    heard = "arrows point from the heard agent to the hearer; " if arrows else ""
-    return Plot(figure, "Network", f"{_shares(v)} {heard and heard.capitalize()}".strip())
+    direction = " Arrows point from the heard agent to the hearer." if arrows else ""
+    return Plot(figure, "Network", _shares(v) + direction)
 
 
-def _line_width(weight: float) -> float:
-    return 0.6 + 2.4 * float(weight)
+def _line_width(weight: float, radii: FloatArray) -> float:
+    """Points; thin beside the nodes, however small these are."""
+    return min(1.0, 8 * float(radii.max())) * (0.5 + 2.5 * float(weight))
 
 
 def _shares(v: FloatArray) -> str:
@@ -112,12 +119,8 @@ def _positions(given: Any, pairs: list[tuple[int, int]], agents: int) -> FloatAr
         graph: nx.Graph[int] = nx.Graph()
         graph.add_nodes_from(range(agents))
         graph.add_edges_from(pairs)
-        # Kamada-Kawai is the clearer drawing, and takes seconds from some fifty agents on.
-        layout = (
-            nx.kamada_kawai_layout(graph)
-            if agents <= 40
-            else nx.spring_layout(graph, seed=0, iterations=80)
-        )
+        # Draws nothing at random, and keeps nodes further apart than springs do.
+        layout = nx.kamada_kawai_layout(graph)
         raw = np.array([layout[agent] for agent in range(agents)])
     span = np.ptp(raw, axis=0)
     if span[1] > span[0]:
@@ -136,5 +139,5 @@ def _radii(positions: FloatArray, v: FloatArray) -> FloatArray:
     distances = np.hypot(*(positions[:, None] - positions[None]).transpose(2, 0, 1))
     np.fill_diagonal(distances, np.inf)
     largest = float((0.8 * distances / (relative[:, None] + relative)).min(initial=_LARGEST))
-    radii: FloatArray = np.maximum(relative * min(_LARGEST, max(largest, _SMALLEST)), 0.012)
+    radii: FloatArray = relative * min(_LARGEST, max(largest, _SMALLEST))
     return radii

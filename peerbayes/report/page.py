@@ -14,16 +14,15 @@ import jinja2
 from peerbayes import __version__
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.canvas import plotting_style
+from peerbayes.report.simulated import SimulationView, simulation_view
 from peerbayes.report.views import (
     BROKEN,
     REFUTED,
     ProblemView,
-    SimulationView,
     Statement,
     SweepView,
     Verdict,
     problem_view,
-    simulation_view,
     sweep_view,
     worst,
 )
@@ -41,10 +40,14 @@ class Family:
     problems: tuple[ProblemView, ...]
 
     @property
+    def groups(self) -> tuple[ProblemView | SweepView, ...]:
+        """Whatever has statements, in the page's order."""
+        return (*self.sweeps, *self.problems)
+
+    @property
     def statements(self) -> tuple[Statement, ...]:
         """Every statement of the family."""
-        groups: list[ProblemView | SweepView] = [*self.problems, *self.sweeps]
-        return tuple(statement for group in groups for statement in group.statements)
+        return tuple(statement for group in self.groups for statement in group.statements)
 
     @property
     def verdict(self) -> Verdict:
@@ -84,8 +87,13 @@ class Chapter:
         return self._with(REFUTED)
 
     def _with(self, verdict: Verdict) -> tuple[tuple[str, str, Statement], ...]:
-        groups = [g for family in self.families for g in (*family.sweeps, *family.problems)]
-        return tuple((g.key, g.name, s) for g in groups for s in g.statements if s.verdict == verdict)
+        return tuple(
+            (group.key, group.name, statement)
+            for family in self.families
+            for group in family.groups
+            for statement in group.statements
+            if statement.verdict == verdict
+        )
 
 
 def write_report(records: Sequence[Path], path: Path) -> Path:
@@ -147,14 +155,14 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
 def _families(body: Any, key: str) -> tuple[Family, ...]:
     """Problems and sweeps by family, in the record's order."""
     problems: dict[str, list[ProblemView]] = {}
-    for index, problem in enumerate(body["problems"], 1):
-        view = problem_view(problem, key=f"{key}-p{index}")
-        problems.setdefault(view.family, []).append(view)
+    for index, entry in enumerate(body["problems"], 1):
+        problem = problem_view(entry, key=f"{key}-p{index}")
+        problems.setdefault(problem.family, []).append(problem)
     sweeps: dict[str, list[SweepView]] = {}
-    for index, sweep in enumerate(body["sweeps"], 1):
-        view = sweep_view(sweep, key=f"{key}-w{index}")
+    for index, entry in enumerate(body["sweeps"], 1):
+        sweep = sweep_view(entry, key=f"{key}-w{index}")
         # A sweep is named after its family (peerbayes.sweeps).
-        sweeps.setdefault(sweep["name"].partition(" over ")[0], []).append(view)
+        sweeps.setdefault(sweep.name.partition(" over ")[0], []).append(sweep)
     names = [*problems, *(name for name in sweeps if name not in problems)]
     return tuple(
         Family(f"{key}-f{i}", name, tuple(sweeps.get(name, ())), tuple(problems.get(name, ())))

@@ -22,8 +22,8 @@ from peerbayes.report.scales import linear_scale, log_scale
 from peerbayes.report.wording import count, number, shorten
 
 MOST_ROWS = 20
-_ROW = 0.42  # inches; the name's line and the marks' line
-_BOTTOM, _TOP, _EDGE = 0.46, 0.1, 0.14
+_ROW = 0.44  # inches; the name's line and the marks' line
+_BOTTOM, _TOP, _EDGE = 0.5, 0.1, 0.2
 # What a true statement's deviation exceeds once in 1e5 (peerbayes.comparison).
 _LIMIT = 4.5
 
@@ -34,13 +34,17 @@ def rates_plot(rates: Sequence[Mapping[str, Any]], *, replicates: int) -> Plot:
     values = [float(row[key]) for row in shown for key in ("limit", "predicted", "measured")]
     is_wide = min(values) > 0 and max(values) > 10 * min(values)
     scores = [_score(row) for row in shown]
-    x = log_scale(values, most=4) if is_wide else linear_scale([*values, 0.0], most=4, zero=True)
+    x = (
+        log_scale(values, most=4)
+        if is_wide
+        else linear_scale([*values, 0.0], most=4, zero=True, room=0.1)
+    )
     reach = min(max(6.0, *(abs(score) for score in scores)), 1e3)
     z = linear_scale([-reach, reach], most=4)
 
     figure = new_figure(_BOTTOM + _TOP + _ROW * len(shown))
-    main = add_axes(figure, left=_EDGE, right=1.62, bottom=_BOTTOM, top=_TOP)
-    side = add_axes(figure, left=WIDTH - 1.42, right=_EDGE, bottom=_BOTTOM, top=_TOP)
+    main = add_axes(figure, left=_EDGE, right=1.7, bottom=_BOTTOM, top=_TOP)
+    side = add_axes(figure, left=WIDTH - 1.45, right=_EDGE, bottom=_BOTTOM, top=_TOP)
     for axes, scale in ((main, x), (side, z)):
         scale.apply(axes, "x")
         _rows(axes, len(shown))
@@ -51,8 +55,8 @@ def rates_plot(rates: Sequence[Mapping[str, Any]], *, replicates: int) -> Plot:
     for index, (row, score) in enumerate(zip(shown, scores, strict=True)):
         y = index + 0.68
         error = float(row["standard_error"] or 0.0)
-        _name(main, index, row["hypothesis"], 40)
-        main.plot(row["limit"], y, "|", color=COLOURS["ink"], markersize=11, mew=1.2, zorder=3)
+        _name(main, index, row["hypothesis"], 30)
+        main.plot(row["limit"], y, "|", color=COLOURS["ink"], markersize=15, mew=1.4, zorder=3)
         main.plot(
             row["predicted"], y, "D", markersize=6.5, zorder=4,
             markerfacecolor=COLOURS["paper"], markeredgecolor=COLOURS["predicted"],
@@ -117,7 +121,7 @@ def ladder_plot(samples: Mapping[str, Any], *, measured: int | None, was_measure
         if rounds is None:
             _name(axes, index, f"{name}: none", 60)
             continue
-        _name(axes, index, f"{name}: {count(rounds)} rounds", 60)
+        _name(axes, index, f"{name}: {count(rounds)} rounds", 50)
         at = max(1.0, float(rounds))
         axes.plot([x.lower, at], [y, y], color=COLOURS[colour], linewidth=2.4, alpha=0.45)
         is_proved = colour != "muted"
@@ -135,9 +139,7 @@ def ladder_plot(samples: Mapping[str, Any], *, measured: int | None, was_measure
     )
 
 
-def _ladder_finding(
-    samples: Mapping[str, Any], measured: int | None, *, was_measured: bool
-) -> str:
+def _ladder_finding(samples: Mapping[str, Any], measured: int | None, *, was_measured: bool) -> str:
     chernoff = samples["chernoff"]
     if chernoff is None:
         return "No proved sample size: the Chernoff bound does not exist here."
@@ -170,6 +172,6 @@ def _name(axes: Axes, index: int, name: str, length: int) -> None:
     axes.annotate(
         shorten(str(name), length), (0, index + 0.38), xycoords=("axes fraction", "data"),
         color=COLOURS["ink"], fontsize=SMALL, va="baseline", ha="left", parse_math=False,
-        annotation_clip=False, zorder=6,
+        annotation_clip=False, zorder=2.5,
+        bbox={"facecolor": COLOURS["paper"], "edgecolor": "none", "pad": 0.5},
     )  # fmt: skip
-

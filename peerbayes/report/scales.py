@@ -98,16 +98,18 @@ def log_scale(values: Iterable[float], *, most: int = 6, room: float = 0.05) -> 
     reach = room * (upper - lower)
     lower, upper = lower - reach, upper + reach
     decades = range(math.ceil(lower), math.floor(upper) + 1)
-    if len(decades) >= 3 or (len(decades) == 2 and upper - lower > 1.6):
-        keep = math.ceil(len(decades) / most)
-        ticks = [(1, decade) for decade in decades if decade % keep == 0]
-    else:
-        first, last = math.floor(lower), math.ceil(upper)
-        for steps in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
-            ticks = [(step, decade) for decade in range(first, last + 1) for step in steps]
-            ticks = [t for t in ticks if lower <= math.log10(t[0]) + t[1] <= upper]
-            if len(ticks) >= 2:
-                break
+    keep = max(1, math.ceil(len(decades) / most))
+    ticks: list[tuple[float, int]] = [(1, decade) for decade in decades if decade % keep == 0]
+    # Less than three decades: ticks between them, as many as there is room for.
+    for steps in ((1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+        finer = [
+            (step, decade)
+            for decade in range(math.floor(lower), math.ceil(upper) + 1)
+            for step in steps
+            if lower <= math.log10(step) + decade <= upper
+        ]
+        if len(ticks) < 3 and len(finer) <= most:
+            ticks = finer
     return Scale(
         10.0**lower,
         10.0**upper,

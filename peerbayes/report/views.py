@@ -1,4 +1,4 @@
-"""What the page says of each problem, in the order in which it says it: words, numbers, pictures.
+"""What the page says of each verified problem, in its order: words, numbers, pictures.
 
 Everything here is made from a record's plain numbers; nothing is computed anew.
 """
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.report.canvas import LegendEntry, Plot, to_svg
-from peerbayes.report.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
+from peerbayes.report.curves import failures_plot, sweep_plot, trajectory_plot
 from peerbayes.report.graph import MOST_AGENTS, network_plot
 from peerbayes.report.rows import ladder_plot, rates_plot
-from peerbayes.report.wording import DASH, count, listed, number, percentage
+from peerbayes.report.wording import count, listed, number, percentage
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,7 @@ def problem_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
         plots.append(trajectory_plot(problem["trajectory"]))
     if problem["rates"]:
         plots.append(rates_plot(problem["rates"], replicates=problem["replicates"]))
-        plots.append(
-            ladder_plot(samples, measured=failures["measured_rounds"], was_measured=True)
-        )
+        plots.append(ladder_plot(samples, measured=failures["measured_rounds"], was_measured=True))
         plots.append(failures_plot(failures, delta=samples["delta"]))
     notes = list(analysis["notes"])
     if plots[0] is None:
@@ -177,7 +175,8 @@ def _settles(problem: Mapping[str, Any]) -> str:
     else:
         words = (
             "No hypothesis is best for every agent (Θ* is empty): the network settles on the "
-            f"compromise {listed(reference, joint='or')}, which minimises the v-weighted divergence."
+            f"compromise {listed(reference, joint='or')}, which minimises the v-weighted "
+            "divergence."
         )
     settled = problem["settled"]
     share = sum(settled.get(name) or 0.0 for name in reference)
@@ -199,9 +198,15 @@ def _facts(problem: Mapping[str, Any]) -> tuple[Fact, ...]:
     heaviest = max(range(len(v)), key=v.__getitem__)
     binding, limiting = learning["binding_hypothesis"], learning["binding_for_exponent"]
     return (
-        Fact("K, learning rate", f"{number(learning['rate'])} nats/round", _against(binding)),
-        Fact("E, error exponent", f"{number(learning['error_exponent'])} /round", _against(limiting)),
-        Fact("Rounds that suffice", count(samples["chernoff"]), f"δ = {number(samples['delta'])}"),
+        Fact("Learning rate K", number(learning["rate"]), _against("nats per round", binding)),
+        Fact(
+            "Error exponent E", number(learning["error_exponent"]), _against("per round", limiting)
+        ),
+        Fact(
+            "Rounds that suffice",
+            count(samples["chernoff"]),
+            f"Chernoff, δ = {number(samples['delta'])}",
+        ),
         Fact("Agents", count(network["agents"])),
         Fact("v of the centre", number(v[0]), "agent 0")
         if "edge_confidence" in problem["parameters"]
@@ -211,8 +216,8 @@ def _facts(problem: Mapping[str, Any]) -> tuple[Fact, ...]:
     )
 
 
-def _against(name: str | None) -> str:
-    return "" if name is None else f"bound by “{name}”"
+def _against(unit: str, name: str | None) -> str:
+    return unit if name is None else f"{unit}, bound by “{name}”"
 
 
 def sweep_view(sweep: Mapping[str, Any], *, key: str) -> SweepView:
@@ -220,9 +225,7 @@ def sweep_view(sweep: Mapping[str, Any], *, key: str) -> SweepView:
     confidences = sweep["edge_confidence"]
     columns = tuple(
         (f"{a:g}", number(v), ", ".join(names))
-        for a, v, names in zip(
-            confidences, sweep["centre_weight"], sweep["settled"], strict=True
-        )
+        for a, v, names in zip(confidences, sweep["centre_weight"], sweep["settled"], strict=True)
     )
     rows = []
     for series in sweep["rates"]:
@@ -263,52 +266,3 @@ def _moves(sweep: Mapping[str, Any]) -> str:
         for names, values in groups
     ]
     return f"{start}, and what the network settles on changes: {'; '.join(parts)}."
-
-
-@dataclass(frozen=True)
-class SimulationView:
-    """One ``simulate`` record."""
-
-    key: str
-    name: str
-    title: str
-    facts: tuple[Fact, ...]
-    picture: Picture
-    rates: tuple[tuple[str, str, str], ...]  # hypothesis, rate, standard error
-    notes: tuple[str, ...]
-
-
-def simulation_view(body: Mapping[str, Any], *, key: str) -> SimulationView:
-    """Everything the page says of one simulation."""
-    result, trajectory = body["result"], body["trajectory"]
-    chance, rounds = result["error_probability"], result["rounds"]
-    measured = zip(
-        trajectory["hypotheses"],
-        trajectory["network_mean"][-1],
-        trajectory["network_standard_error"][-1],
-        strict=True,
-    )
-    rates = tuple(
-        (name, number(mean / rounds, 5), DASH if error is None else number(error / rounds, 2))
-        for name, mean, error in measured
-        if name in result["rates"]
-    )
-    interval = f"{number(chance['lower'], 3)} to {number(chance['upper'], 3)}"
-    return SimulationView(
-        key=key,
-        name=result["problem"],
-        title=body["title"],
-        facts=(
-            Fact("Rounds", count(rounds)),
-            Fact("Runs", count(result["replicates"]), f"seed {result['seed']}"),
-            Fact("Reference", listed(result["reference"], joint="or")),
-            Fact(
-                "Some agent is wrong",
-                f"{percentage(chance['estimate'])} of runs",
-                f"{percentage(chance['confidence'])} interval {interval}",
-            ),
-        ),
-        picture=picture(measured_plot(trajectory, reference=result["reference"][0]), f"{key}-0"),
-        rates=rates,
-        notes=tuple(result["notes"]),
-    )

@@ -11,9 +11,9 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def clean(value: Any) -> Any:
-    """The same nested value with every string fit for a page: no control or half characters.
+    r"""The same nested value with every string fit for a page: no control or half characters.
 
-    >>> clean({"name": "a\\x00b", "shares": [1.0, None]})
+    >>> clean({"name": "a\x00b", "shares": [1.0, None]})
     {'name': 'a\ufffdb', 'shares': [1.0, None]}
     """
     if isinstance(value, str):
@@ -50,7 +50,7 @@ def power_of_ten(exponent: int) -> str:
 
 
 def count(value: object) -> str:
-    """A whole number, its thousands apart (by no-break spaces).
+    r"""A whole number, its thousands apart (by no-break spaces).
 
     >>> count(3346987), count(188), count(None)
     ('3\u202f346\u202f987', '188', '–')
@@ -61,10 +61,10 @@ def count(value: object) -> str:
 
 
 def number(value: object, digits: int = 4) -> str:
-    """A number to so many significant digits, a dash where there is none.
+    r"""A number to so many significant digits, a dash where there is none.
 
-    >>> number(0.0200631), number(3.31e-38, 2), number(0), number(None), number(float("nan"))
-    ('0.02006', '3.3 × 10⁻³⁸', '0', '–', '–')
+    >>> number(0.0200631), number(0.05), number(3.31e-38, 2), number(0), number(float("nan"))
+    ('0.02006', '0.05', '3.3 × 10⁻³⁸', '0', '–')
     >>> number(3346987.0)
     '3\u202f346\u202f987'
     """
@@ -77,18 +77,20 @@ def number(value: object, digits: int = 4) -> str:
         return count(value)
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     power = int(exponent)
-    if -4 <= power < 9:
-        return f"{value:.{max(0, digits - 1 - power)}f}"
+    if -5 <= power < 9:
+        text = f"{value:.{max(0, digits - 1 - power)}f}"
+        # 0.05000 is a round number, 0.0230 was measured.
+        return text.rstrip("0") if text.endswith("00") and "." in text else text
     # A plain 1 in front of a power says nothing.
     factor = "" if mantissa.strip("0.") == "1" and digits == 1 else f"{mantissa} × "
     return factor + power_of_ten(power)
 
 
 def percentage(share: object) -> str:
-    """A share as per cent.
+    r"""A share as per cent.
 
     >>> percentage(1.0), percentage(0.99951), percentage(None)
-    ('100 %', '99.95 %', '–')
+    ('100\xa0%', '99.95\xa0%', '–')
     """
     if not _is_number(share):
         return DASH
@@ -108,6 +110,4 @@ def listed(words: list[str], *, joint: str = "and") -> str:
 
 
 def _is_number(value: object) -> bool:
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    )
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

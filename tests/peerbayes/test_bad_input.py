@@ -406,6 +406,18 @@ def test_bad_documents(
         assert part in line
 
 
+def test_a_mistyped_key_is_called_mistyped_rather_than_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = changed("model.agents.0.likelyhood", [])
+    del document["model"]["agents"][0]["likelihood"]
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(document))
+    line = complaint(capsys, "analyse", str(path))
+    assert "model.agents[0].likelyhood" in line
+    assert "did you mean 'likelihood'?" in line
+
+
 def test_the_good_documents_are_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Or else the cases above would prove nothing.
     for document in (COINS, GAUSSIAN):
@@ -526,13 +538,11 @@ def test_verify_looks_at_all_problems(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pytest.importorskip("peerbayes.report")
     assert "did you mean 'two-coins'?" in complaint(capsys, "verify", "two-coin")
     assert os.listdir(tmp_path) == []
 
 
 def test_records_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    pytest.importorskip("peerbayes.report")
     nothing = complaint(capsys, "report", "--out", str(tmp_path))
     assert "run 'peerbayes verify' first" in nothing
     foreign = tmp_path / "foreign.json"

@@ -104,6 +104,32 @@ def test_truth_by_name_is_the_truth_by_table() -> None:
     np.testing.assert_array_equal(named.model.divergences, table.model.divergences)
 
 
+def test_priors_and_counts_reach_the_right_agents() -> None:
+    document = changed("model.agents.0.prior", ["1/4", "3/4"])
+    problem = problem_from_document(document)
+    np.testing.assert_allclose(
+        np.exp(problem.model.log_priors[problem.model.assignment]),
+        [[0.25, 0.75], [0.5, 0.5]],
+        rtol=1e-15,
+    )
+
+
+def test_a_likelihood_may_be_zero_where_nothing_is_observed() -> None:
+    agent = {
+        "count": 2,
+        "inputs": ["1", "0"],
+        "truth": [["1/2", "1/2", "0"], ["1", "0", "0"]],
+        # Zero at an outcome the truth excludes, and at an input that never comes.
+        "likelihood": [
+            [["1/2", "1/2", "0"], ["0", "1", "0"]],
+            [["1/4", "3/4", "0"], ["0", "0", "1"]],
+        ],
+    }
+    problem = problem_from_document(changed("model.agents", [agent]))
+    # KL((½, ½) ‖ (¼, ¾)) = ½ log(4/3).
+    np.testing.assert_allclose(problem.model.divergences[0], [0, np.log(4 / 3) / 2], atol=1e-15)
+
+
 def test_gaussian_agents() -> None:
     problem = problem_from_document(GAUSSIAN)
     assert problem.is_exact

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -189,6 +189,7 @@ def test_finding_records(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text(), min_size=1, max_size=3))
+@example(["x" * 1000])
 def test_file_names_are_harmless(parts: list[str]) -> None:
     name = file_name(*parts)
     assert name.endswith(".json")

@@ -45,7 +45,9 @@ DENSE_AGENTS = 2000
 # Columns eliminated between two matrix products; the product does nearly all the work.
 _PANEL = 32
 
-_LARGEST_EXPONENT = 2000
+# Two numbers whose binary exponents differ by more do not meet in one float64.
+_EXPONENTS = 2000
+_LOWEST_EXPONENT = np.iinfo(np.int64).min // 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,13 +137,13 @@ def eliminate(weights: FloatArray) -> FloatArray:
             A[:start, start:k] += np.outer(A[:start, k], A[k, start:k])
         A[:start, :start] += A[:start, start:stop] @ A[start:stop, :start]
     # v_k = Σ_{i<k} v_i A_ik, with v as mantissa · 2^exponent: v may span more than a float does.
+    share, scale = np.frexp(np.triu(A, 1).T)
     mantissa, exponent = np.ones(agents), np.zeros(agents, dtype=np.int64)
     for k in range(1, agents):
-        top = exponent[:k].max()
-        total = (
-            np.ldexp(mantissa[:k], np.maximum(exponent[:k] - top, -_LARGEST_EXPONENT)) @ A[:k, k]
-        )
-        mantissa[k], shift = np.frexp(total)
+        level = np.where(share[k, :k] > 0, exponent[:k] + scale[k, :k], _LOWEST_EXPONENT)
+        top = level.max()
+        terms = np.ldexp(mantissa[:k] * share[k, :k], np.maximum(level - top, -_EXPONENTS))
+        mantissa[k], shift = np.frexp(terms.sum())
         exponent[k] = top + shift
     return _normalised(mantissa, exponent)
 
@@ -238,5 +240,5 @@ def factorise(system: sparse.csc_array[np.float64]) -> sparse_linalg.SuperLU:
 
 
 def _normalised(mantissa: FloatArray, exponent: IntArray) -> FloatArray:
-    scaled = np.ldexp(mantissa, np.maximum(exponent - exponent.max(), -_LARGEST_EXPONENT))
+    scaled = np.ldexp(mantissa, np.maximum(exponent - exponent.max(), -_EXPONENTS))
     return np.asarray(scaled / scaled.sum(), dtype=np.float64)

@@ -71,8 +71,10 @@ def weights_on_links(
     listener = np.repeat(np.arange(agents), np.diff(pattern.indptr))
     speaker = pattern.indices.astype(np.int64)
     degree = np.diff(pattern.indptr)
+    own = None
     if rule == "uniform":
-        weight = 1.0 / (degree[listener] + 1.0)
+        own = 1.0 / (degree + 1.0)
+        weight = own[listener]
     else:
         if (abs(pattern.sign() - pattern.T.sign())).nnz:
             raise fail(
@@ -88,7 +90,7 @@ def weights_on_links(
             weight = 1.0 / (2.0 * larger)
         else:
             weight = np.full(len(listener), 1.0 / (1.0 + degree.max(initial=0)))
-    return assemble(listener, speaker, weight, agents=agents, sparse_result=sparse_result)
+    return assemble(listener, speaker, weight, own=own, agents=agents, sparse_result=sparse_result)
 
 
 def assemble(
@@ -97,14 +99,16 @@ def assemble(
     weight: FloatArray,
     *,
     agents: int,
+    own: FloatArray | None = None,
     sparse_result: bool | None = None,
 ) -> Weights:
-    """W from its weights between different agents; each agent keeps the rest for itself."""
-    given = np.bincount(listener, weight, minlength=agents)
+    """W from its weights between different agents; each agent keeps `own`, or else the rest."""
+    if own is None:
+        own = 1.0 - np.bincount(listener, weight, minlength=agents)
     everyone = np.arange(agents)
     matrix = sparse.csr_array(
         (
-            np.concatenate([weight, 1.0 - given]),
+            np.concatenate([weight, own]),
             (np.concatenate([listener, everyone]), np.concatenate([speaker, everyone])),
         ),
         shape=(agents, agents),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from scipy import sparse
 
 from tests.oracles import exact_eigenvalues
@@ -18,6 +18,7 @@ from theory.network import spectrum as spectrum_module
 ROUNDING = 1e-14
 
 
+@settings(deadline=None)
 @given(
     networks(kinds=("reversible", "symmetric", "star", "sparse", "tiny-stationary"), max_agents=7)
 )
@@ -27,6 +28,7 @@ def test_reversible_networks(network: Network) -> None:
     assert network.second_eigenvalue == pytest.approx(exact.real.max(), abs=ROUNDING)
 
 
+@settings(deadline=None)
 @given(networks(kinds=("nearly-periodic", "nearly-decomposable"), max_agents=7))
 def test_other_networks(network: Network) -> None:
     """Normal, or with well separated eigenvalues next to 1: six digits of reserve."""
@@ -101,6 +103,14 @@ def test_single_agent() -> None:
     assert math.isnan(alone.second_eigenvalue)
 
 
+def test_a_defective_eigenvalue_has_half_the_digits() -> None:
+    """A documented limit: −2/7 twice in one Jordan block, found by hypothesis."""
+    weights = np.array([[1, 13, 7], [7, 7, 7], [19, 1, 1]]) / 21
+    network = Network(weights)
+    # Each rounding error e of W moves a double eigenvalue by about √e = 1e-8.
+    assert network.slem == pytest.approx(2 / 7, abs=1e-7)
+
+
 def test_floating_eigenvalues_of_a_non_normal_chain_are_wrong() -> None:
     """A documented limit: the chain resets to 0, all its other eigenvalues are exactly 0."""
     agents = 20
@@ -150,11 +160,11 @@ def test_iteration_for_directed_networks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_directed_network_that_hardly_mixes_is_reported() -> None:
-    agents = 20_000
+    agents = 5_000
     here = np.arange(agents)
     weights = sparse.csr_array(
         (np.full(2 * agents, 0.5), (np.tile(here, 2), np.concatenate([here, (here + 1) % agents]))),
         shape=(agents, agents),
     )
-    with pytest.raises(ValueError, match="no convergence for 20000 agents .*; use a smaller"):
+    with pytest.raises(ValueError, match=r"no convergence for 5000 agents .*; use a smaller"):
         _ = Network(weights).slem

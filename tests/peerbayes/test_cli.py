@@ -1,0 +1,444 @@
+"""The command line: what is printed where, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from jsonschema import Draft202012Validator
+
+import peerbayes
+from peerbayes import cli
+from peerbayes.builtin import BUILTINS
+from peerbayes.records import read_record
+from peerbayes.schemas import SCHEMAS, read_schema
+from peerbayes.tables import render, spread, sweep_parts, verification_parts
+from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
+
+SMALL = ["--rounds", "10", "--replicates", "5"]
+ROOT = Path(peerbayes.__file__).parents[1]
+
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "peerbayes", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ("analyse", ["analyse", "two-coins"]),
+        ("analyse", ["analyse", "p2-grid corner", "--delta", "0.01"]),
+        ("analyse", ["analyse", "gaussian.json"]),
+        ("analyse", ["analyse", "digits", "--quiet"]),
+        ("simulate", ["simulate", "two-coins", *SMALL, "--quiet"]),
+        ("simulate", ["simulate", "gaussian.json", *SMALL, "--seed", "3", "--quiet"]),
+        ("verify", ["verify", "two-coins", "gaussian.json", "--quiet"]),
+        ("list", ["list"]),
+    ],
+)
+def test_json_alone_on_standard_output(
+    schema: str, arguments: list[str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "gaussian.json").write_text(json.dumps(GAUSSIAN))
+    assert cli.main([*arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    Draft202012Validator(read_schema(schema)).validate(
+        json.loads(captured.out, parse_constant=refuse)
+    )
+
+
+def test_progress_goes_to_standard_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["simulate", "two-coins", *SMALL, "--json"]) == 0
+    captured = capsys.readouterr()
+    json.loads(captured.out)
+    assert captured.err.startswith("two-coins: simulate: done (")
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schemas_are_printed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["schema", name]) == 0
+    assert json.loads(capsys.readouterr().out) == read_schema(name)
+
+
+def test_simulate_leaves_its_record_where_told(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["simulate", "two-coins", *SMALL, "--seed", "7", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert Path(first["record"]).parent == Path("peerbayes-out")
+    assert read_record(first["record"]).body["result"]["rates"] == first["rates"]
+    assert cli.main(["simulate", "two-coins", *SMALL, "--seed", "7", "--json", "--out", "x"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert Path(second["record"]).parent == Path("x")
+    assert second["rates"] == first["rates"]
+    assert first["seed"] == 7
+
+
+def test_commands_that_draw_nothing_leave_nothing(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["analyse", "two-coins"]) == 0
+    assert cli.main(["list"]) == 0
+    assert list(here.iterdir()) == []
+
+
+def test_every_command_takes_the_shared_options(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = ["--seed", "1", "--out", "o", "--quiet", "--data", "d"]
+    for command in (["analyse", "two-coins"], ["simulate", "two-coins", *SMALL], ["list"]):
+        assert cli.main([*command, *shared]) == 0
+    for command in ("verify", "report", "schema"):
+        assert cli.main([command, "--help"]) == 0
+        text = capsys.readouterr().out
+        for option in ("--json", "--seed", "--out", "--quiet", "--data"):
+            assert option in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["analyse", "p2-star"],
+        ["analyse", "gaussian.json"],
+        ["analyse", "digits", "--quiet"],
+        ["simulate", "p2-star", *SMALL],
+        ["list"],
+    ],
+)
+def test_tables_are_plain_and_fit_80_columns(
+    arguments: list[str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "gaussian.json").write_text(json.dumps(GAUSSIAN))
+    assert cli.main(arguments) == 0
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert "…" not in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert text.strip()
+
+
+def test_tables_tell_what_json_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["analyse", "two-coins", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert cli.main(["analyse", "two-coins"]) == 0
+    text = capsys.readouterr().out
+    for value in (result["learning"]["rate"], result["learning"]["error_exponent"]):
+        assert f"{value:.4g}" in text
+    for name in ("printed", "repaired", "chernoff"):
+        assert f"{result['samples'][name]:,}".replace(",", " ") in text
+    assert "fair" in text
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = here / "odd.toml"
+    text = TWO_COINS.replace('"loaded"', '"[bold]loaded[/bold] :smile:"')
+    path.write_text(text.replace('"two-coins"', '"[red]coins"'))
+    for command in (["analyse"], ["simulate", *SMALL, "--quiet"]):
+        assert cli.main([*command, "odd.toml"]) == 0
+        shown = capsys.readouterr().out
+        assert "[bold]loaded[/bold] :smile:" in shown
+        assert "[red]coins" in shown
+
+
+def test_many_agents_are_summed_up() -> None:
+    assert spread([0.5, None, 0.25]) == "0.5 - 0.25"
+    assert spread([k / 100 for k in range(100)]) == "0 to 0.99"
+    assert spread([None]) == "-"
+
+
+STATEMENTS = [
+    {
+        "problem": problem,
+        "statement": "rate of rejecting 'loaded' after 100 rounds",
+        "predicted": 0.5,
+        "measured": None,
+        "standard_error": 0.01,
+        "kind": "exact",
+        "holds": holds,
+        "is_theorem": is_theorem,
+        "note": "",
+    }
+    for problem, holds, is_theorem in (
+        ("a", True, True),
+        ("a", False, False),
+        ("b", False, True),
+    )
+]
+
+
+def test_verdicts_are_told_apart() -> None:
+    Draft202012Validator(read_schema("verify")).validate(STATEMENTS)
+    full = render(verification_parts(STATEMENTS, every=True))
+    assert [full.count(word) for word in ("holds", "fails*", "BROKEN")] == [1, 1, 1]
+    short = render(verification_parts(STATEMENTS, every=False))
+    assert [short.count(word) for word in ("holds", "fails*", "BROKEN")] == [0, 1, 1]
+    assert "not a theorem" in full
+    assert "not a theorem" in short
+    assert "not a theorem" not in render(verification_parts(STATEMENTS[:1], every=True))
+
+
+class Outcome:
+    """What `verify` gives, for a test of words and exit codes."""
+
+    def __init__(self, failed: bool) -> None:
+        self.failed = failed
+        self.skipped = ("skipped fashion-mnist: no images",)
+        self.sweeps: tuple[()] = ()
+        self.record_path, self.report_path = Path("o/verify.json"), Path("o/report.html")
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return STATEMENTS
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_verify_exit_codes_and_words(
+    failed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import peerbayes.verify
+
+    seen: dict[str, Any] = {}
+
+    def verify(names: list[str], **options: Any) -> Outcome:
+        seen.update(options, names=names)
+        return Outcome(failed)
+
+    monkeypatch.setattr(peerbayes.verify, "verify", verify)
+    assert cli.main(["verify", "a", "b", "--delta", "0.1", "--seed", "4"]) == int(failed)
+    captured = capsys.readouterr()
+    assert captured.err == "skipped fashion-mnist: no images\n"
+    assert captured.out.endswith("\nrecord: o/verify.json\nreport: o/report.html\n")
+    assert (seen["names"], seen["delta"], seen["seed"]) == (["a", "b"], 0.1, 4)
+    assert cli.main(["verify", "--json", "--quiet"]) == int(failed)
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert json.loads(captured.out) == STATEMENTS
+    assert seen["names"] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 2, "not enough memory"),
+        (ValueError("one\ntwo"), 2, "one two"),
+        (OSError(28, "No space left on device"), 2, "No space left"),
+    ],
+)
+def test_errors_are_one_line(
+    error: BaseException,
+    code: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    import peerbayes.builtin
+
+    monkeypatch.setattr(peerbayes.builtin, "load_problem", fail)
+    assert cli.main(["analyse", "two-coins"]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert words in captured.err
+
+
+def test_a_fault_of_the_program_is_no_failed_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise AttributeError("a bug")
+
+    import peerbayes.builtin
+
+    monkeypatch.setattr(peerbayes.builtin, "load_problem", fail)
+    assert cli.main(["analyse", "two-coins"]) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"peerbayes {peerbayes.__version__}\n"
+
+
+def test_front_door() -> None:
+    for name in peerbayes.__all__:
+        assert getattr(peerbayes, name) is getattr(peerbayes, name)
+    assert peerbayes.load_problem("two-coins").name == "two-coins"
+    assert set(peerbayes.__all__) <= set(dir(peerbayes))
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        _ = peerbayes.absent
+
+
+def test_help_and_usage_errors_load_nothing_heavy() -> None:
+    # Not pydantic and rich: typer itself may load them.
+    heavy = ("numpy", "scipy", "sklearn", "networkx", "numba", "matplotlib")
+    for arguments in (["--help"], ["analyse", "--foo"], ["simulate", "x", "--rounds", "-1"]):
+        script = (
+            "import sys; from peerbayes.cli import main; "
+            f"main({arguments!r}); loaded = [m for m in {heavy!r} if m in sys.modules]; "
+            "sys.exit(' '.join(loaded) or 0)"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        outcome = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+            check=False,
+        )
+        assert outcome.returncode == 0, outcome.stderr
+
+
+def test_as_a_process(tmp_path: Path) -> None:
+    good = run("analyse", "two-coins", "--json", cwd=tmp_path)
+    assert (good.returncode, good.stderr) == (0, "")
+    assert json.loads(good.stdout)["network"]["agents"] == 2
+    bad = run("analyse", "two-coin", cwd=tmp_path)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.count("\n") == 1
+    assert "did you mean 'two-coins'?" in bad.stderr
+
+
+@pytest.mark.parametrize("arguments", [["list", "--json"], ["schema"]])
+def test_a_reader_that_goes_away(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    outcome = subprocess.run(
+        [sys.executable, "-m", "peerbayes", *arguments],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    os.close(writer)
+    assert outcome.stderr == b""
+    assert outcome.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
+def test_interrupted_whatever_typer_makes_of_it(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(**_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "app", interrupt)
+    assert cli.main(["list"]) == 130
+    assert capsys.readouterr().err == "peerbayes: interrupted\n"
+
+
+def test_interrupted_as_a_process(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    script = (
+        "import sys, os, signal, peerbayes.simulate as s\n"
+        "def interrupt(*a, **k): os.kill(os.getpid(), signal.SIGINT)\n"
+        "s.simulate_problem = interrupt\n"
+        "from peerbayes.cli import main\n"
+        "sys.exit(main(['simulate', 'two-coins']))\n"
+    )
+    outcome = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        timeout=60,
+        check=False,
+    )
+    assert outcome.returncode == 130
+    assert outcome.stderr == "peerbayes: interrupted\n"
+
+
+def test_output_in_a_narrow_encoding(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    path = tmp_path / "odd.toml"
+    path.write_text(TWO_COINS.replace('"loaded"', '"geladen λ"'), encoding="utf-8")
+    for options in ([], ["--json"]):
+        outcome = subprocess.run(
+            [sys.executable, "-m", "peerbayes", "analyse", str(path), *options],
+            capture_output=True,
+            env=environment,
+            timeout=60,
+            check=False,
+        )
+        assert (outcome.returncode, outcome.stderr) == (0, b"")
+        outcome.stdout.decode("ascii")
+
+
+def test_list_names_every_builtin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in BUILTINS)
+
+
+def test_the_whole_loop(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["verify", "two-coins", "--quiet"]) == 0
+    text = capsys.readouterr().out
+    assert "learning rate K" in text
+    record, report = (line.split(": ")[1] for line in text.splitlines()[-2:])
+    assert read_record(record).kind == "verify"
+    page = Path(report).read_bytes()
+    assert b"<html" in page
+    Path(report).unlink()
+    assert cli.main(["report", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"report": report, "records": [record]}
+    # The page is made of the record alone.
+    assert Path(report).read_bytes() == page
+
+
+def test_a_sweep_is_a_row_for_each_edge_confidence() -> None:
+    slowest = {"hypothesis": "b", "predicted": 0.01, "measured": 0.0101, "standard_error": 2e-4}
+    text = render(
+        sweep_parts(
+            [
+                {
+                    "name": "star over a",
+                    "edge_confidence": [0.1, 0.7],
+                    "centre_weight": [0.1011, 0.4406],
+                    "settled": [["a", "c"], ["b"]],
+                    "slowest": [slowest, None],
+                }
+            ]
+        )
+    )
+    assert "star over a" in text
+    rows = [line.split() for line in text.splitlines() if line.strip().startswith(("0.1", "0.7"))]
+    assert rows == [
+        ["0.1", "0.1011", "a", "or", "c", "0.01", "0.0101", "0.0002"],
+        ["0.7", "0.4406", "b", "-", "-", "-"],
+    ]

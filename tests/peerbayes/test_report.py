@@ -1,0 +1,286 @@
+"""The page: valid, self-contained, complete, reproducible, harmless to its reader."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerbayes.records import write_record
+from peerbayes.report import write_report
+from peerbayes.report.views import problem_view, verdict, worst
+from peerbayes.report.wording import clean
+from tests.peerbayes import reports
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+HOSTILE = (
+    "best</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    "quote \" and ' and & and &amp;",
+    "TeX $x_1$ \\frac{1}{0} $",
+    "]]> --> <!-- </svg></style>",
+    "null \x00 escape \x1b turned \u202e",
+    "許 многоязычный 名前",
+)
+
+
+class Page(HTMLParser):
+    """What a page holds; raises at a tag that closes another one than the last opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"{tag} has an attribute twice"
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1:] == [tag], f"</{tag}> closes {self.open[-1:]}"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """All text, spaces made single."""
+        return " ".join(" ".join(self.texts).split())
+
+    def values(self, name: str) -> list[str]:
+        """Every value of one attribute."""
+        return [value for _, attribute, value in self.attributes if attribute == name]
+
+
+def page_of(folder: Path, *bodies: Any, kind: str = "verify") -> tuple[Page, str]:
+    paths = [
+        write_record(folder / f"{index}.json", kind=kind, body=body)
+        for index, body in enumerate(bodies)
+    ]
+    path = write_report(paths, folder / "report.html")
+    text = path.read_text(encoding="utf-8")
+    return Page(text), text
+
+
+def full_body() -> dict[str, Any]:
+    names = ("best", "a", "b", "c", "d", "e")
+    return reports.verify_body(
+        reports.problem("two-coins", names=("fair", "loaded"), family="two-coins"),
+        reports.problem("p2-star a=0.1"),
+        reports.problem("p2-star a=0.3", compromise=True),
+        sweeps=(reports.sweep(names=names), reports.sweep("other over a", names=names)),
+    )
+
+
+def test_page_is_whole_and_self_contained(tmp_path: Path) -> None:
+    page, text = page_of(tmp_path, full_body(), full_body())
+    assert text.startswith("<!DOCTYPE html>")
+    assert page.tags["html"] == page.tags["main"] == page.tags["title"] == 1
+    assert page.tags["script"] == page.tags["link"] == page.tags["img"] == page.tags["iframe"] == 0
+    assert not re.search(r"(https?:)?//\w|@import|url\((?!#)", text)
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    targets = [value for value in page.values("href") if value]
+    assert targets
+    assert all(value[0] == "#" and value[1:] in ids for value in targets)
+    assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
+    # Five figures a problem and one a sweep, all with a description in words.
+    figures = [v for tag, name, v in page.attributes if (tag, name) == ("svg", "class")]
+    assert figures == ["plot"] * 2 * (3 * 5 + 2)
+    assert all(len(label) > 1 for label in page.values("aria-label"))
+    # Light and dark: all colours are the style sheet's.
+    assert "prefers-color-scheme: dark" in text
+    body = text.partition("</style>")[2]
+    assert not re.search(r"(fill|stroke|color): ?#", body)
+    used = set(re.findall(r"var\(--([\w-]+)\)", text))
+    assert used <= set(re.findall(r"--([\w-]+):", text.partition("</style>")[0]))
+
+
+def test_the_checker_sees_what_it_should() -> None:
+    for broken in ("<p><b></p></b>", "<div>", "</p>"):
+        with pytest.raises(AssertionError):
+            Page(broken)
+
+
+def test_every_statement_appears_with_its_verdict(tmp_path: Path) -> None:
+    body = full_body()
+    comparisons = body["problems"][1]["comparisons"]
+    comparisons[0] |= {"holds": False}
+    comparisons[1] |= {"holds": False, "is_theorem": False}
+    comparisons[2] |= {"is_theorem": False}
+    page, text = page_of(tmp_path, body)
+    groups = [*body["problems"], *body["sweeps"]]
+    expected = Counter(c["statement"] for group in groups for c in group["comparisons"])
+    rows = re.findall(r"<tr><td class=\"verdict[^>]*>(.*?)</td><th[^>]*>(.*?)</th>", text)
+    assert Counter(statement.replace("&#39;", "'") for _, statement in rows) == expected
+    words = Counter(word.strip() for word, _ in rows)
+    assert words["✗ BROKEN"] == words["△ fails (published, not a theorem)"] == 1
+    assert words["✓ holds"] == sum(expected.values()) - 2
+    assert f"1 of {len(rows)} statements is BROKEN" in page.text
+    assert f"p2-star a=0.1 : {comparisons[1]['statement']}" in page.text
+    assert "seed 7, δ = 0.05" in page.text
+    assert "fashion-mnist skipped: no files found" in page.text
+    # The broken problem is in sight: its details are open.
+    opened = list(re.findall(r"<details open>\s*<summary>.*?<strong>(.*?)<", text))
+    assert opened == ["p2-star a=0.1"]
+
+
+def test_summary_when_all_holds(tmp_path: Path) -> None:
+    body = full_body()
+    page, _ = page_of(tmp_path, body)
+    total = sum(len(group["comparisons"]) for group in [*body["problems"], *body["sweeps"]])
+    assert f"✓ {total} of {total} statements hold" in page.text
+    assert "Published, not a theorem, and seen to fail" not in page.text
+
+
+def test_verdicts() -> None:
+    make = reports.comparison
+    holds, broken = verdict(make("p", "s")), verdict(make("p", "s", holds=False))
+    refuted = verdict(make("p", "s", holds=False, is_theorem=False))
+    assert [v.words for v in (holds, broken, refuted)] == [
+        "holds", "BROKEN", "fails (published, not a theorem)",
+    ]  # fmt: skip
+    assert worst([holds, refuted, broken]) == broken
+    assert worst([]) == holds
+    assert worst([holds, refuted]) == refuted
+
+
+def test_hostile_names_are_harmless(tmp_path: Path) -> None:
+    problem = reports.problem(HOSTILE[0], names=HOSTILE, family=HOSTILE[1], title=HOSTILE[4])
+    problem["comparisons"][0]["note"] = HOSTILE[1]
+    body = reports.verify_body(
+        problem, problem, sweeps=(reports.sweep(HOSTILE[1] + " over a", names=HOSTILE),)
+    )
+    body["skipped"] = list(HOSTILE)
+    page, text = page_of(tmp_path, body)
+    assert page.tags["script"] == page.tags["img"] == 0
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    assert "\x00" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    for name in HOSTILE[1:4]:
+        assert " ".join(name.split()) in page.text
+    simulated, _ = page_of(tmp_path, reports.simulate_body(HOSTILE), kind="simulate")
+    other, _ = page_of(tmp_path, {"names": list(HOSTILE)}, kind="<script>")
+    assert simulated.tags["script"] == other.tags["script"] == other.tags["img"] == 0
+
+
+def test_characters_that_no_page_may_hold() -> None:
+    assert clean({"a\x00": ["\ud800 half", "two\nlines", 1, None]}) == {
+        "a\ufffd": ["\ufffd half", "two\nlines", 1, None]
+    }
+
+
+def test_same_records_same_page(tmp_path: Path) -> None:
+    texts = [page_of(tmp_path / folder, full_body())[1] for folder in ("one", "two")]
+    assert texts[0] == texts[1]
+    assert str(tmp_path) not in texts[0]
+
+
+def test_what_is_missing_is_a_dash(tmp_path: Path) -> None:
+    problem = reports.problem(graph=dict(reports.star_graph(), positions=None))
+    nothing = {"predicted": None, "measured": float("nan"), "standard_error": None}
+    problem["comparisons"] = [reports.comparison("p", "unmeasured", **nothing)]
+    network, learning = problem["analysis"]["network"], problem["analysis"]["learning"]
+    network |= {"slem": None, "deviation": [None] * 9}
+    learning |= {"error_exponent": None, "binding_for_exponent": None}
+    problem["analysis"]["samples"] |= {"printed": None, "repaired": None, "chernoff": None}
+    problem["failures"]["measured_rounds"] = None
+    page, text = page_of(tmp_path, reports.verify_body(problem))
+    row = re.search(r"unmeasured</th>(.*?)</tr>", text)
+    assert row
+    assert re.findall(r'class="n">(.*?)<', row[1]) == ["–"] * 3
+    assert "nan" not in page.text.lower().split()
+    assert "None" not in page.text
+    assert "as printed, not a theorem: none" in page.text
+
+
+def test_nothing_to_reject_and_nothing_verified(tmp_path: Path) -> None:
+    alone = reports.problem("alone", names=("only",), family="alone", comparisons=[])
+    page, text = page_of(tmp_path, reports.verify_body(alone))
+    assert "there is nothing to reject" in page.text
+    assert text.count('class="plot"') == 1
+    empty, text = page_of(tmp_path, reports.verify_body())
+    assert "No problem was verified." in empty.text
+    assert 'class="plot"' not in text
+
+
+def test_compromise_is_called_one() -> None:
+    view = problem_view(reports.problem(compromise=True), key="k")
+    assert "Θ* is empty" in view.finding
+    assert "compromise “best”" in view.finding
+    assert "99.8" in view.finding
+    assert "Θ*" not in problem_view(reports.problem(), key="k").finding
+
+
+def test_large_networks_say_that_they_are_not_drawn(tmp_path: Path) -> None:
+    page, text = page_of(
+        tmp_path, reports.verify_body(reports.problem(graph=reports.star_graph(200)))
+    )
+    assert "too many to draw" in page.text
+    assert text.count('class="plot"') == 4
+
+
+@pytest.mark.parametrize("replicates", [1, 50])
+def test_simulations_are_shown(tmp_path: Path, replicates: int) -> None:
+    body = reports.simulate_body(replicates=replicates)
+    page, text = page_of(tmp_path, body, kind="simulate")
+    assert "two-coins, simulated" in page.text
+    assert "a note" in page.text
+    # The rate of the hypothesis "b": mean 20 nats after 1000 rounds.
+    assert re.search(r'>b</th><td class="n">0.02</td>', text)
+
+
+def test_several_records_one_after_the_other(tmp_path: Path) -> None:
+    paths = [
+        write_record(tmp_path / "a.json", kind="verify", body=full_body()),
+        write_record(tmp_path / "b.json", kind="simulate", body=reports.simulate_body()),
+        write_record(tmp_path / "c.json", kind="design", body={"weights": [[1.0]]}),
+    ]
+    page = Page(write_report(paths, tmp_path / "report.html").read_text(encoding="utf-8"))
+    places = [
+        page.text.index(f"Record {i}: {kind}")
+        for i, kind in ((1, "verify"), (2, "simulate"), (3, "design"))
+    ]
+    assert places == sorted(places)
+    assert '"weights": [ [ 1.0 ] ]' in page.text
+
+
+def test_bad_records_are_refused_in_one_line(tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("before", encoding="utf-8")
+    with pytest.raises(ValueError, match="at least one"):
+        write_report([], target)
+    path = write_record(tmp_path / "bad.json", kind="verify", body={"seed": 1, "delta": 0.1})
+    with pytest.raises(ValueError, match=r"bad\.json.*KeyError: 'problems'.*repeating") as caught:
+        write_report([path], target)
+    assert "\n" not in str(caught.value)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["body"]["seed"] = 2
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match="checksum"):
+        write_report([path], target)
+    assert target.read_text(encoding="utf-8") == "before"
+    good = write_record(tmp_path / "good.json", kind="verify", body=reports.verify_body())
+    with pytest.raises(ValueError, match="can be written"):
+        write_report([good], good / "report.html")

@@ -1,0 +1,70 @@
+"""The documentation builds without a warning, every reference in it leads somewhere, and its pages
+need no network.
+
+Examples are not executed here: other tests do that (tests/pages.py, tests/test_gallery.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LOADED = re.compile(
+    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["'](?:https?:)?//"""
+    r"""|<link\b[^>]*\brel=["']stylesheet["'][^>]*\bhref=["'](?:https?:)?//"""
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a copy of the pages; the build writes next to its sources."""
+    pytest.importorskip("sphinx")
+    folder = tmp_path_factory.mktemp("site")
+    ignored = shutil.ignore_patterns("_build", "auto_gallery", "__pycache__")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
+            *("-D", "plot_gallery=0", "-D", "nb_execution_mode=off"),
+            *(str(folder / "docs"), str(folder / "html")),
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+def test_every_page_is_built(site: Path) -> None:
+    pages = {path.relative_to(ROOT / "docs").with_suffix("") for path in ROOT.glob("docs/**/*.md")}
+    pages = {page for page in pages if page.parts[0] not in {"_build", "auto_gallery"}}
+    assert pages
+    for page in pages:
+        assert (site / page.with_suffix(".html")).is_file()
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    loading = [path.name for path in site.rglob("*.html") if LOADED.search(path.read_text("utf-8"))]
+    assert loading == []
+    assert (site / "_static/tex-svg-full.js").is_file()
+
+
+def test_the_pattern_sees_what_is_loaded_from_elsewhere() -> None:
+    assert LOADED.search('<script defer src="https://example.org/a.js"></script>')
+    assert LOADED.search('<link rel="stylesheet" href="//example.org/a.css">')
+    assert not LOADED.search('<a href="https://example.org">text</a><img src="a.png">')
+
+
+def test_the_readme_links_to_pages_that_exist() -> None:
+    links = re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not (ROOT / link).is_file()] == []

@@ -1,0 +1,285 @@
+"""What a network accepts, how it complains, and what it says of itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import islice
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import sparse
+
+from tests.strategies import networks
+from theory.network import Network
+from theory.network.structure import cyclic_classes
+
+HALF = [[0.5, 0.5], [0.5, 0.5]]
+
+
+def message(call: Any, *args: Any, **options: Any) -> str:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole text is compared
+        call(*args, **options)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        (
+            [[0.5, 0.5], [1.0]],
+            "weights: expected a rectangular array of numbers with 2 axes, got ragged or "
+            "non-numeric values; give every row the same number of numbers",
+        ),
+        (
+            [["a", "b"], ["c", "d"]],
+            "weights: expected a rectangular array of numbers with 2 axes, got ragged or "
+            "non-numeric values; give every row the same number of numbers",
+        ),
+        (
+            [["1/0", "1"], ["0", "1"]],
+            "weights: expected a rectangular array of numbers with 2 axes, got ragged or "
+            "non-numeric values; give every row the same number of numbers",
+        ),
+        (
+            [0.5, 0.5],
+            "weights: expected an array with 2 axes, got shape (2,); "
+            "add or remove a level of brackets",
+        ),
+        (
+            [[0.5, 0.5]],
+            "weights: expected a square matrix, one row and one column an agent, got shape "
+            "(1, 2); give each agent one row that weighs all agents",
+        ),
+        (
+            np.zeros((0, 0)),
+            "weights: expected a square matrix, one row and one column an agent, got shape "
+            "(0, 0); give each agent one row that weighs all agents",
+        ),
+        (
+            [[0.5, np.nan], [0.5, 0.5]],
+            "weights: expected finite numbers, got nan at [0, 1]; replace it by a finite number",
+        ),
+        (
+            [[0.5, 0.5], [-0.25, 1.25]],
+            "weights: expected weights of at least 0, got -0.25 at [1, 0]; make it non-negative",
+        ),
+        (
+            [[0.5, 0.5], [0.3, 0.3]],
+            "weights: expected rows that sum to 1, got a sum of 0.6 in row 1; rescale the row, "
+            'or write exact fractions such as "1/3"',
+        ),
+        (
+            [[1 - 2e-12, 0], [0.5, 0.5]],
+            "weights: expected rows that sum to 1, got a sum of 0.999999999998 in row 0; rescale "
+            'the row, or write exact fractions such as "1/3"',
+        ),
+        (
+            [[1.0, 0.0], [0.5, 0.5]],
+            "weights: expected an irreducible network, in which every agent reaches every other, "
+            "got 2 classes that do not all reach each other: {0}, {1}; add positive weights that "
+            "lead from each class to the others",
+        ),
+        (
+            [[0, 1, 0], [0, 0, 1], [1, 0, 0]],
+            "weights: expected an aperiodic network, got period 3 with the cyclic classes {0}, "
+            "{1}, {2}; give at least one agent a positive weight on itself",
+        ),
+        (
+            [[0, 0.5, 0, 0.5], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5], [0.5, 0, 0.5, 0]],
+            "weights: expected an aperiodic network, got period 2 with the cyclic classes "
+            "{0, 2}, {1, 3}; give at least one agent a positive weight on itself",
+        ),
+    ],
+)
+def test_bad_weights(weights: Any, expected: str) -> None:
+    assert message(Network, weights) == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ([[0.5, np.inf], [0.5, 0.5]], "got inf at [0, 1]"),
+        ([[0.5, 0.5], [-0.25, 1.25]], "got -0.25 at [1, 0]"),
+        ([[0.5, 0.5], [0.3, 0.3]], "got a sum of 0.6 in row 1"),
+        ([[0.5, 0.5]], "got shape (1, 2)"),
+        ([[1.0, 0.0], [0.5, 0.5]], "{0}, {1}"),
+        ([[0.0, 1.0], [1.0, 0.0]], "got period 2"),
+        ([[0.5 + 1j, 0.5], [0.5, 0.5]], "got dtype complex128"),
+    ],
+)
+def test_bad_sparse_weights(weights: Any, expected: str) -> None:
+    assert expected in message(Network, sparse.csr_array(np.array(weights)))
+
+
+def test_long_lists_of_classes_are_cut_short() -> None:
+    text = message(Network, np.eye(100))
+    assert "got 100 classes that do not all reach each other: {0}, {1}, {2}, {3}, …;" in text
+    two = np.kron(np.eye(2), np.full((10, 10), 0.1))
+    assert "{0, 1, 2, 3, 4, 5, …}, {10, 11, 12, 13, 14, 15, …};" in message(Network, two)
+
+
+def test_period_without_self_weight_may_be_one() -> None:
+    """Cycles of two and three agents: no common divisor."""
+    network = Network([[0, 1, 0], [0.5, 0, 0.5], [1, 0, 0]])
+    assert network.period == 1
+
+
+@pytest.mark.parametrize("period", [2, 3, 5])
+def test_cyclic_classes(period: int) -> None:
+    """Blocks in a ring; every step leads to the next block."""
+    size = 3
+    blocks = np.repeat(np.arange(period), size)
+    weights = np.where((blocks[:, None] + 1) % period == blocks, 1 / size, 0.0)
+    order = np.random.default_rng(0).permutation(period * size)
+    labels = cyclic_classes(weights[order][:, order])
+    np.testing.assert_array_equal(labels, (blocks[order] - blocks[order[0]]) % period)
+
+
+def test_fractions_in_strings() -> None:
+    third = Network([["1/3", "1/3", "1/3"]] * 3)
+    np.testing.assert_array_equal(third.weights, np.full((3, 3), 1 / 3))
+    mixed = Network([["1/4", 0.75], [0.5, "0.5"]])
+    np.testing.assert_array_equal(mixed.weights, [[0.25, 0.75], [0.5, 0.5]])
+
+
+def test_weights_are_a_read_only_copy() -> None:
+    given_weights = np.array(HALF)
+    network = Network(given_weights)
+    given_weights[0, 0] = 7.0
+    assert network.weights[0, 0] == 0.5
+    with pytest.raises(ValueError, match="read-only"):
+        network.weights[0, 0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        network.stationary_distribution[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        network.edges[0, 0] = 1
+    sparse_network = Network(sparse.coo_array(np.array(HALF)))
+    with pytest.raises(ValueError, match="read-only"):
+        sparse_network.weights.data[0] = 1.0  # type: ignore[union-attr]
+
+
+def test_layout() -> None:
+    assert Network(HALF, layout=np.eye(2)).layout is not None
+    assert "layout: expected two coordinates for each of 2 agents, got shape (3, 2)" in message(
+        Network, HALF, layout=np.zeros((3, 2))
+    )
+
+
+def test_explicit_zeros_of_a_sparse_matrix_are_no_edges() -> None:
+    weights = sparse.csr_array(([1.0, 0.0, 1.0], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
+    assert "2 classes" in message(Network, weights)
+
+
+@settings(deadline=None)
+@given(networks())
+def test_edges_are_the_positive_weights(network: Network) -> None:
+    dense = network.weights.toarray() if network.is_sparse else network.weights  # type: ignore[union-attr]
+    expected = [[i, j] for i, j in np.argwhere(dense > 0).tolist() if i != j]
+    assert network.edges.tolist() == expected
+
+
+@settings(deadline=None)
+@given(networks())
+def test_powers_converge_to_v(network: Network) -> None:
+    first, second = islice(network.powers(), 2)
+    np.testing.assert_allclose(second, first @ first, rtol=1e-12)
+    # v is a left fixed point of each power; a handful of roundings a product.
+    v = network.stationary_distribution
+    np.testing.assert_allclose(v @ second, v, rtol=1e-13)
+
+
+@settings(deadline=None)
+@given(networks(kinds=("sparse",)))
+def test_sparse_and_dense_agree(network: Network) -> None:
+    dense = Network(network.weights.toarray())  # type: ignore[union-attr]
+    np.testing.assert_allclose(
+        network.stationary_distribution, dense.stationary_distribution, rtol=1e-14
+    )
+    # The same matrices go through the same solver.
+    assert network.slem == pytest.approx(dense.slem, abs=1e-14)
+    np.testing.assert_allclose(network.deviation.lower, dense.deviation.lower, rtol=1e-9)
+    assert network.edges.tolist() == dense.edges.tolist()
+
+
+@settings(deadline=None)
+@given(networks(kinds=("reversible", "symmetric", "star", "positive")))
+def test_relabelling_agents_changes_nothing_else(network: Network) -> None:
+    order = np.random.default_rng(0).permutation(network.agents)
+    shuffled = Network(network.weights[order][:, order])
+    if network.is_reversible:
+        # A symmetric eigensolver in another order: a few roundings of a norm of one. Defective
+        # W have no such accuracy (test_spectrum).
+        assert shuffled.slem == pytest.approx(network.slem, abs=1e-14)
+    assert (shuffled.deviation.lower <= network.deviation.upper[order]).all()
+    assert (shuffled.deviation.upper >= network.deviation.lower[order]).all()
+
+
+def test_directed_edges_lead_from_speaker_to_listener() -> None:
+    network = Network.from_edges([[0, 1], [1, 2], [2, 0], [0, 2]], agents=3, directed=True)
+    np.testing.assert_allclose(
+        network.weights, [[1 / 2, 0, 1 / 2], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]
+    )
+
+
+def test_self_loops_and_repeated_edges_change_nothing() -> None:
+    plain = Network.from_edges([[0, 1], [1, 2]], agents=3)
+    noisy = Network.from_edges([[0, 1], [1, 0], [1, 2], [1, 2], [2, 2]], agents=3)
+    np.testing.assert_array_equal(plain.weights, noisy.weights)
+
+
+@pytest.mark.parametrize(
+    ("edges", "expected"),
+    [
+        ([[0, 1], [1, 3]], "expected agents numbered 0 to 2, got edge [1, 3] at 1"),
+        ([[0, -1]], "expected agents numbered 0 to 2, got edge [0, -1] at 0"),
+        ([[0, 1, 2]], "expected pairs of whole numbers, such as [[0, 1], [1, 2]]"),
+        ([[0.5, 1]], "expected pairs of whole numbers, such as [[0, 1], [1, 2]]"),
+        ([[0, 1], [1]], "expected pairs of whole numbers, such as [[0, 1], [1, 2]]"),
+        ([[0, 1]], "2 classes that do not all reach each other: {0, 1}, {2}"),
+        ([], "3 classes that do not all reach each other"),
+    ],
+)
+def test_bad_edges(edges: Any, expected: str) -> None:
+    assert expected in message(Network.from_edges, edges, agents=3)
+
+
+def test_one_agent_without_edges() -> None:
+    alone = Network.from_edges([], agents=1)
+    assert alone.stationary_distribution.tolist() == [1.0]
+    assert "agents: expected a whole number of at least 1" in message(
+        Network.from_edges, [], agents=0
+    )
+
+
+def test_graphs() -> None:
+    graph = nx.Graph([("b", "a"), ("a", "c"), ("a", "a")], name="triple")
+    network = Network.from_graph(graph)
+    assert network.name == "triple"
+    np.testing.assert_allclose(
+        network.weights, [[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3], [0, 1 / 2, 1 / 2]]
+    )
+    cycle = Network.from_graph(nx.DiGraph([(0, 1), (1, 2), (2, 0)]))
+    np.testing.assert_allclose(
+        cycle.weights, [[1 / 2, 0, 1 / 2], [1 / 2, 1 / 2, 0], [0, 1 / 2, 1 / 2]]
+    )
+    assert "graph: expected a whole number of at least 1" in message(Network.from_graph, nx.Graph())
+    doubled = nx.MultiGraph([(0, 1), (0, 1)])
+    np.testing.assert_array_equal(Network.from_graph(doubled).weights, HALF)
+
+
+def test_heavy_libraries_stay_out() -> None:
+    code = (
+        "import sys, theory.network.network;"
+        "heavy = {'networkx', 'numba', 'matplotlib', 'sympy', 'flint'} & set(sys.modules);"
+        "print(sorted(heavy))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "networkx" not in run.stdout
+    assert "numba" not in run.stdout
+    assert "matplotlib" not in run.stdout
