@@ -1,4 +1,4 @@
-"""The consensus product reaches the machine's limit, and at least half of it with observations.
+"""How near the consensus product comes to the machine's limit, without and with observations.
 
 For each size, in turn in one run, on one thread:
 
@@ -13,7 +13,8 @@ For each size, in turn in one run, on one thread:
 
 Times are per round. A share is the work that a round states over time and limit, whatever is done
 instead: 2·N²·M·R operations for dense W, one reading and one writing of the state for sparse W.
-It can pass 100 % for sparse W, where one sweep through memory serves several rounds.
+It can pass 100 %: only the M − 1 columns of log-ratios are carried, and one sweep through memory
+serves several rounds of a sparse W. Times are CPU seconds.
 
     python -m benchmarks.consensus [--out FILE] [--repeats 7]
 """

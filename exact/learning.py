@@ -380,8 +380,9 @@ def with_best(log_ratios: FloatArray, best: int) -> FloatArray:
 def recorded_rounds(record: Sequence[int] | None, rounds: int) -> IntArray:
     """The rounds to record, increasing; by default about 20 on a logarithmic scale."""
     if record is None:
-        spread = np.geomspace(1, rounds, min(rounds, DEFAULT_RECORDS))
-        return np.unique(np.rint(spread).astype(np.int64))
+        if rounds <= DEFAULT_RECORDS:
+            return np.arange(1, rounds + 1)
+        return np.unique(np.rint(np.geomspace(1, rounds, DEFAULT_RECORDS)).astype(np.int64))
     chosen = [as_integer("record", value, minimum=1) for value in record]
     if not chosen:
         raise fail("record", "at least one round", "none", f"record the last one, {rounds}")

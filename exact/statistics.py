@@ -146,11 +146,10 @@ class Tally:
 
         # Belief is largest where Λ(best, ·) is smallest.
         own = log_ratios[..., self._reference]
-        choice = self._reference[own.argmin(axis=-1)]
-        if self._rivals.size:
-            others = log_ratios[..., self._rivals]
-            wrong = others.min(axis=-1) <= own.min(axis=-1) + self._tie[index]
-            choice = np.where(wrong, self._rivals[others.argmin(axis=-1)], choice)
-            self.errors[index] += int(wrong.any(axis=0).sum())
-            self.agent_errors[index] += wrong.sum(axis=1)
-        self.settled[index] += np.bincount(choice.ravel(), minlength=self.settled.shape[1])
+        others = log_ratios[..., self._rivals]
+        wrong = others.min(axis=-1, initial=np.inf) <= own.min(axis=-1) + self._tie[index]
+        self.errors[index] += int(wrong.any(axis=0).sum())
+        self.agent_errors[index] += wrong.sum(axis=1)
+        np.add.at(self.settled[index], self._reference[own[~wrong].argmin(axis=-1)], 1)
+        if wrong.any():
+            np.add.at(self.settled[index], self._rivals[others[wrong].argmin(axis=-1)], 1)

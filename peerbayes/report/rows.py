@@ -171,7 +171,7 @@ def _rows(axes: Axes, rows: int) -> None:
 def _name(axes: Axes, index: int, name: str, length: int) -> None:
     axes.annotate(
         shorten(str(name), length), (0, index + 0.38), xycoords=("axes fraction", "data"),
-        color=COLOURS["ink"], fontsize=SMALL, va="baseline", ha="left", parse_math=False,
+        color=COLOURS["ink"], fontsize=SMALL, va="baseline", ha="left",
         annotation_clip=False, zorder=2.5,
         bbox={"facecolor": COLOURS["paper"], "edgecolor": "none", "pad": 0.5},
     )  # fmt: skip

@@ -131,6 +131,11 @@ def points_avoid_texts(figure: Figure) -> None:
                 assert not any(Bbox.intersection(mark, box) for box in boxes)
 
 
+def test_names_are_no_formulas() -> None:
+    plot = rates_plot(reports.rates(["costs $x_1$ and &"]), replicates=400)
+    assert ">costs $x_1$ and &amp;</text>" in to_svg(plot.figure, key="k", label="")
+
+
 def test_rates_far_off_are_marked_as_bad() -> None:
     rows = reports.rates(["a", "b"])
     rows[1] |= {"measured": rows[1]["predicted"] * 2}
@@ -193,6 +198,10 @@ def test_sweep(count: int, changes: bool) -> None:
     plot = sweep_plot(reports.sweep(names=names, changes_reference=changes))
     assert_readable(plot.figure, x="weight v₁ of the centre", y=r"rate \[nats per round\]")
     assert ("break" in plot.finding) == changes
+    lines = [line for line in plot.figure.axes[0].lines if line.get_linestyle() == "-"]
+    gaps = [bool(np.isnan(np.asarray(line.get_ydata(), dtype=float)).any()) for line in lines]
+    # The two hypotheses settled on are rejected on one side of the change alone.
+    assert sum(gaps) == (count - 2 if changes else 0)
     wrong = names if changes else names[1:]
     assert [entry.label for entry in plot.legend] == list(wrong)
 

@@ -24,6 +24,9 @@ Cumulant = Callable[[FloatArray], FloatArray]
 # Multiples of t*. Steps of 1.5 % around it lose 6e-5 of the exponent; early rounds, in which
 # single agents weigh much, want other tilts, and there a loss of 1 % is less than a round.
 _FINE = np.union1d(np.geomspace(0.7, 1.3, 41), np.geomspace(1 / 32, 4, 22))
+# The single event pays for the slowest transient: where that is long, small tilts are best. They
+# cost nothing there.
+_SMALL = np.geomspace(1e-7, 1.0, 160)
 # For networks where the fine grid is too much work.
 _COARSE = np.array([0.5, 0.7, 0.85, 0.95, 1.0, 1.05, 1.15, 1.4, 2.0])
 _MOST_FINE_EVALUATIONS = 3e8
@@ -85,7 +88,11 @@ def chernoff_bounds(events: ErrorEvents) -> list[ErrorBound | None]:
     tilts = tilt_grid(events)
     lowest = -float(tilts.max())
     cumulants = [[tabulated(law, lowest) for law in laws] for laws in events.laws]
-    return [_union(events, tilts, cumulants), _single(events, tilts, cumulants)]
+    small = np.multiply.outer(tilts.max(axis=1) / _FINE.max(), _SMALL)
+    return [
+        _union(events, tilts, cumulants),
+        _single(events, np.hstack([small, tilts]), cumulants),
+    ]
 
 
 def _union(

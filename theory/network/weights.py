@@ -71,9 +71,9 @@ def weights_on_links(
     listener = np.repeat(np.arange(agents), np.diff(pattern.indptr))
     speaker = pattern.indices.astype(np.int64)
     degree = np.diff(pattern.indptr)
-    own = None
+    own: FloatArray | None = None
     if rule == "uniform":
-        own = 1.0 / (degree + 1.0)
+        own = np.asarray(1.0 / (degree + 1.0), dtype=np.float64)
         weight = own[listener]
     else:
         if (abs(pattern.sign() - pattern.T.sign())).nnz:
@@ -104,7 +104,7 @@ def assemble(
 ) -> Weights:
     """W from its weights between different agents; each agent keeps `own`, or else the rest."""
     if own is None:
-        own = 1.0 - np.bincount(listener, weight, minlength=agents)
+        own = np.asarray(1.0 - np.bincount(listener, weight, minlength=agents), dtype=np.float64)
     everyone = np.arange(agents)
     matrix = sparse.csr_array(
         (

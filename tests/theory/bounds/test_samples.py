@@ -103,6 +103,18 @@ def test_single_event_beats_the_union_where_agents_are_many() -> None:
     assert sample_sizes(network, coins(60), delta=1e-4).repaired.note.endswith("all agents")
 
 
+def test_chernoff_beats_hoeffding_however_long_the_transient() -> None:
+    """Chernoff's best tilt implies Hoeffding's inequality; it tends to zero as D grows."""
+    network = Network.from_topology("ring", agents=200)
+    blind = type(COIN)(COIN.probabilities, COIN.log_likelihoods[[0, 0]])
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, blind], counts=[1, 199])
+    ladder = sample_sizes(network, model, delta=0.05)
+    assert ladder.chernoff.rounds is not None
+    assert ladder.repaired.rounds is not None
+    # The grid's steps lose at most 1 % of the exponent.
+    assert ladder.chernoff.rounds <= 1.01 * ladder.repaired.rounds
+
+
 def test_printed_is_the_formula() -> None:
     rate, bound = learning_rate(PAIR, coins(2)).rate, coins(2).log_ratio_bound
     expected = 16 * bound * np.log(4 / 0.05) / (rate**2 * (1 - 0.3))

@@ -175,6 +175,22 @@ def test_large_directed_networks_have_no_upper_bound() -> None:
     np.testing.assert_allclose(bounds.lower, 2 - 4 / agents, rtol=1e-12)
 
 
+def test_valid_when_the_sum_is_cut_off_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 64 rounds a seventh of the distance is left: the tail bound carries the rest."""
+    monkeypatch.setattr(mixing_module, "_OCTAVES", 6)
+    bounds = Network([[0.99, 0.01], [0.02, 0.98]]).deviation
+    exact = np.array([2 / 3, 4 / 3]) * (0.97 / 0.03)
+    assert bounds.terms == 64
+    assert (bounds.lower <= exact).all()
+    assert (bounds.upper >= exact).all()
+    assert 0.05 < bounds.width < 0.5
+    monkeypatch.setattr(mixing_module, "_OCTAVES", 0)
+    first = Network([[0.99, 0.01], [0.02, 0.98]]).deviation
+    # Nothing but the reversible bound is left when one round has mixed nothing.
+    assert first.terms == 1
+    assert (first.upper >= exact).all()
+
+
 def test_coarser_samples_stay_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The strides that expensive products get, on a chain whose answer is known."""
     gap = 1e-5

@@ -172,6 +172,8 @@ def test_layout() -> None:
 
 
 def test_explicit_zeros_of_a_sparse_matrix_are_no_edges() -> None:
+    padded = sparse.csr_array(([0.5, 0.5, 1.0, 0.0], ([0, 0, 1, 1], [0, 1, 0, 1])), shape=(2, 2))
+    assert Network(padded).weights.nnz == 3  # type: ignore[union-attr]
     weights = sparse.csr_array(([1.0, 0.0, 1.0], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
     assert "2 classes" in message(Network, weights)
 

@@ -37,7 +37,7 @@ def test_other_networks(network: Network) -> None:
     assert network.second_eigenvalue == pytest.approx(exact.real.max(), abs=1e-9)
 
 
-@pytest.mark.parametrize("agents", [3, 8, 50, 2501])
+@pytest.mark.parametrize("agents", [3, 8, 50, 2501, 30_000])
 def test_ring(agents: int) -> None:
     """λ_k = 1/3 + 2/3 cos(2πk/N)."""
     ring = Network.from_topology("ring", agents=agents)

@@ -13,7 +13,7 @@ from scipy import sparse
 from tests.oracles import exact_stationary, relative_error
 from tests.strategies import networks
 from theory.network import Network
-from theory.network.stationary import detailed_balance, eliminate, solve_sparse
+from theory.network.stationary import detailed_balance, eliminate, residual, solve_sparse
 
 # Elimination makes about N rounding errors of 1.1e-16 in each component, none of which cancels.
 ACCURACY = 1e-14
@@ -160,6 +160,18 @@ def test_sparse_factorisation(network: Network) -> None:
     """Well-conditioned kinds: some digits of reserve for the subtractions in the factors."""
     values = solve_sparse(sparse.csr_array(network.weights))
     assert relative_error(values, exact_stationary(network.weights)) < 1e-11
+
+
+@pytest.mark.parametrize(("coupling", "lost"), [(1e-3, 1e-12), (1e-9, 1e-6)])
+def test_sparse_factorisation_loses_digits_to_weak_coupling(coupling: float, lost: float) -> None:
+    """A documented limit: about 1e-16 over the coupling, and the residual does not show it."""
+    weights = _coupled_blocks(2, 10, coupling, seed=1)
+    values = solve_sparse(sparse.csr_array(weights))
+    error = relative_error(values, exact_stationary(weights))
+    assert error < lost
+    assert residual(weights, values) < 1e-14
+    if coupling < 1e-6:
+        assert error > 1e-12
 
 
 def test_large_sparse_without_balance_agrees_with_elimination() -> None:
