@@ -1,7 +1,7 @@
 """What moves when one parameter of a problem moves: the star's edge confidence a.
 
 With a on the centre and 1 − a on itself, an edge agent of a star of N gives the centre the weight
-v_1 = N a/(N a + N − 1), exactly (docs: mathematics/rate). Every rate is affine in v_1 as long as
+v_1 = N a/(N a + N − 1), exactly (docs: mathematics/star). Every rate is affine in v_1 as long as
 the reference hypothesis stays the same, so that its direction is predicted by its slope, and the
 measured rates must move that way.
 """

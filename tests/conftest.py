@@ -1,0 +1,13 @@
+"""How hypothesis looks for counterexamples.
+
+``daily`` (the default) tries the same examples each time, so that a failure is the change's.
+``explore`` tries new ones, ten times as many: HYPOTHESIS_PROFILE=explore make test
+"""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("daily", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
