@@ -3,7 +3,8 @@
 The log-ratio Λ_i^(n)(θ*, θ) = log ρ_i^(n)(θ*)/ρ_i^(n)(θ) obeys a linear recursion
 (:mod:`exact.propagation`), so that a round costs one matrix product for all hypotheses and
 replicates, and one log-sum-exp at the end gives the beliefs of the papers' form
-(:mod:`exact.beliefs`), to about 1e-13 relative after 2000 rounds.
+(:mod:`exact.beliefs`), to about 1e-13 relative after 2000 rounds. Where the agents' evidence is of
+fewer kinds than there are hypotheses, fewer columns are carried (:mod:`exact.compression`).
 
 :func:`simulate` draws the observations and keeps statistics of Λ at chosen rounds, in memory that
 grows neither with the number of rounds nor of replicates. :func:`learn_fast` runs given ones.
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.beliefs import check_log_likelihoods, normalise, prior_rows
+from exact.compression import evidence_basis
 from exact.propagation import (
     Plan,
     Propagation,
@@ -214,21 +216,32 @@ def simulate(
     best = reference[0]
     hypotheses = len(model.hypotheses)
     prior = ratios(model.log_priors, best)[model.assignment]
+    largest_prior = float(np.abs(prior).max())
+    basis = evidence_basis(model, best=best)
+    if basis is not None:
+        prior = prior @ basis.T
+    columns = prior.shape[1]
 
-    group = 1 if network.is_sparse else group_size(model, replicates=replicates)
-    plan = plan_for(network, columns=hypotheses - 1, group=group)
+    group = 1
+    if not network.is_sparse:
+        group = group_size(model, columns=columns, replicates=replicates)
+    plan = plan_for(network, columns=columns, group=group)
     sizes = [min(plan.replicates, replicates - d) for d in range(0, replicates, plan.replicates)]
     streams = np.random.SeedSequence(seed).spawn(len(sizes))
 
     kept = np.empty((paths, recorded.size, network.agents, hypotheses))
     order = agent_order(network)
-    sampler = Sampler(model, best=best, group=group, order=order)
+    sampler = Sampler(model, best=best, group=group, order=order, basis=basis)
+    scale = sampler.table.largest + largest_prior
+    if basis is not None:
+        # An entry of Λ is a sum of r products of coordinates with numbers below one.
+        scale *= columns + 1
     tally = Tally(
         recorded,
         agents=network.agents,
         hypotheses=hypotheses,
         reference=reference,
-        scale=sampler.table.largest + float(np.abs(prior).max()),
+        scale=scale,
     )
     engine: Propagation | None = None
     room = 0
@@ -249,7 +262,10 @@ def simulate(
         batch = batch_of(plan, room // group * network.agents)
         states = propagate(engine, sampler, prior, recorded, batch=batch, advanced=advanced)
         for index, private in enumerate(states):
-            log_ratios = with_best(private[:, :size], best)
+            log_ratios = private[:, :size]
+            if basis is not None:
+                log_ratios = log_ratios @ basis
+            log_ratios = with_best(log_ratios, best)
             tally.add(index, log_ratios)
             for path in range(begin, min(begin + size, paths)):
                 kept[path, index] = log_ratios[:, path - begin]

@@ -123,6 +123,9 @@ class Sampler:
         Replicates drawn by one word, g; 1 where an agent is Gaussian.
     order
         Agent of each row of the output, if not 0, ..., N − 1.
+    basis
+        Orthonormal rows, shape (r, M − 1): if given, coordinates in it take the log-ratios' place
+        (:mod:`exact.compression`).
     """
 
     def __init__(
@@ -132,11 +135,14 @@ class Sampler:
         best: int | None = None,
         group: int = 1,
         order: IntArray | None = None,
+        basis: FloatArray | None = None,
     ) -> None:
         kinds = kind_rows(model)
         gaussian = any(isinstance(kind, GaussianAgent) for kind in model.kinds)
         if best is not None:
             kinds = [(p, ratios(a, best), ratios(b, best)) for p, a, b in kinds]
+        if basis is not None:
+            kinds = [(p, a @ basis.T, b @ basis.T) for p, a, b in kinds]
         laws = [joint_law(p, group) for p, _, _ in kinds]
         alias = [alias_table(law) for law in laws]
         assignment = model.assignment if order is None else model.assignment[order]
@@ -242,13 +248,13 @@ def joint_rows(rows: FloatArray, group: int) -> FloatArray:
     return np.ascontiguousarray(rows[combinations].reshape(len(combinations), -1))
 
 
-def group_size(model: FiniteModel, *, replicates: int) -> int:
+def group_size(model: FiniteModel, *, columns: int, replicates: int) -> int:
     """How many replicates one word had better draw, by the size of the joint tables."""
     gaussian = any(isinstance(kind, GaussianAgent) for kind in model.kinds)
     if gaussian or model.agents > JOINT_AGENTS:
         return 1
     sizes = [probabilities.size for probabilities, _, _ in kind_rows(model)]
-    row = 8 * (len(model.hypotheses) - 1)
+    row = 8 * columns
     for group in GROUPS:
         small = sum(size**group for size in sizes) * group * row <= JOINT_TABLE_BYTES
         # Replicates beyond the wanted ones are drawn to fill the last group, and thrown away.

@@ -106,7 +106,7 @@ def test_simulate_learns_from_what_its_sampler_draws(agents: int, replicates: in
     run = simulate(
         network, model, rounds=14, replicates=replicates, seed=9, record=record, paths=replicates
     )
-    group = group_size(model, replicates=replicates)
+    group = group_size(model, columns=len(model.hypotheses) - 1, replicates=replicates)
     columns = len(model.hypotheses) - 1
     plan = plan_for(network, columns=columns, group=group)
     sampler = Sampler(model, group=group)

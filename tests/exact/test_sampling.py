@@ -141,11 +141,11 @@ def test_joint_rows_go_with_the_joint_law() -> None:
 
 def test_replicates_are_drawn_jointly_only_where_it_pays() -> None:
     coin = agent([0.5, 0.5])
-    assert group_size(model(coin), replicates=10_000) > 1
-    assert group_size(model(coin), replicates=2) == 1
-    assert group_size(model(agent([1 / 500] * 500)), replicates=10_000) == 1
+    assert group_size(model(coin), columns=1, replicates=10_000) > 1
+    assert group_size(model(coin), columns=1, replicates=2) == 1
+    assert group_size(model(agent([1 / 500] * 500)), columns=1, replicates=10_000) == 1
     gaussian = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
-    assert group_size(model(coin, gaussian), replicates=10_000) == 1
+    assert group_size(model(coin, gaussian), columns=1, replicates=10_000) == 1
 
 
 def test_same_seed_same_observations() -> None:

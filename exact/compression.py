@@ -1,0 +1,47 @@
+"""Many hypotheses, few kinds of evidence: carrying fewer columns than hypotheses.
+
+All that a round adds to a row of log-ratios is one of S table rows, and W only averages rows. So
+every state lies in the span of those rows and of the prior's, of dimension r at most. If r is
+below the number C of columns, rows are written in an orthonormal basis V of that span, shape
+(r, C): the run carries r coordinates in place of C log-ratios, and Λ = coordinates · V is formed
+at recorded rounds alone. Nothing is approximated: the basis is the Q of a QR decomposition of as
+many vectors as there are rows, and no rank is decided.
+
+A thousand hypotheses about a die cost as much as six.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exact.sampling import kind_rows, ratios
+from theory import FiniteModel
+from theory.validation import FloatArray
+
+# Below this share of the columns the change of basis pays for itself at the recorded rounds.
+WORTHWHILE = 0.75
+
+
+def evidence_basis(model: FiniteModel, *, best: int) -> FloatArray | None:
+    """An orthonormal basis, shape (r, M − 1), of all log-ratios against `best`; None if not fewer.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent
+    >>> table = np.log(np.random.default_rng(0).dirichlet([1, 1], size=50))
+    >>> coin = FiniteAgent([0.5, 0.5], table)
+    >>> model = FiniteModel.from_agents([f"bias {m}" for m in range(50)], [coin])
+    >>> evidence_basis(model, best=0).shape
+    (2, 49)
+    """
+    parts = [ratios(model.log_priors, best)]
+    for _, offsets, slopes in kind_rows(model):
+        parts += [ratios(offsets, best), ratios(slopes, best)]
+    columns = parts[0].shape[1]
+    if sum(len(part) for part in parts[1::2]) > WORTHWHILE * columns:
+        return None
+    rows = np.concatenate(parts)
+    rows = np.unique(rows[rows.any(axis=1)], axis=0)
+    if len(rows) > WORTHWHILE * columns:
+        return None
+    return np.ascontiguousarray(np.linalg.qr(rows.T).Q.T)
