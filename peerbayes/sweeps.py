@@ -157,7 +157,9 @@ def find_sweeps(verifications: Sequence[ProblemVerification]) -> list[Sweep]:
         if PARAMETER not in parameters:
             continue
         del parameters[PARAMETER]
-        others = ", ".join(f"{key} {value}" for key, value in sorted(parameters.items()))
+        others = ", ".join(
+            f"{key.replace('_', ' ')} {value}" for key, value in sorted(parameters.items())
+        )
         name = f"{verification.problem.family} over a" + (f" ({others})" if others else "")
         groups.setdefault(name, []).append(verification)
     return [

@@ -353,6 +353,7 @@ def _failure_statements(result: ProblemVerification) -> list[Comparison]:
             )
             continue
         bound = analysis.samples.probability(size.rounds)
+        words = f"{bound:.1e}" if bound > 0 else "below 1e-300"
         statements.append(
             Comparison(
                 result.problem.name,
@@ -363,8 +364,7 @@ def _failure_statements(result: ProblemVerification) -> list[Comparison]:
                 "bound",
                 bound <= delta,
                 size.is_theorem,
-                f"{size.note}; too long to simulate, decided by the Chernoff bound there, "
-                f"{bound:.1e}",
+                f"{size.note}; too long to simulate, decided by the smallest bound there: {words}",
             )
         )
     return statements
