@@ -16,6 +16,8 @@ Kind = Literal["exact", "bound", "asymptotic"]
 
 STANDARD_ERRORS = 4.5
 CONFIDENCE = 1 - 7e-6
+# Sums of thousands of rounds lose about 1e-13, relative to the largest log-odds.
+ROUNDING = 1e-11
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,27 @@ class Comparison:
         return asdict(self)
 
 
+def allowed_errors(replicates: int, *, scores: int = 1) -> float:
+    """How many standard errors chance may account for, by Student's law of R − 1 degrees.
+
+    4.5 for many replicates, more for few; for the largest of many `scores` the probability is
+    shared among them.
+
+    Examples
+    --------
+    >>> round(allowed_errors(10_000), 2), round(allowed_errors(20), 2)
+    (4.5, 6.13)
+    """
+    from scipy.stats import norm, t
+
+    return float(t.isf(norm.sf(STANDARD_ERRORS) / max(1, scores), max(1, replicates - 1)))
+
+
+def rounding(predicted: float) -> float:
+    """What summing thousands of rounds may lose, with room: it shows where nothing is random."""
+    return ROUNDING * max(1.0, abs(predicted))
+
+
 def equal_in_mean(
     problem: str,
     statement: str,
@@ -67,11 +90,11 @@ def equal_in_mean(
     predicted: float,
     measured: float,
     standard_error: float,
+    replicates: int,
     note: str = "",
 ) -> Comparison:
     """`measured` has mean `predicted`: they differ by sampling error alone."""
-    # Summing thousands of rounds loses about 1e-13 relative, which shows where nothing is random.
-    slack = STANDARD_ERRORS * standard_error + 1e-11 * max(1.0, abs(predicted))
+    slack = allowed_errors(replicates) * standard_error + rounding(predicted)
     holds = bool(abs(measured - predicted) <= slack)
     return Comparison(
         problem, statement, predicted, measured, standard_error, "exact", holds, note=note
@@ -85,10 +108,11 @@ def within_transient(
     predicted: float,
     measured: float,
     standard_error: float,
+    replicates: int,
     transient: float,
 ) -> Comparison:
     """`measured` is at most `transient` (and sampling error) from the limit `predicted`."""
-    slack = transient + STANDARD_ERRORS * standard_error
+    slack = transient + allowed_errors(replicates) * standard_error + rounding(predicted)
     holds = bool(abs(measured - predicted) <= slack) and bool(np.isfinite(slack))
     note = f"allowed transient {transient:.2g}"
     return Comparison(

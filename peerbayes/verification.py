@@ -15,8 +15,9 @@ import numpy as np
 from exact import Simulation, simulate
 from peerbayes.analyse import Analysis, analyse
 from peerbayes.comparison import (
-    STANDARD_ERRORS,
+    ROUNDING,
     Comparison,
+    allowed_errors,
     equal_in_mean,
     frequency_at_most,
     within_transient,
@@ -31,10 +32,14 @@ Progress = Callable[[int, int], None]
 _RELATIVE_ERROR = 0.015
 _FEWEST_REPLICATES = 400
 _FAILURE_REPLICATES = 1000
+# Large networks have fewer, but enough for a standard error.
+_LEAST_REPLICATES = 20
 # Observations drawn at most: two to four seconds on one core.
 _MOST_RATE_DRAWS = 1.2e8
 _MOST_FAILURE_DRAWS = 6e7
 _PATHS = 12
+# Numbers kept per record of all agents and hypotheses: a quarter of a gigabyte.
+_MOST_KEPT = 3e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,37 +209,53 @@ def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) 
     rounds = int(np.clip(enough, 60, 400))
     _, needed = _slowest(analysis)
     replicates = max(_FEWEST_REPLICATES, int(np.ceil(needed / _RELATIVE_ERROR**2 / rounds)))
-    affordable = max(_FEWEST_REPLICATES, int(_MOST_RATE_DRAWS / (rounds * network.agents)))
+    affordable = max(_LEAST_REPLICATES, int(_MOST_RATE_DRAWS / (rounds * network.agents)))
+    records = _records(analysis, 25)
+    numbers = network.agents * len(model.hypotheses) * records
+    paths = int(np.clip(_MOST_KEPT / numbers, 1, _PATHS))
     return simulate(
         network,
         model,
         rounds=rounds,
         replicates=min(replicates, affordable),
         seed=seed,
-        record=sorted({int(n) for n in np.linspace(1, rounds, 25)}),
-        paths=_PATHS,
+        record=sorted({int(n) for n in np.linspace(1, rounds, records)}),
+        paths=paths,
         progress=progress,
     )
 
 
 def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | None) -> Simulation:
     network, model = analysis.problem.network, analysis.problem.model
-    most = int(_MOST_FAILURE_DRAWS / (network.agents * _FAILURE_REPLICATES))
+    affordable = int(_MOST_FAILURE_DRAWS / (network.agents * 100))
+    replicates = int(np.clip(affordable, _LEAST_REPLICATES, _FAILURE_REPLICATES))
+    most = max(100, int(_MOST_FAILURE_DRAWS / (network.agents * replicates)))
     named = [size.rounds for _, size in _sizes(analysis) if size.rounds is not None]
     reachable = [n for n in named if n <= most]
     rounds = max(reachable, default=min(most, 200))
     # Fine up to twice the smallest sufficient size, where the failures are; coarse beyond.
     dense = min(rounds, 2 * min(reachable, default=rounds))
-    record = {round(n) for n in np.geomspace(1, dense, 40)} | set(reachable) | {rounds}
+    record = (
+        {round(n) for n in np.geomspace(1, dense, _records(analysis, 40))}
+        | set(reachable)
+        | {rounds}
+    )
     return simulate(
         network,
         model,
         rounds=rounds,
-        replicates=_FAILURE_REPLICATES,
+        replicates=replicates,
         seed=seed,
         record=sorted(record),
         progress=progress,
     )
+
+
+def _records(analysis: Analysis, most: int) -> int:
+    """How many rounds to record: `most`, or fewer where each takes much memory."""
+    problem = analysis.problem
+    numbers = problem.network.agents * len(problem.model.hypotheses)
+    return int(np.clip(_MOST_KEPT / numbers, 3, most))
 
 
 def _sizes(analysis: Analysis) -> list[tuple[str, SampleSize]]:
@@ -259,6 +280,7 @@ def _rate_statements(result: ProblemVerification) -> list[Comparison]:
                 predicted=float(result.expected[-1, m]) / n,
                 measured=measured,
                 standard_error=error,
+                replicates=result.rates.replicates,
                 note=f"exact mean at this round; the limit is {result.analysis.rate.rates[m]:.6g}",
             )
         )
@@ -269,14 +291,10 @@ def _every_agent(result: ProblemVerification, expected: FloatArray) -> Compariso
     """All recorded rounds, agents and hypotheses at once, in standard errors."""
     difference = np.abs(result.rates.mean - expected)
     error = result.rates.standard_error
-    # The same rounding slack as for single means.
-    difference = np.maximum(difference - 1e-11 * np.maximum(1.0, np.abs(expected)), 0.0)
+    difference = np.maximum(difference - ROUNDING * np.maximum(1.0, np.abs(expected)), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.where(difference > 0, difference / error, 0.0)
-    # The union over all of them: each score passes x with probability 2 Φ(−x).
-    from scipy.stats import norm
-
-    limit = float(-norm.ppf(norm.sf(STANDARD_ERRORS) / max(1, scores.size)))
+    limit = allowed_errors(result.rates.replicates, scores=scores.size)
     largest = float(scores.max(initial=0.0))
     return Comparison(
         result.problem.name,
@@ -310,6 +328,7 @@ def _limit_statements(result: ProblemVerification) -> list[Comparison]:
         predicted=analysis.rate.rate,
         measured=measured,
         standard_error=error,
+        replicates=result.rates.replicates,
         transient=transient,
     )
     return [limit, _settles(result)]

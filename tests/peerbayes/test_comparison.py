@@ -16,7 +16,12 @@ from peerbayes.comparison import (
 )
 def test_equal_in_mean_allows_sampling_error_alone(shift: float, holds: bool) -> None:
     verdict = equal_in_mean(
-        "p", "s", predicted=1.0, measured=1.0 + shift * 0.01, standard_error=0.01
+        "p",
+        "s",
+        predicted=1.0,
+        measured=1.0 + shift * 0.01,
+        standard_error=0.01,
+        replicates=100_000,
     )
     assert verdict.holds is holds
     assert verdict.is_broken is not holds
@@ -24,7 +29,9 @@ def test_equal_in_mean_allows_sampling_error_alone(shift: float, holds: bool) ->
 
 def test_without_randomness_only_rounding_is_allowed() -> None:
     def verdict(measured: float) -> Comparison:
-        return equal_in_mean("p", "s", predicted=2.0, measured=measured, standard_error=0.0)
+        return equal_in_mean(
+            "p", "s", predicted=2.0, measured=measured, standard_error=0.0, replicates=9
+        )
 
     assert verdict(2.0 + 1e-12).holds
     assert not verdict(2.0 + 1e-9).holds
@@ -33,14 +40,26 @@ def test_without_randomness_only_rounding_is_allowed() -> None:
 @pytest.mark.parametrize(("measured", "holds"), [(1.05, True), (1.2, False), (0.8, False)])
 def test_within_transient(measured: float, holds: bool) -> None:
     verdict = within_transient(
-        "p", "s", predicted=1.0, measured=measured, standard_error=0.01, transient=0.1
+        "p",
+        "s",
+        predicted=1.0,
+        measured=measured,
+        standard_error=0.01,
+        replicates=99,
+        transient=0.1,
     )
     assert verdict.holds is holds
 
 
 def test_an_unknown_transient_proves_nothing() -> None:
     verdict = within_transient(
-        "p", "s", predicted=1.0, measured=1.0, standard_error=0.01, transient=float("inf")
+        "p",
+        "s",
+        predicted=1.0,
+        measured=1.0,
+        standard_error=0.01,
+        replicates=99,
+        transient=float("inf"),
     )
     assert not verdict.holds
 

@@ -8,6 +8,7 @@ import pytest
 
 import peerbayes.verification as verification
 from peerbayes.builtin import load_problem, load_variants
+from peerbayes.problem import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.sweeps import find_sweeps
 from peerbayes.verification import ProblemVerification, verify_problem
@@ -146,3 +147,49 @@ def test_absent_data_are_skipped_unless_asked_for(
     assert outcome.skipped == ("skipped no images here; fetch them",)
     with pytest.raises(DataNotFound):
         verify(["fashion-mnist"], seed=0, out=tmp_path)
+
+
+SURE = {
+    "name": "sure",
+    "network": {"weights": [["1/2", "1/2"], ["1/3", "2/3"]]},
+    "model": {
+        "hypotheses": ["a", "b"],
+        "agents": [
+            {
+                "count": 2,
+                "truth": [["1", "0"]],
+                "likelihood": [[["1/2", "1/2"]], [["1/4", "3/4"]]],
+            }
+        ],
+    },
+}
+
+
+def test_evidence_without_any_chance(tmp_path: Path) -> None:
+    """Every observation says the same: no variance, no error, and an infinite exponent."""
+    result = verify_problem(problem_from_document(SURE), seed=0)
+    assert broken(result) == []
+    assert result.analysis.exponent.exponent == np.inf
+    assert result.analysis.samples.chernoff.rounds == 1
+
+
+def test_nothing_to_reject() -> None:
+    same = {**SURE, "model": {**SURE["model"], "agents": [{**SURE["model"]["agents"][0]}]}}  # type: ignore[dict-item, index]
+    same["model"]["agents"][0]["likelihood"] = [[["1/4", "3/4"]], [["1/4", "3/4"]]]  # type: ignore[index]
+    result = verify_problem(problem_from_document(same), seed=0)
+    assert broken(result) == []
+    assert result.wrong == []
+
+
+def test_one_gaussian_agent() -> None:
+    alone = {
+        "name": "alone",
+        "network": {"weights": [["1"]]},
+        "model": {
+            "hypotheses": ["zero", "one"],
+            "agents": [{"truth": "zero", "likelihood_mean": [[0.0], [1.0]], "likelihood_std": 1.0}],
+        },
+    }
+    result = verify_problem(problem_from_document(alone), seed=0)
+    assert broken(result) == []
+    assert result.analysis.exponent.exponent == pytest.approx(1 / 8, rel=1e-12)

@@ -65,10 +65,13 @@ def tilt_grid(events: ErrorEvents) -> FloatArray:
     centres = np.empty(len(events.wrong))
     for index, (theta, laws) in enumerate(zip(events.wrong, events.laws, strict=True)):
         tilt = events.exponent.tilts[theta]
-        if not (0 < tilt < np.inf):
-            # No finite maximum: start from the tilt of a normal law of this mean and variance.
-            variance = np.array([law.variance for law in laws])[events.model.assignment]
-            tilt = 4 * events.rate.rates[theta] / float((v * v) @ variance)
+        if tilt == np.inf:
+            # Evidence that never misleads: the larger the tilt the better. Far above that of a
+            # normal law of this mean and variance, and above one per nat where nothing varies.
+            rate = float(events.rate.rates[theta])
+            variances = np.array([law.variance for law in laws])[events.model.assignment]
+            variance = float((v * v) @ variances)
+            tilt = 64 * max(rate / variance if variance > 0 else 0.0, 1 / rate)
         centres[index] = tilt
     fine: FloatArray = np.multiply.outer(centres, _FINE)
     if _evaluations(events, fine) <= _MOST_FINE_EVALUATIONS:

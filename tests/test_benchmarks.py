@@ -1,0 +1,173 @@
+"""The benchmarks run at toy size, and the documentation explains all that they report."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import networks, tables
+from benchmarks.networks import (
+    CONTENDERS,
+    enclosed_stationary,
+    errors,
+    random_weights,
+    ring,
+    ring_gap,
+)
+from tests.oracles import exact_eigenvalues, exact_stationary, precision
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+NAMES = ("consensus", "networks")
+CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a benchmark writes at toy size."""
+    out = tmp_path_factory.mktemp("benchmark") / f"{request.param}.json"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", f"benchmarks.{request.param}"),
+            *("--quick", "--repeats", "1", "--out", str(out)),
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    # The terminal shows what the page will.
+    for part in tables.parts(json.loads(out.read_text(encoding="utf-8"))).values():
+        assert tables.table(part) in done.stdout
+    return out
+
+
+def parts_on_the_page(name: str) -> list[str]:
+    """The tables of a file that the page shows."""
+    calls = re.findall(rf'page\(Path\("benchmarks/{name}\.json"\)(?:, "(\w+)")?\)', PAGE)
+    assert calls
+    return calls
+
+
+def explained_after(name: str, part: str) -> set[str]:
+    """The columns that the first table below the call on the page explains."""
+    call = f'benchmarks/{name}.json")' + (f', "{part}")' if part else ")")
+    below = PAGE.partition(call)[2].partition("| column |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*?`) \|", below, flags=re.MULTILINE)
+    return {column for row in rows for column in re.findall(r"`([^`]+)`", row)}
+
+
+def check(file: Path, name: str) -> None:
+    record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    assert set(record) == CONDITIONS
+    found = tables.parts(record)
+    assert sorted(found) == sorted(parts_on_the_page(name))
+    for part, rows in found.items():
+        columns = {column for row in rows for column, _ in tables.cells(row)}
+        assert columns == explained_after(name, part)
+        assert all(f"| {column}" in tables.page(file, part) for column in columns)
+
+
+def test_a_benchmark_runs_and_the_page_explains_its_columns(toy: Path) -> None:
+    check(toy, toy.stem)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_explains_what_was_measured(name: str) -> None:
+    check(ROOT / f"docs/benchmarks/{name}.json", name)
+
+
+def test_the_page_shows_every_table(tmp_path: Path) -> None:
+    """Run the page and build it: tests/test_site.py does not run what it builds."""
+    pytest.importorskip("myst_nb")
+    source = tmp_path / "docs"
+    shutil.copytree(ROOT / "docs/benchmarks", source / "benchmarks")
+    (source / "index.md").write_text(PAGE, encoding="utf-8")
+    (source / "conf.py").write_text(
+        "extensions = ['myst_nb']\n"
+        "nb_execution_mode = 'force'\n"
+        "nb_execution_raise_on_error = True\n"
+        "myst_enable_extensions = ['dollarmath']\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "sphinx", "-q", "-b", "html"),
+            *(str(source), str(tmp_path / "html")),
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    shown = (tmp_path / "html/index.html").read_text(encoding="utf-8")
+    explanations = PAGE.count("| column |")
+    assert explanations == sum(len(parts_on_the_page(name)) for name in NAMES)
+    assert shown.count("<table") == 2 * explanations
+
+
+def test_elimination_is_accurate_where_its_peers_are_not() -> None:
+    """The page's claim, at toy size."""
+    weights = random_weights(10, coupling=1e-12)
+    found = errors(weights, {name: method(weights) for name, method in CONTENDERS.items()})
+    # Ten agents: at most about ten roundings (docs: mathematics/mixing).
+    assert found["gth"] < 20 * 2.0**-53
+    # The coupling leaves four of sixteen digits; three more are luck enough.
+    assert min(found["solve"], found["eig"]) > 1e-7
+
+
+def test_balls_and_rationals_measure_the_same_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = random_weights(10, coupling=1e-12)
+    found = {name: method(weights) for name, method in CONTENDERS.items()}
+    rationals = errors(weights, found)
+    monkeypatch.setattr(networks, "EXACT_AGENTS", 5)
+    # Rounded up from 128 bits, and the rationals' error to a float.
+    assert errors(weights, found) == pytest.approx(rationals, rel=1e-8)
+
+
+def test_the_page_says_when_nothing_was_measured(tmp_path: Path) -> None:
+    assert "make bench" in tables.page(tmp_path / "none.json")
+
+
+def test_a_table_shows_shares_units_and_gaps() -> None:
+    rows = [
+        {"part": "a", "size": 3, "half_share": 0.5, "milliseconds": {"copy": 0.12345}},
+        {"size": 4, "limit_rate": 2.0},
+    ]
+    lines = tables.table(rows).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert cells[0] == ["size", "half (share)", "copy (ms)", "limit rate"]
+    assert cells[2:] == [["3", "50%", "0.123", ""], ["4", "", "", "2"]]
+
+
+def test_balls_enclose_the_exact_distribution() -> None:
+    weights = random_weights(12, coupling=1e-12)
+    with precision(128):
+        balls = enclosed_stationary(weights)
+        for ball, exact in zip(balls, exact_stationary(weights), strict=True):
+            inside = ball * exact.denominator - exact.numerator
+            assert inside.contains(0)
+            # The condition number, about 1e12, is far from eating 128 bits.
+            assert float(ball.rad() / ball.mid()) < 1e-20
+
+
+@pytest.mark.parametrize(("back", "forth"), [(0.25, 0.25), (0.25, 0.5)])
+def test_the_gap_of_a_ring(back: float, forth: float) -> None:
+    """Weights that are not rounded: the closed form against the characteristic polynomial."""
+    one = np.ones(9)
+    weights = ring(stay=(1 - back - forth) * one, back=back * one, forth=forth * one)
+    slem = np.abs(exact_eigenvalues(weights)).max()
+    # Both are rounded a few times; the gap is above .1.
+    assert ring_gap(9, back=back, forth=forth) == pytest.approx(1 - slem, rel=1e-14)
