@@ -12,6 +12,7 @@ grows neither with the number of rounds nor of replicates. :func:`learn_fast` ru
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +22,11 @@ from numpy.typing import ArrayLike
 
 from exact.beliefs import check_log_likelihoods, normalise, prior_rows
 from exact.compression import evidence_basis
+from exact.limits import check_memory, check_work, simulation_bytes
 from exact.propagation import (
-    Plan,
     Propagation,
     agent_order,
+    batch_of,
     plan_for,
     propagation,
 )
@@ -35,8 +37,6 @@ from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 Progress = Callable[[int, int], None]
 
-# Symbols drawn in one go: enough to hide the cost of a call, few enough to stay in cache.
-DRAWS_AT_ONCE = 1 << 15
 DEFAULT_RECORDS = 20
 
 
@@ -174,7 +174,8 @@ def simulate(
         A whole number of at least 0.
     record
         Rounds at which to keep statistics, between 1 and `rounds`; about 20, evenly spread on a
-        logarithmic scale and with the last one, if left out. They take 16·T·N·M bytes.
+        logarithmic scale and with the last one, if left out. They take 16·T·N·M bytes, and twice
+        that at the end.
     paths
         How many replicates to keep Λ of, at most `replicates`.
     progress
@@ -183,7 +184,9 @@ def simulate(
     Raises
     ------
     ValueError
-        If network and model disagree on the number of agents, or an argument is out of range.
+        If network and model disagree on the number of agents, or an argument is out of range; if
+        the run would take more than 10¹⁴ observations (more than a month), or more memory than
+        three quarters of the machine's (:mod:`exact.limits`).
 
     Examples
     --------
@@ -211,23 +214,34 @@ def simulate(
             f"{model.agents}",
             "describe as many agents as the network has",
         )
-    recorded = recorded_rounds(record, rounds)
+    last = last_round(record, rounds)
+    check_work(rounds=last, replicates=replicates, agents=network.agents)
     reference = model.reference_hypotheses(network.stationary_distribution)
     best = reference[0]
     hypotheses = len(model.hypotheses)
-    prior = ratios(model.log_priors, best)[model.assignment]
-    largest_prior = float(np.abs(prior).max())
     basis = evidence_basis(model, best=best)
-    if basis is not None:
-        prior = prior @ basis.T
-    columns = prior.shape[1]
-
+    columns = hypotheses - 1 if basis is None else len(basis)
     group = 1
     if not network.is_sparse:
         group = group_size(model, columns=columns, replicates=replicates)
     plan = plan_for(network, columns=columns, group=group)
-    sizes = [min(plan.replicates, replicates - d) for d in range(0, replicates, plan.replicates)]
-    streams = np.random.SeedSequence(seed).spawn(len(sizes))
+    needed = simulation_bytes(
+        network,
+        plan,
+        columns=columns,
+        hypotheses=hypotheses,
+        rounds=last,
+        replicates=replicates,
+        # Rounds may be given more than once; there are no more than `last` different ones.
+        times=min(DEFAULT_RECORDS if record is None else len(record), last),
+        paths=paths,
+    )
+    check_memory(needed)
+    recorded = recorded_rounds(record, rounds)
+    prior = ratios(model.log_priors, best)[model.assignment]
+    largest_prior = float(np.abs(prior).max())
+    if basis is not None:
+        prior = prior @ basis.T
 
     kept = np.empty((paths, recorded.size, network.agents, hypotheses))
     order = agent_order(network)
@@ -245,7 +259,7 @@ def simulate(
     )
     engine: Propagation | None = None
     room = 0
-    begin, done, total = 0, 0, int(recorded[-1]) * replicates
+    done, total = 0, last * replicates
     size = 0
 
     def advanced(rounds_done: int) -> None:
@@ -254,11 +268,12 @@ def simulate(
         if progress is not None:
             progress(done, total)
 
-    for size, stream in zip(sizes, streams, strict=True):
+    for chunk in chunks(replicates, largest=plan.replicates, seed=seed):
+        begin, size = chunk.begin, chunk.size
         if engine is None or plan.storage(size) != room:
             room = plan.storage(size)
             engine = propagation(network, sampler.table, replicates=room, plan=plan, order=order)
-        sampler.restart(stream, replicates=room)
+        sampler.restart(chunk.stream, replicates=room)
         batch = batch_of(plan, room // group * network.agents)
         states = propagate(engine, sampler, prior, recorded, batch=batch, advanced=advanced)
         for index, private in enumerate(states):
@@ -269,7 +284,6 @@ def simulate(
             tally.add(index, log_ratios)
             for path in range(begin, min(begin + size, paths)):
                 kept[path, index] = log_ratios[:, path - begin]
-        begin += size
 
     return Simulation(
         rounds=read_only(recorded),
@@ -363,6 +377,29 @@ def learn_fast(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Replicates run together: `size` of them from `begin` on, on their own random stream."""
+
+    begin: int
+    size: int
+    stream: np.random.SeedSequence
+
+
+def chunks(replicates: int, *, largest: int, seed: int) -> Iterator[Chunk]:
+    """Cut replicates into chunks of `largest`, the last one perhaps smaller, one at a time.
+
+    The streams are the children of ``SeedSequence(seed)`` in the order of its ``spawn``, made
+    from their keys: spawning all at once takes memory for each, and the count of children that
+    spawning keeps has 32 bits.
+    """
+    for index, begin in enumerate(itertools.count(0, largest)):
+        if begin >= replicates:
+            return
+        stream = np.random.SeedSequence(seed, spawn_key=(index,))
+        yield Chunk(begin, min(largest, replicates - begin), stream)
+
+
 def propagate(
     engine: Propagation,
     source: Source,
@@ -393,21 +430,27 @@ def with_best(log_ratios: FloatArray, best: int) -> FloatArray:
     return np.insert(log_ratios, best, 0.0, axis=-1)
 
 
+def last_round(record: Sequence[int] | None, rounds: int) -> int:
+    """The last round to record, without going through a range."""
+    if record is None:
+        return rounds
+    # A range may name more rounds than can be gone through, or than `len` can count.
+    ends = isinstance(record, range) and bool(record)
+    values = (record[0], record[-1]) if ends else record
+    chosen = [as_integer("record", value, minimum=1) for value in values]
+    if not chosen:
+        raise fail("record", "at least one round", "none", f"record the last one, {rounds}")
+    last = max(chosen)
+    if last > rounds:
+        raise fail("record", f"rounds up to {rounds}", last, "simulate more rounds")
+    return last
+
+
 def recorded_rounds(record: Sequence[int] | None, rounds: int) -> IntArray:
     """The rounds to record, increasing; by default about 20 on a logarithmic scale."""
+    last_round(record, rounds)
     if record is None:
         if rounds <= DEFAULT_RECORDS:
             return np.arange(1, rounds + 1)
         return np.unique(np.rint(np.geomspace(1, rounds, DEFAULT_RECORDS)).astype(np.int64))
-    chosen = [as_integer("record", value, minimum=1) for value in record]
-    if not chosen:
-        raise fail("record", "at least one round", "none", f"record the last one, {rounds}")
-    if max(chosen) > rounds:
-        raise fail("record", f"rounds up to {rounds}", max(chosen), "simulate more rounds")
-    return np.unique(np.array(chosen, dtype=np.int64))
-
-
-def batch_of(plan: Plan, symbols: int) -> int:
-    """How many rounds to draw at once, of `symbols` symbols each: a multiple of the depth."""
-    rounds = DRAWS_AT_ONCE // symbols
-    return max(1, rounds // plan.depth) * plan.depth
+    return np.unique(np.array(record, dtype=np.int64))

@@ -39,6 +39,8 @@ STACK_BYTES = 5 << 17
 STACK_ROWS = 80
 DEEPEST = 16
 CACHE_LINE = 8  # numbers
+# Symbols drawn in one go: enough to hide the cost of a call, few enough to stay in cache.
+DRAWS_AT_ONCE = 1 << 15
 
 
 class Propagation(Protocol):
@@ -94,6 +96,12 @@ def plan_for(network: Network, *, columns: int, group: int = 1) -> Plan:
     aligned_rows = lcm(group, CACHE_LINE // gcd(columns, CACHE_LINE))
     quantum = aligned_rows if aligned_rows <= wanted else group
     return Plan(max(1, wanted // quantum) * quantum, quantum, depth)
+
+
+def batch_of(plan: Plan, symbols: int) -> int:
+    """How many rounds to draw at once, of `symbols` symbols each: a multiple of the depth."""
+    rounds = DRAWS_AT_ONCE // symbols
+    return max(1, rounds // plan.depth) * plan.depth
 
 
 def propagation(

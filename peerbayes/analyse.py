@@ -49,7 +49,7 @@ class Analysis:
         if network.agents == 1:
             notes.append("one agent has no second eigenvalue")
         if not np.isfinite(network.deviation.upper).all():
-            notes.append("no upper bound on the deviation: too large a network")
+            notes.append("no finite upper bound on the deviation of every agent")
         for name in ("printed", "repaired", "chernoff"):
             size: SampleSize = getattr(self.samples, name)
             notes.append(f"{name}: {size.note}")

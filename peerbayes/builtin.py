@@ -204,12 +204,18 @@ def load_variants(
         names = family.variants if text == family.name else (text,)
         if names[0] in family.variants:
             return family.build(names, data=data, progress=progress)
+    if text and text[-1] in "/\\" and Path(text.rstrip("/\\")).is_file():
+        got = "a file, with a slash behind its name"
+        raise input_error(text, (), "a file's name", got, "leave out the slash")
     if isinstance(name_or_path, Path) or _looks_like_path(text):
         return (read_problem(text),)
     raise _unknown(text)
 
 
 def _looks_like_path(text: str) -> bool:
+    # Path("") is the current folder.
+    if not text:
+        return False
     # Not Path(text).suffix: "p2-star a=0.9" has the suffix ".9".
     if text.lower().endswith((".toml", ".json")) or "/" in text or "\\" in text:
         return True

@@ -12,6 +12,7 @@ answer at once.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -40,13 +41,12 @@ app = typer.Typer(
 
 
 def _whole_number(minimum: int) -> Callable[[object], int]:
-    """Reads an option, with the house's words if it cannot."""
+    """Reads an option, with the project's words if it cannot."""
 
     def parse(text: object) -> int:
-        try:
-            value = int(str(text))
-        except ValueError:
-            value = minimum - 1
+        # int() alone would also take underscores and the digits of other scripts.
+        plain = re.fullmatch("[+-]?[0-9]{1,30}", str(text))
+        value = int(str(text)) if plain else minimum - 1
         if not minimum <= value <= _LARGEST:
             wanted = f"a whole number of at least {minimum}"
             raise typer.BadParameter(f"expected {wanted}, got {str(text)[:60]!r}")
@@ -57,12 +57,20 @@ def _whole_number(minimum: int) -> Callable[[object], int]:
 
 def _probability(text: object) -> float:
     try:
-        value = float(str(text))
+        # float() alone would also take underscores and the digits of other scripts.
+        value = float(str(text)) if re.fullmatch(r"[0-9.eE+-]+", str(text)) else -1.0
     except ValueError:
         value = -1.0
     if not 0 < value < 1:
         raise typer.BadParameter(f"expected a number in (0, 1), got {str(text)[:60]!r}")
     return value
+
+
+def _folder(text: object) -> Path:
+    # Path("") is the current folder, which nobody asks for by an empty name.
+    if not str(text):
+        raise typer.BadParameter("expected the name of a folder, got ''")
+    return Path(str(text))
 
 
 # Seeds and counts beyond this are typing errors: they would overflow 64 bits.
@@ -87,7 +95,13 @@ Seed = Annotated[
 ]
 Out = Annotated[
     Path,
-    typer.Option("--out", metavar="DIR", help="Folder for records.", rich_help_panel=_SHARED),
+    typer.Option(
+        "--out",
+        parser=_folder,
+        metavar="DIR",
+        help="Folder for records.",
+        rich_help_panel=_SHARED,
+    ),
 ]
 Quiet = Annotated[
     bool,
@@ -97,6 +111,7 @@ Data = Annotated[
     Path | None,
     typer.Option(
         "--data",
+        parser=_folder,
         metavar="DIR",
         help="Folder of the image files, for built-ins that need them.",
         rich_help_panel=_SHARED,
@@ -181,8 +196,11 @@ def simulate(
     """Run the exact algorithm on drawn observations; leaves a record."""
     from peerbayes.builtin import load_problem
     from peerbayes.progress import Stages
+    from peerbayes.records import check_folder
     from peerbayes.simulate import simulate_problem
 
+    # Before classifiers are trained.
+    check_folder(out)
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
         summary = simulate_problem(

@@ -1,8 +1,15 @@
 """Predicted beside measured: the one type every verdict is.
 
-A verdict allows for sampling error and for nothing else. Several hundred statements are checked in
-one `verify`; each allows 4.5 standard errors, which a true statement with normal error exceeds
-with probability 7e-6, so that one false alarm in a full run has a probability below 1 %.
+A verdict allows for sampling error and for nothing else. How far the mean of R replicates may lie
+from its expectation is Bernstein's inequality, with the exact variance V of one replicate and the
+reach b of a single observation: beyond
+
+    √(2 V L/R) + b L/(3R)      with probability at most 2 e^−L.
+
+L = 12.5 makes the first term five standard errors and the probability 7.5e-6, so that one false
+alarm among the several hundred statements of a full run has a probability below 1 %. The second
+term speaks where outcomes are so rare that errors are not normal. (For normal labels, which have
+no bound, b counts six standard deviations.)
 """
 
 from __future__ import annotations
@@ -11,11 +18,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from theory.validation import FloatArray
 
 Kind = Literal["exact", "bound", "asymptotic"]
 
-STANDARD_ERRORS = 4.5
-CONFIDENCE = 1 - 7e-6
+STANDARD_ERRORS = 5.0
+CONFIDENCE = 1 - 7.5e-6
 # Sums of thousands of rounds lose about 1e-13, relative to the largest log-odds.
 ROUNDING = 1e-11
 
@@ -62,20 +72,21 @@ class Comparison:
         return asdict(self)
 
 
-def allowed_errors(replicates: int, *, scores: int = 1) -> float:
-    """How many standard errors chance may account for, by Student's law of R − 1 degrees.
+def allowed_deviation(
+    variance: ArrayLike, reach: ArrayLike, replicates: int, *, scores: int = 1
+) -> FloatArray:
+    """How far chance may take the mean of `replicates` from its expectation.
 
-    4.5 for many replicates, more for few; for the largest of many `scores` the probability is
-    shared among them.
+    For the largest of many `scores` the probability of a false alarm is shared among them.
 
     Examples
     --------
-    >>> round(allowed_errors(10_000), 2), round(allowed_errors(20), 2)
-    (4.5, 6.13)
+    >>> float(allowed_deviation(4.0, 0.0, 100))
+    1.0
     """
-    from scipy.stats import norm, t
-
-    return float(t.isf(norm.sf(STANDARD_ERRORS) / max(1, scores), max(1, replicates - 1)))
+    exponent = STANDARD_ERRORS**2 / 2 + np.log(max(1, scores))
+    spread = np.sqrt(2 * np.asarray(variance) * exponent / replicates)
+    return np.asarray(spread + np.asarray(reach) * exponent / (3 * replicates))
 
 
 def rounding(predicted: float) -> float:
@@ -90,11 +101,11 @@ def equal_in_mean(
     predicted: float,
     measured: float,
     standard_error: float,
-    replicates: int,
+    allowed: float,
     note: str = "",
 ) -> Comparison:
-    """`measured` has mean `predicted`: they differ by sampling error alone."""
-    slack = allowed_errors(replicates) * standard_error + rounding(predicted)
+    """`measured` has mean `predicted`: they differ by at most the `allowed` sampling error."""
+    slack = allowed + rounding(predicted)
     holds = bool(abs(measured - predicted) <= slack)
     return Comparison(
         problem, statement, predicted, measured, standard_error, "exact", holds, note=note
@@ -108,11 +119,11 @@ def within_transient(
     predicted: float,
     measured: float,
     standard_error: float,
-    replicates: int,
+    allowed: float,
     transient: float,
 ) -> Comparison:
-    """`measured` is at most `transient` (and sampling error) from the limit `predicted`."""
-    slack = transient + allowed_errors(replicates) * standard_error + rounding(predicted)
+    """`measured` is within `transient` and the `allowed` sampling error of `predicted`."""
+    slack = transient + allowed + rounding(predicted)
     holds = bool(abs(measured - predicted) <= slack) and bool(np.isfinite(slack))
     note = f"allowed transient {transient:.2g}"
     return Comparison(

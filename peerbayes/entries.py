@@ -58,6 +58,7 @@ def parse_number(value: object) -> Rational:
             real = math.inf
         if not math.isfinite(real):
             raise problem_error((), "a finite number", real, "replace it by a finite number")
+        _check_size(real)
         return real
     if isinstance(value, Fraction):
         number = value
@@ -73,9 +74,15 @@ def parse_number(value: object) -> Rational:
             raise problem_error((), wanted, describe(value), "mend the denominator") from None
     else:
         raise problem_error((), wanted, describe(value), "give a number")
-    if number and not _SMALLEST <= abs(number) <= _LARGEST:
-        raise problem_error((), "0 or a size of 1e-300 to 1e300", shorten(str(value)), "rescale it")
+    _check_size(number)
     return number
+
+
+def _check_size(number: Rational) -> None:
+    size = -number if number < 0 else number
+    if size and not _SMALLEST <= size <= _LARGEST:
+        got = number_text(number)
+        raise problem_error((), "0 or a size of 1e-300 to 1e300", got, "rescale it")
 
 
 def number_text(value: Rational) -> str:

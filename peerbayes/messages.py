@@ -1,7 +1,7 @@
 """Errors in a problem file, each as one line: file, place, expected, got, remedy.
 
 `problem_error` makes the errors that the sections of a problem file raise; `translate` turns a
-pydantic ``ValidationError`` (of theirs and of pydantic's own) into the house's message.
+pydantic ``ValidationError`` (of theirs and of pydantic's own) into the project's one-line message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ def problem_error(
     place: Sequence[str | int], expected: str, got: object, remedy: str
 ) -> PydanticCustomError:
     """An error at `place`, counted from the table that is being checked; the caller raises it."""
-    context = {"place": list(place), "expected": expected, "got": str(got), "remedy": remedy}
+    # Names and values come from the file, and are of any length; what is cut off is theirs.
+    context = {
+        "place": list(place),
+        "expected": shorten(expected, length=160),
+        "got": shorten(str(got), length=120),
+        "remedy": shorten(remedy, length=120),
+    }
     return PydanticCustomError("peerbayes", "{expected}", context)
 
 
@@ -73,6 +79,7 @@ def path_text(place: Sequence[str | int]) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
+            step = shorten(step)
             key = step if step.replace("_", "").replace("-", "").isalnum() else json.dumps(step)
             text += f".{key}" if text else key
     return text
@@ -126,7 +133,7 @@ def _unknown_key(
     missing = [str(d["loc"][-1]) for d in details if d["type"] == "missing"]
     guess = nearest(str(key), missing) or nearest(str(key), keys)
     remedy = f"did you mean {guess!r}?" if guess else "remove it or correct its spelling"
-    return f"one of the keys {', '.join(keys)}", repr(str(key)), remedy
+    return f"one of the keys {', '.join(keys)}", describe(str(key)), remedy
 
 
 def _wording(detail: ErrorDetails, place: Place) -> tuple[str, str, str]:
@@ -143,6 +150,9 @@ def _wording(detail: ErrorDetails, place: Place) -> tuple[str, str, str]:
             return "a table", got, f"write it as a table, such as [{path_text(place)}]"
         case "tuple_type" | "list_type":
             return "a list", got, "put it in square brackets"
+        case "string_unicode":
+            # JSON can write half of a pair of surrogates, which is no character.
+            return "text of whole Unicode characters", got, "retype it"
         case "string_type":
             return "text", got, "put it in quotation marks"
         case "string_too_short":
@@ -160,11 +170,11 @@ def _wording(detail: ErrorDetails, place: Place) -> tuple[str, str, str]:
             size = context["max_length"]
             return f"at most {size} of them", str(context["actual_length"]), "remove the rest"
         case "greater_than":
-            return f"a number above {context['gt']:g}", got, "make it larger"
+            return f"a number above {context['gt']}", got, "make it larger"
         case "greater_than_equal":
-            return f"a number of at least {context['ge']:g}", got, "make it larger"
+            return f"a number of at least {context['ge']}", got, "make it larger"
         case "less_than_equal":
-            return f"a number of at most {context['le']:g}", got, "make it smaller"
+            return f"a number of at most {context['le']}", got, "make it smaller"
         case "literal_error":
             choices = context["expected"].replace("'", "")
             words = choices.replace(" or ", ", ").split(", ")

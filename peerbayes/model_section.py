@@ -26,7 +26,7 @@ from peerbayes.entries import (
     Section,
     Table,
 )
-from peerbayes.messages import TAG, Place, nearest, problem_error
+from peerbayes.messages import TAG, Place, describe, nearest, problem_error, shorten
 from theory.learning import FiniteAgent, FiniteModel, GaussianAgent
 
 TruthTable = Annotated[
@@ -62,7 +62,7 @@ class AgentSection(Section):
                     ("prior", k),
                     "a prior above 0",
                     0,
-                    f"give {hypotheses[k]!r} some prior, or strike it from the hypotheses",
+                    f"give {describe(hypotheses[k])} some prior, or strike it from the hypotheses",
                 )
 
 
@@ -120,7 +120,7 @@ class FiniteAgentSection(AgentSection):
                         ("likelihood", k, x, y),
                         f"a likelihood above 0, as the truth there is {float(true_value):g}",
                         0,
-                        f"give {name!r} a positive likelihood there",
+                        f"give {describe(name)} a positive likelihood there",
                     )
 
     def build(self, hypotheses: Sequence[str]) -> FiniteAgent:
@@ -175,7 +175,7 @@ class GaussianAgentSection(AgentSection):
                 raise problem_error(
                     (),
                     "truth_std only beside truth_mean",
-                    f"it beside truth = {self.truth!r}",
+                    f"it beside truth = {describe(self.truth)}",
                     "leave truth_std out, or give truth_mean in place of truth",
                 )
         else:
@@ -211,9 +211,9 @@ def _check_truth_name(truth: str, hypotheses: Sequence[str]) -> None:
         guess = nearest(truth, hypotheses)
         raise problem_error(
             ("truth",),
-            f"a hypothesis ({', '.join(hypotheses)}) or a table",
-            repr(truth),
-            f"did you mean {guess!r}?" if guess else "name a hypothesis",
+            f"a hypothesis ({shorten(', '.join(hypotheses), length=100)}) or a table",
+            describe(truth),
+            f"did you mean {describe(guess)}?" if guess else "name a hypothesis",
         )
 
 
@@ -243,7 +243,7 @@ class ModelSection(Section):
         for k, name in enumerate(self.hypotheses):
             if name in self.hypotheses[:k]:
                 raise problem_error(
-                    ("hypotheses", k), "names that differ", repr(name), "rename one of the two"
+                    ("hypotheses", k), "names that differ", describe(name), "rename one of the two"
                 )
         for k, agent in enumerate(self.agents):
             try:
@@ -265,9 +265,15 @@ class ModelSection(Section):
             None if agent.prior is None else np.array(agent.prior, dtype=np.float64)
             for agent in self.agents
         ]
+        agents: list[FiniteAgent | GaussianAgent] = []
+        for k, agent in enumerate(self.agents):
+            try:
+                agents.append(agent.build(self.hypotheses))
+            except ValueError as error:
+                raise ValueError(f"agents[{k}]: {error}") from None
         return FiniteModel.from_agents(
             self.hypotheses,
-            [agent.build(self.hypotheses) for agent in self.agents],
+            agents,
             counts=[agent.count for agent in self.agents],
             priors=priors,
         )

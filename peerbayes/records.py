@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path, PurePath
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from peerbayes.messages import shorten
 from theory.validation import fail
 
 FORMAT = "peerbayes-record"
@@ -101,29 +103,65 @@ def write_record(path: str | Path, *, kind: str, body: object) -> Path:
     record = {key: content[key] for key in ("format", "version", "kind")}
     record |= {"sha256": _checksum(content), "body": content["body"]}
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail(
-            str(path), "a file that can be written", reason, "choose another folder with --out"
-        ) from None
+    write_whole(path, text)
     return path
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace `path` by a file with this text in one step, its folder made if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Replace `path` by a file with this text in one step, its folder made if need be.
+
+    Raises
+    ------
+    ValueError
+        If the folder or the file cannot be written; in one line.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise _unwritable(path, "a file", error) from None
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder, write into it, and undo both: found out before a run, not after it.
+
+    Raises
+    ------
+    ValueError
+        If records cannot be written there; in one line.
+    """
+    made: list[Path] = []
+    try:
+        absent = [place for place in (folder, *folder.parents) if not place.exists()]
+        for place in reversed(absent):
+            place.mkdir(exist_ok=True)
+            made.append(place)
+        probe = folder / f".{secrets.token_hex(8)}"
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except (OSError, ValueError) as error:
+        # ValueError: a name with a null character.
+        raise _unwritable(folder, "a folder", error) from None
+    finally:
+        for place in reversed(made):
+            # Another run may have begun to write there.
+            with suppress(OSError):
+                place.rmdir()
+
+
+def _unwritable(path: Path, what: str, error: OSError | ValueError) -> ValueError:
+    reason = (getattr(error, "strerror", None) or str(error)).lower()
+    remedy = "choose another folder with --out"
+    return fail(shorten(str(path), length=200), f"{what} that can be written", reason, remedy)
 
 
 def read_record(path: str | Path) -> Record:
@@ -132,8 +170,8 @@ def read_record(path: str | Path) -> Record:
     Raises
     ------
     ValueError
-        In one line, if the file cannot be read, is truncated or changed, is no record, or was
-        written by a newer version.
+        In one line, if the file cannot be read, is truncated or changed, is no record, or is not
+        of this version.
     """
     path = Path(path)
     source = str(path)
@@ -154,16 +192,20 @@ def read_record(path: str | Path) -> Record:
         raise fail(source, wanted, "another JSON file", "name a file from the --out folder")
     version = content.get("version")
     if not isinstance(version, int) or isinstance(version, bool):
-        raise fail(source, f"version {VERSION}", repr(version), again)
+        raise fail(source, f"version {VERSION}", shorten(repr(version)), again)
     if version > VERSION:
         raise fail(source, f"version {VERSION} or older", version, "upgrade peerbayes")
+    if version != VERSION:
+        raise fail(source, f"version {VERSION}", version, again)
     missing = [key for key in ("kind", "sha256", "body") if key not in content]
     if missing:
         raise fail(source, f"the key {missing[0]!r}", "none", again)
+    if not isinstance(content["kind"], str) or not content["kind"]:
+        raise fail(source, "a kind that is text", shorten(repr(content["kind"])), again)
     sha256 = content.pop("sha256")
     if sha256 != _checksum(content):
         raise fail(source, "content that fits its checksum", "changed or damaged content", again)
-    return Record(str(content["kind"]), content["body"], version, sha256, path)
+    return Record(content["kind"], content["body"], version, sha256, path)
 
 
 def find_records(folder: Path, *, kind: str) -> list[Path]:

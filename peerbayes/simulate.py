@@ -13,7 +13,7 @@ from typing import Any
 
 from exact import Simulation, simulate
 from peerbayes.problem import Problem
-from peerbayes.records import file_name, plain, write_record
+from peerbayes.records import check_folder, file_name, plain, write_record
 
 Progress = Callable[[int, int], None]
 
@@ -115,8 +115,11 @@ def simulate_problem(
     Raises
     ------
     ValueError
-        If a number is out of range, or the record cannot be written.
+        If a number is out of range, or the record cannot be written; the folder is tried before
+        the run.
     """
+    if out is not None:
+        check_folder(out)
     run = simulate(
         problem.network,
         problem.model,

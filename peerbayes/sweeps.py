@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.comparison import STANDARD_ERRORS, Comparison
+from peerbayes.comparison import Comparison
 from peerbayes.verification import ProblemVerification
 
 PARAMETER = "edge_confidence"
@@ -84,8 +84,9 @@ class Sweep:
             return None  # does not depend on v_1, to rounding
         sign = 1.0 if steps.sum() > 0 else -1.0
         worst = int(np.argmin(sign * measured_steps / np.maximum(step_errors, 1e-300)))
+        allowed = np.array([member.allowed_rate(m) for member in group])
         holds = (sign * steps > 0).all() and (
-            sign * measured_steps > -STANDARD_ERRORS * step_errors
+            sign * measured_steps > -(allowed[1:] + allowed[:-1])
         ).all()
         return Comparison(
             self.name,

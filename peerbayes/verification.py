@@ -17,13 +17,13 @@ from peerbayes.analyse import Analysis, analyse
 from peerbayes.comparison import (
     ROUNDING,
     Comparison,
-    allowed_errors,
+    allowed_deviation,
     equal_in_mean,
     frequency_at_most,
     within_transient,
 )
 from peerbayes.problem import Problem
-from theory import SampleSize, expected_log_ratio
+from theory import LogRatioSpread, SampleSize, expected_log_ratio, log_ratio_spread
 from theory.validation import FloatArray
 
 Progress = Callable[[int, int], None]
@@ -51,6 +51,7 @@ class ProblemVerification:
     rates: Simulation
     failures: Simulation
     expected: FloatArray  # (T, M): the exact mean of rates.network_mean
+    spread: LogRatioSpread
     comparisons: tuple[Comparison, ...]
 
     @property
@@ -65,6 +66,15 @@ class ProblemVerification:
         n = float(self.rates.rounds[-1])
         mean = float(self.rates.network_mean[-1, hypothesis]) / n
         return mean, float(self.rates.network_standard_error[-1, hypothesis]) / n
+
+    def allowed_rate(self, hypothesis: int) -> float:
+        """How far chance may take the measured rate from its expectation."""
+        deviation = allowed_deviation(
+            self.spread.average[-1, hypothesis],
+            self.spread.reach[hypothesis],
+            self.rates.replicates,
+        )
+        return float(deviation) / float(self.rates.rounds[-1])
 
     @property
     def measured_rounds(self) -> int | None:
@@ -90,6 +100,8 @@ class ProblemVerification:
                     "standard_error": error,
                 }
             )
+        analysis = self.analysis.as_json()
+        analysis["notes"] += _not_simulated(self)
         edges = network.edges
         weights = np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel()
         shown = self.wrong[0] if self.wrong else None
@@ -98,7 +110,7 @@ class ProblemVerification:
             "title": problem.title,
             "family": problem.family,
             "parameters": {key: _plain(value) for key, value in problem.parameters.items()},
-            "analysis": self.analysis.as_json(),
+            "analysis": analysis,
             "graph": {
                 "edges": edges.tolist(),
                 "weights": weights.tolist(),
@@ -167,7 +179,9 @@ def verify_problem(
     means = expected_log_ratio(
         problem.network, problem.model, rates.rounds, best=rates.reference[0]
     )
-    result = ProblemVerification(problem, analysis, rates, failures, means.values.mean(axis=1), ())
+    spread = log_ratio_spread(problem.network, problem.model, rates.rounds, best=rates.reference[0])
+    expected = means.values.mean(axis=1)
+    result = ProblemVerification(problem, analysis, rates, failures, expected, spread, ())
     comparisons = (
         *_rate_statements(result),
         _every_agent(result, means.values),
@@ -188,26 +202,26 @@ def _halves(progress: Progress | None) -> Callable[[int], Progress | None]:
     return part
 
 
-def _slowest(analysis: Analysis) -> tuple[float, float]:
-    """The learning rate, and the largest needed (variance per round)/(rate²)."""
+def _needed(analysis: Analysis) -> float:
+    """The largest (variance per round)/(rate²): rounds times replicates for an error of 100 %."""
     network, model = analysis.problem.network, analysis.problem.model
     v = network.stationary_distribution
     reference = analysis.rate.reference
     needed = 0.0
     for theta in range(len(model.hypotheses)):
-        if theta in reference:
+        rate = float(analysis.rate.rates[theta])
+        if theta in reference or rate <= 0:
             continue
         variances = np.array([law.variance for law in model.log_ratio_laws(reference[0], theta)])
-        variance = float((v * v) @ variances[model.assignment])
-        needed = max(needed, variance / float(analysis.rate.rates[theta]) ** 2)
-    return analysis.rate.rate, needed
+        needed = max(needed, float((v * v) @ variances[model.assignment]) / rate / rate)
+    return min(needed, 1e15)
 
 
 def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) -> Simulation:
     network, model = analysis.problem.network, analysis.problem.model
     enough = analysis.samples.chernoff.rounds or 200
     rounds = int(np.clip(enough, 60, 400))
-    _, needed = _slowest(analysis)
+    needed = _needed(analysis)
     replicates = max(_FEWEST_REPLICATES, int(np.ceil(needed / _RELATIVE_ERROR**2 / rounds)))
     affordable = max(_LEAST_REPLICATES, int(_MOST_RATE_DRAWS / (rounds * network.agents)))
     records = _records(analysis, 25)
@@ -280,7 +294,7 @@ def _rate_statements(result: ProblemVerification) -> list[Comparison]:
                 predicted=float(result.expected[-1, m]) / n,
                 measured=measured,
                 standard_error=error,
-                replicates=result.rates.replicates,
+                allowed=result.allowed_rate(m),
                 note=f"exact mean at this round; the limit is {result.analysis.rate.rates[m]:.6g}",
             )
         )
@@ -288,23 +302,25 @@ def _rate_statements(result: ProblemVerification) -> list[Comparison]:
 
 
 def _every_agent(result: ProblemVerification, expected: FloatArray) -> Comparison:
-    """All recorded rounds, agents and hypotheses at once, in standard errors."""
+    """All recorded rounds, agents and hypotheses at once, in shares of what chance allows."""
     difference = np.abs(result.rates.mean - expected)
-    error = result.rates.standard_error
-    difference = np.maximum(difference - ROUNDING * np.maximum(1.0, np.abs(expected)), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.where(difference > 0, difference / error, 0.0)
-    limit = allowed_errors(result.rates.replicates, scores=scores.size)
-    largest = float(scores.max(initial=0.0))
+    chance = allowed_deviation(
+        result.spread.agents,
+        result.spread.reach,
+        result.rates.replicates,
+        scores=difference.size,
+    )
+    allowed = chance + ROUNDING * np.maximum(1.0, np.abs(expected))
+    largest = float((difference / allowed).max(initial=0.0))
     return Comparison(
         result.problem.name,
-        "mean log-odds of every agent at every recorded round, in standard errors",
-        limit,
+        "mean log-odds of every agent at every recorded round, as a share of what chance allows",
+        1.0,
         largest,
         None,
-        "exact",
-        largest <= limit,
-        note=f"largest of {scores.size} scores; the prediction is the most that chance allows",
+        "bound",
+        largest <= 1.0,
+        note=f"largest of {difference.size} differences from the exact means",
     )
 
 
@@ -328,17 +344,21 @@ def _limit_statements(result: ProblemVerification) -> list[Comparison]:
         predicted=analysis.rate.rate,
         measured=measured,
         standard_error=error,
-        replicates=result.rates.replicates,
+        allowed=result.allowed_rate(binding),
         transient=transient,
     )
-    return [limit, _settles(result)]
+    # Nothing is claimed where the transient is not known.
+    settles = _settles(result)
+    return [*([limit] if np.isfinite(transient) else []), *([settles] if settles else [])]
 
 
-def _settles(result: ProblemVerification) -> Comparison:
+def _settles(result: ProblemVerification) -> Comparison | None:
     names = result.problem.model.hypotheses
     chosen = " or ".join(repr(names[m]) for m in result.analysis.rate.reference)
     n = int(result.rates.rounds[-1])
     bound = result.analysis.samples.probability(n)
+    if bound >= 1:
+        return None  # nothing is claimed
     return frequency_at_most(
         result.problem.name,
         f"after {n} rounds some agent has not settled on {chosen}",
@@ -350,6 +370,7 @@ def _settles(result: ProblemVerification) -> Comparison:
 
 
 def _failure_statements(result: ProblemVerification) -> list[Comparison]:
+    """Sizes that were simulated; and a printed one that was not, where a proved bound decides."""
     analysis, failures = result.analysis, result.failures
     delta = analysis.samples.delta
     statements = []
@@ -370,20 +391,23 @@ def _failure_statements(result: ProblemVerification) -> list[Comparison]:
                     note=size.note,
                 )
             )
-            continue
-        bound = analysis.samples.probability(size.rounds)
-        words = f"{bound:.1e}" if bound > 0 else "below 1e-300"
-        statements.append(
-            Comparison(
-                result.problem.name,
-                statement,
-                delta,
-                None,
-                None,
-                "bound",
-                bound <= delta,
-                size.is_theorem,
-                f"{size.note}; too long to simulate, decided by the smallest bound there: {words}",
+        elif not size.is_theorem and analysis.samples.probability(size.rounds) <= delta:
+            bound = analysis.samples.probability(size.rounds)
+            words = f"{bound:.1e}" if bound > 0 else "below 1e-300"
+            note = f"{size.note}; not simulated: a proved bound there is {words}"
+            statements.append(
+                Comparison(
+                    result.problem.name, statement, delta, None, None, "bound", True, False, note
+                )
             )
-        )
     return statements
+
+
+def _not_simulated(result: ProblemVerification) -> list[str]:
+    """Sample sizes that no run reached, in words."""
+    reached = set(result.failures.rounds.tolist())
+    return [
+        f"{name}: {size.rounds} rounds were too many to simulate"
+        for name, size in _sizes(result.analysis)
+        if size.rounds is not None and size.rounds not in reached
+    ]

@@ -14,7 +14,7 @@ from typing import Any
 from peerbayes.builtin import BUILTINS, load_variants
 from peerbayes.comparison import Comparison
 from peerbayes.problem import Problem
-from peerbayes.records import write_record
+from peerbayes.records import check_folder, write_record
 from peerbayes.sweeps import Sweep, find_sweeps
 from peerbayes.verification import ProblemVerification, verify_problem
 from theory.validation import as_integer, as_probability
@@ -69,13 +69,15 @@ def verify(
     Raises
     ------
     ValueError
-        If a problem cannot be read, or `seed` or `delta` is out of range.
+        If a problem cannot be read, `seed` or `delta` is out of range, or nothing can be written
+        to `out`, which is tried first.
     """
     from empirical.data import DataNotFound
     from peerbayes.report import write_report
 
     seed = as_integer("seed", seed, minimum=0)
     delta = as_probability("delta", delta)
+    check_folder(out)
     bar = progress or (lambda _: lambda done, total: None)
     problems: list[Problem] = []
     skipped: list[str] = []

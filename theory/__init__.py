@@ -20,9 +20,11 @@ from theory.learning import (
     LearningRate,
     LikelihoodBounds,
     LogRatioLaw,
+    LogRatioSpread,
     error_exponent,
     expected_log_ratio,
     learning_rate,
+    log_ratio_spread,
 )
 from theory.network import Network
 
@@ -37,12 +39,14 @@ __all__ = [
     "LearningRate",
     "LikelihoodBounds",
     "LogRatioLaw",
+    "LogRatioSpread",
     "Network",
     "SampleSize",
     "SampleSizes",
     "error_exponent",
     "expected_log_ratio",
     "learning_rate",
+    "log_ratio_spread",
     "printed_rounds",
     "sample_sizes",
 ]

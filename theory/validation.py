@@ -22,7 +22,7 @@ SUM_TOLERANCE = 1e-12
 
 
 def fail(argument: str, expected: str, got: object, remedy: str) -> ValueError:
-    """A ``ValueError`` with the house's one-line message; the caller raises it."""
+    """A ``ValueError`` with the project's one-line message; the caller raises it."""
     text = f"{argument}: expected {expected}, got {got}; {remedy}"
     return ValueError(" ".join(text.split()))
 
@@ -103,20 +103,20 @@ def as_distribution(argument: str, values: ArrayLike, *, ndim: int = 1) -> Float
     return array
 
 
-def as_integer(argument: str, value: object, *, minimum: int) -> int:
-    """An integer of at least `minimum`; bools and fractions are refused."""
+def as_integer(argument: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
+    """A whole number of at least `minimum` and at most `maximum`, if there is one."""
+    wanted = f"a whole number of at least {minimum}"
     try:
         if isinstance(value, bool):
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise fail(
-            argument, f"a whole number of at least {minimum}", repr(value), "give a whole number"
-        ) from None
+        raise fail(argument, wanted, repr(value), "give a whole number") from None
     if number < minimum:
-        raise fail(
-            argument, f"a whole number of at least {minimum}", number, f"use {minimum} or more"
-        )
+        raise fail(argument, wanted, number, f"use {minimum} or more")
+    if maximum is not None and number > maximum:
+        wanted = f"a whole number of at most {maximum}"
+        raise fail(argument, wanted, number, f"use {maximum} or fewer")
     return number
 
 

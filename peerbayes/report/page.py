@@ -26,7 +26,7 @@ from peerbayes.report.views import (
     sweep_view,
     worst,
 )
-from peerbayes.report.wording import clean, number
+from peerbayes.report.wording import clean, number, shorten
 from theory.validation import fail
 
 
@@ -118,33 +118,36 @@ def write_report(records: Sequence[Path], path: Path) -> Path:
         chapters = [_chapter(record, key=f"r{i}") for i, record in enumerate(loaded, 1)]
     text = _template().render(chapters=chapters, version=__version__)
     path = Path(path)
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail(
-            str(path), "a file that can be written", reason, "choose another folder with --out"
-        ) from None
+    write_whole(path, text)
     return path
 
 
 def _chapter(record: Record, *, key: str) -> Chapter:
     try:
         return _known_chapter(record.kind, clean(record.body), key=key)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         # The checksum fits, so that the record is whole: it was written by other code.
         raise fail(
             str(record.path),
             "a record with the keys that this version writes",
-            f"one on which the page stumbles ({type(error).__name__}: {error})",
+            f"one on which the page stumbles ({type(error).__name__}: {shorten(str(error), 60)})",
             "write it again, by repeating the run",
         ) from error
 
 
+def _value(body: Any, key: str, kind: type) -> Any:
+    """The entry of a body, which must be of this kind."""
+    value = body[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{key} is {value!r}")
+    return value
+
+
 def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
     if kind == "verify":
-        setting = f"seed {body['seed']}, δ = {number(body['delta'])}"
-        return Chapter(key, kind, setting, _families(body, key), tuple(body["skipped"]))
+        setting = f"seed {_value(body, 'seed', int)}, δ = {number(_value(body, 'delta', float))}"
+        families = _families(body, key)
+        return Chapter(key, kind, setting, families, tuple(_value(body, "skipped", list)))
     if kind == "simulate":
         simulation = simulation_view(body, key=f"{key}-s")
         return Chapter(key, kind, simulation.name, simulation=simulation)
@@ -155,11 +158,11 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
 def _families(body: Any, key: str) -> tuple[Family, ...]:
     """Problems and sweeps by family, in the record's order."""
     problems: dict[str, list[ProblemView]] = {}
-    for index, entry in enumerate(body["problems"], 1):
+    for index, entry in enumerate(_value(body, "problems", list), 1):
         problem = problem_view(entry, key=f"{key}-p{index}")
         problems.setdefault(problem.family, []).append(problem)
     sweeps: dict[str, list[SweepView]] = {}
-    for index, entry in enumerate(body["sweeps"], 1):
+    for index, entry in enumerate(_value(body, "sweeps", list), 1):
         sweep = sweep_view(entry, key=f"{key}-w{index}")
         # A sweep is named after its family (peerbayes.sweeps).
         sweeps.setdefault(sweep.name.partition(" over ")[0], []).append(sweep)

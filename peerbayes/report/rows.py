@@ -25,7 +25,7 @@ MOST_ROWS = 20
 _ROW = 0.44  # inches; the name's line and the marks' line
 _BOTTOM, _TOP, _EDGE = 0.5, 0.1, 0.2
 # What a true statement's deviation exceeds once in 1e5 (peerbayes.comparison).
-_LIMIT = 4.5
+_LIMIT = 5.0
 
 
 def rates_plot(rates: Sequence[Mapping[str, Any]], *, replicates: int) -> Plot:

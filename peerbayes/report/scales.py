@@ -90,8 +90,12 @@ def linear_scale(
 
 
 def log_scale(values: Iterable[float], *, most: int = 6, room: float = 0.05) -> Scale:
-    """A logarithmic scale for the positive finite ones of `values`."""
-    finite = [math.log10(value) for value in values if value > 0 and math.isfinite(value)]
+    """A logarithmic scale for the positive finite ones of `values`, cut off at 10 to the ±250.
+
+    An axis to the ends of floating point would round to zero or infinity once room is added.
+    """
+    logs = [math.log10(value) for value in values if value > 0 and math.isfinite(value)]
+    finite = [min(max(value, -250.0), 250.0) for value in logs]
     lower, upper = min(finite, default=0.0), max(finite, default=1.0)
     if upper - lower < 0.3:
         lower, upper = lower - 0.15, upper + 0.15

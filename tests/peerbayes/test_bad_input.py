@@ -11,6 +11,7 @@ import pytest
 
 from peerbayes.cli import main
 from tests.peerbayes.documents import COINS, GAUSSIAN, REMOVE, TWO_COINS, changed
+from tests.peerbayes.test_records import unusable_folders
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -118,6 +119,12 @@ BAD_NETWORKS: list[tuple[str, str, object, list[str]]] = [
         ["1e-310", "1"],
         ["network.weights[0][0]", "1e-300", "rescale"],
     ),
+    (
+        "a weight that is no normal double",
+        "network.weights.0",
+        [1.0, 1e-320],
+        ["network.weights[0][1]", "1e-300", "got 9.99989e-321", "rescale"],
+    ),
     ("two forms of a network", "network.topology", "ring", ["weights and topology", "keep one"]),
     ("no form of a network", "network", {}, ["network: expected exactly one of", "add one"]),
     (
@@ -181,6 +188,48 @@ BAD_NETWORKS: list[tuple[str, str, object, list[str]]] = [
         "network",
         {"edges": [[0, 0]], "agents": 2},
         ["network", ";"],
+    ),
+    (
+        "agents beyond counting",
+        "network",
+        {"topology": "ring", "agents": 10**30},
+        ["network.agents: expected", "at most 10000000, got 1000", "use 10000000 or fewer"],
+    ),
+    (
+        "an edge list of agents beyond counting",
+        "network",
+        {"edges": [[0, 1]], "agents": 10**30},
+        ["network.agents: expected", "at most 10000000, got 1000", "use 10000000 or fewer"],
+    ),
+    (
+        "a shape of agents beyond counting",
+        "network",
+        {"topology": "torus", "shape": [3] * 60},
+        ["network.shape: expected at most 24 sides, got 60"],
+    ),
+    (
+        "a long side",
+        "network",
+        {"topology": "grid", "shape": [10**9, 10**9]},
+        ["network.shape: expected", "at most 10000000, got 1000"],
+    ),
+    (
+        "branching beyond counting",
+        "network",
+        {"topology": "tree", "agents": 2, "branching": 10**30},
+        ["network.branching: expected", "at most 10000000, got 1000"],
+    ),
+    (
+        "a graph with too many links",
+        "network",
+        {"topology": "geometric", "agents": 10**6, "radius": 0.5},
+        ["network.radius: expected at most 2e+08 links", "use at most 0.008"],
+    ),
+    (
+        "half a character",
+        "network.topology",
+        "\udfff",
+        ["weights and topology"],
     ),
     (
         "an unknown key of a network",
@@ -300,6 +349,18 @@ BAD_MODELS: list[tuple[str, str, object, list[str]]] = [
         1,
         ["model.hypotheses[0]: expected text, got 1", "quotation marks"],
     ),
+    (
+        "half a character in a name",
+        "name",
+        "a\ud800b",
+        ["name: expected text of whole Unicode characters, got 'a\\ud800b'", "retype it"],
+    ),
+    (
+        "a count beyond counting",
+        "model.agents.0.count",
+        10**30,
+        ["model.agents: expected 2 agents", "change a count"],
+    ),
     ("an empty name", "name", "", ["name: expected a name", "give it a name"]),
     (
         "an unknown key",
@@ -336,6 +397,42 @@ BAD_MODELS: list[tuple[str, str, object, list[str]]] = [
     ),
 ]
 
+LONG = "n" * 3000
+
+BAD_LONG: list[tuple[str, str, object]] = [
+    ("a prior of zero for a long name", "model.hypotheses.1", LONG),
+    ("a long name twice", "model.hypotheses", [LONG, LONG]),
+    ("a long name for a truth", "model.agents.0.truth", LONG),
+    ("a long unknown key", f"model.{LONG}", 1),
+    ("a long key of a network", "network", {LONG: 1}),
+    ("a long topology", "network", {"topology": LONG}),
+    ("a long number", "network.weights.0.0", "1/" + "7" * 3000),
+]
+
+
+@pytest.mark.parametrize(("label", "path", "value"), BAD_LONG)
+def test_messages_stay_short(
+    label: str, path: str, value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = changed(path, value)
+    if label.startswith("a prior"):
+        document["model"]["agents"][0]["prior"] = ["1", "0"]
+    (tmp_path / "bad.json").write_text(json.dumps(document))
+    line = complaint(capsys, "analyse", str(tmp_path / "bad.json"))
+    # Twice a name of 60 characters, and the words around it.
+    assert len(line.replace(str(tmp_path), "")) < 450
+
+
+def test_a_long_list_of_hypotheses_is_shortened(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = changed("model.hypotheses", [f"{k} {LONG}" for k in range(50)])
+    document["model"]["agents"] = [{"truth": "x", "likelihood": [[["1/2", "1/2"]]] * 50}]
+    (tmp_path / "bad.json").write_text(json.dumps(document))
+    line = complaint(capsys, "analyse", str(tmp_path / "bad.json"))
+    assert len(line.replace(str(tmp_path), "")) < 450
+
+
 BAD_GAUSSIANS: list[tuple[str, str, object, list[str]]] = [
     (
         "no truth",
@@ -354,6 +451,18 @@ BAD_GAUSSIANS: list[tuple[str, str, object, list[str]]] = [
         "model.agents.0.truth_std",
         "1",
         ["model.agents[0]", "truth_std only beside truth_mean", "leave truth_std out"],
+    ),
+    (
+        "a spread beyond floating point",
+        "model.agents.0.likelihood_std",
+        "1e-300",
+        ["model.agents[0]: std: expected a size of 1e-100 to 1e100", "rescale"],
+    ),
+    (
+        "means beyond floating point",
+        "model.agents.0.likelihood_mean.1",
+        ["1e300", "0"],
+        ["model.agents[0]: means: expected log-likelihood ratios below 1e100 nats", "rescale"],
     ),
     (
         "no spread",
@@ -557,3 +666,72 @@ def test_output_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tmp_p
     line = complaint(capsys, "simulate", "two-coins", *options)
     assert str(blocked) in line
     assert "choose another folder with --out" in line
+
+
+def test_a_key_with_half_a_character(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text('{"\\ud800": 1}')
+    line = complaint(capsys, "analyse", str(path))
+    assert line.startswith(f"peerbayes: {path}: expected text of whole Unicode characters, got")
+    assert "Input should" not in line
+
+
+@pytest.mark.parametrize("option", ["--rounds", "--replicates", "--seed"])
+@pytest.mark.parametrize("text", ["1_0", "١", "1e3", "", "0x1"])
+def test_whole_numbers_are_digits(
+    option: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = complaint(capsys, "simulate", "two-coins", option, text)
+    assert f"'{option}': expected a whole number of at least" in line
+
+
+@pytest.mark.parametrize("text", ["0.0_5", "0_0.5", ".٥"])
+def test_probabilities_are_digits(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "a number in (0, 1)" in complaint(capsys, "analyse", "two-coins", "--delta", text)
+
+
+@pytest.mark.parametrize("command", ["analyse", "simulate", "verify"])
+def test_an_empty_problem(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = complaint(capsys, command, "")
+    assert line.startswith("peerbayes: PROBLEM: expected a file, or a built-in")
+    assert "got ''" in line
+
+
+def test_a_file_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "good.json"
+    path.write_text(json.dumps(COINS))
+    line = complaint(capsys, "analyse", f"{path}/")
+    assert "got a file, with a slash behind its name; leave out the slash" in line
+
+
+@pytest.mark.parametrize("command", ["simulate", "verify"])
+def test_an_unusable_folder_is_refused_before_the_run(
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run(*arguments: object, **options: object) -> None:
+        raise AssertionError("the run has begun")
+
+    monkeypatch.setattr("peerbayes.simulate.simulate", run)
+    monkeypatch.setattr("peerbayes.verify.load_variants", run)
+    monkeypatch.setattr("peerbayes.builtin.load_problem", run)
+    for folder in unusable_folders(tmp_path):
+        if "\0" not in str(folder):
+            line = complaint(capsys, command, "two-coins", "--out", str(folder))
+            assert "expected a folder that can be written" in line
+            assert "choose another folder with --out" in line
+
+
+@pytest.mark.parametrize("command", ["simulate", "verify", "report", "analyse"])
+@pytest.mark.parametrize("option", ["--out", "--data"])
+def test_folders_have_names(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = complaint(capsys, command, "two-coins", option, "")
+    assert f"'{option}': expected the name of a folder, got ''" in line
+
+
+def test_bad_problems_leave_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("simulate", "verify"):
+        complaint(capsys, command, "nothing-such", "--out", str(tmp_path / "out"))
+    assert list(tmp_path.iterdir()) == []

@@ -1,10 +1,12 @@
+import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 from peerbayes.comparison import (
     CONFIDENCE,
     STANDARD_ERRORS,
     Comparison,
+    allowed_deviation,
     equal_in_mean,
     frequency_at_most,
     within_transient,
@@ -12,7 +14,7 @@ from peerbayes.comparison import (
 
 
 @pytest.mark.parametrize(
-    ("shift", "holds"), [(0.0, True), (4.4, True), (4.6, False), (-4.6, False)]
+    ("shift", "holds"), [(0.0, True), (4.9, True), (5.1, False), (-5.1, False)]
 )
 def test_equal_in_mean_allows_sampling_error_alone(shift: float, holds: bool) -> None:
     verdict = equal_in_mean(
@@ -21,7 +23,7 @@ def test_equal_in_mean_allows_sampling_error_alone(shift: float, holds: bool) ->
         predicted=1.0,
         measured=1.0 + shift * 0.01,
         standard_error=0.01,
-        replicates=100_000,
+        allowed=0.05,
     )
     assert verdict.holds is holds
     assert verdict.is_broken is not holds
@@ -30,7 +32,7 @@ def test_equal_in_mean_allows_sampling_error_alone(shift: float, holds: bool) ->
 def test_without_randomness_only_rounding_is_allowed() -> None:
     def verdict(measured: float) -> Comparison:
         return equal_in_mean(
-            "p", "s", predicted=2.0, measured=measured, standard_error=0.0, replicates=9
+            "p", "s", predicted=2.0, measured=measured, standard_error=0.0, allowed=0.0
         )
 
     assert verdict(2.0 + 1e-12).holds
@@ -45,7 +47,7 @@ def test_within_transient(measured: float, holds: bool) -> None:
         predicted=1.0,
         measured=measured,
         standard_error=0.01,
-        replicates=99,
+        allowed=0.05,
         transient=0.1,
     )
     assert verdict.holds is holds
@@ -58,7 +60,7 @@ def test_an_unknown_transient_proves_nothing() -> None:
         predicted=1.0,
         measured=1.0,
         standard_error=0.01,
-        replicates=99,
+        allowed=0.05,
         transient=float("inf"),
     )
     assert not verdict.holds
@@ -80,7 +82,21 @@ def test_a_published_statement_may_fail_without_breaking_the_program() -> None:
 
 
 def test_false_alarms_are_rare() -> None:
-    from scipy.stats import norm
+    # Five hundred statements of a full run.
+    assert 500 * 2 * np.exp(-(STANDARD_ERRORS**2) / 2) < 0.01
 
-    # Five hundred statements of a full run, two-sided.
-    assert 500 * 2 * norm.sf(STANDARD_ERRORS) < 0.01
+
+def test_bernstein_covers_rare_outcomes() -> None:
+    """400 tosses of a coin of 1/200: the chance of an excess is at most what is claimed."""
+    p, tosses = 1 / 200, 400
+    allowed = float(allowed_deviation(p * (1 - p), 1.0, tosses))
+    high = binom.sf(np.ceil(tosses * (p + allowed)) - 1, tosses, p)
+    low = binom.cdf(np.floor(tosses * (p - allowed)), tosses, p)
+    assert high + low <= 2 * np.exp(-(STANDARD_ERRORS**2) / 2)
+    # Tight where nothing is rare: five standard errors and 1 %.
+    assert float(allowed_deviation(1.0, 1.0, 10**6)) == pytest.approx(5e-3, rel=0.01)
+
+
+def test_many_scores_share_the_probability() -> None:
+    one, many = allowed_deviation(1.0, 0.0, 100), allowed_deviation(1.0, 0.0, 100, scores=1000)
+    assert float(many / one) == pytest.approx(np.sqrt(1 + np.log(1000) / 12.5))

@@ -285,6 +285,14 @@ def test_linear_scales_hold_their_data_in_few_ticks(values: list[float]) -> None
         np.testing.assert_allclose(shown, scale.ticks, rtol=1e-9, atol=1e-12 * scale.upper)
 
 
+def test_log_scales_stay_within_floating_point() -> None:
+    scale = log_scale([5e-324, 1e-3, 1e308], room=0.06)
+    # Normal doubles: below 2.2e-308 an axis would lose its digits, and then its sign.
+    assert 2.3e-308 < scale.lower < 1e-200
+    assert 1e200 < scale.upper < 1.7e308
+    assert 2 <= len(scale.ticks) <= 7
+
+
 @pytest.mark.parametrize("values", [[1.0], [56, 188], [0.008, 0.44], [1, 1e12], [2e-9, 3e-7], []])
 def test_log_scales_hold_their_data_in_few_ticks(values: list[float]) -> None:
     scale = log_scale(values)

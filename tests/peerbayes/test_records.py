@@ -14,7 +14,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from peerbayes.records import file_name, find_records, plain, read_record, to_json, write_record
+from peerbayes.records import (
+    check_folder,
+    file_name,
+    find_records,
+    plain,
+    read_record,
+    to_json,
+    write_record,
+)
 from peerbayes.schemas import read_schema
 
 JSON_VALUES = st.recursive(
@@ -97,7 +105,11 @@ def record(tmp_path: Path) -> Path:
     [
         ({"body": {"rate": 0.6, "n": [1, 2]}}, "changed or damaged"),
         ({"kind": "simulate"}, "changed or damaged"),
-        ({"version": 0}, "changed or damaged"),
+        ({"version": 0}, "version 1, got 0"),
+        ({"version": -5}, "version 1, got -5"),
+        ({"version": True}, "version 1, got True"),
+        ({"kind": 3}, "a kind that is text, got 3"),
+        ({"kind": ""}, "a kind that is text, got ''"),
         ({"sha256": "0" * 64}, "changed or damaged"),
         ({"sha256": None}, "changed or damaged"),
         ({"extra": 1}, "changed or damaged"),
@@ -174,6 +186,38 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     blocked.write_text("")
     with pytest.raises(ValueError, match="choose another folder with --out"):
         write_record(blocked / "r.json", kind="k", body=1)
+
+
+def test_a_folder_is_tried_without_a_trace(tmp_path: Path) -> None:
+    check_folder(tmp_path / "one" / "two")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "kept").mkdir()
+    check_folder(tmp_path / "kept" / "new")
+    check_folder(tmp_path / "kept")
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def unusable_folders(folder: Path) -> list[Path]:
+    file = folder / "file"
+    file.write_text("")
+    return [
+        file,
+        file / "inside",
+        Path("/dev/null/x"),
+        folder / ("x" * 300),
+        folder / "a" / ("x" * 300),
+        folder / "a\0b",
+    ]
+
+
+def test_unusable_folders_are_refused(tmp_path: Path) -> None:
+    for folder in unusable_folders(tmp_path):
+        with pytest.raises(ValueError, match="choose another folder with --out") as caught:
+            check_folder(folder)
+        assert "expected a folder that can be written" in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_finding_records(tmp_path: Path) -> None:

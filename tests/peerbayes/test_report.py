@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from peerbayes.cli import main
 from peerbayes.records import write_record
 from peerbayes.report import write_report
 from peerbayes.report.views import problem_view, verdict, worst
@@ -286,6 +287,44 @@ def test_bad_records_are_refused_in_one_line(tmp_path: Path) -> None:
     good = write_record(tmp_path / "good.json", kind="verify", body=reports.verify_body())
     with pytest.raises(ValueError, match="can be written"):
         write_report([good], good / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("verify", None),
+        ("verify", []),
+        ("verify", {**reports.verify_body(), "delta": "x"}),
+        ("verify", {**reports.verify_body(), "seed": "x"}),
+        ("verify", {**reports.verify_body(), "seed": True}),
+        ("verify", {**reports.verify_body(), "skipped": 5}),
+        ("verify", {**reports.verify_body(), "skipped": "abc"}),
+        ("verify", {**reports.verify_body(), "problems": {}}),
+        ("verify", {**reports.verify_body(), "problems": [{}]}),
+        ("verify", {**reports.verify_body(), "sweeps": [{}]}),
+        ("verify", {**reports.verify_body(), "problems": [reports.problem(graph={})]}),
+        ("simulate", {}),
+        ("simulate", {**reports.simulate_body(), "trajectory": {}}),
+    ],
+)
+def test_bodies_of_another_shape_are_refused_in_one_line(
+    kind: str, body: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_record(tmp_path / "odd.json", kind=kind, body=body)
+    assert main(["report", str(path), "--out", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"peerbayes: {path}: expected ")
+    assert captured.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_tiny_probabilities_of_error_are_drawn(tmp_path: Path) -> None:
+    # The smallest double above zero: its decade lies below every axis.
+    body = reports.verify_body(reports.problem())
+    body["delta"] = body["problems"][0]["analysis"]["samples"]["delta"] = 5e-324
+    page, _ = page_of(tmp_path, body)
+    assert "δ = 4.941 × 10⁻³²⁴" in page.text
 
 
 def test_a_page_is_written_whole_or_not_at_all(

@@ -193,3 +193,22 @@ def test_one_gaussian_agent() -> None:
     result = verify_problem(problem_from_document(alone), seed=0)
     assert broken(result) == []
     assert result.analysis.exponent.exponent == pytest.approx(1 / 8, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 2))
+def test_rare_outcomes_raise_no_false_alarm(seed: int) -> None:
+    """An outcome of 1/200 may be missing from all replicates of an early round."""
+    rare = {
+        **SURE,
+        "model": {
+            "hypotheses": ["a", "b"],
+            "agents": [
+                {
+                    "count": 2,
+                    "truth": [["1/200", "199/200"]],
+                    "likelihood": [[["1/200", "199/200"]], [["1/2", "1/2"]]],
+                }
+            ],
+        },
+    }
+    assert broken(verify_problem(problem_from_document(rare), seed=seed)) == []

@@ -29,14 +29,15 @@ _FINE = np.union1d(np.geomspace(0.7, 1.3, 41), np.geomspace(1 / 32, 4, 22))
 _SMALL = np.geomspace(1e-7, 1.0, 160)
 # For networks where the fine grid is too much work.
 _COARSE = np.array([0.5, 0.7, 0.85, 0.95, 1.0, 1.05, 1.15, 1.4, 2.0])
-_MOST_FINE_EVALUATIONS = 3e8
+_MOST_FINE_EVALUATIONS = 1e8
 # Laws with more atoms than this (data sets) are tabulated once and interpolated.
 _MOST_ATOMS = 64
 _NODES = 256
 # Entries of one block of weights times tilts: 4 million, 32 MiB.
 _BLOCK = 1 << 22
-# Weights times tilts times hypotheses over all rounds; beyond it the union bound is not computed.
-_MOST_EVALUATIONS = 2e9
+# Weights times tilts times hypotheses over all rounds; beyond it (about 15 seconds) the union
+# bound is not computed.
+_MOST_EVALUATIONS = 3e8
 # κ is Lipschitz: rows of W^k that agree to this change the exponent by as much, relatively.
 _SETTLED = 1e-7
 
@@ -148,8 +149,8 @@ def _union(
     later = last.max(axis=0)
     offset = sums - priors.min(axis=0)[:, None] * tilts
 
-    def tail(n: int) -> FloatArray:
-        exponents = offset + (n - horizon) * later
+    def tail(n: FloatArray) -> FloatArray:
+        exponents = offset + (n.reshape(size, wrong, 1) - horizon) * later
         return np.asarray(np.minimum(exponents.min(axis=-1), 0.0)).ravel()
 
     return ErrorBound("Chernoff, union over agents", np.array(terms), tail)
@@ -173,7 +174,9 @@ def _single(
             points = np.multiply.outer(weights, -tilts[index])
             slopes[index] += counts @ cumulants[index][kind](points)
 
-    def tail(n: int) -> FloatArray:
-        return np.asarray(np.minimum((n * slopes + gap[:, None] * tilts).min(axis=-1), 0.0))
+    def tail(n: FloatArray) -> FloatArray:
+        return np.asarray(
+            np.minimum((n[:, None] * slopes + gap[:, None] * tilts).min(axis=-1), 0.0)
+        )
 
     return ErrorBound("Chernoff, one event for all agents", np.empty((0, len(gap))), tail)

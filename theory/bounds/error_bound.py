@@ -30,45 +30,66 @@ class ErrorBound:
     terms
         Shape (K, E): the log of each event's bound at rounds 1 to K.
     tail
-        Maps a round n ≥ K to the same, shape (E,). As a function of n each event's tail may rise
-        at first, and falls for ever once it has begun to fall (docs: mathematics/samples).
+        Maps rounds n ≥ K, one for each event, shape (E,), to the logs of their bounds, shape (E,).
+        As a function of n each event's tail may rise at first, and falls for ever once it has begun
+        to fall (docs: mathematics/samples).
     """
 
     name: str
     terms: FloatArray
-    tail: Callable[[int], FloatArray]
+    tail: Callable[[FloatArray], FloatArray]
 
     def log_probability(self, rounds: int) -> float:
         """The log of the bound at one round; zero where the bound says nothing."""
         n = as_integer("rounds", rounds, minimum=1)
-        terms = self.terms[n - 1] if n <= len(self.terms) else self.tail(n)
-        return _log_sum(terms)
+        if n <= len(self.terms):
+            return _log_sum(self.terms[n - 1])
+        return _log_sum(self.tail(np.full(self.events, float(n))))
 
     def probability(self, rounds: int) -> float:
         """The bound at one round: an upper bound, at most one."""
         return float(np.exp(self.log_probability(rounds)))
 
+    @property
+    def events(self) -> int:
+        """The number E of events."""
+        return int(self.terms.shape[1])
+
     def smallest_rounds(self, delta: float) -> int | None:
-        """The smallest n from which on the bound stays at most `delta`; None if there is none."""
+        """The smallest n from which on the bound stays at most `delta`; None if there is none.
+
+        Beyond the table, an event whose bound still rises counts with its highest value to come.
+        """
         target = float(np.log(as_probability("delta", delta)))
         horizon = len(self.terms)
-
-        def holds(n: int) -> bool:
-            now = self.tail(n)
-            return _log_sum(now) <= target and bool((self.tail(n + 1) <= now).all())
-
         start = max(1, horizon)
-        if holds(start):
+        peaks = self._peaks(start)
+
+        def stays(n: int) -> bool:
+            return _log_sum(self.tail(np.maximum(peaks, n))) <= target
+
+        if stays(start):
             too_much = [n for n in range(1, horizon + 1) if _log_sum(self.terms[n - 1]) > target]
             return too_much[-1] + 1 if too_much else 1
         low, high = start, 2 * start
-        while not holds(high):
+        while not stays(high):
             low, high = high, 2 * high
             if high > LARGEST_ROUNDS:
                 return None
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if holds(middle) else (middle, high)
+            low, high = (low, middle) if stays(middle) else (middle, high)
+        return high
+
+    def _peaks(self, start: int) -> FloatArray:
+        """The round from which on each event's tail falls, found by bisection; shape (E,)."""
+        low = np.full(self.events, float(start))
+        rising = self.tail(low + 1) > self.tail(low)
+        high = np.where(rising, float(LARGEST_ROUNDS), low)
+        while (high - low > 1).any():
+            middle = np.floor((low + high) / 2)
+            still = self.tail(middle + 1) > self.tail(middle)
+            low, high = np.where(still, middle, low), np.where(still, high, middle)
         return high
 
 

@@ -55,8 +55,8 @@ def _union(events: ErrorEvents) -> ErrorBound | None:
     later_mean, later_square = increment.min(axis=0), added.max(axis=0)
     offset = drift + priors.min(axis=0)
 
-    def tail(n: int) -> FloatArray:
-        more = n - horizon
+    def tail(n: FloatArray) -> FloatArray:
+        more = n.reshape(drift.shape) - horizon
         return _log_bound(offset + more * later_mean, squares + more * later_square).ravel()
 
     return ErrorBound("Hoeffding, union over agents", np.array(terms), tail)
@@ -75,7 +75,7 @@ def _single(events: ErrorEvents) -> ErrorBound | None:
     mean = v @ events.information
     square = (v * v) @ events.ranges**2
 
-    def tail(n: int) -> FloatArray:
+    def tail(n: FloatArray) -> FloatArray:
         return _log_bound(n * mean - gap, n * square)
 
     return ErrorBound("Hoeffding, one event for all agents", np.empty((0, len(gap))), tail)

@@ -2,7 +2,8 @@
 
 ``printed``   P1 eq. 4 as it stands. Not a theorem: its proof puts C where C² belongs.
 ``repaired``  Hoeffding with the exact mean: a theorem for bounded likelihoods.
-``chernoff``  Chernoff with the agents' own cumulants: a theorem, bounded or not.
+``chernoff``  Chernoff with the agents' own cumulants, or Hoeffding where that asks for less: a
+              theorem, bounded or not.
 
 Each is the smallest n from which on the bound on P(some agent's arg max is wrong) stays at most δ.
 """
@@ -69,7 +70,8 @@ def _printed(events: ErrorEvents, delta: float) -> SampleSize:
         return SampleSize(None, False, "one agent has no second eigenvalue")
     gap = 1.0 - network.second_eigenvalue
     logarithm = np.log(network.agents * len(model.hypotheses) / delta)
-    value = 16 * bound * logarithm / (events.rate.rate**2 * gap)
+    with np.errstate(over="ignore"):
+        value = np.float64(16 * bound * logarithm / gap) / events.rate.rate / events.rate.rate
     if not np.isfinite(value):
         return SampleSize(None, False, "the printed formula overflows")
     note = "as printed, not a theorem"
@@ -124,15 +126,19 @@ def sample_sizes(network: Network, model: FiniteModel, *, delta: float) -> Sampl
         absent = SampleSize(None, True, nothing)
         return SampleSizes(delta, SampleSize(None, False, nothing), absent, absent, ())
     if events.is_bounded:
-        reason = "the network mixes too slowly, or is too large, for a bound"
+        reason = "no bound: the network is too large, or learns too slowly"
     else:
         reason = "unbounded likelihoods: Hoeffding's inequality does not apply"
     hoeffding = _present(hoeffding_bounds(events))
-    chernoff = _present(chernoff_bounds(events))
+    # Hoeffding's inequality is Chernoff's with a coarser cumulant: where the grid of tilts is too
+    # narrow, as for agents that hear little for long, it may still be the better bound.
+    chernoff = _present(chernoff_bounds(events)) + hoeffding
     return SampleSizes(
         delta=delta,
         printed=_printed(events, delta),
         repaired=_smallest(hoeffding, delta, reason=reason),
-        chernoff=_smallest(chernoff, delta, reason="no bound: too large a network"),
-        bounds=hoeffding + chernoff,
+        chernoff=_smallest(
+            chernoff, delta, reason="no bound: the network is too large, or learns too slowly"
+        ),
+        bounds=chernoff,
     )

@@ -10,6 +10,7 @@ from theory.learning.rate import (
     expected_log_ratio,
     learning_rate,
 )
+from theory.learning.spread import LogRatioSpread, log_ratio_spread
 
 __all__ = [
     "Agent",
@@ -21,7 +22,9 @@ __all__ = [
     "LearningRate",
     "LikelihoodBounds",
     "LogRatioLaw",
+    "LogRatioSpread",
     "error_exponent",
     "expected_log_ratio",
     "learning_rate",
+    "log_ratio_spread",
 ]

@@ -32,6 +32,11 @@ from theory.validation import (
     read_only,
 )
 
+# Beyond these sizes squares, sums over rounds and tilted laws would leave the range of doubles,
+# which ends at 1.8e308.
+_LARGEST = 1e100
+_SMALLEST = 1e-100
+
 
 @dataclass(frozen=True)
 class LikelihoodBounds:
@@ -84,6 +89,13 @@ class FiniteAgent:
                 "a positive likelihood wherever the truth is positive",
                 f"log-likelihood {table[theta, outcome]} of hypothesis {theta}, outcome {outcome}",
                 "give that hypothesis a small positive probability there",
+            )
+        if np.abs(table).max(initial=0.0) > _LARGEST:
+            raise fail(
+                "log_likelihoods",
+                f"sizes below {_text(_LARGEST)}",
+                f"{np.abs(table).max():g}",
+                "give natural logarithms of likelihoods",
             )
         object.__setattr__(self, "probabilities", read_only(probabilities[possible]))
         object.__setattr__(self, "log_likelihoods", read_only(np.ascontiguousarray(table)))
@@ -207,7 +219,8 @@ class GaussianAgent:
     Raises
     ------
     ValueError
-        If shapes disagree, a number is not finite, or a standard deviation is not positive.
+        If shapes disagree, a number is not finite, a standard deviation is not within 1e-100 to
+        1e100, or log-likelihood ratios would exceed 1e100 nats.
 
     Notes
     -----
@@ -237,8 +250,26 @@ class GaussianAgent:
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "truth_means", truth_means)
         object.__setattr__(self, "means", means)
-        object.__setattr__(self, "truth_std", as_positive("truth_std", self.truth_std))
-        object.__setattr__(self, "std", as_positive("std", self.std))
+        object.__setattr__(self, "std", _standard_deviation("std", self.std))
+        object.__setattr__(self, "truth_std", _standard_deviation("truth_std", self.truth_std))
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Refuse means so large, in units of std, that log-likelihood ratios overflow."""
+        with np.errstate(over="ignore"):
+            # Above every difference of two means, and of the truth and a middle of two means.
+            means = max(np.abs(self.truth_means).max(), np.abs(self.means).max())
+            reach = np.float64(2.0) * means / self.std
+            spread = np.float64(self.truth_std) / self.std
+            # Given x, z has a mean of at most reach² and the variance (reach · spread)².
+            largest = float(np.max([reach**2, (reach * spread) ** 2, spread**2]))
+        if not largest <= _LARGEST:
+            raise fail(
+                "means",
+                f"log-likelihood ratios below {_text(_LARGEST)} nats",
+                f"a bound of {largest:.3g} for std={self.std:g} and truth_std={self.truth_std:g}",
+                "rescale the means and the standard deviations",
+            )
 
     @property
     def hypotheses(self) -> int:
@@ -269,6 +300,18 @@ class GaussianAgent:
     def likelihood_bounds(self) -> LikelihoodBounds:
         """A normal density comes arbitrarily close to zero: α = 0, L = its peak."""
         return LikelihoodBounds(0.0, float(1.0 / (self.std * np.sqrt(2 * np.pi))))
+
+
+def _standard_deviation(argument: str, value: object) -> float:
+    number = as_positive(argument, value)
+    if not _SMALLEST <= number <= _LARGEST:
+        wanted = f"a size of {_text(_SMALLEST)} to {_text(_LARGEST)}"
+        raise fail(argument, wanted, f"{number:g}", "rescale the means and standard deviations")
+    return number
+
+
+def _text(size: float) -> str:
+    return f"{size:g}".replace("e+", "e")
 
 
 Agent = FiniteAgent | GaussianAgent

@@ -90,8 +90,13 @@ def _maximise(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArr
     mean = sum(per_kind[k] * laws[k].mean for k in used)
     if mean <= 0:
         return _Maximum(0.0, 0.0)
-    squared = np.bincount(assignment, weights=v * v, minlength=len(laws))
-    upper = mean / sum(squared[k] * laws[k].variance for k in used)  # exact for normal z
+    # Scaling all weights scales the best tilt and leaves the maximum: in units of the largest
+    # weight that bears on the matter nothing under- or overflows, however small it is.
+    random = np.array([law.variance > 0 for law in laws])[assignment]
+    unit = float(v[random].max())
+    v, mean = v / unit, mean / unit
+    variances = np.array([law.variance for law in laws])[assignment[random]]
+    upper = mean / float(v[random] ** 2 @ variances)  # exact for normal z
     while _weighted_slope(laws, assignment, v, upper) < 0:
         upper *= 2.0
     tilt = float(
@@ -100,7 +105,7 @@ def _maximise(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArr
             lambda t: _weighted_slope(laws, assignment, v, t), 0.0, upper, xtol=1e-300, rtol=1e-9
         )
     )
-    return _Maximum(-weighted_cumulant(laws, assignment, v, tilt), tilt)
+    return _Maximum(-weighted_cumulant(laws, assignment, v, tilt), tilt / unit)
 
 
 def error_exponent(network: Network, model: FiniteModel) -> ErrorExponent:

@@ -114,14 +114,14 @@ def reversible_bound(stationary: FloatArray, slem: float) -> FloatArray:
     if slem >= 1:
         return np.full(len(stationary), np.inf)
     with np.errstate(divide="ignore"):
-        start = np.sqrt((1 - stationary) / stationary)
-        log_start = np.log(start)
+        # In logarithms: 1/v overflows for the smallest v that a double holds.
+        log_start = (np.log1p(-stationary) - np.log(stationary)) / 2
     if slem <= 0:
         return np.zeros(len(stationary))
     # The terms are above 2 for k < k_0 and geometric from there on.
     flat = np.maximum(np.ceil((log_start - math.log(2)) / -math.log(slem)) - 1, 0.0)
-    first = np.exp(np.minimum(log_start + (flat + 1) * math.log(slem), math.log(2)))
-    return np.asarray(2 * flat + first / (1 - slem))
+    late = np.where(np.isfinite(flat), log_start + (flat + 1) * math.log(slem), 0.0)
+    return np.asarray(2 * flat + np.exp(np.minimum(late, math.log(2))) / (1 - slem))
 
 
 def _first_term(weights: Weights, stationary: FloatArray) -> FloatArray:

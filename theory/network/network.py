@@ -27,7 +27,7 @@ from theory.network.structure import (
     check_irreducible,
     off_diagonal,
 )
-from theory.network.topologies import build_topology, refuse_foreign
+from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreign
 from theory.network.weights import assemble, links_of_edges, links_of_graph, weights_on_links
 from theory.validation import (
     FloatArray,
@@ -132,7 +132,7 @@ class Network:
             If an edge names an unknown agent, the rule does not fit, or the graph is not
             (strongly) connected.
         """
-        count = as_integer("agents", agents, minimum=1)
+        count = as_integer("agents", agents, minimum=1, maximum=MOST_AGENTS)
         links = links_of_edges(edges, agents=count, directed=directed)
         weights = weights_on_links(links, agents=count, rule=rule, sparse_result=sparse)
         return cls(weights, name=name)

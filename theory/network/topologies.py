@@ -38,8 +38,16 @@ from theory.validation import (
     fail,
 )
 
+MOST_AGENTS = 10_000_000
+"""The largest network: a ring of so many agents fills a few GB on its way to a sparse W."""
+
 # A complete graph has N² weights; this many agents fill 200 MB.
 _COMPLETE_AGENTS = 5000
+# Links (listener, speaker), 16 bytes each, of which some four copies exist at a time: 13 GB.
+_MOST_LINKS = 2e8
+# 2²³ is the last power of two below MOST_AGENTS; a shape with more sides has sides of 1.
+_MOST_DIMENSIONS = MOST_AGENTS.bit_length() - 1
+_MOST_SIDES = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,19 +119,19 @@ def _circle(count: int) -> FloatArray:
 
 
 def _star(agents: int) -> Topology:
-    count = as_integer("agents", agents, minimum=2)
+    count = _count(agents, minimum=2)
     edges = np.arange(1, count)
     layout = np.concatenate([np.zeros((1, 2)), _circle(count - 1)])
     return Topology(count, _both_ways(np.zeros_like(edges), edges), layout)
 
 
 def _ring(agents: int) -> Topology:
-    count = as_integer("agents", agents, minimum=3)
+    count = _count(agents, minimum=3)
     return Topology(count, _lattice([count], wrap=True), _circle(count))
 
 
 def _path(agents: int) -> Topology:
-    count = as_integer("agents", agents, minimum=1)
+    count = _count(agents)
     return Topology(count, _lattice([count], wrap=False), _lattice_layout([count]))
 
 
@@ -138,7 +146,7 @@ def _torus(shape: Sequence[int], agents: int | None = None) -> Topology:
 
 
 def _complete(agents: int) -> Topology:
-    count = as_integer("agents", agents, minimum=1)
+    count = _count(agents)
     if count > _COMPLETE_AGENTS:
         raise fail(
             "agents",
@@ -151,8 +159,8 @@ def _complete(agents: int) -> Topology:
 
 
 def _tree(agents: int, branching: int = 2) -> Topology:
-    count = as_integer("agents", agents, minimum=1)
-    children = as_integer("branching", branching, minimum=1)
+    count = _count(agents)
+    children = as_integer("branching", branching, minimum=1, maximum=MOST_AGENTS)
     child = np.arange(1, count)
     parent = (child - 1) // children
     # Level by level, each spread evenly over the same width.
@@ -171,10 +179,11 @@ def _hypercube(dimension: int | None = None, agents: int | None = None) -> Topol
         if agents is None:
             raise fail("dimension", "a value, since topology 'hypercube' needs it", "none",
                        "give it, or a number of agents that is a power of 2")  # fmt: skip
-        dimension = as_integer("agents", agents, minimum=1).bit_length() - 1
+        dimension = _count(agents).bit_length() - 1
     bits = as_integer("dimension", dimension, minimum=0)
-    if bits > 24:
-        raise fail("dimension", "at most 24", bits, "use a smaller one: there are 2^d agents")
+    if bits > _MOST_DIMENSIONS:
+        raise fail("dimension", f"at most {_MOST_DIMENSIONS}", bits,
+                   "use a smaller one: there are 2^d agents")  # fmt: skip
     _check_count(agents, 2**bits, "2 to the power of the dimension")
     everyone = np.arange(2**bits)
     low = [everyone[(everyone >> bit) & 1 == 0] for bit in range(bits)]
@@ -186,16 +195,21 @@ def _hypercube(dimension: int | None = None, agents: int | None = None) -> Topol
 
 
 def _erdos_renyi(agents: int, probability: float, seed: int) -> Topology:
-    count = as_integer("agents", agents, minimum=1)
+    count = _count(agents)
     chance = as_probability("probability", probability, open_interval=False)
     rng = np.random.default_rng(as_integer("seed", seed, minimum=0))
     # Pairs a < b are numbered b(b−1)/2 + a, and the gaps between chosen ones are geometric.
     pairs = count * (count - 1) // 2
+    most = _MOST_LINKS / max(1, 2 * pairs)
+    _check_links("probability", chance, 2 * pairs * chance, most=most)
     chosen, last = [np.zeros(0, dtype=np.int64)], -1
     while chance > 0 and last < pairs:
         expected = (pairs - last) * chance
         size = int(expected + 4 * math.sqrt(expected)) + 8
-        chosen.append(last + np.cumsum(rng.geometric(chance, size)))
+        # A gap beyond the last pair ends the list, however large it is; those of a tiny
+        # probability are the largest int64, and their sum would wrap around.
+        gaps = np.minimum(rng.geometric(chance, size), pairs + 1)
+        chosen.append(last + np.cumsum(gaps))
         last = int(chosen[-1][-1])
     index = np.concatenate(chosen)
     index = index[index < pairs]
@@ -212,8 +226,12 @@ def _erdos_renyi(agents: int, probability: float, seed: int) -> Topology:
 def _geometric(agents: int, radius: float, seed: int) -> Topology:
     from scipy.spatial import cKDTree
 
-    count = as_integer("agents", agents, minimum=1)
+    count = _count(agents)
     reach = as_positive("radius", radius)
+    # A disc of this radius inside the unit square; at the border less of it is.
+    share = min(1.0, math.pi * min(reach, 1.0) ** 2)
+    most = math.sqrt(_MOST_LINKS / math.pi) / count
+    _check_links("radius", reach, share * count * (count - 1), most=most)
     points = np.random.default_rng(as_integer("seed", seed, minimum=0)).random((count, 2))
     pairs = cKDTree(points).query_pairs(reach, output_type="ndarray")
     return _connected(
@@ -249,9 +267,34 @@ def _lattice_layout(sides: Sequence[int]) -> FloatArray | None:
 def _sides(shape: Sequence[int], agents: int | None, *, minimum: int) -> list[int]:
     if np.ndim(shape) != 1 or len(shape) == 0:
         raise fail("shape", "a list of side lengths, such as [3, 3]", repr(shape), "list the sides")
-    sides = [as_integer("shape", side, minimum=minimum) for side in shape]
+    if len(shape) > _MOST_SIDES:
+        raise fail("shape", f"at most {_MOST_SIDES} sides", len(shape),
+                   "leave out sides of 1, or use fewer")  # fmt: skip
+    sides = [as_integer("shape", side, minimum=minimum, maximum=MOST_AGENTS) for side in shape]
+    if math.prod(sides) > MOST_AGENTS:
+        raise fail(
+            "shape",
+            f"sides whose product, the number of agents, is at most {MOST_AGENTS}",
+            math.prod(sides),
+            "use shorter sides",
+        )
     _check_count(agents, math.prod(sides), "the product of the shape")
     return sides
+
+
+def _count(agents: int, *, minimum: int = 1) -> int:
+    return as_integer("agents", agents, minimum=minimum, maximum=MOST_AGENTS)
+
+
+def _check_links(name: str, value: float, links: float, *, most: float) -> None:
+    """Refuse a random graph that would fill the memory before it is drawn."""
+    if links > _MOST_LINKS:
+        raise fail(
+            name,
+            f"at most {_MOST_LINKS:g} links",
+            f"about {links:.2g} with {name}={value:g}",
+            f"use at most {most:.1g}, or fewer agents",
+        )
 
 
 def _check_count(agents: int | None, count: int, meaning: str) -> None:

@@ -7,7 +7,7 @@ from theory import ErrorBound
 def falling(start: float, slope: float, horizon: int = 0) -> ErrorBound:
     """log bound = start − slope n, the first `horizon` rounds as a table."""
     table = np.array([[start - slope * n] for n in range(1, horizon + 1)]).reshape(horizon, 1)
-    return ErrorBound("line", table, lambda n: np.array([start - slope * n]))
+    return ErrorBound("line", table, lambda n: start - slope * n)
 
 
 @pytest.mark.parametrize("horizon", [0, 1, 7, 500])
@@ -22,7 +22,7 @@ def test_rounds_by_the_hundred_million() -> None:
 
 def test_a_dip_is_not_the_answer() -> None:
     """Small at round 1, large at round 2, small from round 3 on."""
-    bound = ErrorBound("dip", np.array([[-9.0], [-0.1], [-9.0]]), lambda n: np.array([-9.0 - n]))
+    bound = ErrorBound("dip", np.array([[-9.0], [-0.1], [-9.0]]), lambda n: -9.0 - n)
     assert bound.smallest_rounds(0.01) == 3
     assert bound.probability(1) < 0.01 < bound.probability(2)
 
@@ -33,3 +33,24 @@ def test_a_bound_that_never_falls_has_no_answer() -> None:
 
 def test_at_most_one() -> None:
     assert falling(5.0, 0.0).probability(3) == 1.0
+
+
+def test_an_event_that_rises_but_stays_negligible_costs_nothing() -> None:
+    """One event falls from 3 at 0.01 a round; the other rises to −50 at round 10⁵, then falls."""
+    bound = ErrorBound(
+        "two",
+        np.empty((0, 2)),
+        lambda n: np.array([3.0 - 0.01 * n[0], -50.0 - 1e-3 * abs(n[1] - 1e5)]),
+    )
+    assert bound.smallest_rounds(0.05) == 600
+
+
+def test_an_event_that_will_rise_above_the_target_counts_with_its_peak() -> None:
+    bound = ErrorBound(
+        "two",
+        np.empty((0, 2)),
+        lambda n: np.array([3.0 - 0.01 * n[0], -1.0 - 1e-3 * abs(n[1] - 5000.0)]),
+    )
+    # −1 − (n − 5000)/1000 ≤ log 0.05 from n = 6996 on; below it holds at round 1000 too, in vain.
+    assert bound.probability(1000) < 0.05
+    assert bound.smallest_rounds(0.05) == 6996

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -141,3 +142,52 @@ def test_bad_gaussians() -> None:
 def test_zero_likelihood_in_a_data_set_is_refused() -> None:
     with pytest.raises(ValueError, match="positive likelihood wherever the truth is positive"):
         FiniteAgent.from_log_likelihoods([[0.0, -np.inf]])
+
+
+@pytest.mark.parametrize(
+    ("truth", "truth_std", "means", "std", "words"),
+    [
+        (0.0, 1.0, [0.0, 1.0], 1e-300, "std: expected a size of 1e-100 to 1e100, got 1e-300"),
+        (0.0, 1.0, [0.0, 1.0], 1e300, "std: expected a size of 1e-100 to 1e100, got 1e"),
+        (0.0, 1e300, [0.0, 1.0], 1.0, "truth_std: expected a size of 1e-100 to 1e100, got 1e"),
+        (0.0, 1.0, [0.0, 1e300], 1.0, "means: expected log-likelihood ratios below 1e100 nats"),
+        (0.0, 1.0, [-1e308, 1e308], 1.0, "means: expected log-likelihood ratios below 1e100"),
+        (1e308, 1.0, [1e308, 1e308], 1.0, "means: expected log-likelihood ratios below 1e100"),
+        (1e200, 1.0, [0.0, 1.0], 1.0, "means: expected log-likelihood ratios below 1e100 nats"),
+        (0.0, 1e100, [0.0, 1.0], 1e-100, "means: expected log-likelihood ratios below 1e100"),
+    ],
+)
+def test_gaussians_beyond_floating_point_are_refused(
+    truth: float, truth_std: float, means: list[float], std: float, words: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)) as caught:
+        GaussianAgent([1.0], [truth], truth_std, [[mean] for mean in means], std)
+    assert "\n" not in str(caught.value)
+    assert ";" in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [1e-90, 1e-3, 1e90])
+def test_gaussians_do_not_depend_on_the_unit(size: float) -> None:
+    agent = GaussianAgent([1.0], [0.0], 2 * size, [[0.0], [3 * size]], size)
+    law = agent.log_ratio_law(0, 1)
+    # Some ten roundings: 1e-14.
+    assert law.mean == pytest.approx(4.5, rel=1e-14)
+    assert law.variance == pytest.approx(36, rel=1e-14)
+    np.testing.assert_allclose(np.diff(agent.divergences), 4.5, rtol=1e-14)
+
+
+def test_log_likelihoods_beyond_floating_point_are_refused() -> None:
+    with pytest.raises(ValueError, match="log_likelihoods: expected sizes below 1e100"):
+        FiniteAgent.from_log_likelihoods([[1e308], [-1e308]])
+
+
+def test_the_smallest_probabilities_are_harmless() -> None:
+    tiny = 5e-324
+    agent = FiniteAgent.from_tables(
+        inputs=[tiny, 1.0],
+        truth=[[tiny, 1.0], [1.0, tiny]],
+        likelihood=[[[tiny, 1.0], [1.0, tiny]], [[1.0, tiny], [tiny, 1.0]]],
+    )
+    assert np.isfinite(agent.divergences).all()
+    # All mass is on the outcome that the second hypothesis gives the smallest double.
+    assert agent.divergences[1] == pytest.approx(-np.log(tiny), rel=1e-14)

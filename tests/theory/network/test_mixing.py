@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -206,3 +207,15 @@ def test_single_agent() -> None:
     bounds = Network([[1.0]]).deviation
     assert bounds.lower.tolist() == [0.0]
     assert bounds.width < 1e-14
+
+
+def test_reversible_bound_for_the_smallest_doubles() -> None:
+    v = np.array([5e-324, 1e-310, 0.25, 1.0])
+    # √((1 − v)/v) = √(1/v) for the first two, in multiple precision.
+    start = [mpmath.sqrt((1 - mpmath.mpf(x)) / mpmath.mpf(x)) for x in v]
+    expected = [
+        float(sum(min(mpmath.mpf(2), s / mpmath.mpf(2) ** k) for k in range(1, 1200)))
+        for s in start
+    ]
+    # Logarithms of about 372, so that exp loses three digits more than its sixteen: 1e-12.
+    np.testing.assert_allclose(reversible_bound(v, 0.5), expected, rtol=1e-12)

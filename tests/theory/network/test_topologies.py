@@ -246,7 +246,50 @@ def test_layouts() -> None:
         ),
         (
             {"topology": "hypercube", "dimension": 40},
-            "dimension: expected at most 24, got 40; use a smaller one: there are 2^d agents",
+            "dimension: expected at most 23, got 40; use a smaller one: there are 2^d agents",
+        ),
+        (
+            {"topology": "hypercube", "agents": 10**30},
+            "agents: expected a whole number of at most 10000000, got 1" + "0" * 30 + "; "
+            "use 10000000 or fewer",
+        ),
+        (
+            {"topology": "ring", "agents": 10**12},
+            "agents: expected a whole number of at most 10000000, got 1000000000000; "
+            "use 10000000 or fewer",
+        ),
+        (
+            {"topology": "tree", "agents": 7, "branching": 10**30},
+            "branching: expected a whole number of at most 10000000, got 1" + "0" * 30 + "; "
+            "use 10000000 or fewer",
+        ),
+        (
+            {"topology": "torus", "shape": [3] * 60},
+            "shape: expected at most 24 sides, got 60; leave out sides of 1, or use fewer",
+        ),
+        (
+            {"topology": "grid", "shape": [1] * 100},
+            "shape: expected at most 24 sides, got 100; leave out sides of 1, or use fewer",
+        ),
+        (
+            {"topology": "grid", "shape": [10_000, 10_000]},
+            "shape: expected sides whose product, the number of agents, is at most 10000000, got "
+            "100000000; use shorter sides",
+        ),
+        (
+            {"topology": "erdos-renyi", "agents": 10**6, "probability": 0.5, "seed": 0},
+            "probability: expected at most 2e+08 links, got about 5e+11 with probability=0.5; "
+            "use at most 0.0002, or fewer agents",
+        ),
+        (
+            {"topology": "geometric", "agents": 10**6, "radius": 0.5, "seed": 0},
+            "radius: expected at most 2e+08 links, got about 7.9e+11 with radius=0.5; "
+            "use at most 0.008, or fewer agents",
+        ),
+        (
+            {"topology": "erdos-renyi", "agents": 50, "probability": 1e-300, "seed": 3},
+            "topology: expected a connected graph, got 50 parts with probability=1e-300 and "
+            "seed=3; raise the probability (ln N / N is the threshold) or try another seed",
         ),
         (
             {"topology": "erdos-renyi", "agents": 50, "probability": 0.0, "seed": 3},
@@ -277,3 +320,10 @@ def test_directed_graphs_take_the_uniform_rule_only(rule: str) -> None:
     )
     both_ways = edges + [edge[::-1] for edge in edges]
     Network.from_edges(both_ways, agents=3, directed=True, rule=rule)
+
+
+def test_edge_lists_are_bounded() -> None:
+    assert message(Network.from_edges, [[0, 1]], agents=10**12) == (
+        "agents: expected a whole number of at most 10000000, got 1000000000000; "
+        "use 10000000 or fewer"
+    )
