@@ -42,6 +42,6 @@ def evidence_basis(model: FiniteModel, *, best: int) -> FloatArray | None:
         return None
     rows = np.concatenate(parts)
     rows = np.unique(rows[rows.any(axis=1)], axis=0)
-    if len(rows) > WORTHWHILE * columns:
+    if not 0 < len(rows) <= WORTHWHILE * columns:
         return None
     return np.ascontiguousarray(np.linalg.qr(rows.T).Q.T)

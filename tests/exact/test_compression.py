@@ -104,3 +104,13 @@ def test_as_many_kinds_of_evidence_as_hypotheses_are_left_alone() -> None:
         [f"h{m}" for m in range(10)], [FiniteAgent.from_log_likelihoods(table)]
     )
     assert evidence_basis(model, best=0) is None
+
+
+def test_no_evidence_at_all() -> None:
+    """All hypotheses say the same: there is nothing to carry, and still a run."""
+    coin = FiniteAgent.from_log_likelihoods(np.log(np.full((5, 2), 0.5)))
+    model = FiniteModel.from_agents([f"h{m}" for m in range(5)], [coin], counts=[2])
+    assert evidence_basis(model, best=0) is None
+    run = simulate(PAIR, model, rounds=3, replicates=20, seed=0)
+    assert not run.errors.any()
+    assert not run.mean.any()
