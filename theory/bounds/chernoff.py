@@ -21,12 +21,12 @@ from theory.validation import FloatArray
 
 Cumulant = Callable[[FloatArray], FloatArray]
 
-# Multiples of t*. Steps of 1.5 % around it lose 6e-5 of the exponent; early rounds, in which
-# single agents weigh much, want other tilts, and there a loss of 1 % is less than a round.
-_FINE = np.union1d(np.geomspace(0.7, 1.3, 41), np.geomspace(1 / 32, 4, 22))
+# Multiples of t*. Steps of 1.5 % around it lose 6e-5 of the exponent. Early rounds, in which some
+# agents hear much of the evidence and others little, want smaller and larger tilts.
+_FINE = np.union1d(np.geomspace(0.7, 1.3, 41), np.geomspace(1 / 32, 64, 36))
 # The single event pays for the slowest transient: where that is long, small tilts are best. They
 # cost nothing there.
-_SMALL = np.geomspace(1e-7, 1.0, 160)
+_SMALL = np.geomspace(1e-6, 1.0, 140, endpoint=False)
 # For networks where the fine grid is too much work.
 _COARSE = np.array([0.5, 0.7, 0.85, 0.95, 1.0, 1.05, 1.15, 1.4, 2.0])
 _MOST_FINE_EVALUATIONS = 1e8
@@ -92,7 +92,7 @@ def chernoff_bounds(events: ErrorEvents) -> list[ErrorBound | None]:
     tilts = tilt_grid(events)
     lowest = -float(tilts.max())
     cumulants = [[tabulated(law, lowest) for law in laws] for laws in events.laws]
-    small = np.multiply.outer(tilts.max(axis=1) / _FINE.max(), _SMALL)
+    small = np.multiply.outer(tilts.min(axis=1), _SMALL)
     return [
         _union(events, tilts, cumulants),
         _single(events, np.hstack([small, tilts]), cumulants),
