@@ -1,9 +1,12 @@
 """How many rounds are enough: the ladder of sample sizes (docs: mathematics/samples).
 
-``printed``   P1 eq. 4 as it stands. Not a theorem: its proof puts C where C² belongs.
-``repaired``  Hoeffding with the exact mean: a theorem for bounded likelihoods.
-``chernoff``  Chernoff with the agents' own cumulants, or Hoeffding where that asks for less: a
-              theorem, bounded or not.
+``printed``
+    P1 eq. 4 as it stands. Not a theorem: its proof puts C where C² belongs.
+``repaired``
+    Hoeffding with the exact mean: a theorem for bounded likelihoods.
+``chernoff``
+    Chernoff with the agents' own cumulants, or Hoeffding where that asks for less: a theorem,
+    bounded or not.
 
 Each is the smallest n from which on the bound on P(some agent's arg max is wrong) stays at most δ.
 """
