@@ -246,7 +246,9 @@ def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | Non
     most = max(100, int(_MOST_FAILURE_DRAWS / (network.agents * replicates)))
     named = [size.rounds for _, size in _sizes(analysis) if size.rounds is not None]
     reachable = [n for n in named if n <= most]
-    rounds = max(reachable, default=min(most, 200))
+    # If no size is within reach, as long a run as there is time for: it may still show when
+    # failures become rare.
+    rounds = max(reachable, default=most if named else min(most, 200))
     # Fine up to twice the smallest sufficient size, where the failures are; coarse beyond.
     dense = min(rounds, 2 * min(reachable, default=rounds))
     record = (
