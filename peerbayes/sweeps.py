@@ -108,7 +108,7 @@ class Sweep:
         measured, error = member.measured_rate(binding)
         return {
             "hypothesis": member.problem.model.hypotheses[binding],
-            "predicted": float(member.expected[-1, binding]) / float(member.rates.rounds[-1]),
+            "predicted": member.expected_rate(binding),
             "measured": measured,
             "standard_error": error,
         }
@@ -125,13 +125,12 @@ class Sweep:
                 if m not in member.wrong:
                     continue
                 measured, error = member.measured_rate(m)
-                n = float(member.rates.rounds[-1])
                 points.append(
                     {
                         "edge_confidence": a,
                         "centre_weight": v,
                         "limit": float(member.analysis.rate.rates[m]),
-                        "predicted": float(member.expected[-1, m]) / n,
+                        "predicted": member.expected_rate(m),
                         "measured": measured,
                         "standard_error": error,
                     }

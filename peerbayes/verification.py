@@ -67,6 +67,10 @@ class ProblemVerification:
         mean = float(self.rates.network_mean[-1, hypothesis]) / n
         return mean, float(self.rates.network_standard_error[-1, hypothesis]) / n
 
+    def expected_rate(self, hypothesis: int) -> float:
+        """The exact mean of the measured rate: the prediction at the last round."""
+        return float(self.expected[-1, hypothesis]) / float(self.rates.rounds[-1])
+
     def allowed_rate(self, hypothesis: int) -> float:
         """How far chance may take the measured rate from its expectation."""
         deviation = allowed_deviation(
@@ -95,7 +99,7 @@ class ProblemVerification:
                 {
                     "hypothesis": names[m],
                     "limit": float(self.analysis.rate.rates[m]),
-                    "predicted": float(self.expected[-1, m] / self.rates.rounds[-1]),
+                    "predicted": self.expected_rate(m),
                     "measured": mean,
                     "standard_error": error,
                 }
@@ -293,7 +297,7 @@ def _rate_statements(result: ProblemVerification) -> list[Comparison]:
             equal_in_mean(
                 result.problem.name,
                 f"rate of rejecting {names[m]!r} after {n} rounds",
-                predicted=float(result.expected[-1, m]) / n,
+                predicted=result.expected_rate(m),
                 measured=measured,
                 standard_error=error,
                 allowed=result.allowed_rate(m),

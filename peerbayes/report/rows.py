@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from peerbayes.comparison import STANDARD_ERRORS
 from peerbayes.report.canvas import (
     COLOURS,
     SMALL,
@@ -25,7 +26,7 @@ MOST_ROWS = 20
 _ROW = 0.44  # inches; the name's line and the marks' line
 _BOTTOM, _TOP, _EDGE = 0.5, 0.1, 0.2
 # What a true statement's deviation exceeds once in 1e5 (peerbayes.comparison).
-_LIMIT = 5.0
+_LIMIT = STANDARD_ERRORS
 
 
 def rates_plot(rates: Sequence[Mapping[str, Any]], *, replicates: int) -> Plot:

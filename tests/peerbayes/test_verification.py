@@ -8,7 +8,7 @@ import pytest
 
 import peerbayes.verification as verification
 from peerbayes.builtin import load_problem, load_variants
-from peerbayes.problem import problem_from_document
+from peerbayes.problem import Problem, problem_from_document
 from peerbayes.records import read_record
 from peerbayes.sweeps import find_sweeps
 from peerbayes.verification import ProblemVerification, verify_problem
@@ -149,34 +149,28 @@ def test_absent_data_are_skipped_unless_asked_for(
         verify(["fashion-mnist"], seed=0, out=tmp_path)
 
 
-SURE = {
-    "name": "sure",
-    "network": {"weights": [["1/2", "1/2"], ["1/3", "2/3"]]},
-    "model": {
-        "hypotheses": ["a", "b"],
-        "agents": [
-            {
-                "count": 2,
-                "truth": [["1", "0"]],
-                "likelihood": [[["1/2", "1/2"]], [["1/4", "3/4"]]],
-            }
-        ],
-    },
-}
+def pair(truth: list[str], likelihood: list[list[str]]) -> Problem:
+    """Two alike agents who weigh two hypotheses."""
+    agent = {"count": 2, "truth": [truth], "likelihood": [[row] for row in likelihood]}
+    return problem_from_document(
+        {
+            "name": "pair",
+            "network": {"weights": [["1/2", "1/2"], ["1/3", "2/3"]]},
+            "model": {"hypotheses": ["a", "b"], "agents": [agent]},
+        }
+    )
 
 
-def test_evidence_without_any_chance(tmp_path: Path) -> None:
+def test_evidence_without_any_chance() -> None:
     """Every observation says the same: no variance, no error, and an infinite exponent."""
-    result = verify_problem(problem_from_document(SURE), seed=0)
+    result = verify_problem(pair(["1", "0"], [["1/2", "1/2"], ["1/4", "3/4"]]), seed=0)
     assert broken(result) == []
     assert result.analysis.exponent.exponent == np.inf
     assert result.analysis.samples.chernoff.rounds == 1
 
 
 def test_nothing_to_reject() -> None:
-    same = {**SURE, "model": {**SURE["model"], "agents": [{**SURE["model"]["agents"][0]}]}}  # type: ignore[dict-item, index]
-    same["model"]["agents"][0]["likelihood"] = [[["1/4", "3/4"]], [["1/4", "3/4"]]]  # type: ignore[index]
-    result = verify_problem(problem_from_document(same), seed=0)
+    result = verify_problem(pair(["1", "0"], [["1/4", "3/4"], ["1/4", "3/4"]]), seed=0)
     assert broken(result) == []
     assert result.wrong == []
 
@@ -198,17 +192,5 @@ def test_one_gaussian_agent() -> None:
 @pytest.mark.parametrize("seed", range(0, 40, 2))
 def test_rare_outcomes_raise_no_false_alarm(seed: int) -> None:
     """An outcome of 1/200 may be missing from all replicates of an early round."""
-    rare = {
-        **SURE,
-        "model": {
-            "hypotheses": ["a", "b"],
-            "agents": [
-                {
-                    "count": 2,
-                    "truth": [["1/200", "199/200"]],
-                    "likelihood": [[["1/200", "199/200"]], [["1/2", "1/2"]]],
-                }
-            ],
-        },
-    }
-    assert broken(verify_problem(problem_from_document(rare), seed=seed)) == []
+    rare = pair(["1/200", "199/200"], [["1/200", "199/200"], ["1/2", "1/2"]])
+    assert broken(verify_problem(rare, seed=seed)) == []

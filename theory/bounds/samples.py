@@ -26,6 +26,8 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.validation import as_probability
 
+_OUT_OF_REACH = "no bound: the network is too large, or learns too slowly"
+
 
 @dataclass(frozen=True)
 class SampleSize:
@@ -129,7 +131,7 @@ def sample_sizes(network: Network, model: FiniteModel, *, delta: float) -> Sampl
         absent = SampleSize(None, True, nothing)
         return SampleSizes(delta, SampleSize(None, False, nothing), absent, absent, ())
     if events.is_bounded:
-        reason = "no bound: the network is too large, or learns too slowly"
+        reason = _OUT_OF_REACH
     else:
         reason = "unbounded likelihoods: Hoeffding's inequality does not apply"
     hoeffding = _present(hoeffding_bounds(events))
@@ -140,8 +142,6 @@ def sample_sizes(network: Network, model: FiniteModel, *, delta: float) -> Sampl
         delta=delta,
         printed=_printed(events, delta),
         repaired=_smallest(hoeffding, delta, reason=reason),
-        chernoff=_smallest(
-            chernoff, delta, reason="no bound: the network is too large, or learns too slowly"
-        ),
+        chernoff=_smallest(chernoff, delta, reason=_OUT_OF_REACH),
         bounds=chernoff,
     )

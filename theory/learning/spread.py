@@ -83,7 +83,7 @@ def log_ratio_spread(
     else:
         most = np.multiply.outer(wanted.astype(np.float64), variances.max(axis=0))
         agents = np.broadcast_to(most[:, None], (wanted.size, *variances.shape))
-    return LogRatioSpread(wanted, read_only(average[:, 0]), agents, read_only(reach))
+    return LogRatioSpread(wanted, read_only(average[:, 0]), read_only(agents), read_only(reach))
 
 
 def _accumulate(
