@@ -23,6 +23,7 @@ aperiodic W. On undirected graphs all four are reversible.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +62,35 @@ def weights_on_links(
     ValueError
         If the rule is unknown, or needs an undirected graph and this one is directed.
     """
+    parts = weight_denominators(links, agents=agents, rule=rule)
+    own = np.asarray(1.0 / (parts.degree + 1.0), dtype=np.float64) if rule == "uniform" else None
+    weight = np.asarray(1.0 / parts.denominator, dtype=np.float64)
+    listener, speaker = parts.listener, parts.speaker
+    return assemble(listener, speaker, weight, own=own, agents=agents, sparse_result=sparse_result)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightDenominators:
+    """The weights of a rule, W_ij = 1 / denominator, for each link (listener i, speaker j).
+
+    In row order, without repetitions; what is left of a row is the agent's own. `degree` has shape
+    (N,), the other attributes (E,).
+    """
+
+    listener: IntArray
+    speaker: IntArray
+    denominator: IntArray
+    degree: IntArray
+
+
+def weight_denominators(links: IntArray, *, agents: int, rule: str) -> WeightDenominators:
+    """The rule's weights as whole denominators, exactly; arguments as for `weights_on_links`.
+
+    Raises
+    ------
+    ValueError
+        If the rule is unknown, or needs an undirected graph and this one is directed.
+    """
     if rule not in RULES:
         raise fail("rule", f"one of {', '.join(RULES)}", repr(rule), "choose one of these")
     links = links[links[:, 0] != links[:, 1]]
@@ -68,29 +98,26 @@ def weights_on_links(
         (np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(agents, agents)
     )
     pattern.sum_duplicates()
-    listener = np.repeat(np.arange(agents), np.diff(pattern.indptr))
+    degree = np.diff(pattern.indptr).astype(np.int64)
+    listener = np.repeat(np.arange(agents), degree)
     speaker = pattern.indices.astype(np.int64)
-    degree = np.diff(pattern.indptr)
-    own: FloatArray | None = None
     if rule == "uniform":
-        own = np.asarray(1.0 / (degree + 1.0), dtype=np.float64)
-        weight = own[listener]
+        return WeightDenominators(listener, speaker, 1 + degree[listener], degree)
+    if (abs(pattern.sign() - pattern.T.sign())).nnz:
+        raise fail(
+            "rule",
+            '"uniform" for a directed graph',
+            repr(rule),
+            'use rule="uniform", or make every edge undirected',
+        )
+    larger = np.maximum(degree[listener], degree[speaker])
+    if rule == "metropolis":
+        denominator = 1 + larger
+    elif rule == "lazy-metropolis":
+        denominator = 2 * larger
     else:
-        if (abs(pattern.sign() - pattern.T.sign())).nnz:
-            raise fail(
-                "rule",
-                '"uniform" for a directed graph',
-                repr(rule),
-                'use rule="uniform", or make every edge undirected',
-            )
-        larger = np.maximum(degree[listener], degree[speaker])
-        if rule == "metropolis":
-            weight = 1.0 / (1.0 + larger)
-        elif rule == "lazy-metropolis":
-            weight = 1.0 / (2.0 * larger)
-        else:
-            weight = np.full(len(listener), 1.0 / (1.0 + degree.max(initial=0)))
-    return assemble(listener, speaker, weight, own=own, agents=agents, sparse_result=sparse_result)
+        denominator = np.full(len(listener), 1 + degree.max(initial=0), dtype=np.int64)
+    return WeightDenominators(listener, speaker, denominator, degree)
 
 
 def assemble(

@@ -1,0 +1,16 @@
+"""Numbers that are proved: fractions, sums of logarithms of fractions, and intervals."""
+
+from theory.numbers.enclosure import Enclosure
+from theory.numbers.log_sum import LogSum
+from theory.numbers.precision import precision
+from theory.numbers.rational import as_ball, as_fmpq, as_fraction, exact_distribution
+
+__all__ = [
+    "Enclosure",
+    "LogSum",
+    "as_ball",
+    "as_fmpq",
+    "as_fraction",
+    "exact_distribution",
+    "precision",
+]

@@ -1,0 +1,230 @@
+"""A finite set of hypotheses and what every agent knows about them, in rationals.
+
+The counterpart of `theory.FiniteModel`. Which hypotheses are best for an agent, for all agents at
+once, or for the network as a whole is *decided*: divergences are `LogSum`, whose order is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+
+from theory.learning import FiniteModel
+from theory.numbers import LogSum, exact_distribution
+from theory.numbers.rational import Exact
+from theory.rational.agents import RationalAgent, rational_agent
+from theory.rational.log_ratio import RationalLogRatio
+from theory.validation import fail
+
+
+@dataclass(frozen=True, eq=False)
+class RationalModel:
+    """Hypotheses, agents' laws and priors, all rational.
+
+    Parameters
+    ----------
+    hypotheses
+        M names.
+    kinds
+        The K distinct agents.
+    assignment
+        Length N: which kind each agent is.
+    priors
+        K rows of length M of positive fractions; each sums to one.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two hypotheses, names repeat, or lengths disagree.
+    """
+
+    hypotheses: tuple[str, ...]
+    kinds: tuple[RationalAgent, ...]
+    assignment: tuple[int, ...]
+    priors: tuple[tuple[Fraction, ...], ...]
+
+    def __post_init__(self) -> None:
+        names = self.hypotheses
+        if len(names) < 2 or len(set(names)) != len(names):
+            raise fail(
+                "hypotheses", "at least two distinct names", list(names), "name each one once"
+            )
+        for k, kind in enumerate(self.kinds):
+            if kind.hypotheses != len(names):
+                raise fail(
+                    f"agents[{k}]",
+                    f"likelihoods for {len(names)} hypotheses",
+                    kind.hypotheses,
+                    "give one likelihood per hypothesis",
+                )
+        if not self.assignment or not set(self.assignment) <= set(range(len(self.kinds))):
+            raise fail(
+                "assignment",
+                f"one kind from 0 to {len(self.kinds) - 1} per agent",
+                f"{sorted(set(self.assignment))}",
+                "name existing kinds",
+            )
+        if len(self.priors) != len(self.kinds) or any(
+            len(row) != len(names) or min(row) <= 0 or sum(row) != 1 for row in self.priors
+        ):
+            raise fail(
+                "priors",
+                f"a distribution over {len(names)} hypotheses without zeros for each kind",
+                "something else",
+                "a hypothesis of prior zero is never learnt: give it some mass",
+            )
+
+    @classmethod
+    def from_agents(
+        cls,
+        hypotheses: Sequence[str],
+        agents: Sequence[RationalAgent],
+        *,
+        counts: Sequence[int] | None = None,
+        priors: Sequence[Sequence[Exact | float | str] | None] | None = None,
+    ) -> RationalModel:
+        """Agents in a row, each repeated `counts` times (once if left out); uniform priors if None.
+
+        Raises
+        ------
+        ValueError
+            As for the class.
+        """
+        size = len(hypotheses)
+        repeats = [1] * len(agents) if counts is None else list(counts)
+        given = [None] * len(agents) if priors is None else list(priors)
+        uniform = (Fraction(1, max(1, size)),) * size
+        return cls(
+            tuple(hypotheses),
+            tuple(agents),
+            tuple(k for k, count in enumerate(repeats) for _ in range(count)),
+            tuple(
+                uniform if row is None else exact_distribution(row, argument=f"priors[{k}]")
+                for k, row in enumerate(given)
+            ),
+        )
+
+    @classmethod
+    def from_model(cls, model: FiniteModel) -> RationalModel:
+        """The doubles of a model, read as the binary fractions they are.
+
+        Log-likelihoods and log-priors are taken as they are stored; priors come out as the
+        fractions next to their exponentials.
+        """
+        priors = []
+        for row in model.log_priors:
+            uniform = bool((row == row[0]).all())
+            size = len(row)
+            fractions = [Fraction(1, size)] * size if uniform else _normalised(row.tolist())
+            priors.append(tuple(fractions))
+        return cls(
+            model.hypotheses,
+            tuple(rational_agent(kind) for kind in model.kinds),
+            tuple(int(k) for k in model.assignment),
+            tuple(priors),
+        )
+
+    @property
+    def agents(self) -> int:
+        """The number N of agents."""
+        return len(self.assignment)
+
+    @cached_property
+    def kind_divergences(self) -> tuple[tuple[LogSum, ...], ...]:
+        """D(θ) of each kind, K rows of length M, in nats, exactly."""
+        return tuple(kind.divergences for kind in self.kinds)
+
+    @cached_property
+    def locally_optimal(self) -> tuple[tuple[int, ...], ...]:
+        """Θ̄ of each kind: decided."""
+        return tuple(minimisers(row) for row in self.kind_divergences)
+
+    @cached_property
+    def optimal_hypotheses(self) -> tuple[int, ...]:
+        """Θ* = ∩_j Θ̄_j, possibly empty (P1 section 2.1): decided."""
+        common = set(range(len(self.hypotheses)))
+        for kind in set(self.assignment):
+            common &= set(self.locally_optimal[kind])
+        return tuple(sorted(common))
+
+    def kind_weights(self, weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Each kind's total weight, for one weight per agent.
+
+        Raises
+        ------
+        ValueError
+            If there is not one weight per agent.
+        """
+        if len(weights) != self.agents:
+            raise fail(
+                "weights",
+                f"one weight for each of {self.agents} agents",
+                len(weights),
+                "use a network with as many agents as the model",
+            )
+        totals = [Fraction(0)] * len(self.kinds)
+        for kind, weight in zip(self.assignment, weights, strict=True):
+            totals[kind] += weight
+        return tuple(totals)
+
+    def weighted_divergences(self, weights: Sequence[Fraction]) -> tuple[LogSum, ...]:
+        """Σ_j w_j D_j(θ) for each θ, for one weight per agent, exactly."""
+        totals = self.kind_weights(weights)
+        return tuple(
+            LogSum.total(
+                total * row[m] for total, row in zip(totals, self.kind_divergences, strict=True)
+            )
+            for m in range(len(self.hypotheses))
+        )
+
+    def compromise(self, weights: Sequence[Fraction]) -> tuple[int, ...]:
+        """argmin_θ Σ_j w_j D_j(θ): decided (docs: mathematics/rate)."""
+        return minimisers(self.weighted_divergences(weights))
+
+    def information(self, best: int, other: int) -> tuple[LogSum, ...]:
+        """I(best, other) = D(other) − D(best) of each kind, in nats, exactly."""
+        return tuple(row[other] - row[best] for row in self.kind_divergences)
+
+    def log_ratios(self, best: int, other: int) -> tuple[RationalLogRatio, ...]:
+        """The law of z(best, other) of each kind."""
+        return tuple(kind.log_ratio(best, other) for kind in self.kinds)
+
+    def prior_log_odds(self, best: int, other: int) -> tuple[LogSum, ...]:
+        """The log of prior(best) over prior(other) of each kind, exactly."""
+        return tuple(LogSum.log(row[best] / row[other]) for row in self.priors)
+
+    @cached_property
+    def ambiguous_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of hypotheses that no observation of any agent tells apart: decided."""
+        present = [self.kinds[k] for k in sorted(set(self.assignment))]
+        return tuple(
+            (a, b)
+            for a, b in combinations(range(len(self.hypotheses)), 2)
+            if all(kind.indistinguishable(a, b) for kind in present)
+        )
+
+    @cached_property
+    def log_ratio_bound(self) -> LogSum | None:
+        """C = log(L/α) over all agents (P1 Theorem 1), exactly; None if there is no bound."""
+        bounds = [kind.log_likelihood_bounds for kind in self.kinds]
+        finite = [bound for bound in bounds if bound is not None]
+        if len(finite) < len(bounds):
+            return None
+        return max(b.upper for b in finite) - min(b.lower for b in finite)
+
+
+def minimisers(values: Sequence[LogSum]) -> tuple[int, ...]:
+    """The indices of the smallest of the numbers, ties included: decided."""
+    lowest = min(values)
+    return tuple(index for index, value in enumerate(values) if not lowest < value)
+
+
+def _normalised(logs: Sequence[float]) -> tuple[Fraction, ...]:
+    from math import exp, fsum
+
+    sizes = [exp(value) for value in logs]
+    total = fsum(sizes)
+    return exact_distribution([size / total for size in sizes], argument="priors")

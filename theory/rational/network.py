@@ -1,0 +1,235 @@
+"""A network whose weights are rationals, so that all that follows from them is exact.
+
+`RationalNetwork` is to fractions what `theory.Network` is to doubles. Its weights come from
+fractions, from a rule on a graph (every rule gives fractions), or from doubles, which are read as
+the binary fractions they are; what a row of doubles lacks to one goes to its largest entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import ArrayLike
+
+from theory.network import Network
+from theory.network.structure import as_dense, check_aperiodic, check_irreducible
+from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreign
+from theory.network.weights import links_of_edges, weight_denominators
+from theory.numbers import as_fmpq, as_fraction, exact_distribution
+from theory.numbers.rational import Exact
+from theory.rational.stationary import stationary_distribution
+from theory.validation import FloatArray, IntArray, as_integer, fail
+
+MOST_RATIONAL_AGENTS = 1000
+"""The largest network with exact weights: 10⁶ fractions fill a few hundred MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class RationalNetwork:
+    """A row-stochastic, irreducible and aperiodic W of rationals.
+
+    Parameters
+    ----------
+    matrix
+        W as a `flint.fmpq_mat` of shape (N, N), or nested sequences of whole numbers, fractions,
+        strings such as "1/3", or doubles (read exactly, see above).
+    name
+        What to call it.
+    layout
+        Positions for drawing, shape (N, 2), if there are natural ones.
+
+    Raises
+    ------
+    ValueError
+        If W is not square, negative somewhere, not row-stochastic, not irreducible, not aperiodic,
+        or has more than 1000 agents.
+
+    Examples
+    --------
+    >>> RationalNetwork([["9/10", "1/10"], ["3/5", "2/5"]]).stationary_distribution
+    (Fraction(6, 7), Fraction(1, 7))
+    """
+
+    matrix: flint.fmpq_mat
+    name: str = "network"
+    layout: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.matrix, flint.fmpq_mat):
+            object.__setattr__(self, "matrix", _matrix_of_rows(self.matrix))
+        W = self.matrix
+        if W.nrows() != W.ncols() or W.nrows() == 0:
+            raise fail(
+                "weights",
+                "a square matrix, one row and one column an agent",
+                f"shape {(W.nrows(), W.ncols())}",
+                "give each agent one row that weighs all agents",
+            )
+        _check_size(W.nrows())
+        rows = W.table()
+        for i, row in enumerate(rows):
+            if min(row) < 0 or sum(row, flint.fmpq(0)) != 1:
+                wrong = f"a sum of {sum(row, flint.fmpq(0))}" if min(row) >= 0 else f"{min(row)}"
+                raise fail(
+                    f"weights[{i}]",
+                    "weights of at least 0 that sum to exactly 1",
+                    wrong,
+                    "mend the row",
+                )
+        pattern = np.array([[float(entry != 0) for entry in row] for row in rows])
+        check_irreducible(pattern)
+        check_aperiodic(pattern)
+
+    @classmethod
+    def from_network(cls, network: Network) -> RationalNetwork:
+        """The doubles of a network, read as the binary fractions they are.
+
+        Raises
+        ------
+        ValueError
+            If the network has more than 1000 agents.
+        """
+        _check_size(network.agents)
+        rows = as_dense(network.weights).tolist()
+        return cls(_matrix_of_rows(rows), name=network.name, layout=network.layout)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: ArrayLike,
+        *,
+        agents: int,
+        rule: str = "uniform",
+        directed: bool = False,
+        name: str = "network",
+    ) -> RationalNetwork:
+        """The network on an edge list, weighted by a rule, as `Network.from_edges`, but exact.
+
+        Raises
+        ------
+        ValueError
+            As there, or if there are more than 1000 agents.
+        """
+        count = as_integer("agents", agents, minimum=1, maximum=MOST_AGENTS)
+        _check_size(count)
+        links = links_of_edges(edges, agents=count, directed=directed)
+        return cls(_matrix_of_rule(links, agents=count, rule=rule), name=name)
+
+    @classmethod
+    def from_topology(
+        cls,
+        topology: str,
+        *,
+        rule: str = "uniform",
+        edge_confidence: Exact | float | str | None = None,
+        **parameters: Any,
+    ) -> RationalNetwork:
+        """The network on a named graph, as `Network.from_topology`, but exact.
+
+        Raises
+        ------
+        ValueError
+            As there, or if there are more than 1000 agents.
+
+        Examples
+        --------
+        >>> star = RationalNetwork.from_topology("star", agents=9, edge_confidence="1/2")
+        >>> star.stationary_distribution[0]
+        Fraction(9, 25)
+        """
+        graph = build_topology(topology, **parameters)
+        agents = graph.agents
+        _check_size(agents)
+        if edge_confidence is None:
+            matrix = _matrix_of_rule(graph.links, agents=agents, rule=rule)
+        else:
+            refuse_foreign("edge_confidence", topology, known=topology == "star")
+            a = as_fraction(edge_confidence)
+            if not 0 < a < 1 or rule != "uniform":
+                raise fail(
+                    "edge_confidence",
+                    "a number in (0, 1), without a rule",
+                    f"{a} with rule {rule!r}",
+                    "choose one in (0, 1)",
+                )
+            rows = [[Fraction(0)] * agents for _ in range(agents)]
+            rows[0] = [Fraction(1, agents)] * agents
+            for i in range(1, agents):
+                rows[i][0], rows[i][i] = a, 1 - a
+            matrix = _matrix_of_rows(rows)
+        return cls(matrix, name=topology, layout=graph.layout)
+
+    @property
+    def agents(self) -> int:
+        """N, the number of agents."""
+        return int(self.matrix.nrows())
+
+    @property
+    def period(self) -> int:
+        """1: other periods are refused."""
+        return 1
+
+    def weight(self, listener: int, speaker: int) -> Fraction:
+        """W_ij, exactly."""
+        return as_fraction(self.matrix[listener, speaker])
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Fraction, ...], ...]:
+        """W row by row, exactly."""
+        return tuple(tuple(as_fraction(entry) for entry in row) for row in self.matrix.table())
+
+    @cached_property
+    def stationary_distribution(self) -> tuple[Fraction, ...]:
+        """The v with v = vW and Σ v = 1, exactly; length N, positive."""
+        return stationary_distribution(self.matrix)
+
+    def as_network(self) -> Network:
+        """The nearest doubles, as a `Network`."""
+        rows = [[float(entry) for entry in row] for row in self.rows]
+        return Network(np.array(rows), name=self.name, layout=self.layout)
+
+
+def _check_size(agents: int) -> None:
+    if agents > MOST_RATIONAL_AGENTS:
+        raise fail(
+            "weights",
+            f"at most {MOST_RATIONAL_AGENTS} agents for exact weights",
+            f"{agents}",
+            "use a smaller network, or floating-point numbers",
+        )
+
+
+def _matrix_of_rows(rows: Sequence[Sequence[Exact | float | str]]) -> flint.fmpq_mat:
+    try:
+        table = [list(row) for row in rows]
+    except TypeError:
+        table = []
+    if not table or any(len(row) != len(table) for row in table):
+        raise fail(
+            "weights",
+            "a square matrix, one row and one column an agent",
+            f"rows of lengths {sorted({len(row) for row in table})}",
+            "give each agent one row that weighs all agents",
+        )
+    exact = [exact_distribution(row, argument=f"weights[{i}]") for i, row in enumerate(table)]
+    return flint.fmpq_mat([[as_fmpq(entry) for entry in row] for row in exact])
+
+
+def _matrix_of_rule(links: IntArray, *, agents: int, rule: str) -> flint.fmpq_mat:
+    parts = weight_denominators(links, agents=agents, rule=rule)
+    matrix = flint.fmpq_mat(agents, agents)
+    own = [flint.fmpq(1)] * agents
+    for i, j, d in zip(
+        parts.listener.tolist(), parts.speaker.tolist(), parts.denominator.tolist(), strict=True
+    ):
+        matrix[i, j] = flint.fmpq(1, d)
+        own[i] -= flint.fmpq(1, d)
+    for i in range(agents):
+        matrix[i, i] = own[i]
+    return matrix
