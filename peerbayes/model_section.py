@@ -28,6 +28,7 @@ from peerbayes.entries import (
 )
 from peerbayes.messages import TAG, Place, describe, nearest, problem_error, shorten
 from theory.learning import FiniteAgent, FiniteModel, GaussianAgent
+from theory.rational import RationalFiniteAgent, RationalGaussianAgent, RationalModel
 
 TruthTable = Annotated[
     Annotated[str, Tag(TAG + "name")] | Annotated[Table, Tag(TAG + "table")],
@@ -131,6 +132,12 @@ class FiniteAgentSection(AgentSection):
             likelihood=np.array(self.likelihood, dtype=np.float64),
         )
 
+    def build_rational(self, hypotheses: Sequence[str]) -> RationalFiniteAgent:
+        """The agent described, exactly; doubles are read as the binary fractions they are."""
+        return RationalFiniteAgent.from_tables(
+            inputs=self.input_law, truth=self.truth_table(hypotheses), likelihood=self.likelihood
+        )
+
 
 class GaussianAgentSection(AgentSection):
     """Agents with finitely many inputs x, and real y with Gaussian likelihoods."""
@@ -196,6 +203,17 @@ class GaussianAgentSection(AgentSection):
             truth_std=float(true_std),
             means=np.array(self.likelihood_mean, dtype=np.float64),
             std=float(self.likelihood_std),
+        )
+
+    def build_rational(self, hypotheses: Sequence[str]) -> RationalGaussianAgent:
+        """The agent described, exactly; doubles are read as the binary fractions they are."""
+        true_std = self.likelihood_std if self.truth_std is None else self.truth_std
+        return RationalGaussianAgent.from_tables(
+            inputs=self.input_law,
+            truth_means=self.truth_means(hypotheses),
+            truth_std=true_std,
+            means=self.likelihood_mean,
+            std=self.likelihood_std,
         )
 
 
@@ -276,4 +294,13 @@ class ModelSection(Section):
             agents,
             counts=[agent.count for agent in self.agents],
             priors=priors,
+        )
+
+    def build_rational(self) -> RationalModel:
+        """The model described, exactly; doubles are read as the binary fractions they are."""
+        return RationalModel.from_agents(
+            self.hypotheses,
+            [agent.build_rational(self.hypotheses) for agent in self.agents],
+            counts=[agent.count for agent in self.agents],
+            priors=[agent.prior for agent in self.agents],
         )

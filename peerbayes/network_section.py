@@ -8,7 +8,7 @@ irreducible and aperiodic is checked by `theory.Network`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from peerbayes.entries import Pair, PositiveNumber, Row, Section, Table
 from peerbayes.messages import TAG, describe, nearest, problem_error
 from theory import Network
+from theory.rational import RationalNetwork
 
 Rule = Literal["uniform", "metropolis", "lazy-metropolis", "max-degree"]
 Topology = Literal[
@@ -55,6 +56,10 @@ class WeightsNetwork(Section):
         """The network described."""
         return Network(np.array(self.weights, dtype=np.float64), name=name)
 
+    def build_rational(self, name: str) -> RationalNetwork:
+        """The network described, exactly; doubles are read as the binary fractions they are."""
+        return RationalNetwork.from_rows(self.weights, name=name)
+
 
 class EdgesNetwork(Section):
     """A network given by its edges and a rule for the weights."""
@@ -85,6 +90,12 @@ class EdgesNetwork(Section):
             self.edges, agents=self.agents, rule=self.rule, directed=self.directed, name=name
         )
 
+    def build_rational(self, name: str) -> RationalNetwork:
+        """The network described, exactly: every rule gives fractions."""
+        return RationalNetwork.from_edges(
+            self.edges, agents=self.agents, rule=self.rule, directed=self.directed, name=name
+        )
+
 
 class TopologyNetwork(Section):
     """A network given by the name of its topology."""
@@ -112,12 +123,20 @@ class TopologyNetwork(Section):
 
     def build(self, name: str) -> Network:
         """The network described; its own name is that of the topology."""
-        options = self.model_dump(exclude={"topology"}, exclude_none=True)
+        options = self._options()
         if self.edge_confidence is not None:
             options["edge_confidence"] = float(self.edge_confidence)
+        return Network.from_topology(self.topology, **options)
+
+    def build_rational(self, name: str) -> RationalNetwork:
+        """The network described, exactly: every rule gives fractions."""
+        return RationalNetwork.from_topology(self.topology, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        options = self.model_dump(exclude={"topology"}, exclude_none=True)
         if self.topology in ("erdos-renyi", "geometric"):
             options.setdefault("seed", 0)
-        return Network.from_topology(self.topology, **options)
+        return options
 
 
 FORMS: dict[str, type[WeightsNetwork | TopologyNetwork | EdgesNetwork]] = {

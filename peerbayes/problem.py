@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from peerbayes.entries import Section
 from peerbayes.messages import input_error, translate
 from peerbayes.schema import SECTIONS, ProblemSpecification
 from theory import FiniteModel, Network
+from theory.rational import RationalModel, RationalNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,26 @@ class Problem:
     def is_exact(self) -> bool:
         """Whether every number of the problem is an exact rational."""
         return self.specification is not None and self.specification.is_exact
+
+    @cached_property
+    def rational_network(self) -> RationalNetwork:
+        """The network with the file's own fractions; doubles are read as binary fractions.
+
+        Raises
+        ------
+        ValueError
+            If there are more than 1000 agents.
+        """
+        if self.specification is None:
+            return RationalNetwork.from_network(self.network)
+        return self.specification.network.build_rational(self.specification.name)
+
+    @cached_property
+    def rational_model(self) -> RationalModel:
+        """The model with the file's own fractions; doubles are read as binary fractions."""
+        if self.specification is None:
+            return RationalModel.from_model(self.model)
+        return self.specification.model.build_rational()
 
 
 def read_problem(path: str | Path) -> Problem:

@@ -86,7 +86,7 @@ def exact_distribution(
         raise fail(
             argument, "probabilities of at least 0", f"{float(min(row)):g}", "make it non-negative"
         )
-    missing = 1 - sum(row)
+    missing = 1 - sum(row, Fraction(0))
     rounded = any(isinstance(value, float) for value in values)
     allowed = SUM_TOLERANCE + len(row) * 2.0**-52 if rounded else 0
     if abs(missing) > allowed:

@@ -64,9 +64,10 @@ class RationalLogRatio:
                 "mend the likelihoods",
             )
         joined: dict[tuple[Fraction, Fraction, Fraction], Fraction] = {}
-        for p, *atom in zip(*columns, strict=True):
+        for p, *(offset, argument, variance) in zip(*columns, strict=True):
             if p:
-                joined[tuple(atom)] = joined.get(tuple(atom), Fraction(0)) + p
+                atom = (offset, argument, variance)
+                joined[atom] = joined.get(atom, Fraction(0)) + p
         object.__setattr__(self, "probabilities", tuple(joined.values()))
         for index, name in enumerate(("offsets", "arguments", "variances")):
             object.__setattr__(self, name, tuple(atom[index] for atom in joined))

@@ -61,9 +61,8 @@ class RationalNetwork:
     layout: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.matrix, flint.fmpq_mat):
-            object.__setattr__(self, "matrix", _matrix_of_rows(self.matrix))
-        W = self.matrix
+        W = _as_matrix(self.matrix)
+        object.__setattr__(self, "matrix", W)
         if W.nrows() != W.ncols() or W.nrows() == 0:
             raise fail(
                 "weights",
@@ -85,6 +84,19 @@ class RationalNetwork:
         pattern = np.array([[float(entry != 0) for entry in row] for row in rows])
         check_irreducible(pattern)
         check_aperiodic(pattern)
+
+    @classmethod
+    def from_rows(
+        cls, rows: Sequence[Sequence[Exact | float | str]], *, name: str = "network"
+    ) -> RationalNetwork:
+        """The network of the rows of W: whole numbers, fractions, strings or doubles.
+
+        Raises
+        ------
+        ValueError
+            As for the class.
+        """
+        return cls(_matrix_of_rows(rows), name=name)
 
     @classmethod
     def from_network(cls, network: Network) -> RationalNetwork:
@@ -203,6 +215,10 @@ def _check_size(agents: int) -> None:
             f"{agents}",
             "use a smaller network, or floating-point numbers",
         )
+
+
+def _as_matrix(values: Any) -> flint.fmpq_mat:
+    return values if isinstance(values, flint.fmpq_mat) else _matrix_of_rows(values)
 
 
 def _matrix_of_rows(rows: Sequence[Sequence[Exact | float | str]]) -> flint.fmpq_mat:
