@@ -13,6 +13,7 @@ import numpy as np
 
 from peerbayes.problem import Problem
 from theory import (
+    CertifiedSampleSize,
     ErrorExponent,
     LearningRate,
     SampleSize,
@@ -53,7 +54,7 @@ class Analysis:
         for name in ("printed", "repaired", "chernoff"):
             size: SampleSize = getattr(self.samples, name)
             notes.append(f"{name}: {size.note}")
-        notes.append("certified: not computed in this release")
+        notes.append(f"certified: {self.samples.certified.note}")
         return notes
 
     def as_json(self) -> dict[str, Any]:
@@ -96,7 +97,7 @@ class Analysis:
                 "printed": self.samples.printed.rounds,
                 "repaired": self.samples.repaired.rounds,
                 "chernoff": self.samples.chernoff.rounds,
-                "certified": None,
+                "certified": interval(self.samples.certified),
             },
             "notes": self.notes,
         }
@@ -105,6 +106,13 @@ class Analysis:
 def number(value: float) -> float | None:
     """A finite float as JSON takes it; None for infinite or undefined."""
     return float(value) if np.isfinite(value) else None
+
+
+def interval(size: CertifiedSampleSize) -> list[int] | None:
+    """Both ends as JSON takes them; None where there are none."""
+    if size.lower is None or size.upper is None:
+        return None
+    return [size.lower, size.upper]
 
 
 def _name(names: tuple[str, ...], index: int | None) -> str | None:

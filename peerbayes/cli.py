@@ -66,6 +66,16 @@ def _probability(text: object) -> float:
     return value
 
 
+def _factor(text: object) -> float:
+    # float() alone would also take underscores and the digits of other scripts.
+    plain = re.fullmatch(r"[0-9]{0,6}\.?[0-9]{1,6}", str(text))
+    value = float(str(text)) if plain else 0.0
+    if value <= 0:
+        wanted = "a number above 0 and below a million"
+        raise typer.BadParameter(f"expected {wanted}, got {str(text)[:60]!r}")
+    return value
+
+
 def _folder(text: object) -> Path:
     # Path("") is the current folder, which nobody asks for by an empty name.
     if not str(text):
@@ -129,6 +139,11 @@ Delta = Annotated[
 DEFAULT_OUT = Path("peerbayes-out")
 
 
+def _parameter(name: str, meaning: str) -> Any:
+    """An option of `formula`: text, so that exact values stay exact."""
+    return typer.Option(f"--{name}", metavar="X", help=meaning, rich_help_panel="Parameters")
+
+
 def _print_version(asked: bool) -> None:
     if asked:
         from peerbayes import __version__
@@ -153,25 +168,49 @@ def _root(
 def analyse(
     problem: ProblemArgument,
     delta: Delta = 0.05,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Fractions and expressions; needs exact numbers."),
+    ] = False,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Intervals that contain the truth.")
+    ] = False,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """Mixing, best hypotheses, rate, exponent and sample sizes. Draws and writes nothing."""
-    from peerbayes.analyse import analyse as run
+    """Mixing, best hypotheses, rate, exponent and sample sizes. Draws nothing.
+
+    With --exact or --certify, parts that take long are kept in the folder for records.
+    """
     from peerbayes.builtin import load_problem
     from peerbayes.progress import Stages
 
+    if exact and certify:
+        raise typer.BadParameter("--exact and --certify exclude each other; keep one of them")
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
-        result = run(loaded, delta=delta).as_json()
+        if exact or certify:
+            from peerbayes.proved import analyse_proved
+            from peerbayes.proved_tables import proved_parts as parts
+
+            result = analyse_proved(
+                loaded,
+                arithmetic="exact" if exact else "certified",
+                delta=delta,
+                out=out,
+                progress=stages(f"{loaded.name}: prove"),
+            ).as_json()
+        else:
+            from peerbayes.analyse import analyse as run
+            from peerbayes.tables import analysis_parts as parts
+
+            result = run(loaded, delta=delta).as_json()
     if json:
         return _json(result)
-    from peerbayes.tables import analysis_parts
-
-    return _tables(analysis_parts(result))
+    return _tables(parts(result))
 
 
 @app.command()
@@ -227,13 +266,32 @@ def verify(
         ),
     ] = None,
     delta: Delta = 0.05,
+    claims: Annotated[
+        bool,
+        typer.Option("--claims", help="Put the papers' statements on trial instead."),
+    ] = False,
+    effort: Annotated[
+        float,
+        typer.Option(
+            "--effort",
+            parser=_factor,
+            metavar="E",
+            help="With --claims: multiplies the cases that are tried.",
+        ),
+    ] = 1.0,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """Lay theory beside simulation; exit code 1 if a proved statement is broken."""
+    """Lay theory beside simulation; exit code 1 if a proved statement is broken.
+
+    With --claims: the papers' statements, each with its verdict and a witness; exit code 1 if a
+    witness no longer confirms its verdict.
+    """
+    if claims:
+        return _verify_claims(problems or [], effort, json=json, seed=seed, out=out, quiet=quiet)
     from peerbayes.progress import Stages
     from peerbayes.verify import verify as run
 
@@ -250,6 +308,28 @@ def verify(
 
     sweeps = sweep_parts([sweep.as_record() for sweep in outcome.sweeps])
     _tables([*verification_parts(outcome.as_json(), every=bool(names)), *sweeps])
+    _write(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
+    return code
+
+
+def _verify_claims(
+    problems: Sequence[str], effort: float, *, json: bool, seed: int, out: Path, quiet: bool
+) -> int:
+    from peerbayes.claims import verify_claims
+    from peerbayes.progress import Stages
+    from theory.validation import fail
+
+    if problems:
+        got = " ".join(problems)[:60]
+        raise fail("--claims", "no problem beside it", got, "leave out one of the two")
+    with Stages(quiet=quiet) as stages:
+        outcome = verify_claims(seed=seed, effort=effort, out=out, progress=stages)
+    code = CHECK_FAILED if outcome.failed else DONE
+    if json:
+        return _json(outcome.as_json(), code)
+    from peerbayes.tables import claims_parts
+
+    _tables(claims_parts(outcome.as_json()))
     _write(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
     return code
 
@@ -271,13 +351,97 @@ def report(
     """One self-contained HTML page: prediction beside measurement, with figures."""
     from peerbayes.records import find_records
 
-    paths = records or find_records(out, kind="verify")
+    paths = records or find_records(out, kind="verify", also=("claims",))
     from peerbayes.report import write_report
 
     page = write_report(paths, out / "report.html")
     if json:
         return _json({"report": str(page), "records": [str(path) for path in paths]})
     return _write(f"report: {page}\n")
+
+
+@app.command(short_help="Closed forms, checked before they are shown.")
+def formula(
+    topology: Annotated[
+        str,
+        typer.Argument(
+            metavar="[TOPOLOGY]",
+            help="A family, 'weights', or a problem; 'list', or nothing, says what there is.",
+        ),
+    ] = "list",
+    agents: Annotated[str | None, _parameter("agents", "Number of agents.")] = None,
+    rows: Annotated[str | None, _parameter("rows", "Grid, torus: number of rows.")] = None,
+    columns: Annotated[str | None, _parameter("columns", "Grid, torus: of columns.")] = None,
+    dimension: Annotated[str | None, _parameter("dimension", "Hypercube: of digits.")] = None,
+    edge_confidence: Annotated[
+        str | None, _parameter("edge-confidence", "Star: weight of every edge on the centre.")
+    ] = None,
+    centre_confidence: Annotated[
+        str | None, _parameter("centre-confidence", "Star, hub: weight of the centre on itself.")
+    ] = None,
+    self_confidence: Annotated[
+        str | None, _parameter("self-confidence", "Weight of every agent on itself.")
+    ] = None,
+    hub_weight: Annotated[
+        str | None, _parameter("hub-weight", "Hub and ring: weight of the ring on the hub.")
+    ] = None,
+    neighbour_weight: Annotated[
+        str | None, _parameter("neighbour-weight", "Path, grid, ring: weight on a neighbour.")
+    ] = None,
+    a: Annotated[str | None, _parameter("a", "Two agents: weight of the first.")] = None,
+    b: Annotated[str | None, _parameter("b", "Two agents: weight of the second.")] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="LETTER=VALUE", help="Any parameter, by letter or name."),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="W", help="The matrix, such as '1-a a; b 1-b'."),
+    ] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="LaTeX on standard output.")] = False,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """Closed forms of v, eigenvalues, deviation and rate; N symbolic where symmetry allows.
+
+    Values are exact: 1/2 or 0.5. Exit code 1 if a formula and exact arithmetic disagree.
+    """
+    from peerbayes.formula import families, formula_of, read_settings
+
+    named = {
+        "agents": agents,
+        "rows": rows,
+        "columns": columns,
+        "dimension": dimension,
+        "edge_confidence": edge_confidence,
+        "centre_confidence": centre_confidence,
+        "self_confidence": self_confidence,
+        "hub_weight": hub_weight,
+        "neighbour_weight": neighbour_weight,
+        "a": a,
+        "b": b,
+    }
+    values = read_settings(named, given or [])
+    if topology == "list":
+        listing = families(values, weights=weights)
+        if json:
+            return _json({"families": listing})
+        from peerbayes.formula_text import family_parts
+
+        return _tables(family_parts(listing))
+    result = formula_of(topology, values, weights=weights, seed=seed)
+    code = DONE if result.check.passed else CHECK_FAILED
+    if json:
+        return _json(result.as_json(), code)
+    from peerbayes.formula_text import formula_parts, latex_text
+
+    if latex:
+        return _write(latex_text(result.as_json()), code)
+    _tables(formula_parts(result.as_json()))
+    return code
 
 
 @app.command(name="list")

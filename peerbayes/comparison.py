@@ -145,10 +145,27 @@ def frequency_at_most(
 
     Holds unless the Clopper-Pearson interval lies above the limit.
     """
+    estimate, error, low, _ = _frequency(failures, trials)
+    holds = low <= limit
+    return Comparison(problem, statement, limit, estimate, error, "bound", holds, is_theorem, note)
+
+
+def frequency_at_least(
+    problem: str, statement: str, *, limit: float, failures: int, trials: int, note: str = ""
+) -> Comparison:
+    """An event of probability at least `limit` was seen in `failures` of `trials`.
+
+    Holds unless the Clopper-Pearson interval lies below the limit.
+    """
+    estimate, error, _, high = _frequency(failures, trials)
+    return Comparison(problem, statement, limit, estimate, error, "exact", high >= limit, note=note)
+
+
+def _frequency(failures: int, trials: int) -> tuple[float, float, float, float]:
+    """The frequency, its standard error, and both ends of its Clopper-Pearson interval."""
     from scipy.stats import binomtest
 
     interval = binomtest(failures, trials).proportion_ci(CONFIDENCE, method="exact")
     estimate = failures / trials
     error = float(np.sqrt(estimate * (1 - estimate) / trials))
-    holds = bool(interval.low <= limit)
-    return Comparison(problem, statement, limit, estimate, error, "bound", holds, is_theorem, note)
+    return estimate, error, float(interval.low), float(interval.high)

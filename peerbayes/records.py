@@ -14,7 +14,7 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -208,8 +208,8 @@ def read_record(path: str | Path) -> Record:
     return Record(content["kind"], content["body"], version, sha256, path)
 
 
-def find_records(folder: Path, *, kind: str) -> list[Path]:
-    """The records of one kind in a folder, in the order of their names.
+def find_records(folder: Path, *, kind: str, also: Sequence[str] = ()) -> list[Path]:
+    """The records of one kind, and of those in `also`, in a folder, in the order of their names.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def find_records(folder: Path, *, kind: str) -> list[Path]:
         If there are none, or a record of that folder is damaged.
     """
     candidates = [path for path in sorted(folder.glob("*.json")) if _names_format(path)]
-    paths = [path for path in candidates if read_record(path).kind == kind]
+    paths = [path for path in candidates if read_record(path).kind in {kind, *also}]
     if not paths:
         raise fail(
             str(folder), f"records of 'peerbayes {kind}'", "none", f"run 'peerbayes {kind}' first"

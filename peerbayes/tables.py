@@ -51,6 +51,11 @@ def rounds(value: int | None) -> str:
     return "-" if value is None else f"{value:,}".replace(",", " ")
 
 
+def interval(ends: Sequence[int] | None) -> str:
+    """Both ends of an interval of rounds, or a dash for null."""
+    return "-" if ends is None else f"{rounds(ends[0])} to {rounds(ends[1])}"
+
+
 def spread(values: Sequence[float | None]) -> str:
     """All of a few values, or the range of many."""
     known = [value for value in values if value is not None]
@@ -61,7 +66,7 @@ def spread(values: Sequence[float | None]) -> str:
     return f"{number(min(known))} to {number(max(known))}"
 
 
-def _table(title: str, *columns: str) -> Table:
+def figures_table(title: str, *columns: str) -> Table:
     """A table whose first column is text and whose others are figures."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
@@ -71,7 +76,7 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _facts(title: str, facts: Mapping[str, str]) -> Table:
+def facts_table(title: str, facts: Mapping[str, str]) -> Table:
     table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -80,7 +85,7 @@ def _facts(title: str, facts: Mapping[str, str]) -> Table:
     return table
 
 
-def _notes(notes: Sequence[str]) -> Text:
+def notes_text(notes: Sequence[str]) -> Text:
     return Text("\n".join(f"note: {note}" for note in notes))
 
 
@@ -107,20 +112,23 @@ def analysis_parts(result: Mapping[str, Any]) -> list[RenderableType]:
     if learning["ambiguous_pairs"]:
         pairs = [" and ".join(pair) for pair in learning["ambiguous_pairs"]]
         facts["nobody can tell apart"] = "; ".join(pairs)
-    rates = _table("Rejection of hypotheses, nats a round", "hypothesis", "rate", "exponent")
+    rates = figures_table("Rejection of hypotheses, nats a round", "hypothesis", "rate", "exponent")
     for name, rate in sorted(learning["rates"].items(), key=lambda item: item[1]):
         rates.add_row(Text(name), number(rate), number(learning["exponents"].get(name)))
-    sizes = _table(f"Rounds for an error of at most {samples['delta']:g}", "statement", "rounds")
+    sizes = figures_table(
+        f"Rounds for an error of at most {samples['delta']:g}", "statement", "rounds"
+    )
     for name, meaning in (
         ("printed", "printed in the paper, not a theorem"),
         ("repaired", "repaired (Hoeffding)"),
         ("chernoff", "Chernoff"),
     ):
         sizes.add_row(meaning, rounds(samples[name]))
-    parts: list[RenderableType] = [_facts(result["problem"], facts), Text()]
+    sizes.add_row("certified, both ends", interval(samples["certified"]))
+    parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
     if learning["rates"]:
         parts.append(rates)
-    return [*parts, sizes, _notes(result["notes"])]
+    return [*parts, sizes, notes_text(result["notes"])]
 
 
 def _bound_by(name: str | None) -> str:
@@ -139,7 +147,7 @@ def simulation_parts(result: Mapping[str, Any]) -> list[RenderableType]:
     }
     if result["record"]:
         facts["record"] = result["record"]
-    table = _table(
+    table = figures_table(
         "Measured rates of rejection over agents, nats a round",
         "hypothesis",
         "mean",
@@ -156,7 +164,7 @@ def simulation_parts(result: Mapping[str, Any]) -> list[RenderableType]:
             number(max(mean)),
             number(max(errors, default=None)),
         )
-    return [_facts(result["problem"], facts), Text(), table, _notes(result["notes"])]
+    return [facts_table(result["problem"], facts), Text(), table, notes_text(result["notes"])]
 
 
 def verdict(statement: Mapping[str, Any]) -> str:
@@ -175,7 +183,7 @@ def verification_parts(
     if every:
         parts += [_statement_table(name, group) for name, group in groups]
     else:
-        table = _table("Theory beside simulation", "problem", "statements", "hold", "broken")
+        table = figures_table("Theory beside simulation", "problem", "statements", "hold", "broken")
         for name, group in groups:
             table.add_row(
                 Text(name),
@@ -196,7 +204,9 @@ def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     """For each sweep: what the network settles on, and the slowest rejection, as a moves."""
     parts: list[RenderableType] = []
     for sweep in sweeps:
-        table = _table(sweep["name"], "a", "v_1", "settles on", "K pred.", "measured", "st. error")
+        table = figures_table(
+            sweep["name"], "a", "v_1", "settles on", "K pred.", "measured", "st. error"
+        )
         for a, weight, settled, slowest in zip(
             sweep["edge_confidence"],
             sweep["centre_weight"],
@@ -217,10 +227,46 @@ def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     return parts
 
 
+def claims_parts(claims: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+    """The table of `verify --claims`: verdict, statement and source, one witness in a line."""
+    table = Table(
+        title="Published statements on trial",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("statement, source and witness", overflow="fold")
+    short = {"holds under an added condition": "holds if …"}
+    for claim in claims:
+        words = short.get(claim["verdict"], claim["verdict"])
+        if not claim["confirmed"]:
+            words = "NOT CONFIRMED"
+        lines = [f"{claim['statement']} ({claim['source']})", f"  {claim['witness']}"]
+        if claim["condition"]:
+            lines.append(f"  right if {claim['condition']}")
+        style = "" if claim["confirmed"] else "bold red"
+        table.add_row(Text(words, style=style), Text("\n".join(lines)))
+    published = [claim for claim in claims if claim["published"]]
+    counts = ", ".join(
+        f"{sum(c['verdict'] == verdict for c in published)} {words}"
+        for verdict, words in (
+            ("holds", "hold"),
+            ("holds under an added condition", "hold under an added condition"),
+            ("fails", "fail as printed"),
+        )
+    )
+    cases = rounds(sum(claim["cases"] for claim in claims))
+    unconfirmed = sum(not claim["confirmed"] for claim in claims)
+    state = f"{unconfirmed} verdicts NOT CONFIRMED" if unconfirmed else "every verdict confirmed"
+    summary = f"of {len(published)} published statements {counts}; {cases} cases tried, {state}"
+    return [table, Text(summary)]
+
+
 def _statement_table(
     title: str, statements: Sequence[Mapping[str, Any]], *, with_problem: bool = False
 ) -> Table:
-    table = _table(title, "statement", "predicted", "measured", "st. error", "verdict")
+    table = figures_table(title, "statement", "predicted", "measured", "st. error", "verdict")
     for statement in statements:
         words = statement["statement"]
         if with_problem:

@@ -19,6 +19,7 @@ from peerbayes.comparison import (
     Comparison,
     allowed_deviation,
     equal_in_mean,
+    frequency_at_least,
     frequency_at_most,
     within_transient,
 )
@@ -255,9 +256,11 @@ def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | Non
     rounds = max(reachable, default=most if named else min(most, 200))
     # Fine up to twice the smallest sufficient size, where the failures are; coarse beyond.
     dense = min(rounds, 2 * min(reachable, default=rounds))
+    last = _last_proved_wrong(analysis)
     record = (
         {round(n) for n in np.geomspace(1, dense, _records(analysis, 40))}
         | set(reachable)
+        | ({last} if last is not None and last <= rounds else set())
         | {rounds}
     )
     return simulate(
@@ -284,7 +287,14 @@ def _sizes(analysis: Analysis) -> list[tuple[str, SampleSize]]:
         ("printed", samples.printed),
         ("repaired", samples.repaired),
         ("chernoff", samples.chernoff),
+        ("certified", SampleSize(samples.certified.upper, True, samples.certified.note)),
     ]
+
+
+def _last_proved_wrong(analysis: Analysis) -> int | None:
+    """The last round at which the probability of error is proved to exceed δ."""
+    lower = analysis.samples.certified.lower
+    return None if lower is None or lower < 2 else lower - 1
 
 
 def _rate_statements(result: ProblemVerification) -> list[Comparison]:
@@ -406,6 +416,19 @@ def _failure_statements(result: ProblemVerification) -> list[Comparison]:
                     result.problem.name, statement, delta, None, None, "bound", True, False, note
                 )
             )
+    last = _last_proved_wrong(analysis)
+    where = np.flatnonzero(failures.rounds == last)
+    if last is not None and where.size:
+        statements.append(
+            frequency_at_least(
+                result.problem.name,
+                f"failures before the certified lower end, {last} rounds, above {delta:g}",
+                limit=delta,
+                failures=int(failures.errors[where[0]]),
+                trials=failures.replicates,
+                note=analysis.samples.certified.note,
+            )
+        )
     return statements
 
 

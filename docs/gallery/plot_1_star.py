@@ -12,7 +12,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from exact import simulate
-from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio, learning_rate
+from theory import (
+    FiniteAgent,
+    FiniteModel,
+    Network,
+    error_exponent,
+    expected_log_ratio,
+    learning_rate,
+)
 
 fair, loaded, tilted = [0.5, 0.5], [0.8, 0.2], [0.35, 0.65]
 
@@ -64,9 +71,14 @@ axes.legend()
 
 # %%
 # The learning rate :math:`K` is the smaller of the two. It is best where they cross: neither blind
-# trust in the centre nor none.
+# trust in the centre nor none. The error exponent :math:`E` does not care: the weight of the only
+# agents that can tell a hypothesis apart scales their evidence and leaves its sign.
 
 best = confidences[predicted[:, 1:].min(axis=1).argmax()]
 print(f"best edge confidence: about {best:.2f}")
+for a in (confidences[0], best, confidences[-1]):
+    star = Network.from_topology("star", agents=9, edge_confidence=a)
+    K, E = learning_rate(star, model).rate, error_exponent(star, model).exponent
+    print(f"a = {a:.2f}: rate K = {K:.4f}, error exponent E = {E:.4f}")
 difference = np.abs(np.array(measured) - np.array(means))[:, 1:] / np.array(errors)[:, 1:]
 assert difference.max() < 5  # standard errors, ten numbers

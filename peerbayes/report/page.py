@@ -14,6 +14,7 @@ import jinja2
 from peerbayes import __version__
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.canvas import plotting_style
+from peerbayes.report.claims import ClaimsView, claims_view
 from peerbayes.report.simulated import SimulationView, simulation_view
 from peerbayes.report.views import (
     BROKEN,
@@ -69,6 +70,7 @@ class Chapter:
     families: tuple[Family, ...] = ()
     skipped: tuple[str, ...] = ()
     simulation: SimulationView | None = None
+    claims: ClaimsView | None = None
     other: str | None = None
 
     @property
@@ -151,6 +153,10 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
     if kind == "simulate":
         simulation = simulation_view(body, key=f"{key}-s")
         return Chapter(key, kind, simulation.name, simulation=simulation)
+    if kind == "claims":
+        effort = number(_value(body, "effort", float))
+        setting = f"seed {_value(body, 'seed', int)}, effort {effort}"
+        return Chapter(key, kind, setting, claims=claims_view(body, key=key))
     other = json.dumps(body, indent=1, ensure_ascii=False)
     return Chapter(key, kind, "as recorded", other=other)
 

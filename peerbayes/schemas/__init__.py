@@ -8,7 +8,7 @@ from typing import Any
 
 from peerbayes.messages import input_error, nearest
 
-SCHEMAS = ("problem", "record", "analyse", "simulate", "verify", "list")
+SCHEMAS = ("problem", "record", "analyse", "simulate", "verify", "claims", "list", "formula")
 
 
 def read_schema(name: str) -> dict[str, Any]:

@@ -7,8 +7,11 @@
 ``chernoff``
     Chernoff with the agents' own cumulants, or Hoeffding where that asks for less: a theorem,
     bounded or not.
+``certified``
+    Both ends of an interval around the smallest n from which on P(some agent's arg max is wrong)
+    stays at most δ (docs: mathematics/certified-samples).
 
-Each is the smallest n from which on the bound on P(some agent's arg max is wrong) stays at most δ.
+The others are the smallest n from which on a bound on this probability stays at most δ.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theory.bounds.accounting import CertifiedSampleSize, account
 from theory.bounds.chernoff import chernoff_bounds
 from theory.bounds.error_bound import ErrorBound
 from theory.bounds.events import ErrorEvents
@@ -26,6 +30,9 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.validation import as_probability
 
+# The certified enclosure is left out where it takes longer, or the network is larger.
+_MOST_SECONDS = 2.0
+_MOST_AGENTS = 64
 _OUT_OF_REACH = "no bound: the network is too large, or learns too slowly"
 
 
@@ -50,6 +57,7 @@ class SampleSizes:
     printed: SampleSize
     repaired: SampleSize
     chernoff: SampleSize
+    certified: CertifiedSampleSize
     bounds: tuple[ErrorBound, ...]
 
     def probability(self, rounds: int) -> float:
@@ -102,11 +110,26 @@ def _present(bounds: list[ErrorBound | None]) -> tuple[ErrorBound, ...]:
     return tuple(bound for bound in bounds if bound is not None)
 
 
-def sample_sizes(network: Network, model: FiniteModel, *, delta: float) -> SampleSizes:
+def _certified(
+    network: Network, model: FiniteModel, delta: float, *, pilot: int | None
+) -> CertifiedSampleSize:
+    """Both ends, where that is affordable."""
+    if network.agents > _MOST_AGENTS:
+        note = f"not computed for more than {_MOST_AGENTS} agents"
+        return CertifiedSampleSize(delta, None, None, None, note)
+    if pilot is None:
+        return CertifiedSampleSize(delta, None, None, None, _OUT_OF_REACH)
+    return account(network, model).sample_size(delta, pilot=pilot, seconds=_MOST_SECONDS)
+
+
+def sample_sizes(
+    network: Network, model: FiniteModel, *, delta: float, certify: bool = True
+) -> SampleSizes:
     """The ladder: rounds after which every agent's arg max is right with probability 1 − δ.
 
     `repaired` and `chernoff` are upper bounds on the true number, rigorous up to rounding;
-    `printed` is none.
+    `certified` encloses it, rounding included; `printed` is no bound. The enclosure is left out,
+    with a note, where it takes more than about two seconds, or if not to `certify`.
 
     Raises
     ------
@@ -129,7 +152,8 @@ def sample_sizes(network: Network, model: FiniteModel, *, delta: float) -> Sampl
     if not events.wrong:
         nothing = "every hypothesis is optimal: there is nothing to reject"
         absent = SampleSize(None, True, nothing)
-        return SampleSizes(delta, SampleSize(None, False, nothing), absent, absent, ())
+        certified = CertifiedSampleSize(delta, None, None, None, nothing)
+        return SampleSizes(delta, SampleSize(None, False, nothing), absent, absent, certified, ())
     if events.is_bounded:
         reason = _OUT_OF_REACH
     else:
@@ -138,10 +162,16 @@ def sample_sizes(network: Network, model: FiniteModel, *, delta: float) -> Sampl
     # Hoeffding's inequality is Chernoff's with a coarser cumulant: where the grid of tilts is too
     # narrow, as for agents that hear little for long, it may still be the better bound.
     chernoff = _present(chernoff_bounds(events)) + hoeffding
+    smallest = _smallest(chernoff, delta, reason=_OUT_OF_REACH)
     return SampleSizes(
         delta=delta,
         printed=_printed(events, delta),
         repaired=_smallest(hoeffding, delta, reason=reason),
-        chernoff=_smallest(chernoff, delta, reason=_OUT_OF_REACH),
+        chernoff=smallest,
+        certified=(
+            _certified(network, model, delta, pilot=smallest.rounds)
+            if certify
+            else CertifiedSampleSize(delta, None, None, None, "not asked for")
+        ),
         bounds=chernoff,
     )

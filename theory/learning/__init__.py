@@ -2,8 +2,15 @@
 
 from theory.learning.agents import Agent, FiniteAgent, GaussianAgent, LikelihoodBounds
 from theory.learning.exponent import ErrorExponent, error_exponent
+from theory.learning.gaussian_pair import GaussianPair, gaussian_pair
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
+from theory.learning.prefactor import (
+    ErrorPrefactor,
+    RefinedErrorProbability,
+    error_prefactor,
+    refined_error_probability,
+)
 from theory.learning.rate import (
     ExpectedLogRatio,
     LearningRate,
@@ -11,20 +18,29 @@ from theory.learning.rate import (
     learning_rate,
 )
 from theory.learning.spread import LogRatioSpread, log_ratio_spread
+from theory.learning.tilted import TiltedLaw, tilted_law
 
 __all__ = [
     "Agent",
     "ErrorExponent",
+    "ErrorPrefactor",
     "ExpectedLogRatio",
     "FiniteAgent",
     "FiniteModel",
     "GaussianAgent",
+    "GaussianPair",
     "LearningRate",
     "LikelihoodBounds",
     "LogRatioLaw",
     "LogRatioSpread",
+    "RefinedErrorProbability",
+    "TiltedLaw",
     "error_exponent",
+    "error_prefactor",
     "expected_log_ratio",
+    "gaussian_pair",
     "learning_rate",
     "log_ratio_spread",
+    "refined_error_probability",
+    "tilted_law",
 ]

@@ -4,7 +4,9 @@
 
 with κ_j the cumulant generating function of z_j(θ*, θ) (docs: mathematics/exponent). The rate K
 describes the typical run, E the rare bad one. With identical agents K is the same for every v,
-while E is largest at uniform v: report the two side by side.
+while E is largest at uniform v: report the two side by side. What observations look like in a bad
+run is in :mod:`theory.learning.tilted`, the factor before e^{−nE} in
+:mod:`theory.learning.prefactor`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
 from theory.network import Network
-from theory.validation import FloatArray, read_only
+from theory.validation import FloatArray, IntArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,9 @@ class ErrorExponent:
         Shape (M,); infinite for the reference hypotheses and those that can never win.
     tilts
         Shape (M,): the maximising t; zero for the reference, infinite where the maximum is a limit.
+    against
+        Shape (M,): the reference hypothesis that each wrong one is compared with; itself for the
+        reference.
 
     Notes
     -----
@@ -46,6 +51,7 @@ class ErrorExponent:
     binding: int | None
     exponents: FloatArray
     tilts: FloatArray
+    against: IntArray
 
 
 @dataclass(frozen=True)
@@ -133,14 +139,16 @@ def error_exponent(network: Network, model: FiniteModel) -> ErrorExponent:
     count = len(model.hypotheses)
     exponents = np.full(count, np.inf)
     tilts = np.zeros(count)
+    against = np.arange(count, dtype=np.int64)
     for theta in range(count):
         if theta in rate.reference:
             continue
-        found = [
-            _maximise(model.log_ratio_laws(best, theta), model.assignment, v)
+        found = {
+            best: _maximise(model.log_ratio_laws(best, theta), model.assignment, v)
             for best in rate.reference
-        ]
-        largest = max(found, key=lambda maximum: maximum.value)
+        }
+        against[theta] = max(found, key=lambda best: found[best].value)
+        largest = found[int(against[theta])]
         exponents[theta], tilts[theta] = largest.value, largest.tilt
     wrong = [m for m in range(count) if m not in rate.reference]
     binding = min(wrong, key=lambda m: float(exponents[m])) if wrong else None
@@ -149,4 +157,5 @@ def error_exponent(network: Network, model: FiniteModel) -> ErrorExponent:
         binding=binding,
         exponents=read_only(exponents),
         tilts=read_only(tilts),
+        against=read_only(against),
     )

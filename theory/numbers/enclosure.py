@@ -53,7 +53,9 @@ class Enclosure:
         """The smallest interval of doubles that contains the ball; nan becomes [−inf, inf]."""
         if ball.is_nan():
             return cls(-math.inf, math.inf)
-        return cls(_down(ball), _up(ball))
+        # Even the negative of a ball is rounded to the present precision.
+        with precision(_COMPARE_BITS):
+            return cls(-_up(-ball), _up(ball))
 
     @classmethod
     def from_rational(cls, value: Exact) -> Enclosure:
@@ -85,9 +87,14 @@ class Enclosure:
 
     @property
     def relative_width(self) -> float:
-        """The width over the end farther from zero; 0 for the point 0."""
+        """The width over the end farther from zero; 0 for the point 0, inf if an end is."""
         size = max(abs(self.lower), abs(self.upper))
-        return self.width / size if size else 0.0
+        return self.width / size if 0 < size < math.inf else self.width
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether no more than one double lies strictly between the ends."""
+        return self.upper <= math.nextafter(math.nextafter(self.lower, math.inf), math.inf)
 
     def contains(self, value: Exact | float | flint.arb) -> bool:
         """Whether a number, or a ball as a whole, lies inside."""
@@ -96,9 +103,8 @@ class Enclosure:
             return self.lower <= inner.lower and inner.upper <= self.upper
         if isinstance(value, float):
             return self.lower <= value <= self.upper
-        exact = as_fraction(value)
-        above = math.isinf(self.lower) or Fraction(self.lower) <= exact
-        return above and (math.isinf(self.upper) or exact <= Fraction(self.upper))
+        # Fractions and doubles are compared exactly.
+        return self.lower <= as_fraction(value) <= self.upper
 
     def overlaps(self, other: Enclosure) -> bool:
         """Whether both may be the same number."""
@@ -112,18 +118,13 @@ class Enclosure:
         }
 
 
-def _down(ball: flint.arb) -> float:
-    """The largest double that is not above the ball."""
-    return -_up(-ball)
-
-
 def _up(ball: flint.arb) -> float:
-    with precision(_COMPARE_BITS):
-        top = ball.upper()
-        near = float(top)
-        if math.isnan(near):
-            return math.inf
-        # float() rounds to nearest: one or two steps put it on the safe side.
-        while math.isfinite(near) and not flint.arb(near) >= top:
-            near = math.nextafter(near, math.inf)
-        return math.nextafter(-math.inf, 0.0) if near == -math.inf else near
+    """The smallest double that is not below the ball."""
+    top = ball.upper()
+    near = float(top)
+    if math.isnan(near):
+        return math.inf
+    # float() rounds to nearest: one or two steps put it on the safe side.
+    while math.isfinite(near) and not flint.arb(near) >= top:
+        near = math.nextafter(near, math.inf)
+    return math.nextafter(-math.inf, 0.0) if near == -math.inf else near

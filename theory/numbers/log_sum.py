@@ -146,14 +146,14 @@ class LogSum:
         return total
 
     def enclosure(self, *, relative_width: float = 2.0**-50) -> Enclosure:
-        """Doubles around the number, no wider than about two units in the last place."""
+        """Doubles around the number, of this relative width or as near as doubles lie."""
         if self.is_rational:
             return Enclosure.from_rational(self.rational)
         bits = _START_BITS
         while True:
             with precision(bits):
                 found = Enclosure.from_ball(self.ball())
-            if found.relative_width <= relative_width:
+            if found.relative_width <= relative_width or found.is_tight:
                 return found
             bits *= 2
 
@@ -190,10 +190,10 @@ def _canonical(pairs: Iterable[tuple[int, Fraction]]) -> tuple[tuple[int, Fracti
 
 
 def _split(base: int) -> dict[int, int]:
-    if base.bit_length() > _FACTOR_BITS:
-        twos = (base & -base).bit_length() - 1
-        odd = base >> twos
-        return {part: power for part, power in ((2, twos), (odd, 1)) if part > 1 and power}
+    twos = (base & -base).bit_length() - 1
+    odd = base >> twos
+    if odd.bit_length() > _FACTOR_BITS:
+        return {2: twos, odd: 1} if twos else {odd: 1}
     return {int(prime): int(power) for prime, power in flint.fmpz(base).factor()}
 
 

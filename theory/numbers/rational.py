@@ -10,6 +10,7 @@ and no zero becomes positive.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
@@ -27,7 +28,7 @@ def as_fraction(value: Exact | float | str) -> Fraction:
     Raises
     ------
     ValueError
-        If a string is no fraction or decimal, or a double is not finite.
+        If a string is no fraction or decimal, a double is not finite, or it is none of these.
     """
     if isinstance(value, Fraction):
         return value
@@ -38,8 +39,9 @@ def as_fraction(value: Exact | float | str) -> Fraction:
     if isinstance(value, float) and not math.isfinite(value):
         raise fail("value", "a finite number", value, "replace it by a finite number")
     try:
-        return Fraction(value)
-    except (ValueError, ZeroDivisionError):
+        # Whole numbers of numpy would stay what they are, and overflow.
+        return Fraction(operator.index(value) if hasattr(value, "__index__") else value)
+    except (TypeError, ValueError, ZeroDivisionError):
         raise fail(
             "value", "a fraction such as 1/3", repr(value), "write p/q or a decimal"
         ) from None

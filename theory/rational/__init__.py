@@ -1,15 +1,25 @@
 """Networks and models of rationals: everything about them is exact, and decided."""
 
 from theory.rational.agents import RationalAgent, RationalFiniteAgent, RationalGaussianAgent
+from theory.rational.algebraic import AlgebraicNumber
+from theory.rational.deviation import RationalDeviation
 from theory.rational.log_ratio import RationalLogRatio
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
+from theory.rational.rate import RationalRate, rational_rate
+from theory.rational.spectrum import Eigenvalue, RationalSpectrum
 
 __all__ = [
+    "AlgebraicNumber",
+    "Eigenvalue",
     "RationalAgent",
+    "RationalDeviation",
     "RationalFiniteAgent",
     "RationalGaussianAgent",
     "RationalLogRatio",
     "RationalModel",
     "RationalNetwork",
+    "RationalRate",
+    "RationalSpectrum",
+    "rational_rate",
 ]

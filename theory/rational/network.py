@@ -23,7 +23,10 @@ from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreig
 from theory.network.weights import links_of_edges, weight_denominators
 from theory.numbers import as_fmpq, as_fraction, exact_distribution
 from theory.numbers.rational import Exact
+from theory.rational.deviation import RationalDeviation
+from theory.rational.spectrum import RationalSpectrum, spectrum
 from theory.rational.stationary import stationary_distribution
+from theory.rational.structure import Balance, balance, flow
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
 MOST_RATIONAL_AGENTS = 1000
@@ -201,10 +204,50 @@ class RationalNetwork:
         """The v with v = vW and Σ v = 1, exactly; length N, positive."""
         return stationary_distribution(self.matrix)
 
+    @cached_property
+    def balance(self) -> Balance:
+        """Whether W is reversible, with a closed walk that is out of balance if not: decided."""
+        return balance(self.matrix)
+
+    @property
+    def is_reversible(self) -> bool:
+        """Whether v_i W_ij = v_j W_ji for all pairs: decided."""
+        return self.balance.is_reversible
+
+    @cached_property
+    def flow(self) -> flint.fmpq_mat:
+        """F_ij = v_i W_ij, exactly; its rows and its columns sum to v."""
+        return flow(self.matrix, self.stationary_distribution)
+
+    @cached_property
+    def spectrum(self) -> RationalSpectrum:
+        """All eigenvalues, exactly.
+
+        Raises
+        ------
+        ValueError
+            If this is expected to take more than a minute.
+        """
+        estimates = None
+        if self.is_reversible and self.agents > 2:
+            estimates = _real_eigenvalues([[float(x) for x in row] for row in self.rows])
+        return spectrum(self.matrix, estimates=estimates)
+
+    @cached_property
+    def deviation(self) -> RationalDeviation:
+        """Σ_{k≥1} (W^k − 1vᵀ) exactly, and D_i exactly where that is possible, else enclosed."""
+        return RationalDeviation(self.matrix, self.stationary_distribution)
+
     def as_network(self) -> Network:
         """The nearest doubles, as a `Network`."""
         rows = [[float(entry) for entry in row] for row in self.rows]
         return Network(np.array(rows), name=self.name, layout=self.layout)
+
+
+def _real_eigenvalues(rows: list[list[float]]) -> list[float]:
+    """Floating-point eigenvalues of a reversible W, in increasing order."""
+    weights = np.array(rows)
+    return [float(x) for x in np.linalg.eigvalsh(np.sqrt(weights * weights.T))]
 
 
 def _check_size(agents: int) -> None:
@@ -218,7 +261,8 @@ def _check_size(agents: int) -> None:
 
 
 def _as_matrix(values: Any) -> flint.fmpq_mat:
-    return values if isinstance(values, flint.fmpq_mat) else _matrix_of_rows(values)
+    # A copy: flint's matrices can be written to.
+    return flint.fmpq_mat(values) if isinstance(values, flint.fmpq_mat) else _matrix_of_rows(values)
 
 
 def _matrix_of_rows(rows: Sequence[Sequence[Exact | float | str]]) -> flint.fmpq_mat:

@@ -1,0 +1,92 @@
+"""The page's part on published statements: verdict, statement, source, witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from peerbayes.report.views import BROKEN, Verdict
+from peerbayes.report.wording import count
+
+_VERDICTS = {
+    "holds": Verdict("good", "✓", "holds"),
+    "fails": Verdict("news", "△", "fails as printed"),
+    "holds under an added condition": Verdict("news", "◇", "holds under an added condition"),
+}
+_UNCONFIRMED = Verdict(BROKEN.style, BROKEN.mark, "NOT CONFIRMED")
+_ROLES = {
+    "counterexample": "counterexample",
+    "support": "tried as it stands",
+    "conditional": "tried under the condition",
+    "reach": "the papers’ examples",
+    "repaired": "tried as repaired",
+}
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One claim as text; `details` are (name, text) pairs."""
+
+    key: str
+    title: str
+    words: str
+    source: str
+    verdict: Verdict
+    details: tuple[tuple[str, str], ...]
+    cases: str
+
+
+@dataclass(frozen=True)
+class ClaimsView:
+    """A record of ``verify --claims``: the papers' statements, then the project's own."""
+
+    summary: str
+    verdict: Verdict
+    groups: tuple[tuple[str, tuple[ClaimRow, ...]], ...]
+
+
+def claims_view(body: Mapping[str, Any], *, key: str) -> ClaimsView:
+    """Everything the page says of a trial."""
+    claims = body["claims"]
+    rows = [(bool(c["published"]), _row(c, f"{key}-{c['key']}")) for c in claims]
+    groups = (
+        ("Published", tuple(row for published, row in rows if published)),
+        ("Repaired, by this project", tuple(row for published, row in rows if not published)),
+    )
+    published = [c for c in claims if c["published"]]
+    wrong = sum(not c["confirmed"] for c in claims)
+    by_verdict = {verdict: sum(c["verdict"] == verdict for c in published) for verdict in _VERDICTS}
+    cases = count(sum(int(c["cases"]) for c in claims))
+    if wrong:
+        return ClaimsView(
+            f"{wrong} of {len(claims)} recorded verdicts NOT CONFIRMED by their witnesses",
+            _UNCONFIRMED,
+            groups,
+        )
+    summary = (
+        f"{len(claims)} recorded verdicts confirmed, {cases} cases tried. Of "
+        f"{len(published)} published "
+        f"statements {by_verdict['holds']} hold, "
+        f"{by_verdict['holds under an added condition']} hold "
+        f"under an added condition, {by_verdict['fails']} fail as printed."
+    )
+    return ClaimsView(summary, _VERDICTS["holds"], groups)
+
+
+def _row(claim: Mapping[str, Any], key: str) -> ClaimRow:
+    details = [(_ROLES[witness["role"]], str(witness["text"])) for witness in claim["witnesses"]]
+    if claim["condition"]:
+        details.append(("right if", str(claim["condition"])))
+    if claim["repaired"]:
+        details.append(("repaired", str(claim["repaired"])))
+    verdict = _VERDICTS[claim["verdict"]] if claim["confirmed"] else _UNCONFIRMED
+    return ClaimRow(
+        key,
+        claim["statement"],
+        claim["words"],
+        claim["source"],
+        verdict,
+        tuple(details),
+        count(claim["cases"]),
+    )

@@ -1,0 +1,211 @@
+"""The command `formula`: what it prints, what it refuses, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sympy
+from jsonschema import Draft202012Validator
+
+import peerbayes.formula
+from peerbayes import cli
+from peerbayes.formula import families, formula_of
+from peerbayes.formula_text import checked
+from peerbayes.schemas import read_schema
+from theory.symbolic import FAMILIES
+from theory.symbolic.checks import Comparison, FormulaCheck
+
+SCHEMA = Draft202012Validator(read_schema("formula"))
+# A sheet of every family costs seconds; these cover classes, indices, sums, cases and letters.
+SHOWN: list[list[str]] = [
+    ["star"],
+    ["star", "--agents", "9", "--edge-confidence", "1/2"],
+    ["star", "--set", "a=3/4", "--set", "N=5"],
+    ["hub-and-ring"],
+    ["wheel", "--agents", "8"],
+    ["ring", "--self-confidence", "0.25"],
+    ["torus", "--rows", "3"],
+    ["hypercube"],
+    ["path"],
+    ["grid", "--rows", "2", "--columns", "3"],
+    ["complete"],
+    ["two-agents", "--a", "1/3"],
+    ["weights", "--weights", "1-a a; b 1-b"],
+    ["weights", "--weights", "1/2 1/2 0, 0 1/2 1/2; 1/2, 0, 1/2".replace(" 0, 0", " 0; 0")],
+    ["weights", "--weights", "1"],
+    ["two-coins"],
+    ["p2-star a=0.7"],
+    ["p2-grid"],
+]
+
+
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = cli.main(["formula", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize("arguments", SHOWN, ids=" ".join)
+def test_json_fits_its_schema_and_the_tables(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run([*arguments, "--json"], capsys)
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    SCHEMA.validate(result)
+    assert result["checks"]["passed"]
+    code, table, err = run(arguments, capsys)
+    assert (code, err) == (0, "")
+    assert max(map(len, table.splitlines())) <= 80
+    points = result["checks"]["points"]
+    where = f"{points} random rational parameter values" if points > 1 else "the values given"
+    assert table.endswith(f"checked at {where} against exact arithmetic\n")
+    assert all(note.split(";")[0][:40] in " ".join(table.split()) for note in result["notes"])
+
+
+def test_the_star_of_p2(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(["star", "--agents", "9", "--json"], capsys)
+    assert code == 0
+    result = json.loads(out)
+    a = sympy.Symbol("a")
+    centre = sympy.sympify(result["classes"][0]["stationary"]["expression"], locals={"a": a})
+    assert sympy.cancel(centre - 9 * a / (9 * a + 8)) == 0
+    assert result["slem"]["text"] == "1 - a if a <= 5/9, else (9*a - 1)/9"
+    assert result["matrix"] is None
+    code, out, _ = run(["star", "--agents", "9", "--edge-confidence", "0.5", "--json"], capsys)
+    result = json.loads(out)
+    assert [c["stationary"]["expression"] for c in result["classes"]] == ["9/25", "2/25"]
+    assert [sum(map(Fraction, row)) for row in result["matrix"]] == [1] * 9
+    assert result["parameters"][1]["value"] == "1/2"
+
+
+def test_where_no_closed_form_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    # Beyond a = (1 + c)/2 the edges' deviation has none, and the centre's still has.
+    _, out, _ = run(["star", "--agents", "9", "--edge-confidence", "3/4", "--json"], capsys)
+    result = json.loads(out)
+    assert result["classes"][0]["deviation"] is not None
+    assert result["classes"][1]["deviation"] is None
+    assert "no closed form of D_i is known for edge" in result["notes"]
+
+
+def test_latex(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(["star", "--latex"], capsys)
+    assert (code, err) == (0, "")
+    assert out.startswith("\\begin{aligned}\n")
+    assert out.endswith("\\end{aligned}\n")
+    assert r"\frac{N a}{N a + N - 1}" in out
+    assert out.count("&=") == out.count(r"\\" + "\n") + 1
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["list"]):
+        code, out, _ = run(arguments, capsys)
+        assert code == 0
+        assert all(name in out for name in FAMILIES)
+        assert max(map(len, out.splitlines())) <= 80
+    _, out, _ = run(["--json"], capsys)
+    listing = json.loads(out)
+    SCHEMA.validate(listing)
+    assert listing["families"] == families()
+    assert [f["name"] for f in listing["families"]] == [*FAMILIES, "weights"]
+
+
+def test_every_parameter_is_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["formula", "--help"]) == 0
+    text = capsys.readouterr().out
+    for family in families():
+        for name in family["parameters"]:
+            assert "--" + name.replace("_", "-") in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rign"], "did you mean 'ring'?"),
+        (["nothing-like-it"], "see 'peerbayes formula list'"),
+        (["star", "--agents", "2"], "agents: expected whole number, N >= 3, got 2"),
+        (["star", "--agents", "3.5"], "agents: expected whole number"),
+        (["star", "--agents", "many"], "agents: expected an exact number"),
+        (["star", "--edge-confidence", "3/2"], "edge_confidence: expected 0 < a < 1, got 3/2"),
+        (["star", "--edge-confidence", "1/0"], "mend the denominator"),
+        (["star", "--agents", "10000000000"], "so that the result can be printed"),
+        (["wheel", "--agents", "101"], "at most 100"),
+        (["hypercube", "--dimension", "65"], "at most 64"),
+        (["ring", "--edge-confidence", "1/2"], "a parameter of 'ring'"),
+        (["star", "--set", "a"], "expected LETTER=VALUE"),
+        (["star", "--set", "b=1"], "a parameter of 'star'"),
+        (["two-agents", "--a", "1/2", "--set", "a=1/3"], "each parameter once"),
+        (["star", "--weights", "1"], "expected none, for any topology but 'weights'"),
+        (["weights"], "--weights: expected a matrix"),
+        (["weights", "--weights", ""], "at least one row"),
+        (["weights", "--weights", "1/2 1/3; 1/2 1/2"], "a sum of exactly 1, got 5/6"),
+        (["weights", "--weights", "1 0; 0 1"], "irreducible"),
+        (["weights", "--weights", "exit() 1; 1 0"], "an expression such as 1-a"),
+        (["list", "--agents", "3"], "a name, to which the values belong"),
+        (["--weights", "1"], "a name, to which the values belong"),
+        (["digits"], "a problem that is written as a file"),
+        (["missing.toml"], "missing.toml"),
+        (["floats.json"], "the float 0.9"),
+        (["star.json"], "network.edge_confidence: expected an exact number"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = {"hypotheses": ["x", "y"], "agents": [{"count": 2, "truth": "x", "likelihood": [
+        [["1/2", "1/2"]], [["1/4", "3/4"]]]}]}  # fmt: skip
+    floats: dict[str, Any] = {"network": {"weights": [[0.9, 0.1], [0.6, 0.4]]}, "model": model}
+    Path("floats.json").write_text(json.dumps(floats))
+    star = {"topology": "star", "agents": 2, "edge_confidence": 0.5}
+    Path("star.json").write_text(json.dumps({"network": star, "model": model}))
+    code, out, err = run(arguments, capsys)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_edges_and_rules_of_a_problem_are_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = {"hypotheses": ["x", "y"], "agents": [{"count": 3, "truth": "x", "likelihood": [
+        [["1/2", "1/2"]], [["1/4", "3/4"]]]}]}  # fmt: skip
+    network = {"edges": [[0, 1], [1, 2]], "agents": 3, "rule": "metropolis"}
+    Path("line.json").write_text(json.dumps({"network": network, "model": model}))
+    result = formula_of("line.json", {}).as_json()
+    assert result["matrix"] == [["2/3", "1/3", "0"], ["1/3", "1/3", "1/3"], ["0", "1/3", "2/3"]]
+    assert [c["stationary"]["expression"] for c in result["classes"]] == ["1/3"] * 3
+
+
+def test_a_failed_check_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = FormulaCheck(({"a": "1/2"},) * 2, (Comparison("Z", "exact", 2, ("a=1/2",)),), False)
+    monkeypatch.setattr(peerbayes.formula, "check_formula", lambda *_, **__: broken)
+    code, out, _ = run(["star"], capsys)
+    assert code == 1
+    assert "CHECK FAILED at 2 random rational parameter values: Z" in out
+    assert run(["star", "--json"], capsys)[0] == 1
+    assert run(["star", "--latex"], capsys)[0] == 1
+
+
+def test_the_seed_moves_the_points() -> None:
+    first, again, other = (formula_of("ring", {}, seed=s).check.points for s in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_the_last_line() -> None:
+    checks = {"points": 12, "passed": True, "values": [{"a": "1/2"}] * 12, "comparisons": []}
+    assert checked(checks) == (
+        "checked at 12 random rational parameter values against exact arithmetic"
+    )

@@ -1,0 +1,202 @@
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from peerbayes.analyse import analyse
+from peerbayes.builtin import load_problem
+from peerbayes.cli import main
+from peerbayes.problem import Problem, problem_from_document
+from peerbayes.proved import ProvedAnalysis, analyse_proved
+from peerbayes.proved_tables import proved, proved_parts
+from peerbayes.schemas import read_schema
+from peerbayes.tables import render
+
+COIN = {"truth": [["1/2", "1/2"]], "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
+PAIR = [["9/10", "1/10"], ["3/5", "2/5"]]
+
+
+def problem(*agents: dict[str, Any], weights: Any = PAIR, hypotheses: Any = ("a", "b")) -> Problem:
+    return problem_from_document(
+        {
+            "name": "tried",
+            "network": {"weights": weights},
+            "model": {"hypotheses": list(hypotheses), "agents": list(agents)},
+        }
+    )
+
+
+def solved(problem: Problem, arithmetic: Any, out: Path) -> dict[str, Any]:
+    result = analyse_proved(problem, arithmetic=arithmetic, out=out).as_json()
+    text = json.dumps(result, allow_nan=False)
+    Draft202012Validator(read_schema("analyse")).validate(json.loads(text))
+    assert "\n" not in "".join(result["notes"])
+    render(proved_parts(result))
+    return result
+
+
+def numbers(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Every number of the JSON object: fractions, intervals and bare ones."""
+    if isinstance(value, dict) and not {"lower", "upper"} <= value.keys():
+        for key, entry in value.items():
+            yield from numbers(entry, f"{place}.{key}")
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from numbers(entry, f"{place}[{index}]")
+    elif not isinstance(value, bool):
+        yield place, value
+
+
+def ends(value: Any) -> tuple[Fraction, Fraction]:
+    if isinstance(value, str):
+        return Fraction(value), Fraction(value)
+    return Fraction(value["lower"]), Fraction(value["upper"])
+
+
+@pytest.mark.parametrize("name", ["two-coins", "p2-star a=0.7"])
+def test_three_arithmetics_agree(name: str, tmp_path: Path) -> None:
+    given = load_problem(name)
+    floats = analyse(given).as_json()
+    exact, certified = (solved(given, kind, tmp_path) for kind in ("exact", "certified"))
+    compared = 0
+    for room, keys in (
+        ("network", ("stationary_distribution", "slem", "second_eigenvalue", "deviation")),
+        ("learning", ("rate", "rates", "error_exponent", "exponents", "divergences")),
+    ):
+        for key in keys:
+            rows = [numbers(result[room][key]) for result in (floats, exact, certified)]
+            for (_, near), (_, sharp), (_, wide) in zip(*rows, strict=True):
+                (low, high), (left, right) = ends(sharp), ends(wide)
+                assert low <= right and left <= high
+                # What was asked of the intervals; and the floats' own accuracy.
+                assert right - left <= Fraction(2e-12) * max(abs(left), abs(right))
+                # Deviations in doubles allow for the rounding of their powers.
+                slack = Fraction(1e-11) * max(1, abs(right))
+                assert left - slack <= Fraction(near) <= right + slack
+                compared += 1
+    assert compared >= 12
+    for key in ("printed", "repaired", "chernoff"):
+        size, interval = exact["samples"][key], certified["samples"][key]
+        assert interval["lower"] <= size <= interval["upper"]
+    lower, upper = certified["samples"]["certified"]
+    # The float ladder is a bound on the same number.
+    assert lower <= upper <= floats["samples"]["chernoff"]
+
+
+def test_exact_numbers_are_fractions_and_expressions(tmp_path: Path) -> None:
+    result = solved(load_problem("two-coins"), "exact", tmp_path)
+    assert result["network"]["stationary_distribution"] == ["6/7", "1/7"]
+    assert result["network"]["slem"] == "3/10"
+    assert result["network"]["deviation"] == ["6/49", "36/49"]
+    assert result["learning"]["rate"]["expression"] == "1/2*log(2) - 1/4*log(3)"
+    assert result["learning"]["divergences"]["loaded"][0] == result["learning"]["rate"]
+    # No number of the first two parts is a bare float.
+    for part in ("network", "learning"):
+        assert not [place for place, value in numbers(result[part]) if isinstance(value, float)]
+
+
+def test_certified_numbers_are_intervals(tmp_path: Path) -> None:
+    result = solved(load_problem("two-coins"), "certified", tmp_path)
+    for part in ("network", "learning"):
+        bare = [place for place, value in numbers(result[part]) if isinstance(value, float)]
+        assert not bare
+    low, high = ends(result["network"]["stationary_distribution"][0])
+    assert low <= Fraction(6, 7) <= high
+
+
+def test_doubles_are_certified_as_they_are_and_refused_by_exact(tmp_path: Path) -> None:
+    floats = problem({"count": 2, **COIN}, weights=[[0.9, 0.1], [0.6, 0.4]])
+    low, high = ends(solved(floats, "certified", tmp_path)["network"]["stationary_distribution"][0])
+    # Rows end in the largest entry, here the first of both: v_0 = W_10 / (W_01 + W_10).
+    up, down = 1 - Fraction(0.4), Fraction(0.1)
+    assert low <= up / (up + down) <= high < low + Fraction(1e-12)
+    with pytest.raises(ValueError, match=r"strings.*--certify"):
+        analyse_proved(floats, arithmetic="exact", out=tmp_path)
+    with pytest.raises(ValueError, match="learnt from data"):
+        analyse_proved(load_problem("digits"), arithmetic="exact", out=tmp_path)
+
+
+def gaussian(**agent: Any) -> dict[str, Any]:
+    return {"truth": "a", "likelihood_mean": [["0"], ["1"]], "likelihood_std": "1", **agent}
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "certified"])
+def test_unbounded_likelihoods_have_no_printed_or_repaired_size(
+    arithmetic: Any, tmp_path: Path
+) -> None:
+    result = solved(problem(gaussian(count=2)), arithmetic, tmp_path)
+    assert result["samples"]["printed"] is None
+    assert result["samples"]["repaired"] is None
+    assert result["samples"]["chernoff"] is not None
+    assert result["learning"]["log_ratio_bound"] is None
+    assert any("unbounded" in note for note in result["notes"])
+    # E = (Σ v d²)² / (8 Σ v² d²) with d = 1, v = (6/7, 1/7).
+    low, high = ends(result["learning"]["error_exponent"])
+    assert low <= Fraction(49, 37 * 8) <= high
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "certified"])
+def test_one_agent_has_no_second_eigenvalue(arithmetic: Any, tmp_path: Path) -> None:
+    result = solved(problem(dict(COIN), weights=[["1"]]), arithmetic, tmp_path)
+    assert result["network"]["second_eigenvalue"] is None
+    assert "one agent has no second eigenvalue" in result["notes"]
+    lower, upper = result["samples"]["certified"]
+    assert 1 <= lower <= upper
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "certified"])
+def test_nothing_to_reject(arithmetic: Any, tmp_path: Path) -> None:
+    same = {"truth": "a", "likelihood": [[["1/2", "1/2"]], [["1/2", "1/2"]]]}
+    result = solved(problem({"count": 2, **same}), arithmetic, tmp_path)
+    assert result["learning"]["rate"] is None
+    assert result["learning"]["ambiguous_pairs"] == [["a", "b"]]
+    assert result["samples"]["certified"] is None
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "certified"])
+def test_a_compromise_is_named(arithmetic: Any, tmp_path: Path) -> None:
+    other = {**COIN, "truth": [["3/4", "1/4"]]}
+    result = solved(problem(dict(COIN), other), arithmetic, tmp_path)
+    assert result["learning"]["optimal_hypotheses"] == []
+    assert result["learning"]["compromise"] == ["a"]
+    assert result["learning"]["globally_learnable"] is False
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shared = ["--out", str(tmp_path), "--quiet"]
+    assert main(["analyse", "two-coins", "--exact", "--json", *shared]) == 0
+    assert json.loads(capsys.readouterr().out)["arithmetic"] == "exact"
+    assert main(["analyse", "two-coins", "--certify", *shared]) == 0
+    assert "0.07192051811294523" in capsys.readouterr().out
+    assert main(["analyse", "two-coins", "--exact", "--certify", *shared]) == 2
+    assert main(["analyse", "digits", "--exact", *shared]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "--certify" in lines[1]
+
+
+def test_intervals_for_people_cover_both_ends() -> None:
+    cases = [(0.1, 0.3), (1.0, 1.0 + 2**-52), (-2e-300, 1e-300), (1 / 3, 0.34), (61.0, 64.0)]
+    for lower, upper in cases:
+        middle, _, distance = proved({"lower": lower, "upper": upper}).partition(" ± ")
+        low, high = Fraction(middle) - Fraction(distance), Fraction(middle) + Fraction(distance)
+        assert low <= Fraction(lower) <= Fraction(upper) <= high
+        assert high - low <= 8 * (Fraction(upper) - Fraction(lower))
+    assert proved("1" * 60 + "/" + "3" * 60).startswith("0.333333333333… (a fraction of 60 and 60")
+
+
+def test_parts_that_took_long_are_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from peerbayes import certificates
+
+    monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
+    first = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
+    assert isinstance(first, ProvedAnalysis) and first.record is not None
+    monkeypatch.setattr("peerbayes.proved.certify_network", None)
+    again = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
+    assert again.as_json() == first.as_json()

@@ -1,0 +1,232 @@
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from theory import (
+    Box,
+    Network,
+    QuantisedRegression,
+    RiskCurve,
+    cover,
+    risk_curve,
+    transfer_factor,
+    two_node_regression,
+)
+
+PAIR = Network([["9/10", "1/10"], ["3/5", "2/5"]])
+BOX = Box([-1, -1, -1], [1, 1, 1])
+EDGES = [-1.0, 0.0, 0.5, 1.0]
+RADII = [1.0, 0.5, 0.2, 0.1, 0.05]
+
+
+def curve(**options: object) -> RiskCurve:
+    edges = options.pop("label_edges", None)
+    regression = two_node_regression(label_edges=edges)  # type: ignore[arg-type]
+    return risk_curve(PAIR, regression, BOX, RADII, delta=0.05, method="grid", **options)  # type: ignore[arg-type]
+
+
+def test_second_moments_of_the_two_nodes() -> None:
+    """E x² of a uniform law on [−a, a] is a²/3."""
+    found = two_node_regression().second_moments
+    assert np.allclose(found[0], np.diag([1, 1 / 3, 0]), atol=1e-15)
+    assert np.allclose(found[1], np.diag([1, 0, 3 / 4]), atol=1e-15)
+
+
+def test_the_price_of_the_uniform_average_is_attained_by_the_two_nodes() -> None:
+    """Only node 2 sees x2: the factor is 1/(N v_min) = 7/2, as large as it can be."""
+    regression, v = two_node_regression(), PAIR.stationary_distribution
+    uniform, network = regression.second_moment([0.5, 0.5]), regression.second_moment(v)
+    assert transfer_factor(uniform, network) == pytest.approx(1 / (2 * v.min()), rel=1e-12)
+    assert transfer_factor(uniform, network) == pytest.approx(3.5, rel=1e-12)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3))
+def test_transfer_factor(seed: int, rows: int) -> None:
+    """The largest ratio over directions: never exceeded, and attained."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(3, 3)), rng.normal(size=(rows, 3))
+    source, to = x.T @ x, y.T @ y
+    factor = transfer_factor(to, source)
+    z = rng.normal(size=(500, 3))
+    assert ((z @ to * z).sum(1) <= factor * (z @ source * z).sum(1) * (1 + 1e-9)).all()
+    values, vectors = np.linalg.eig(np.linalg.solve(source, to))
+    best = vectors[:, values.real.argmax()].real
+    assert best @ to @ best == pytest.approx(factor * (best @ source @ best), rel=1e-6)
+
+
+def test_transfer_into_a_direction_that_is_not_seen() -> None:
+    assert transfer_factor(np.eye(2), np.diag([1.0, 0.0])) == np.inf
+    assert transfer_factor(np.diag([2.0, 0.0]), np.diag([1.0, 0.0])) == pytest.approx(2.0)
+
+
+def test_bins_against_high_precision() -> None:
+    regression = two_node_regression(label_edges=EDGES)
+    points = np.array([[0.2, -0.4, 0.9], [30.0, 0.0, 0.0], [-30.0, 0.0, 0.0]])
+    agent = regression.model(points).kinds[0]
+    logs = agent.log_likelihoods.reshape(3, 4, 5)  # type: ignore[union-attr]
+    ends = [-mpmath.inf, *EDGES, mpmath.inf]
+    with mpmath.workdps(400):
+        for m, theta in enumerate(points):
+            for x, row in enumerate(regression.features[0]):
+                z = [(mpmath.mpf(e) - mpmath.mpf(float(row @ theta))) / 0.8 for e in ends]
+                cdf = [mpmath.ncdf(value) for value in z]
+                exact = [float(mpmath.log(b - a)) for a, b in pairwise(cdf)]
+                assert np.allclose(logs[m, x], exact, rtol=1e-10)
+
+
+def test_bins_lose_information_so_that_a_covering_stays_one() -> None:
+    exact, binned = two_node_regression(), two_node_regression(label_edges=EDGES)
+    points = np.random.default_rng(5).uniform(-1, 1, (200, 3))
+    full, part = exact.model(points).divergences, binned.model(points).divergences
+    assert (part <= full + 1e-12).all()
+    # Gaussian divergences are the quadratic form that coverings are made for.
+    gaps = points - exact.truth
+    form = np.einsum("md,nde,me->nm", gaps, exact.second_moments, gaps) / (2 * 0.8**2)
+    assert np.allclose(full, form, atol=1e-13)
+    assert binned.model(points).log_ratio_bound < np.inf
+
+
+def test_risks_by_integration() -> None:
+    regression, theta = two_node_regression(threshold=0.3), np.array([0.1, -0.7, 0.4])
+    means = regression.features[1] @ theta
+
+    def density(y: float) -> float:
+        z = (y - means) / 0.8
+        return float(regression.inputs[1] @ np.exp(-z * z / 2)) / (0.8 * np.sqrt(2 * np.pi))
+
+    integral, _ = quad(density, 0.3, 12.0)
+    assert regression.risks(theta[None])[1, 0] == pytest.approx(integral, abs=1e-9)
+
+
+@pytest.mark.parametrize("slack", [0.0, 1.0])
+@pytest.mark.parametrize("weights", ["uniform", "stationary"])
+@pytest.mark.parametrize("edges", [None, EDGES])
+def test_the_curve(slack: float, weights: str, edges: list[float] | None) -> None:
+    found = curve(slack=slack, weights=weights, label_edges=edges)
+    guarantees = [p.guarantee.sharp for p in found.points]
+    assert guarantees == sorted(guarantees, reverse=True)
+    bounds = [p.covering.lower_bound for p in found.points]
+    assert bounds == sorted(bounds)
+    regression = two_node_regression(label_edges=edges)
+    v = PAIR.stationary_distribution
+    for point in found.points:
+        points = point.covering.points
+        gaps = regression.risk_differences(points)
+        allowed = list(point.acceptable)
+        assert (v @ gaps)[allowed].max() <= point.guarantee.sharp
+        # Whatever acceptable hypothesis each agent holds: the worst case agent by agent.
+        assert gaps[:, allowed].max(axis=1).mean() <= point.own_guarantee.sharp
+        if point.samples is not None:
+            divergences = regression.model(points).weighted_divergences(v)
+            wrong = [m for m in range(len(points)) if m not in allowed]
+            gap = divergences[wrong].min() - divergences.min()
+            assert point.rate == pytest.approx(gap, rel=1e-9)
+            worst = max(divergences[allowed])
+            assert worst <= point.guarantee.divergence * (1 + 1e-12)
+            if slack and edges is None and weights == "stationary":
+                assert point.rate >= slack * point.radius * (1 - 1e-12)
+            assert 0 < point.exponent < point.rate
+            assert (point.samples.printed.rounds is None) == (edges is None)
+
+
+@given(st.integers(0, 10**6))
+def test_slack_makes_the_rate_uniform_over_truths(seed: int) -> None:
+    """Rejecting what is worse by s·r: K ≥ s·r for every θ*, and tiny K without slack."""
+    truth = np.random.default_rng(seed).uniform(-1, 1, 3)
+    base = two_node_regression()
+    regression = QuantisedRegression(base.features, base.inputs, truth, 0.8)
+    v = PAIR.stationary_distribution
+    covering = cover(BOX, regression.second_moment(v), noise_std=0.8, radius=0.2)
+    divergences = regression.model(covering.points).weighted_divergences(v)
+    wrong = divergences > 2 * 0.2
+    assert divergences.min() <= 0.2
+    assert divergences[wrong].min() - divergences.min() >= 0.2
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.5, 1.0, 3.0]))
+@settings(max_examples=40)
+def test_exponent_is_proportional_to_the_radius(seed: int, slack: float) -> None:
+    """E ≥ (√(1 + c) − 1)² r/(4 max v) where every agent has one input value."""
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.ones(3), size=3) + 1e-3
+    network = Network(weights / weights.sum(axis=1, keepdims=True))
+    features = tuple(rng.normal(size=(1, 2)) for _ in range(3))
+    regression = QuantisedRegression(
+        features, (np.ones(1),) * 3, rng.uniform(-1, 1, 2), 0.5 + rng.uniform()
+    )
+    radius = float(rng.choice([0.2, 0.5]))
+    point = risk_curve(
+        network, regression, Box([-1, -1], [1, 1]), [radius], delta=0.1, slack=slack
+    ).points[0]
+    largest = network.stationary_distribution.max()
+    assert point.exponent >= (np.sqrt(1 + slack) - 1) ** 2 * radius / (4 * largest) * (1 - 1e-9)
+
+
+def test_without_slack_a_truth_between_two_points_is_never_settled() -> None:
+    covering = curve(weights="uniform").points[2].covering
+    pair = covering.points[[0, 1]]
+    base = two_node_regression()
+    truth = pair.mean(axis=0) + (pair[1] - pair[0]) * 1e-6
+    regression = QuantisedRegression(base.features, base.inputs, truth, 0.8)
+    strict = risk_curve(PAIR, regression, BOX, [0.2], delta=0.05, weights="uniform", method="grid")
+    loose = risk_curve(PAIR, regression, BOX, [0.2], delta=0.05, slack=1.0)
+    assert strict.points[0].rate < 1e-6
+    assert loose.points[0].rate >= 0.2
+    assert loose.points[0].rounds is not None
+    assert strict.points[0].rounds is None or strict.points[0].rounds > 10**9
+
+
+def test_grids_keep_the_best_hypothesis_common_to_all_agents() -> None:
+    """Diagonal second moments and a product grid: each coordinate is rounded by itself."""
+    for point in curve(weights="uniform").points:
+        assert point.is_globally_learnable
+        assert point.own_guarantee.divergence == pytest.approx(point.radius)
+
+
+def test_the_best_radius_for_a_number_of_rounds() -> None:
+    found = curve(slack=1.0)
+    assert found.best_within(10**6) is found.points[-1]
+    few = found.best_within(60)
+    assert few is not None
+    assert few.rounds is not None
+    assert few.rounds <= 60
+    better = [p for p in found.points if p.guarantee.sharp < few.guarantee.sharp]
+    assert all(p.rounds is None or p.rounds > 60 for p in better)
+    assert curve().best_within(1) is None
+    assert found.radii.tolist() == RADII
+    assert (np.diff(found.sizes) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"slack": -1.0}, "slack: expected a number of at least 0"),
+        ({"weights": "equal"}, "weights: expected 'stationary' or 'uniform'"),
+        ({"delta": 1.0}, "delta: expected a number in"),
+    ],
+)
+def test_bad_options(changes: dict[str, object], message: str) -> None:
+    options = {"delta": 0.1, **changes}
+    with pytest.raises(ValueError, match=message):
+        risk_curve(PAIR, two_node_regression(), BOX, [0.5], **options)  # type: ignore[arg-type]
+
+
+def test_bad_problems() -> None:
+    regression = two_node_regression()
+    with pytest.raises(ValueError, match="domain: expected to hold the truth"):
+        risk_curve(PAIR, regression, Box([0, 0, 0], [1, 1, 1]), [0.5], delta=0.1)
+    with pytest.raises(ValueError, match="network: expected 2 agents"):
+        risk_curve(Network([[1.0]]), regression, BOX, [0.5], delta=0.1)
+    with pytest.raises(ValueError, match="label_edges: expected increasing numbers"):
+        two_node_regression(label_edges=[1.0, 0.0])
+    with pytest.raises(ValueError, match=r"features\[0\]: expected shape"):
+        QuantisedRegression((np.ones((2, 1)),), (np.array([0.5, 0.5]),), np.zeros(2), 1.0)
+    with pytest.raises(ValueError, match="points: expected 3 coordinates"):
+        regression.model(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="weights: expected one for each of 2 agents"):
+        regression.second_moment([1.0])

@@ -1,0 +1,184 @@
+"""Moduli and real parts of eigenvalues against exact polynomials and closed forms."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.strategies import networks
+from tests.theory.certified.adversaries import (
+    adversaries,
+    dense,
+    other_eigenvalues,
+    reset_chain,
+)
+from theory import Network
+from theory.certified.quotient import difference_matrix, is_reversible
+from theory.certified.spectrum import (
+    CertifiedSpectrum,
+    certified_spectrum,
+    disc_bounds,
+    polynomial_bounds,
+    refined_bases,
+    trace_and_norm,
+)
+from theory.numbers import Enclosure, precision
+from theory.rational import RationalNetwork
+
+
+def _spectrum(network: RationalNetwork, relative_width: float = 1e-12) -> CertifiedSpectrum:
+    return certified_spectrum(
+        network, reversible=is_reversible(network), relative_width=relative_width
+    )
+
+
+def _holds(ball: flint.arb, truths: list[flint.arb]) -> bool:
+    """Whether the largest of the truths, balls of 400 bits, lies in `ball`."""
+    with precision(600):
+        upper = max((truth.upper() for truth in truths), key=lambda x: x)
+        lower = max((truth.lower() for truth in truths), key=lambda x: x)
+        return bool(ball.upper() >= lower and ball.lower() <= upper)
+
+
+def _check(network: RationalNetwork) -> None:
+    found = _spectrum(network)
+    roots = other_eigenvalues(network)
+    with precision(400):
+        moduli, reals = [abs(root) for root in roots], [root.real for root in roots]
+    assert _holds(found.slem, moduli)
+    assert _holds(found.second_eigenvalue, reals)
+    assert Enclosure.from_ball(found.slem).relative_width <= 1e-12
+    second = Enclosure.from_ball(found.second_eigenvalue)
+    assert second.relative_width <= 1e-12 or (second.lower <= 0 <= second.upper < 1e-12)
+
+
+def test_intervals_contain_the_roots_of_a_thousand_adversaries() -> None:
+    for network in adversaries(1000, seed=2):
+        _check(network)
+
+
+@given(networks())
+def test_intervals_contain_the_roots(network) -> None:
+    _check(RationalNetwork.from_network(network))
+
+
+@given(networks(max_agents=7))
+def test_each_route_is_true_by_itself(network) -> None:
+    exact = RationalNetwork.from_network(network)
+    difference = difference_matrix(exact)
+    roots = other_eigenvalues(exact)
+    with precision(400):
+        moduli, reals = [abs(root) for root in roots], [root.real for root in roots]
+    routes = [trace_and_norm(difference), *polynomial_bounds(difference)]
+    routes += [
+        disc_bounds(basis, known_zeros=0, method="discs")
+        for basis in refined_bases(exact, difference, reversible=False)
+    ]
+    if is_reversible(exact):
+        routes += [
+            disc_bounds(basis, known_zeros=1, method="symmetric-discs")
+            for basis in refined_bases(exact, difference, reversible=True)
+        ]
+    for found in routes:
+        assert _holds(found.slem, moduli), found.method
+        assert _holds(found.second, reals), found.method
+
+
+def test_trace_and_norm_is_narrow_where_one_eigenvalue_leads() -> None:
+    network = RationalNetwork([["1/2", "1/4", "1/4"], ["1/3", "1/3", "1/3"], ["0", "1/4", "3/4"]])
+    found = trace_and_norm(difference_matrix(network))
+    assert _holds(found.slem, [abs(root) for root in other_eigenvalues(network)])
+    assert Enclosure.from_ball(found.slem).relative_width < 1e-10
+
+
+@pytest.mark.parametrize("agents", [20, 100])
+def test_reset_chain_has_no_other_eigenvalue_but_zero(agents: int) -> None:
+    network = reset_chain(agents)
+    found = _spectrum(network)
+    assert found.slem == 0 and found.second_eigenvalue == 0
+    assert found.slem_method == "characteristic-polynomial"
+    # What floating point says of it:
+    assert np.sort(np.abs(np.linalg.eigvals(dense(network))))[-2] > 0.05
+
+
+def test_cycle_that_hardly_ever_pauses() -> None:
+    # Eigenvalues a + (1 − a) ω^k. In exact numbers, so that the closed form is the truth.
+    a, size = Fraction(1, 10**6), 12
+    rows = [[Fraction(0)] * size for _ in range(size)]
+    for i in range(size):
+        rows[i][i], rows[i][(i + 1) % size] = a, 1 - a
+    found = _spectrum(RationalNetwork(rows))
+    with precision(300):
+        root = (2 * flint.arb.pi() / size).cos()
+        paused = flint.arb(flint.fmpq(1, 10**6))
+        modulus = (1 - 2 * paused * (1 - paused) * (1 - root)).sqrt()
+        second = paused + (1 - paused) * root
+    assert found.slem.contains(modulus) and found.second_eigenvalue.contains(second)
+    assert Enclosure.from_ball(found.slem).relative_width < 1e-12
+
+
+def test_path_with_drift() -> None:
+    # Eigenvalues 2 √(pq) cos(πk/N), p = 4/5, q = 1/5.
+    size = 50
+    rows = [[Fraction(0)] * size for _ in range(size)]
+    for i in range(size):
+        rows[i][min(i + 1, size - 1)] += Fraction(4, 5)
+        rows[i][max(i - 1, 0)] += Fraction(1, 5)
+    network = RationalNetwork(rows)
+    assert is_reversible(network)
+    found = _spectrum(network)
+    with precision(300):
+        truth = flint.arb(4) / 5 * (flint.arb.pi() / size).cos()
+    assert found.slem_method == "symmetric-discs"
+    assert found.slem.contains(truth) and found.second_eigenvalue.contains(truth)
+    assert Enclosure.from_ball(found.slem).relative_width < 1e-12
+
+
+def test_halves_coupled_by_a_billionth_of_a_thousandth() -> None:
+    weak = Fraction(1, 10**12)
+    block = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 3), Fraction(2, 3)]]
+    rows = [[Fraction(0)] * 4 for _ in range(4)]
+    for i in range(4):
+        for j in range(4):
+            same = i // 2 == j // 2
+            rows[i][j] = block[i % 2][j % 2] * (1 - weak if same else weak)
+    found = _spectrum(RationalNetwork(rows))
+    # (block) ⊗ ((1−ε, ε), (ε, 1−ε)): eigenvalues {1, 1/6} × {1, 1 − 2ε}.
+    assert found.slem.contains(flint.fmpq(10**12 - 2, 10**12))
+    assert 1 - float(found.slem.upper()) > 1.9e-12
+
+
+def test_defective_pair_of_blocks() -> None:
+    # A Jordan block of size 3 to 1/4: C is triangular in differences to the last agent.
+    rows = [
+        ["1/4", "3/4", "0", "0"],
+        ["0", "1/4", "3/4", "0"],
+        ["0", "0", "1/4", "3/4"],
+        ["1/8", "1/8", "1/8", "5/8"],
+    ]
+    _check(RationalNetwork(rows))
+
+
+def test_dense_doubles_of_fifty_agents() -> None:
+    weights = np.random.default_rng(3).random((50, 50))
+    network = Network(weights / weights.sum(axis=1, keepdims=True))
+    found = _spectrum(RationalNetwork.from_network(network))
+    assert Enclosure.from_ball(found.slem).relative_width < 1e-12
+    assert math.isclose(float(found.slem), network.slem, rel_tol=1e-10)
+
+
+def test_reversibility_is_decided() -> None:
+    third = [["1/3", "1/3", "1/3"], ["1/3", "2/3", "0"], ["1/3", "0", "2/3"]]
+    assert is_reversible(RationalNetwork(third))
+    tilt = Fraction(1, 10**40)
+    rows = [[Fraction(entry) for entry in row] for row in third]
+    rows[1] = [Fraction(1, 3), Fraction(2, 3) - tilt, tilt]
+    rows[2] = [Fraction(1, 3) , tilt, Fraction(2, 3) - tilt]
+    assert is_reversible(RationalNetwork(rows))
+    rows[2] = [Fraction(1, 3) + tilt, 2 * tilt, Fraction(2, 3) - 3 * tilt]
+    assert not is_reversible(RationalNetwork(rows))

@@ -1,0 +1,219 @@
+"""The account of one network and model: certified probabilities of error, and rounds enough.
+
+    lower ≤ P(some agent's arg max is wrong after n rounds) ≤ upper
+
+for any n, rounding included; down to 1e-300 and, in logarithms, beyond
+(docs: mathematics/certified-samples).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from theory.bounds.accounting.curves import ErrorCurve
+from theory.bounds.accounting.events import EventSet
+from theory.bounds.accounting.margin import CertifiedMargin, certified_margin
+from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
+from theory.bounds.chernoff import chernoff_bounds
+from theory.learning.model import FiniteModel
+from theory.network import Network
+from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
+
+# How much the upper bound on a probability exceeds the lower, for one event.
+_SHARPNESS = 0.02
+# Rounds within this factor share their tilts.
+_OCTAVE = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorProbability:
+    """Certified bounds on P(some agent's arg max is wrong at round n), for each of `rounds`.
+
+    Attributes
+    ----------
+    rounds
+        Shape (R,).
+    log_lower, log_upper
+        Shape (R,), natural logarithms of a certified lower and upper bound; −inf for zero.
+    note
+        What the lower bound does not cover, if anything.
+    """
+
+    rounds: IntArray
+    log_lower: FloatArray
+    log_upper: FloatArray
+    note: str
+
+    @property
+    def lower(self) -> FloatArray:
+        """The lower bounds, shape (R,); rounded down, to zero below 1e-308."""
+        values: FloatArray = np.exp(self.log_lower) * (1 - 1e-13)
+        return np.where(values < 1e-307, 0.0, values)
+
+    @property
+    def upper(self) -> FloatArray:
+        """The upper bounds, shape (R,); rounded up, to 1e-307 below it, and at most 1."""
+        values = np.exp(self.log_upper) * (1 + 1e-13)
+        return np.where(np.isneginf(self.log_upper), 0.0, np.clip(values, 1e-307, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorAccount:
+    """Certified bounds for one network and model; see :func:`account`."""
+
+    events: EventSet
+
+    @property
+    def network(self) -> Network:
+        """The network."""
+        return self.events.network
+
+    @property
+    def model(self) -> FiniteModel:
+        """The model."""
+        return self.events.model
+
+    @cached_property
+    def _note(self) -> str:
+        if self.events.is_unique:
+            return ""
+        return (
+            "several hypotheses are best and differ: one log-ratio decides no error, "
+            "so that the lower bound is zero"
+        )
+
+    def probability(self, rounds: ArrayLike) -> ErrorProbability:
+        """Certified two-sided bounds on the probability of error at each of `rounds`.
+
+        Parameters
+        ----------
+        rounds
+            A whole number of at least 1, or several.
+
+        Raises
+        ------
+        ValueError
+            If a number of rounds is not a whole number of at least 1, or exceeds the powers of W
+            that can be kept while W has not settled.
+
+        Examples
+        --------
+        >>> from theory import FiniteAgent, FiniteModel, Network
+        >>> coin = FiniteAgent.from_tables(
+        ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+        ... )
+        >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin])
+        >>> found = account(Network([[1.0]]), model).probability(3)  # two heads or three: a half
+        >>> bool(found.lower[0] <= 0.5 <= found.upper[0] <= 0.51)
+        True
+        """
+        asked = np.atleast_1d(np.asarray(rounds))
+        if asked.ndim != 1 or asked.size == 0:
+            raise fail("rounds", "one number or a list", f"shape {asked.shape}", "give a list")
+        n = np.array([as_integer("rounds", k, minimum=1) for k in asked.tolist()], dtype=np.int64)
+        lower, upper = np.empty(n.size), np.empty(n.size)
+        if not self.events.base.wrong:
+            nothing = np.full(n.size, -np.inf)
+            return ErrorProbability(read_only(n), nothing, nothing, "there is nothing to reject")
+        self._check_reach(int(n.max()))
+        order = np.argsort(n)
+        while order.size:
+            start = int(n[order[0]])
+            group = order[n[order] <= _OCTAVE * start]
+            order = order[group.size :]
+            values = n[group]
+            curve = ErrorCurve(
+                self.events,
+                int(np.median(values)),
+                int(values[-1]),
+                evaluate=start,
+                sharpness=_SHARPNESS,
+            )
+            for index in group:
+                found = curve.bounds(int(n[index]), int(n[index]))
+                lower[index], upper[index] = found.lower[0], found.upper[0]
+        return ErrorProbability(read_only(n), read_only(lower), read_only(upper), self._note)
+
+    def largest_margin(self, rounds: int, delta: float) -> CertifiedMargin:
+        """Enclose the smallest ε with P(Λ_i(θ*, θ) ≤ n(K − ε) for some i, θ) ≤ δ at n = `rounds`.
+
+        Off this event every wrong θ has ρ_i(θ) ≤ e^{−n(K−ε)} at every agent i: the statement of
+        P2's Theorem 1, with the ε that n rounds really buy.
+
+        Raises
+        ------
+        ValueError
+            If `rounds` is not a whole number of at least 1 or out of reach, or `delta` is not in
+            (0, 1).
+        """
+        n = as_integer("rounds", rounds, minimum=1)
+        delta = as_probability("delta", delta)
+        if not self.events.base.wrong:
+            note = "every hypothesis is optimal: there is nothing to reject"
+            return CertifiedMargin(delta, n, None, None, note)
+        self._check_reach(n)
+        return certified_margin(self.events, n, delta)
+
+    def _check_reach(self, most: int) -> None:
+        powers = self.events.powers
+        if not powers.is_settled and most > powers.count:
+            raise fail(
+                "rounds",
+                f"at most {powers.count}, the powers of W that were kept",
+                most,
+                "W has not settled by then: ask for fewer rounds",
+            )
+
+    def sample_size(
+        self, delta: float, *, pilot: int | None = None, seconds: float = np.inf
+    ) -> CertifiedSampleSize:
+        """Enclose n(δ), the smallest n from which on P(error) stays at most δ.
+
+        Parameters
+        ----------
+        delta
+            In (0, 1).
+        pilot
+            A guess; by default the Chernoff bound's. It changes how sharp the ends are, by little,
+            and how long it takes.
+        seconds
+            Where an estimate of the time it takes exceeds this, nothing is computed.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is not in (0, 1).
+        """
+        delta = as_probability("delta", delta)
+        if not self.events.base.wrong:
+            note = "every hypothesis is optimal: there is nothing to reject"
+            return CertifiedSampleSize(delta, None, None, None, note)
+        if not self.events.powers.is_settled:
+            note = f"W has not settled after {self.events.powers.count} rounds"
+            return CertifiedSampleSize(delta, None, None, None, note)
+        if pilot is None:
+            bounds = [bound for bound in chernoff_bounds(self.events.base) if bound is not None]
+            found = [n for b in bounds if (n := b.smallest_rounds(delta)) is not None]
+            pilot = min(found, default=None)
+        if pilot is None:
+            note = "no bound: the network is too large, or learns too slowly"
+            return CertifiedSampleSize(delta, None, None, None, note)
+        return certified_rounds(self.events, delta, pilot=pilot, seconds=seconds)
+
+
+def account(network: Network, model: FiniteModel) -> ErrorAccount:
+    """The account of a network and a model.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents.
+    """
+    events = EventSet(network, model)
+    # Checks the numbers of agents.
+    _ = events.base.rate
+    return ErrorAccount(events)

@@ -1,0 +1,286 @@
+"""Bounds on the probability of error for many rounds at once.
+
+Upper: for each wrong θ, the union over agents or the one event that covers all agents, whichever
+is smaller; summed over θ. Events that can be shown to be negligible count with their Chernoff
+bounds. Lower: the most probable event, improved by Bonferroni's inequality,
+
+    P(A_1 ∪ … ∪ A_r) ≥ Σ P(A_s) − Σ_{s<s'} P(A_s ∩ A_s'),
+
+or de Caen's, where P(Λ ≤ 0 and Λ' ≤ 0) is at most P(aΛ + (1−a)Λ' ≤ 0) for every a in [0, 1].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp
+
+from theory.bounds.accounting.events import EventSet
+from theory.bounds.accounting.inversion import (
+    ChernoffCurve,
+    EventCurve,
+    Grid,
+    LogBounds,
+    Tilt,
+    choose_tilt,
+)
+from theory.bounds.accounting.majorant import EPS
+from theory.bounds.accounting.terms import EventTerms
+from theory.validation import FloatArray
+
+# Events with Chernoff bounds below this share of the largest count with these bounds.
+_NEGLIGIBLE = float(np.log(1e-6))
+# Events less likely than this share of the likeliest are not worth a pair in the lower bound.
+_MINOR = float(np.log(0.02))
+_MOST_PAIRED = 12
+# One event for all agents replaces the union of their events if it is better by so much.
+_CLEARLY = 0.2
+_SHARES = (0.5, 0.35, 0.65)
+_PAIR_SHARPNESS = 0.05
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One event: a wrong hypothesis and a class of agents, and the tilt chosen for it."""
+
+    wrong: int
+    member: int
+    count: int
+    tilt: Tilt
+
+    @property
+    def log_bound(self) -> float:
+        """The Chernoff bound of all agents of the class together, in floating point."""
+        return self.tilt.log_bound + float(np.log(self.count))
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCurve:
+    """Bounds on log P(error at n) for n = `evaluate` … `last`, with tilts chosen for `pilot`.
+
+    `threshold` replaces zero: the events are then Λ_i^(n) ≤ threshold.
+    """
+
+    events: EventSet
+    pilot: int
+    last: int
+    evaluate: int = 1
+    threshold: float = 0.0
+    sharpness: float = 0.02
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """All events, the likeliest first."""
+        found = []
+        for wrong in range(len(self.events.base.wrong)):
+            for index, member in enumerate(self.events.classes):
+                terms = self.events.terms(wrong, index)
+                tilt = choose_tilt(terms, self.pilot, threshold=self.threshold)
+                found.append(Candidate(wrong, index, member.count, tilt))
+        return tuple(sorted(found, key=lambda candidate: -candidate.tilt.log_bound))
+
+    @cached_property
+    def _shared(self) -> dict[int, EventCurve]:
+        """One event for all agents, for the hypotheses where that is better than the union."""
+        events = self.events
+        if events.network.agents == 1 or not events.base.is_bounded:
+            return {}
+        floor = max(c.log_bound for c in self.candidates) + _NEGLIGIBLE
+        found = {}
+        for wrong in range(len(events.base.wrong)):
+            own = [c for c in self.candidates if c.wrong == wrong]
+            union = float(logsumexp([c.log_bound for c in own]))
+            if union < floor:
+                continue
+            terms = events.shared_terms(wrong, own[0].tilt.value)
+            tilt = choose_tilt(terms, self.pilot, threshold=self.threshold)
+            if tilt.log_bound < union - _CLEARLY / 4:
+                found[wrong] = self._curve_of(terms, tilt)
+        return found
+
+    @cached_property
+    def _kept(self) -> list[tuple[Candidate, EventCurve]]:
+        """The events whose probabilities are computed."""
+        floor = max(c.log_bound for c in self.candidates) + _NEGLIGIBLE
+        seen: set[int] = set()
+        found = []
+        for candidate in self.candidates:
+            first = candidate.wrong not in seen
+            seen.add(candidate.wrong)
+            if candidate.log_bound < floor:
+                continue
+            spare = not first and candidate.member != self._paired_member
+            if spare and self._is_covered(candidate.wrong):
+                continue
+            terms = self.events.terms(candidate.wrong, candidate.member)
+            found.append((candidate, self._curve_of(terms, candidate.tilt)))
+        return found
+
+    def _is_covered(self, wrong: int) -> bool:
+        """Whether the event for all agents makes the union for this hypothesis superfluous."""
+        shared = self._shared.get(wrong)
+        if shared is None:
+            return False
+        union = logsumexp([c.log_bound for c in self.candidates if c.wrong == wrong])
+        tilt = choose_tilt(shared.terms, self.pilot, threshold=self.threshold)
+        return bool(tilt.log_bound < union - _CLEARLY)
+
+    @cached_property
+    def _dropped(self) -> list[tuple[Candidate, ChernoffCurve]]:
+        kept = {(c.wrong, c.member) for c, _ in self._kept}
+        found = []
+        for candidate in self.candidates:
+            if (candidate.wrong, candidate.member) in kept:
+                continue
+            terms = self._moved(self.events.terms(candidate.wrong, candidate.member))
+            found.append((candidate, ChernoffCurve(terms, candidate.tilt.value, self.last)))
+        return found
+
+    def _moved(self, terms: EventTerms) -> EventTerms:
+        """The terms of Λ − threshold."""
+        if not self.threshold:
+            return terms
+        doubt = terms.shift_error + 2 * EPS * (np.abs(terms.shift) + abs(self.threshold))
+        return replace(terms, shift=terms.shift - self.threshold, shift_error=doubt)
+
+    def _curve_of(self, terms: EventTerms, tilt: Tilt) -> EventCurve:
+        grid = Grid.around(tilt, sharpness=self.sharpness)
+        return EventCurve(terms, grid, self.last, self.evaluate, self.threshold)
+
+    def bounds(self, first: int, last: int) -> LogBounds:
+        """For n = `first` … `last`."""
+        count = len(self.events.base.wrong)
+        unions: list[list[FloatArray]] = [[] for _ in range(count)]
+        lower = np.full(last - first + 1, -np.inf)
+        single: dict[int, FloatArray] = {}
+        for candidate, curve in self._kept:
+            found = curve.bounds(first, last)
+            unions[candidate.wrong].append(found.upper + np.log(candidate.count))
+            lower = np.maximum(lower, found.lower)
+            if candidate.member == self._paired_member:
+                single[candidate.wrong] = found.lower
+        for candidate, bound in self._dropped:
+            unions[candidate.wrong].append(bound.upper(first, last) + np.log(candidate.count))
+        totals = []
+        for wrong in range(count):
+            total = np.asarray(logsumexp(unions[wrong], axis=0))
+            if wrong in self._shared:
+                total = np.minimum(total, self._shared[wrong].bounds(first, last).upper)
+            totals.append(total)
+        # A sum of at most a few thousand terms.
+        upper = np.minimum(np.asarray(logsumexp(totals, axis=0)) + 1e-12, 0.0)
+        if not self.events.is_unique:
+            lower = np.full_like(lower, -np.inf)
+        elif len(single) > 1:
+            lower = np.maximum(lower, self._bonferroni(single, first, last))
+        return LogBounds(np.minimum(lower, upper), upper)
+
+    def falling(self, rounds: int) -> float:
+        """Log of an upper bound at round n > m that also holds at every later round."""
+        count = len(self.events.base.wrong)
+        unions: list[list[float]] = [[] for _ in range(count)]
+        for candidate, curve in self._kept:
+            unions[candidate.wrong].append(curve.falling(rounds) + np.log(candidate.count))
+        for candidate, bound in self._dropped:
+            unions[candidate.wrong].append(bound.falling(rounds) + np.log(candidate.count))
+        totals = []
+        for wrong in range(count):
+            total = float(logsumexp(unions[wrong]))
+            if wrong in self._shared:
+                total = min(total, self._shared[wrong].falling(rounds))
+            totals.append(total)
+        return min(0.0, float(logsumexp(totals)) + 1e-12)
+
+    @property
+    def work_per_round(self) -> float:
+        """How many frequencies one more round takes."""
+        curves = [curve for _, curve in self._kept] + list(self._shared.values())
+        return float(sum(curve.grid.length for curve in curves))
+
+    @property
+    def selection_work(self) -> float:
+        """About how many seconds choosing the tilts takes."""
+        atoms = sum(laws.thinned.means.size for laws in self.events.laws)
+        a_round = atoms * sum(self.events.factors) / len(self.events.model.kinds)
+        # A dozen evaluations of 8 ns for each atom.
+        return 1e-7 * a_round * min(self.pilot, self.events.powers.count + 1)
+
+    @property
+    def work(self) -> float:
+        """About how many seconds the curves take, tilts chosen."""
+        events = self.events
+        rounds = min(self.last, events.powers.count + 1)
+        floor = self.candidates[0].log_bound + _NEGLIGIBLE
+        total = 0.0
+        for candidate in self.candidates:
+            atoms = events.factors[candidate.member] * events.atoms / len(events.model.kinds)
+            length = Grid.around(candidate.tilt, sharpness=self.sharpness).length
+            frequencies = length if candidate.log_bound >= floor else 0
+            # Half a nanosecond a frequency, and three cumulants of 20 ns.
+            total += rounds * atoms * (0.5e-9 * frequencies + 6e-8)
+        return total
+
+    @property
+    def _paired_member(self) -> int:
+        """The class of agents whose events are paired in the lower bound: the likeliest's."""
+        return self.candidates[0].member
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[int, int], EventCurve]:
+        """Upper bounds for two hypotheses to win at once, at one agent."""
+        member = self._paired_member
+        own = [c for c, _ in self._kept if c.member == member]
+        top = max(c.tilt.log_bound for c in own)
+        chosen = [c.wrong for c in own if c.tilt.log_bound >= top + _MINOR][:_MOST_PAIRED]
+        found: dict[tuple[int, int], EventCurve] = {}
+        for position, second in enumerate(chosen):
+            for first in chosen[:position]:
+                options = []
+                for share in _SHARES:
+                    terms = self.events.mixed_terms((first, second), share, member)
+                    if terms is None:
+                        return {}
+                    tilt = choose_tilt(terms, self.pilot, threshold=self.threshold)
+                    options.append((tilt.log_bound, terms, tilt))
+                _, terms, tilt = min(options, key=lambda option: option[0])
+                grid = Grid.around(tilt, sharpness=_PAIR_SHARPNESS)
+                found[first, second] = EventCurve(
+                    terms, grid, self.last, self.evaluate, self.threshold
+                )
+        return found
+
+    def _bonferroni(self, single: dict[int, FloatArray], first: int, last: int) -> FloatArray:
+        """Events are added as long as each adds more than its pairs may take away.
+
+        De Caen's inequality, Σ_s P(A_s)²/Σ_{s'} P(A_s ∩ A_s'), is the other choice: it is better
+        where pairs are likely. It grows with P(A_s), for which lower bounds will do.
+        """
+        both = {pair: curve.bounds(first, last).upper for pair, curve in self._pairs.items()}
+        paired = {wrong for pair in both for wrong in pair}
+        order = [c.wrong for c, _ in self._kept if c.wrong in paired and c.wrong in single]
+        order = list(dict.fromkeys(order))
+        nothing = np.full(last - first + 1, -np.inf)
+        if not order:
+            return nothing
+        scale = np.max([single[wrong] for wrong in order], axis=0)
+        usable = np.isfinite(scale)
+        scale = np.where(usable, scale, 0.0)
+        alone = np.exp(np.array([single[wrong] for wrong in order]) - scale)
+        pairs = np.zeros((len(order), *alone.shape))
+        for (a, b), logs in both.items():
+            # e^50 times the likeliest event: as good as no bound.
+            shares = np.exp(np.minimum(logs - scale, 50.0))
+            pairs[order.index(a), order.index(b)] = pairs[order.index(b), order.index(a)] = shares
+        total = np.zeros(alone.shape[1])
+        inside = np.zeros(alone.shape, dtype=bool)
+        for index in range(len(order)):
+            gain = alone[index] - (pairs[index] * inside).sum(axis=0)
+            inside[index] = gain > 0
+            total += np.maximum(gain, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            caen = np.where(alone > 0, alone**2 / (alone + pairs.sum(axis=1)), 0.0).sum(axis=0)
+            # A few dozen operations in floating point.
+            logs = np.log(np.maximum(total, caen) * (1 - 1e-13)) + scale
+        return np.where(usable, np.minimum(logs, 0.0), nothing)

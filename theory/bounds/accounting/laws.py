@@ -1,0 +1,148 @@
+"""The agents' log-ratio laws for one pair of hypotheses, and how far the stored ones may be off.
+
+A certified number should hold for the problem that was meant, not only for the doubles that stand
+for it. So each stored number carries the error that typing, logarithms and products can have given
+it: likelihoods and probabilities a few units in the last place, and what probabilities lack to one
+is taken to be missing from their largest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from theory.bounds.accounting.majorant import EPS
+from theory.learning.agents import Agent, FiniteAgent
+from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.model import FiniteModel
+from theory.validation import FloatArray, IntArray
+
+# Atoms of a kind in `Laws.thinned`.
+_FEW = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The laws of z for K kinds of agents, their atoms one after the other.
+
+    Attributes
+    ----------
+    start
+        Shape (K + 1,): the atoms of kind k are start[k] to start[k + 1].
+    probabilities, means, deviations
+        One for each atom; equal atoms are merged.
+    mean_errors, deviation_errors, probability_errors
+        Shape (K,): upper bounds on how far a mean or standard deviation may be off (in nats), and
+        a probability (relatively).
+    """
+
+    start: IntArray
+    probabilities: FloatArray
+    means: FloatArray
+    deviations: FloatArray
+    mean_errors: FloatArray
+    deviation_errors: FloatArray
+    probability_errors: FloatArray
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether all atoms are points."""
+        return not self.deviations.any()
+
+    @property
+    def lowest(self) -> float:
+        """The smallest mean of an atom."""
+        return float(self.means.min())
+
+    @property
+    def highest(self) -> float:
+        """The largest mean of an atom."""
+        return float(self.means.max())
+
+    @cached_property
+    def thinned(self) -> Laws:
+        """Much the same laws with few atoms, for choices on which nothing rests."""
+        if self.means.size <= _FEW * (len(self.start) - 1):
+            return self
+        parts = [self._thin(kind) for kind in range(len(self.start) - 1)]
+        sizes = [part.shape[1] for part in parts]
+        return replace(
+            self,
+            start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            **{
+                name: np.concatenate([part[row] for part in parts])
+                for row, name in enumerate(("probabilities", "means", "deviations"))
+            },
+        )
+
+    def _thin(self, kind: int) -> FloatArray:
+        atoms = slice(int(self.start[kind]), int(self.start[kind + 1]))
+        weights, means, deviations = (
+            self.probabilities[atoms], self.means[atoms], self.deviations[atoms]
+        )  # fmt: skip
+        if means.size <= _FEW or deviations.any():
+            return np.array([weights, means, deviations])
+        cells = np.digitize(means, np.linspace(means[0], means[-1], _FEW))
+        mass = np.bincount(cells, weights=weights)
+        used = mass > 0
+        centres = np.bincount(cells, weights=weights * means)[used] / mass[used]
+        return np.array([mass[used], centres, np.zeros(centres.size)])
+
+
+def pair_laws(model: FiniteModel, best: int, other: int) -> Laws:
+    """The laws of z(best, other)."""
+    laws = [kind.log_ratio_law(best, other) for kind in model.kinds]
+    return _join(laws, [_errors(kind, best, other) for kind in model.kinds])
+
+
+def mixed_laws(model: FiniteModel, best: int, others: tuple[int, int], share: float) -> Laws | None:
+    """The laws of share z(best, a) + (1 − share) z(best, b); None if any agent is Gaussian."""
+    laws, errors = [], []
+    for kind in model.kinds:
+        if not isinstance(kind, FiniteAgent):
+            return None
+        table = kind.log_likelihoods
+        first, second = (table[best] - table[other] for other in others)
+        means = share * first + (1.0 - share) * second
+        laws.append(LogRatioLaw(kind.probabilities, means, np.zeros_like(means)))
+        pairs = [_errors(kind, best, other) for other in others]
+        largest = float(np.abs([first, second]).max())
+        errors.append((max(p[0] for p in pairs) + 4 * EPS * largest, 0.0, pairs[0][2]))
+    return _join(laws, errors)
+
+
+def _errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:
+    """Bounds on the errors of means, standard deviations and (relatively) probabilities."""
+    if isinstance(agent, FiniteAgent):
+        # Each log is right to a unit in the last place, of a likelihood that was rounded once.
+        largest = float(np.abs(agent.log_likelihoods[[best, other]]).max())
+        return EPS * (4 * largest + 4), 0.0, _probability_error(agent.probabilities)
+    used = np.concatenate([agent.means[best], agent.means[other], agent.truth_means])
+    reach = 2 * float(np.abs(used).max()) / agent.std
+    ratio = agent.truth_std / agent.std
+    return 16 * EPS * reach * reach, 16 * EPS * reach * ratio, _probability_error(agent.inputs)
+
+
+def _probability_error(probabilities: FloatArray) -> float:
+    lacking = abs(1.0 - math.fsum(probabilities.tolist()))
+    return lacking / float(probabilities.max()) + 4 * EPS
+
+
+def _join(laws: list[LogRatioLaw], errors: list[tuple[float, float, float]]) -> Laws:
+    merged = [_merged(law) for law in laws]
+    sizes = [part[0].size for part in merged]
+    bounds = np.array(errors, dtype=np.float64)
+    return Laws(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        *(np.concatenate([part[column] for part in merged]) for column in range(3)),
+        *(np.ascontiguousarray(bounds[:, column]) for column in range(3)),
+    )
+
+
+def _merged(law: LogRatioLaw) -> tuple[FloatArray, FloatArray, FloatArray]:
+    atoms, where = np.unique(np.stack([law.means, law.variances]), axis=1, return_inverse=True)
+    weights = np.bincount(where.ravel(), weights=law.probabilities)
+    return weights.astype(np.float64), np.ascontiguousarray(atoms[0]), np.sqrt(atoms[1])

@@ -1,0 +1,155 @@
+"""n(δ): the smallest number of rounds from which on the probability of error stays at most δ.
+
+An upper bound that cannot grow covers all rounds from some round N on; below N every round is
+looked at, last first, until one is found whose probability of error is proved to exceed δ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logsumexp
+
+from theory.bounds.accounting.curves import ErrorCurve
+from theory.bounds.accounting.events import EventSet
+
+# Rounds looked at one by one, times events, times frequencies: a few seconds.
+_MOST_WORK = 4e8
+_MOST_GUESSES = 5
+_BLOCK = 256
+# How much the upper bound on a probability exceeds the lower: 5 % of a probability is a fraction
+# of a round or a few; less where it takes no more than so many seconds.
+_COARSE = 0.05
+_FINE = 0.01
+_CHEAP = 0.5
+_LARGEST = 10**9
+
+
+@dataclass(frozen=True)
+class CertifiedSampleSize:
+    """Certified: `lower` ≤ n(δ) ≤ `upper`, n(δ) the smallest n from which P(error) stays ≤ δ.
+
+    Attributes
+    ----------
+    delta
+        δ.
+    lower, upper
+        In rounds; None where nothing is known.
+    covered_from
+        From this round on one bound that cannot grow covers all rounds; those below it, down to
+        `lower`, were looked at one by one.
+    note
+        What is behind the numbers, or why there are none.
+    """
+
+    delta: float
+    lower: int | None
+    upper: int | None
+    covered_from: int | None
+    note: str
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an upper end."""
+        return self.upper is not None
+
+
+def certified_rounds(
+    events: EventSet, delta: float, *, pilot: int, seconds: float
+) -> CertifiedSampleSize:
+    """The enclosure of n(δ); `pilot` is a guess at it, from which only the time taken depends."""
+    target = float(np.log(delta))
+    settled = events.powers.count
+    guess = max(1, pilot)
+    for _ in range(_MOST_GUESSES):
+        attempt = ErrorCurve(events, guess, guess)
+        if attempt.selection_work > seconds:
+            return _too_long(delta, attempt.selection_work)
+        before, guess = guess, _improved(attempt, target)
+        if abs(guess - before) <= 0.3 * before:
+            break
+    last = max(guess, settled + 1)
+    curve = ErrorCurve(events, guess, last, sharpness=_FINE)
+    if curve.work > min(seconds, _CHEAP):
+        curve = replace(curve, sharpness=_COARSE)
+    if curve.work > seconds:
+        return _too_long(delta, curve.work)
+    covered = _covered_from(curve, target, start=settled + 1, guess=guess)
+    if covered is None:
+        return CertifiedSampleSize(delta, None, None, None, "no bound that falls was found")
+    return _search(curve, delta, covered=covered)
+
+
+def _too_long(delta: float, seconds: float) -> CertifiedSampleSize:
+    note = f"not computed here, as it takes about {seconds:.0f} seconds: ask theory.account for it"
+    return CertifiedSampleSize(delta, None, None, None, note)
+
+
+def _improved(curve: ErrorCurve, target: float) -> int:
+    """A better guess than Chernoff's: its bound at `pilot` less what the tilted density allows."""
+    exponent, pilot = curve.events.base.exponent.exponent, curve.pilot
+    if not 0 < exponent < np.inf:
+        return pilot
+    logs = [
+        c.log_bound - np.log(max(1.0, c.tilt.value * c.tilt.deviation * np.sqrt(2 * np.pi)))
+        for c in curve.candidates
+    ]
+    ahead = (target - float(logsumexp(logs))) / exponent
+    return int(np.clip(pilot - ahead, max(1, pilot // 8), 8 * pilot))
+
+
+def _covered_from(curve: ErrorCurve, target: float, *, start: int, guess: int) -> int | None:
+    """The smallest n ≥ `start` at which the bound that cannot grow is at most the target."""
+    if curve.falling(start) <= target:
+        return start
+    low, high = start, max(start + 1, guess)
+    while curve.falling(high) > target:
+        low, high = high, 2 * high
+        if high > _LARGEST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if curve.falling(middle) <= target:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _search(curve: ErrorCurve, delta: float, *, covered: int) -> CertifiedSampleSize:
+    target = float(np.log(delta))
+    budget = _MOST_WORK / curve.work_per_round
+    upper = lower = None
+    last, block = covered - 1, _BLOCK // 4
+    while last >= 1 and lower is None and budget > 0:
+        first = max(1, last - block + 1)
+        found = curve.bounds(first, last)
+        if upper is None:
+            above = np.flatnonzero(found.upper > target)
+            upper = first + int(above[-1]) + 1 if above.size else None
+        proved = np.flatnonzero(found.lower > target)
+        lower = first + int(proved[-1]) + 1 if proved.size else None
+        budget -= last - first + 1
+        last, block = first - 1, min(2 * block, _BLOCK * 16)
+    if last < 1 or lower is not None:
+        note = "every round below was looked at one by one"
+    else:
+        note = f"rounds down to {last + 1} were looked at one by one"
+        upper = upper or last + 1
+        lower = _by_bisection(curve, target, below=last)
+    if not curve.events.is_unique:
+        note += "; several hypotheses are best: no lower end"
+    return CertifiedSampleSize(delta, lower or 1, upper or 1, covered, note)
+
+
+def _by_bisection(curve: ErrorCurve, target: float, *, below: int) -> int | None:
+    """One more than some round at which the probability of error exceeds the target."""
+    low, high = 0, below + 1
+    while high - low > max(1, high // 1000):
+        middle = (low + high) // 2
+        if curve.bounds(middle, middle).lower[0] > target:
+            low = middle
+        else:
+            high = middle
+    return low + 1 if low else None

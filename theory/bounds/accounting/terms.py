@@ -1,0 +1,228 @@
+"""Λ_i^(n) as a sum of independent terms, round by round.
+
+An event of the union is {Λ_i^(n)(θ*, θ) ≤ 0} for one agent i, with terms [W^k]_ij z_j. One event
+that covers all agents rests on: the rows of W^k sum to one, so that for any constants c_k
+
+    Λ_i^(n) ≥ Σ_k (c_k + Σ_j min_i' [W^k]_i'j (z_j − c_k)) + the smallest prior share,
+
+for every i at once. Its terms are z_j − c_k times the smallest weight of column j where positive,
+times the largest where negative. (docs: mathematics/certified-samples)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory.bounds.accounting.laws import Laws
+from theory.bounds.accounting.majorant import EPS
+from theory.bounds.accounting.powers import Powers
+from theory.validation import FloatArray, IntArray
+
+# Weights of one kind that agree to this, relatively, are taken as equal; the difference is
+# accounted for.
+_EQUAL = 1e-11
+_CENTRES = 17
+
+
+@dataclass(frozen=True, eq=False)
+class EventTerms:
+    """The terms of one event for rounds 1 to m, and a last round that stands for all later ones.
+
+    Attributes
+    ----------
+    laws
+        The laws of z.
+    first
+        Shape (m + 2,): the factors of round k are first[k − 1] to first[k].
+    kinds, low, high, slack, count
+        For each factor: the kind of agent, the weight above and below the centre, how far the
+        weight may be off, and how many equal agents it stands for.
+    centre
+        Shape (m + 1,): c_k; zero where `low` and `high` are equal.
+    shift, shift_error
+        Shape (m + 1,): the constant of the sum after k rounds (prior share, c_1 + … + c_k), and a
+        bound on its error. After round m each further round adds `drift`.
+    """
+
+    laws: Laws
+    first: IntArray
+    kinds: IntArray
+    low: FloatArray
+    high: FloatArray
+    slack: FloatArray
+    count: IntArray
+    centre: FloatArray
+    shift: FloatArray
+    shift_error: FloatArray
+    drift: float = 0.0
+
+    @property
+    def rounds(self) -> int:
+        """The number m of rounds that are kept apart."""
+        return len(self.centre) - 1
+
+    @property
+    def laws_a_round(self) -> int:
+        """The number of agents heard in a settled round."""
+        return int(self.count[self.first[-2] :].sum())
+
+    def shift_at(self, rounds: int) -> float:
+        """The constant of the sum after `rounds` rounds."""
+        if rounds <= self.rounds:
+            return float(self.shift[rounds - 1])
+        return float(self.shift[-1]) + (rounds - self.rounds - 1) * self.drift
+
+    def shift_error_at(self, rounds: int) -> float:
+        """A bound on the error of `shift_at`."""
+        if rounds <= self.rounds:
+            return float(self.shift_error[rounds - 1])
+        beyond = (rounds - self.rounds) * abs(self.drift)
+        return float(self.shift_error[-1]) + 4 * EPS * (abs(float(self.shift[-1])) + beyond)
+
+
+def agent_terms(
+    powers: Powers, assignment: IntArray, laws: Laws, priors: FloatArray, agent: int
+) -> EventTerms:
+    """The terms of Λ_i for one agent; `priors` are the agents' prior log-odds, shape (N,)."""
+    rows = _with_later(powers.rows[:, agent, :])
+    shift, error = prior_shares(powers, priors, agent)
+    nowhere = np.zeros(len(rows))
+    slack = _slack(powers, rows)
+    return _assemble(assignment, laws, rows, rows, slack, nowhere, shift, error, 0.0)
+
+
+def prior_shares(powers: Powers, priors: FloatArray, agent: int) -> tuple[FloatArray, FloatArray]:
+    """Σ_j [W^k]_ij π_j for k = 1 … m and for all later k, and bounds on the errors."""
+    rows = _with_later(powers.rows[:, agent, :])
+    sizes = np.abs(priors)
+    error = _slack(powers, rows) @ sizes
+    # Logs of priors, and a sum of N products.
+    error += 8 * EPS * (1 + (rows @ sizes) * len(priors) + sizes.max())
+    return rows @ priors, error
+
+
+def _with_later(rows: FloatArray) -> FloatArray:
+    return np.vstack([rows, rows[-1:]])
+
+
+def _slack(powers: Powers, rows: FloatArray) -> FloatArray:
+    """How far each weight may be off, shape (m + 1, N)."""
+    slack = np.append(np.arange(1.0, powers.count + 1), powers.count)[:, None]
+    slack = slack * powers.error * rows
+    slack[-1] = powers.later
+    return slack
+
+
+def shared_terms(
+    powers: Powers, assignment: IntArray, laws: Laws, priors: FloatArray, tilt: float
+) -> EventTerms:
+    """The terms of the event that covers all agents, with centres good for `tilt`.
+
+    Only for bounded laws: a normal has no least value over the agents' weights.
+    """
+    low, high = powers.rows.min(axis=1), powers.rows.max(axis=1)
+    low, high = _with_later(low), _with_later(high)
+    slack = _slack(powers, high)
+    shares = powers.rows @ priors
+    prior = np.append(shares.min(axis=1), shares[-1].min())
+    centre = _centres(assignment, laws, low, high, tilt)
+    running = np.append(np.cumsum(centre[:-1]), 0.0)
+    running[-1] = running[-2] + centre[-1]
+    sizes = np.abs(priors)
+    error = (
+        slack @ sizes
+        + 8 * EPS * (1 + len(priors) * sizes.max())
+        + 2 * EPS * len(centre) * np.abs(centre).max() * np.arange(1, len(centre) + 1)
+    )
+    return _assemble(
+        assignment, laws, low, high, slack, centre, prior + running, error, float(centre[-1])
+    )
+
+
+def _centres(
+    assignment: IntArray, laws: Laws, low: FloatArray, high: FloatArray, tilt: float
+) -> FloatArray:
+    """For each round the centre, of a few, that gives the smallest Chernoff bound at `tilt`."""
+    candidates = np.linspace(laws.lowest, laws.highest, _CENTRES)
+    values = np.zeros((len(low), _CENTRES))
+    for kind in np.unique(assignment):
+        atoms = slice(int(laws.start[kind]), int(laws.start[kind + 1]))
+        means, logs = laws.means[atoms], np.log(laws.probabilities[atoms])
+        if means.size > 256:
+            # Any centre is valid: a sample of the atoms is enough to choose one.
+            chosen = np.linspace(0, means.size - 1, 256).astype(np.int64)
+            means, logs = means[chosen], logs[chosen]
+        for j in np.flatnonzero(assignment == kind):
+            for c, centre in enumerate(candidates):
+                z = means - centre
+                weights = np.where(z > 0, low[:, [j]], high[:, [j]])
+                exponents = logs - tilt * weights * z
+                top = exponents.max(axis=1)
+                values[:, c] += top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
+    values -= tilt * candidates
+    best: FloatArray = candidates[values.argmin(axis=1)]
+    return best
+
+
+def _assemble(
+    assignment: IntArray,
+    laws: Laws,
+    low: FloatArray,
+    high: FloatArray,
+    slack: FloatArray,
+    centre: FloatArray,
+    shift: FloatArray,
+    shift_error: FloatArray,
+    drift: float,
+) -> EventTerms:
+    """Equal weights of one kind become one factor, taken several times."""
+    rounds = len(low)
+    columns: list[tuple[IntArray, IntArray, IntArray]] = []
+    found: list[list[FloatArray]] = []
+    for kind in np.unique(assignment):
+        members = np.flatnonzero(assignment == kind)
+        order = np.lexsort((low[:, members], high[:, members]), axis=1)
+        take = [np.take_along_axis(x[:, members], order, axis=1) for x in (low, high, slack)]
+        new = np.ones(take[0].shape, dtype=bool)
+        new[:, 1:] = ~(_agree(take[0]) & _agree(take[1]))
+        begins = np.flatnonzero(new.ravel())
+        sizes = np.diff(np.append(begins, new.size))
+        pieces = []
+        doubt = np.zeros(begins.size)
+        for x in take[:2]:
+            least = np.minimum.reduceat(x.ravel(), begins)
+            most = np.maximum.reduceat(x.ravel(), begins)
+            pieces.append(most)
+            doubt = np.maximum(doubt, most - least)
+        pieces.append(np.maximum.reduceat(take[2].ravel(), begins) + doubt)
+        columns.append((begins // members.size, np.full(begins.size, kind), sizes))
+        found.append(pieces)
+    which = np.concatenate([c[0] for c in columns])
+    kinds = np.concatenate([c[1] for c in columns])
+    count = np.concatenate([c[2] for c in columns])
+    values = [np.concatenate([f[k] for f in found]) for k in range(3)]
+    # A weight that is zero stays zero: nobody on the way listens.
+    keep = (values[1] > 0) | (values[2] > 0)
+    order = np.flatnonzero(keep)[np.argsort(which[keep], kind="stable")]
+    first = np.searchsorted(which[order], np.arange(rounds + 1))
+    return EventTerms(
+        laws,
+        first.astype(np.int64),
+        kinds[order].astype(np.int64),
+        np.ascontiguousarray(values[0][order]),
+        np.ascontiguousarray(values[1][order]),
+        np.ascontiguousarray(values[2][order]),
+        count[order].astype(np.int64),
+        centre,
+        shift,
+        shift_error,
+        drift,
+    )
+
+
+def _agree(rows: FloatArray) -> np.ndarray:
+    """Whether each entry but the first of a row equals the one before."""
+    gap = np.abs(np.diff(rows, axis=1))
+    return np.asarray(gap <= _EQUAL * rows[:, 1:])

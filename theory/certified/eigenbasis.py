@@ -1,0 +1,216 @@
+"""All eigenvalues of a matrix at once, from a basis that nearly diagonalises it.
+
+Let X be any regular matrix and T = X⁻¹AX. T has the eigenvalues of A, and Gershgorin's discs
+|z − T_ii| ≤ Σ_{j≠i} |T_ij| contain them; a set of k discs that touch no others holds exactly k of
+them. With X from an ordinary eigenvalue routine the discs are about as small as rounding times
+the condition of X, and two steps make them as small as the precision allows:
+
+- apart: X ← X(I + E), E_ij = T_ij/(T_jj − T_ii), squares what is off the diagonal;
+- together: eigenvalues too close for that form a block of T, whose difference from its mean is
+  scaled up and diagonalised by the ordinary routine once more.
+
+Nothing here is assumed of A: whatever X is, the enclosure of X⁻¹ proves that it is regular and
+the discs are true. Only their size needs A to be diagonalisable with a decent X; a Jordan block
+makes them wide. Touching discs need no separation, so multiple eigenvalues do no harm.
+(docs: mathematics/certified)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csgraph
+
+from theory.numbers import precision
+from theory.validation import FloatArray
+
+# One double operation on non-negative numbers, with what a conversion adds; all bounds in
+# doubles are multiplied by one plus a few of these.
+_SLACK = 2.0**-50
+_TINY = 1e-300
+
+# Off-diagonal parts above this share of the distance of two eigenvalues are not a small change.
+_APART = 0.05
+
+# A block whose own eigenvectors are worse conditioned is left as it is.
+_WORST_CONDITION = 1e8
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenbasis:
+    """T = X⁻¹AX in balls for a fixed X, and the discs that follow.
+
+    Attributes
+    ----------
+    vectors, inverse
+        X, exact, and an enclosure of X⁻¹; `arb_mat` if A is symmetric, else `acb_mat`.
+    similar
+        T.
+    values
+        The balls T_ii.
+    radii
+        Upper bounds on Σ_{j≠i} |T_ij|, shape (n,).
+    bits
+        The precision of the balls.
+    """
+
+    vectors: Any
+    inverse: Any
+    similar: Any
+    values: tuple[Any, ...]
+    radii: FloatArray
+    bits: int
+
+    def components(self) -> NDArray[np.int32]:
+        """The label of each disc's connected set of discs; sets may be joined too generously."""
+        middles = np.array([complex(value) for value in self.values])
+        own = upper_bounds([value.rad() for value in self._as_balls()])
+        reach = self.radii + own + 4 * _SLACK * np.abs(middles)
+        close = np.abs(middles[:, None] - middles[None, :]) <= (
+            (reach[:, None] + reach[None, :]) * (1 + _SLACK) + _TINY
+        )
+        labels: NDArray[np.int32] = csgraph.connected_components(close, directed=False)[1]
+        return labels
+
+    def moduli(self) -> list[flint.arb]:
+        """|z| over each disc, as a ball."""
+        return [
+            (abs(value) + flint.arb(0, float(radius))).nonnegative_part()
+            for value, radius in zip(self.values, self.radii, strict=True)
+        ]
+
+    def real_parts(self) -> list[flint.arb]:
+        """Re z over each disc, as a ball."""
+        return [
+            flint.acb(value).real + flint.arb(0, float(radius))
+            for value, radius in zip(self.values, self.radii, strict=True)
+        ]
+
+    def _as_balls(self) -> list[flint.arb]:
+        # The radius of a complex ball: its real part's and its imaginary part's together.
+        parts = [flint.acb(value) for value in self.values]
+        return [flint.arb(0, part.real.rad() + part.imag.rad()) for part in parts]
+
+
+def upper_bounds(values: Any) -> FloatArray:
+    """Doubles that are not below |value| for balls `value`; shape (n,)."""
+    near = np.array([float(value.abs_upper()) for value in values], dtype=np.float64)
+    return np.asarray(near * (1 + _SLACK) + _TINY)
+
+
+def magnitudes(matrix: Any) -> FloatArray:
+    """Doubles that are not below the moduli of a ball matrix's entries."""
+    return upper_bounds(matrix.entries()).reshape(matrix.nrows(), matrix.ncols())
+
+
+def first_basis(matrix: Any, *, symmetric: bool) -> Any:
+    """Eigenvectors by the ordinary routine, as exact midpoints; the entries are scaled first."""
+    table = scaled_doubles(matrix)
+    if symmetric:
+        _, vectors = np.linalg.eigh((table.real + table.real.T) / 2)
+        return flint.arb_mat(vectors.tolist())
+    _, vectors = np.linalg.eig(table.real)
+    return flint.acb_mat(vectors.astype(complex).tolist())
+
+
+def scaled_doubles(matrix: Any) -> NDArray[np.complex128]:
+    """The midpoints over the largest of them, so that tiny matrices keep their digits."""
+    entries = [flint.acb(entry).mid() for entry in matrix.entries()]
+    largest = max((abs(entry) for entry in entries), key=lambda ball: ball.mid())
+    if largest.is_zero():
+        return np.zeros((matrix.nrows(), matrix.ncols()), dtype=np.complex128)
+    scale = largest.mid()
+    return np.array([complex(entry / scale) for entry in entries]).reshape(
+        matrix.nrows(), matrix.ncols()
+    )
+
+
+def eigenbasis(matrix: Any, vectors: Any, *, bits: int) -> Eigenbasis:
+    """The discs of `matrix`, a ball matrix, in the basis of the columns of `vectors`.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If `vectors` cannot be proved to be regular at this precision.
+    """
+    with precision(bits):
+        size = vectors.nrows()
+        identity = type(vectors)([[int(i == j) for j in range(size)] for i in range(size)])
+        inverse = vectors.solve(identity, algorithm="precond")
+        similar = inverse * (matrix * vectors)
+        values = tuple(similar[i, i] for i in range(size))
+    sizes = magnitudes(similar)
+    np.fill_diagonal(sizes, 0.0)
+    radii = sizes.sum(axis=1) * (1 + (size + 2) * _SLACK) + _TINY
+    return Eigenbasis(vectors, inverse, similar, values, np.asarray(radii), bits)
+
+
+def improved_vectors(basis: Eigenbasis, *, bits: int, symmetric: bool) -> Any:
+    """A better X: close eigenvalues are taken apart in blocks, the others by one Newton step."""
+    with precision(bits):
+        size = len(basis.values)
+        off = _doubles(basis.similar)
+        gap = _gaps(basis.values)
+        np.fill_diagonal(off, 0.0)
+        together = np.abs(off) > _APART * np.abs(gap)
+        np.fill_diagonal(together, False)
+        blocks = csgraph.connected_components(together, directed=False)[1]
+        same = blocks[:, None] == blocks[None, :]
+        vectors = basis.vectors
+        change = np.where(same | (gap == 0), 0.0, off / np.where(gap == 0, 1.0, gap))
+        np.fill_diagonal(change, 1.0)
+        vectors = vectors * _matrix(change, symmetric)
+        turn = np.eye(size, dtype=np.complex128)
+        for block in np.unique(blocks):
+            members = np.flatnonzero(blocks == block)
+            if len(members) > 1:
+                turn[np.ix_(members, members)] = _block_vectors(
+                    basis.similar, members, symmetric=symmetric
+                )
+        if not np.array_equal(turn, np.eye(size)):
+            vectors = vectors * _matrix(turn, symmetric)
+        return vectors.mid()
+
+
+def _block_vectors(
+    similar: Any, members: NDArray[np.int64], *, symmetric: bool
+) -> NDArray[np.complex128]:
+    picked = members.tolist()
+    mean = sum((similar[i, i] for i in picked), flint.arb(0)) / len(picked)
+    block = type(similar)(
+        [[similar[i, j] - (mean if i == j else 0) for j in picked] for i in picked]
+    )
+    table = scaled_doubles(block)
+    if symmetric:
+        return np.asarray(np.linalg.eigh((table + table.conj().T) / 2)[1], dtype=np.complex128)
+    vectors = np.linalg.eig(table)[1]
+    if not np.linalg.cond(vectors) < _WORST_CONDITION:
+        return np.eye(len(picked), dtype=np.complex128)
+    return np.asarray(vectors, dtype=np.complex128)
+
+
+def _doubles(matrix: Any) -> NDArray[np.complex128]:
+    return np.array([complex(flint.acb(entry).mid()) for entry in matrix.entries()]).reshape(
+        matrix.nrows(), matrix.ncols()
+    )
+
+
+def _gaps(values: tuple[Any, ...]) -> NDArray[np.complex128]:
+    """T_jj − T_ii; from balls where doubles would cancel."""
+    middles = [flint.acb(value).mid() for value in values]
+    near = np.array([complex(middle) for middle in middles])
+    gap = near[None, :] - near[:, None]
+    close = np.abs(gap) < 1e-6 * np.abs(near[:, None])
+    for i, j in np.argwhere(close).tolist():
+        gap[i, j] = complex(middles[j] - middles[i])
+    return np.asarray(gap)
+
+
+def _matrix(values: NDArray[np.complex128], symmetric: bool) -> Any:
+    if symmetric:
+        return flint.arb_mat(values.real.tolist())
+    return flint.acb_mat(values.tolist())

@@ -1,0 +1,238 @@
+"""The learning rate, certified: I_j, the reference set, Σ_j v_j I_j, K and what binds it.
+
+The reference set is decided. Where c minimises D(θ) = Σ_j v_j D_j(θ), the set Θ* of hypotheses
+that are best for every agent is either empty or the set of all minimisers (docs: mathematics/rate),
+so that
+
+* if no I_j(c, θ) is negative, c is in Θ*, with those θ for which all I_j(c, θ) are zero;
+* if one is, Θ* is empty, and the reference is the network compromise, the minimisers of D.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flint import arb
+
+from theory.certified.evidence import (
+    START_BITS,
+    Evidence,
+    EvidenceBalls,
+    affordable,
+)
+from theory.certified.refinement import MOST_BITS
+from theory.numbers import Enclosure, LogSum, precision
+
+INFINITE = Enclosure(math.inf, math.inf)
+ZERO = Enclosure(0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the network settles on, decided.
+
+    Attributes
+    ----------
+    hypotheses
+        Θ*, or the compromise.
+    is_compromise
+        Whether Θ* is empty; None where the sign of some I_j could not be decided.
+    undecided
+        Hypotheses of which no sign could be decided: they may belong to `hypotheses`, or be
+        rejected at a rate below every precision that was tried.
+    """
+
+    hypotheses: tuple[int, ...]
+    is_compromise: bool | None
+    undecided: tuple[int, ...]
+
+    def wrong(self, count: int) -> tuple[int, ...]:
+        """The hypotheses that are rejected for certain, of `count`."""
+        kept = {*self.hypotheses, *self.undecided}
+        return tuple(m for m in range(count) if m not in kept)
+
+
+@dataclass(frozen=True)
+class CertifiedRates:
+    """K and its parts, each number an enclosure of the truth, in nats.
+
+    Attributes
+    ----------
+    rate
+        K(Θ) per round; infinite if no hypothesis is wrong.
+    binding
+        Every hypothesis that may attain K: one, or several if they tie or cannot be told apart.
+    rates
+        Length M: Σ_j v_j I_j; exactly zero for the reference.
+    information
+        M rows of length K: I(reference, θ) of each kind, per observation.
+    notes
+        What could not be decided.
+    bits
+        The precision that was needed.
+    """
+
+    rate: Enclosure
+    binding: tuple[int, ...]
+    rates: tuple[Enclosure, ...]
+    information: tuple[tuple[Enclosure, ...], ...]
+    notes: tuple[str, ...]
+    bits: int
+
+
+def decide_reference(evidence: Evidence) -> Reference:
+    """Θ*, or the compromise where it is empty."""
+    count = evidence.hypotheses
+    balls = evidence.at(START_BITS)
+    estimates = [0.0, *(float(balls.rate(0, m).mid()) for m in range(1, count))]
+    best = min(range(count), key=estimates.__getitem__)
+    for _ in range(count):
+        found = _judge(evidence, best)
+        if isinstance(found, Reference):
+            return found
+        best = found
+    return Reference((best,), True, tuple(m for m in range(count) if m != best))
+
+
+def _judge(evidence: Evidence, best: int) -> Reference | int:
+    """The reference set if `best` is in it, else a better hypothesis."""
+    others = [m for m in range(evidence.hypotheses) if m != best]
+    signs = {m: [evidence.signs(best, m)[k] for k in evidence.present] for m in others}
+    found = {s for m in others for s in signs[m]}
+    is_compromise = True if -1 in found else None if None in found else False
+    equal, undecided = [], []
+    for m in others:
+        if is_compromise is False:
+            sign: int | None = max(s for s in signs[m] if s is not None)
+        else:
+            sign = _sign_of_rate(evidence, best, m)
+        if sign == -1:
+            return m
+        if sign == 0:
+            equal.append(m)
+        elif sign is None:
+            undecided.append(m)
+    return Reference(tuple(sorted((best, *equal))), is_compromise, tuple(undecided))
+
+
+def _sign_of_rate(evidence: Evidence, best: int, other: int) -> int | None:
+    bits = START_BITS
+    tried = False
+    while bits <= MOST_BITS:
+        ball = evidence.at(bits).rate(best, other)
+        if ball > 0:
+            return 1
+        if ball < 0:
+            return -1
+        laws = [evidence.laws(best, other)[k] for k in evidence.present]
+        if not tried and affordable(laws):
+            tried = True
+            sign = evidence.weighed_sign([law.mean for law in evidence.laws(best, other)])
+            if sign is not None:
+                return sign
+        bits *= 2
+    return None
+
+
+def certify_rates(
+    evidence: Evidence, reference: Reference, *, relative_width: float
+) -> CertifiedRates:
+    """Enclose every rate to the relative width asked for, or as far as 4096 bits go."""
+    count = evidence.hypotheses
+    best = reference.hypotheses[0]
+    wrong = reference.wrong(count)
+    kinds = range(len(evidence.model.kinds))
+    signs = {m: evidence.signs(best, m) for m in range(count) if m != best}
+    zero = {(m, k) for m in signs for k in kinds if signs[m][k] == 0} | {(best, k) for k in kinds}
+    bits = START_BITS
+    while True:
+        balls = evidence.at(bits)
+        rates = {m: balls.rate(best, m) for m in wrong}
+        information = {m: balls.information(best, m) for m in signs}
+        needed = list(rates.values())
+        needed += [information[m][k] for m in signs for k in kinds if signs[m][k] in (1, -1)]
+        if are_narrow(needed, relative_width) or bits >= MOST_BITS:
+            break
+        bits *= 2
+    notes = []
+    if not are_narrow(needed, relative_width):
+        notes.append(f"rates: {MOST_BITS} bits do not reach a relative width of {relative_width:g}")
+    if reference.is_compromise is None:
+        notes.append("whether some hypothesis is best for every agent could not be decided")
+    if reference.undecided:
+        notes.append(
+            f"hypotheses {list(reference.undecided)}: {MOST_BITS} bits do not decide whether they "
+            "are as good as the reference; K and E allow for both"
+        )
+    enclosures = [ZERO] * count
+    for m, ball in rates.items():
+        enclosures[m] = Enclosure.from_ball(ball)
+    for m in reference.undecided:
+        enclosures[m] = Enclosure.from_ball(evidence.at(bits).rate(best, m))
+    rate = smallest([enclosures[m] for m in wrong], [enclosures[m] for m in reference.undecided])
+    binding = candidates(rates, bits)
+    if len(binding) > 1:
+        binding, note = _settle(evidence, best, binding, bits)
+        notes.append(note)
+    table = tuple(
+        tuple(ZERO if (m, k) in zero else Enclosure.from_ball(information[m][k]) for k in kinds)
+        for m in range(count)
+    )
+    return CertifiedRates(rate, binding, tuple(enclosures), table, tuple(notes), bits)
+
+
+def are_narrow(balls: Sequence[arb], relative_width: float) -> bool:
+    """Whether balls become enclosures of that relative width, rounding to doubles included."""
+    bits = math.ceil(-math.log2(relative_width)) + 2
+    return all(ball.is_finite() and ball.rel_accuracy_bits() >= bits for ball in balls)
+
+
+def smallest(certain: Sequence[Enclosure], undecided: Sequence[Enclosure] = ()) -> Enclosure:
+    """The smallest of some numbers; an `undecided` one may count, or not."""
+    if not certain:
+        first = INFINITE
+    else:
+        first = Enclosure(min(e.lower for e in certain), min(e.upper for e in certain))
+    if not undecided:
+        return first
+    return Enclosure(min(first.lower, max(0.0, min(e.lower for e in undecided))), first.upper)
+
+
+def candidates(balls: dict[int, arb], bits: int) -> tuple[int, ...]:
+    """The hypotheses whose number may be the smallest."""
+    with precision(bits):
+        return tuple(m for m, ball in balls.items() if not any(o < ball for o in balls.values()))
+
+
+def _settle(
+    evidence: Evidence, best: int, tied: tuple[int, ...], bits: int
+) -> tuple[tuple[int, ...], str]:
+    """Which of the hypotheses whose rates overlap bind, and a note about them."""
+    present = evidence.present
+    first = tied[0]
+    smallest_found, exact = [first], True
+    for m in tied[1:]:
+        laws = evidence.laws(smallest_found[0], m)
+        sign: int | None = None
+        if affordable([laws[k] for k in present]):
+            values = [
+                law.mean if k in present else LogSum.constant(0) for k, law in enumerate(laws)
+            ]
+            sign = evidence.weighed_sign(values)
+        if sign is None:
+            exact = False
+        elif sign < 0:
+            smallest_found = [m]
+        elif sign == 0:
+            smallest_found.append(m)
+    binding = tuple(sorted(smallest_found))
+    if not exact:
+        return tied, f"rates of hypotheses {list(tied)} are not told apart by {bits} bits"
+    if len(binding) == 1:
+        return (
+            binding,
+            f"rates of hypotheses {list(tied)} nearly tie: which binds was decided exactly",
+        )
+    return binding, f"rates of hypotheses {list(binding)} are equal: decided exactly"

@@ -1,0 +1,248 @@
+"""What follows from a network's weights, certified: every number an interval that contains it.
+
+The weights are rationals, or doubles read as the binary fractions they are. Beyond that nothing
+is assumed: networks that nearly fall apart, that are nearly periodic, and those whose eigenvalues
+no floating-point routine finds, get true intervals like all others. Where an interval is wider
+than was asked, `notes` says which, and by how much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from theory.certified.deviation import certified_deviation
+from theory.certified.quotient import difference_matrix, is_reversible
+from theory.certified.refinement import check_relative_width
+from theory.certified.running_sum import STRIDES, CertifiedDeviation
+from theory.certified.spectrum import certified_spectrum, refined_bases
+from theory.certified.stationary import certified_stationary
+from theory.network import Network
+from theory.numbers import Enclosure
+from theory.rational import RationalNetwork
+from theory.validation import fail
+
+MOST_CERTIFIED_AGENTS = 300
+"""The largest network that is certified: it takes a minute or two."""
+
+Progress = Callable[[int, int], bool | None]
+"""Told (done, total); returning False ends the work with what is known."""
+
+# Progress is told in parts of this many.
+_TOTAL = 100
+_AFTER_STATIONARY = 5
+_AFTER_SPECTRUM = 30
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedNetwork:
+    """Intervals around v, the subdominant modulus, the second eigenvalue and D.
+
+    Attributes
+    ----------
+    network
+        The weights that all of it is about, as rationals.
+    relative_width
+        The width that was asked for.
+    stationary_distribution
+        v, length N.
+    slem
+        The largest modulus among the N − 1 eigenvalues that remain when one 1 is taken away.
+    second_eigenvalue
+        The largest real part among them; None for a single agent.
+    deviation
+        D_i = Σ_{k≥1} Σ_j |[W^k]_ij − v_j|, length N, in rounds.
+    is_reversible
+        Whether v_i W_ij = v_j W_ji for all i and j: decided exactly.
+    slem_method, second_eigenvalue_method
+        "symmetric-discs", "discs", "characteristic-polynomial" or "trace-and-norm" (see
+        `theory.certified.spectrum`); "one-agent".
+    deviation_method
+        "rounds", "rounds-and-signs" or "strides" (see `theory.certified.deviation`); "equal-rows",
+        "one-agent".
+    bits
+        The precision each quantity needed, by its name.
+    reached
+        The largest relative width of each quantity, by its name.
+    notes
+        One line for each quantity that is wider than was asked, and why.
+    """
+
+    network: RationalNetwork
+    relative_width: float
+    stationary_distribution: tuple[Enclosure, ...]
+    slem: Enclosure
+    second_eigenvalue: Enclosure | None
+    deviation: tuple[Enclosure, ...]
+    is_reversible: bool
+    slem_method: str
+    second_eigenvalue_method: str
+    deviation_method: str
+    bits: dict[str, int]
+    reached: dict[str, float]
+    notes: tuple[str, ...]
+
+    @property
+    def agents(self) -> int:
+        """N, the number of agents."""
+        return self.network.agents
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; an infinite end is null."""
+        second = self.second_eigenvalue
+        return {
+            "relative_width": self.relative_width,
+            "stationary_distribution": [entry.as_json() for entry in self.stationary_distribution],
+            "slem": self.slem.as_json(),
+            "second_eigenvalue": None if second is None else second.as_json(),
+            "deviation": [entry.as_json() for entry in self.deviation],
+            "is_reversible": self.is_reversible,
+            "methods": {
+                "slem": self.slem_method,
+                "second_eigenvalue": self.second_eigenvalue_method,
+                "deviation": self.deviation_method,
+            },
+            "bits": dict(self.bits),
+            "reached": {
+                name: width if math.isfinite(width) else None
+                for name, width in self.reached.items()
+            },
+            "notes": list(self.notes),
+        }
+
+
+def certify_network(
+    network: RationalNetwork | Network,
+    *,
+    relative_width: float = 1e-12,
+    progress: Progress | None = None,
+) -> CertifiedNetwork:
+    """Certified numbers of a network, as narrow as asked where that can be.
+
+    Parameters
+    ----------
+    network
+        W; doubles are read as the binary fractions they are, see `RationalNetwork.from_network`.
+    relative_width
+        In [1e-15, 1): each interval's width over its end farther from zero. D is summed in
+        doubles in part and does not go below about 1e-13.
+    progress
+        Called with (done, total) as the work goes on. If it returns False, what is known by then
+        is returned, and the notes say that the work was stopped.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 300 agents, or `relative_width` is out of its range.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> certified = certify_network(RationalNetwork([["9/10", "1/10"], ["3/5", "2/5"]]))
+    >>> certified.slem.contains(Fraction(3, 10)), certified.slem.relative_width < 1e-12
+    (True, True)
+    """
+    asked = check_relative_width(relative_width)
+    if network.agents > MOST_CERTIFIED_AGENTS:
+        raise fail(
+            "network",
+            f"at most {MOST_CERTIFIED_AGENTS} agents to certify",
+            f"{network.agents} (about {_estimated_minutes(network.agents):.0f} minutes)",
+            "use the floating-point estimates of Network, or certify a smaller one of its kind",
+        )
+    exact = RationalNetwork.from_network(network) if isinstance(network, Network) else network
+
+    def told(done: float) -> bool:
+        return progress is None or progress(int(done), _TOTAL) is not False
+
+    told(0)
+    v = certified_stationary(exact, relative_width=asked)
+    going_on = told(_AFTER_STATIONARY)
+    reversible = is_reversible(exact)
+    spectrum = certified_spectrum(exact, reversible=reversible, relative_width=asked)
+    going_on = told(_AFTER_SPECTRUM) and going_on
+    deviation = certified_deviation(
+        exact,
+        lambda: refined_bases(exact, difference_matrix(exact), reversible=reversible),
+        reversible=reversible,
+        slem=float(spectrum.slem.mid()),
+        relative_width=asked,
+        step=lambda share: (
+            going_on and told(_AFTER_SPECTRUM + (_TOTAL - _AFTER_SPECTRUM) * min(share, 0.99))
+        ),
+    )
+    stationary = tuple(_within(Enclosure.from_ball(ball), 1.0) for ball in v.balls)
+    slem = _within(Enclosure.from_ball(spectrum.slem.nonnegative_part()), 1.0)
+    second = None if exact.agents == 1 else Enclosure.from_ball(spectrum.second_eigenvalue)
+    if second is not None:
+        second = Enclosure(max(second.lower, -1.0), min(second.upper, 1.0))
+    sums = tuple(_within(Enclosure.from_ball(ball), math.inf) for ball in deviation.balls)
+    reached = {
+        "stationary_distribution": _widest(stationary),
+        "slem": _widest((slem,)),
+        "second_eigenvalue": 0.0 if second is None else _widest((second,)),
+        "deviation": _widest(sums),
+    }
+    told(_TOTAL)
+    return CertifiedNetwork(
+        network=exact,
+        relative_width=asked,
+        stationary_distribution=stationary,
+        slem=slem,
+        second_eigenvalue=second,
+        deviation=sums,
+        is_reversible=reversible,
+        slem_method=spectrum.slem_method,
+        second_eigenvalue_method=spectrum.second_method,
+        deviation_method=deviation.method,
+        bits={
+            "stationary_distribution": v.bits,
+            "slem": spectrum.bits,
+            "second_eigenvalue": spectrum.bits,
+            "deviation": deviation.bits,
+        },
+        reached=reached,
+        notes=_notes(asked, reached, stationary, second, deviation),
+    )
+
+
+def _notes(
+    asked: float,
+    reached: dict[str, float],
+    stationary: tuple[Enclosure, ...],
+    second: Enclosure | None,
+    deviation: CertifiedDeviation,
+) -> tuple[str, ...]:
+    why = dict.fromkeys(reached, "")
+    if min(entry.upper for entry in stationary) < 1e-290:
+        why["stationary_distribution"] = "; the smallest entries are below what doubles hold"
+    if second is not None and second.lower <= 0 <= second.upper:
+        why["second_eigenvalue"] = "; it may be zero"
+    if deviation.method == STRIDES:
+        why["deviation"] = "; W mixes slowly, and its signs do not settle in time"
+    notes = [
+        f"{name}: relative width {width:.2g}, wider than the {asked:.2g} asked for{why[name]}"
+        for name, width in reached.items()
+        if width > asked
+    ]
+    if not deviation.finished:
+        notes.append(f"deviation: stopped after {deviation.rounds} rounds, as was asked")
+    return tuple(notes)
+
+
+def _within(interval: Enclosure, largest: float) -> Enclosure:
+    """The part of the interval in [0, largest], where the number is known to lie."""
+    return Enclosure(max(interval.lower, 0.0), min(interval.upper, largest))
+
+
+def _widest(intervals: tuple[Enclosure, ...]) -> float:
+    # An interval without an upper end has no width to speak of.
+    return max(
+        entry.relative_width if math.isfinite(entry.upper) else math.inf for entry in intervals
+    )
+
+
+def _estimated_minutes(agents: int) -> float:
+    return float(2.0 * (agents / MOST_CERTIFIED_AGENTS) ** 3.5)

@@ -1,0 +1,305 @@
+"""Sums of Σ_j |[W^k]_ij − v_j| over rounds, bounded on both sides while they run.
+
+The powers are products of doubles, whose rounding is bounded, and every few products a power in
+balls takes their place, so that rounding does not build up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import flint
+import numpy as np
+
+from theory.certified.eigenbasis import Eigenbasis
+from theory.certified.refinement import is_narrow
+from theory.certified.settled import Modes, modes
+from theory.certified.stationary import stationary_to_bits
+from theory.rational import RationalNetwork
+from theory.validation import FloatArray
+
+ROUNDS = "rounds"
+SIGNS = "rounds-and-signs"
+STRIDES = "strides"
+
+# Products of doubles with 50 agents; in proportion fewer with more.
+_PRODUCTS = 8_000
+_LEAST_PRODUCTS = 200
+
+# At most so many between two powers in balls.
+_STRETCH = 16
+
+# W^k is followed to 2^_OCTAVES rounds.
+_OCTAVES = 60
+
+# Eigenvalues that weights of doubles were meant to make equal.
+_NEARLY_EQUAL = 2.0**-50
+
+_EPS = 2.0**-52
+_TINY = 1e-300
+
+Step = Callable[[float], bool]
+"""Told the share of the work that is done; whether to go on."""
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedDeviation:
+    """Balls around D_i, shape (N,).
+
+    Attributes
+    ----------
+    balls
+        Each contains D_i; infinite where the work was stopped before anything was known.
+    method
+        As in `theory.certified.deviation`; "one-agent" or "equal-rows" where D = 0 at once.
+    rounds
+        The rounds that were summed one by one.
+    bits
+        The precision.
+    finished
+        False if the work was stopped.
+    """
+
+    balls: tuple[flint.arb, ...]
+    method: str
+    rounds: int
+    bits: int
+    finished: bool = True
+
+
+class RunningSum:
+    """The running sum over rounds; lives within one precision.
+
+    Between two powers in balls lies a stretch of products of doubles. A product of P = W^k − 1vᵀ
+    and a stochastic matrix adds to row i at most about N roundings of its norm f_i(k), and passes
+    on what was there before without enlarging it.
+    """
+
+    def __init__(
+        self, network: RationalNetwork, bits: int, relative_width: float, slem: float
+    ) -> None:
+        self.network, self.bits, self.relative_width = network, bits, relative_width
+        agents = network.agents
+        self.stationary = stationary_to_bits(network, bits)
+        self.weights = flint.arb_mat(network.matrix)
+        self.limit = flint.arb_mat([self.stationary] * agents)
+        self.power = self.weights - self.limit
+        self.rounds = 1
+        first = _row_sums(self.power)
+        self.ceiling = np.array([float(entry.upper()) for entry in first]) * (1 + _EPS)
+        floor = np.array([float(entry.lower()) for entry in first]) * (1 - _EPS)
+        # Kept apart, so that math.fsum rounds once.
+        self.lower, self.upper = [np.maximum(floor, 0.0)], [self.ceiling]
+        self.still = [i for i in range(agents) if self._stays(i)]
+        # About half the width may be rounding.
+        self.product_doubt = (agents + 8) * _EPS / 2 * 1.01
+        slem = min(max(slem, 0.0), 1 - 1e-16)
+        self.needed = math.log(relative_width / 16) / math.log(slem) if slem else 0.0
+        allowed = int(min(relative_width / 8 / self.product_doubt, 1 + self.needed / 8))
+        self.stretch = max(1, min(_STRETCH, allowed))
+        self.stride = 1
+        self.bases: Iterator[Eigenbasis] | None = None
+        self.modes: list[list[Modes]] = []
+        self.jump, self.jump_error, self.leap = np.zeros(0), 0.0, self.weights
+        self._set_stride(self.weights)
+
+    def run(
+        self, bases: Callable[[], Iterable[Eigenbasis]], *, reversible: bool, step: Step
+    ) -> CertifiedDeviation:
+        budget = max(_LEAST_PRODUCTS, int(_PRODUCTS / (self.network.agents / 50) ** 3))
+        octaves = max(1.0, math.log2(max(2.0, self.needed / budget)) + 1)
+        resolution = max(8, int(budget / octaves / 2))
+        best: list[flint.arb] | None = None
+        next_check, settling, finished, products = 16, True, True, 0
+        while True:
+            top = float(self.ceiling.max())
+            if top < self.relative_width / 4 and self._narrow(self._by_contraction()):
+                break
+            if top < 1e-3 * self.relative_width or top < 1e-3 * (self.stride - 1) / self.rounds:
+                break
+            if products >= 5 * budget or self.rounds >= 2**_OCTAVES:
+                break
+            if settling and self.stride == 1 and self.rounds >= next_check:
+                next_check *= 2
+                if self.needed > 2 * self.rounds:
+                    best, settling = self._by_signs(bases, reversible=reversible)
+                    if self._narrow(best):
+                        return self._result(best, SIGNS)
+            if not step(min(1.0, products / (5 * budget))):
+                finished = False
+                break
+            # Strides of one to the end if there is the time, or as long as signs may settle.
+            hoping = settling and best is not None and products < 3 * budget
+            if self.needed > budget and not hoping and self.rounds >= 2 * resolution * self.stride:
+                self.stride *= 2
+                self._set_stride(self.stride_power * self.stride_power)
+            self._next_stretch()
+            products += self.stretch
+        found = self._by_contraction()
+        method = ROUNDS if self.stride == 1 else STRIDES
+        if best is not None:
+            if all(a.rad() <= b.rad() for a, b in zip(best, found, strict=True)):
+                method = SIGNS
+            found = [_common(a, b) for a, b in zip(found, best, strict=True)]
+        return self._result(found, method, finished=finished)
+
+    def is_rounding_the_limit(self, result: CertifiedDeviation) -> bool:
+        """Whether some D_i is too small beside the precision: its first term is not known."""
+        return any(
+            i not in self.still and low <= 0.5 * high
+            for i, (low, high) in enumerate(zip(self.lower[0], self.upper[0], strict=True))
+        )
+
+    def _set_stride(self, power: flint.arb_mat) -> None:
+        self.stride_power = power
+        self.jump = _doubles(power)
+        self.jump_error = max(float(radius) for radius in _row_radii(power)) + _EPS
+        leap = power
+        for _ in range(self.stretch - 1):
+            leap = leap * power
+        self.leap = leap
+
+    def _next_stretch(self) -> None:
+        agents = self.network.agents
+        here = _doubles(self.power)
+        start = np.array([float(radius) for radius in _row_radii(self.power)]) + _TINY
+        size = self.ceiling * (1 + _EPS)
+        start = 1.01 * (start + _EPS * size)
+        each = 1.01 * (self.product_doubt + self.jump_error)
+        summing = (agents + 4) * _EPS / 2
+        passed = start
+        for _ in range(self.stretch):
+            here = here @ self.jump
+            found = np.abs(here).sum(axis=1)
+            previous = self.ceiling
+            passed = passed + each * previous
+            doubt = passed + summing * found
+            # f never increases, so that the least upper end seen so far is one.
+            self.ceiling = np.minimum(previous, found + doubt)
+            self.lower.append(self.stride * np.maximum(found - doubt, 0.0))
+            self.upper.append((self.stride - 1) * previous + self.ceiling)
+        self.power = self.power * self.leap
+        self.rounds += self.stretch * self.stride
+
+    def _sums(self) -> list[flint.arb]:
+        """S_m as balls; each term carries a few roundings of its own."""
+        agents = self.network.agents
+        down, up = 1 - 8 * _EPS, 1 + 8 * _EPS
+        below = [math.fsum(column) * down for column in _columns(self.lower, agents)]
+        above = [math.fsum(column) * up for column in _columns(self.upper, agents)]
+        return [flint.arb(a).union(flint.arb(b)) for a, b in zip(below, above, strict=True)]
+
+    def _by_contraction(self) -> list[flint.arb]:
+        """S_m ≤ D ≤ S_m/(1 − τ): ½‖row − row'‖₁ is at most half the sum of their distances."""
+        sums = self._sums()
+        left = 1 - flint.arb(float(self.ceiling.max()))
+        if not left > 0:
+            return [entry.lower().union(flint.arb("inf")) for entry in sums]
+        return [entry.lower().union((entry / left).upper()) for entry in sums]
+
+    def _by_signs(
+        self, bases: Callable[[], Iterable[Eigenbasis]], *, reversible: bool
+    ) -> tuple[list[flint.arb], bool]:
+        """The sum so far and the tail by closed form; False if there is no use in trying later."""
+        tail = self._closed_tail()
+        base = [a + b for a, b in zip(self._sums(), tail, strict=True)]
+        lower = [entry.lower() for entry in base]
+        wanted = np.array([float(entry) for entry in lower]) * self.relative_width / 4
+        best = np.full(self.network.agents, np.inf)
+        floor = math.inf
+        hopeful = False
+        for number in itertools.count():
+            if number == len(self.modes) and not self._find_modes(bases, reversible=reversible):
+                break
+            for found in self.modes[number]:
+                best = np.minimum(best, found.slack(self.rounds))
+                own = float(np.max(2 * found.error / np.maximum(wanted, _TINY)))
+                floor = min(floor, own)
+                hopeful = hopeful or (own < 1 and found.can_settle)
+            # A finer basis helps only where this one's own error is what is left.
+            if np.all(best <= wanted) or floor < 0.1:
+                break
+        ends = [
+            (entry + flint.arb(float(more))).upper() if math.isfinite(more) else flint.arb("inf")
+            for entry, more in zip(base, best.tolist(), strict=True)
+        ]
+        return [a.union(b) for a, b in zip(lower, ends, strict=True)], hopeful
+
+    def _find_modes(self, bases: Callable[[], Iterable[Eigenbasis]], *, reversible: bool) -> bool:
+        """The modes of one more basis, if there is one."""
+        if self.bases is None:
+            self.bases = iter(bases())
+        basis = next(self.bases, None)
+        if basis is None:
+            return False
+        v = stationary_to_bits(self.network, basis.bits)
+        both = (modes(basis, v, symmetric=reversible, together=t) for t in (0.0, _NEARLY_EQUAL))
+        self.modes.append([found for found in both if found is not None])
+        return True
+
+    def _closed_tail(self) -> list[flint.arb]:
+        """|Σ_{k>m, even} a_k| + |Σ_{k>m, odd} a_k|, summed over j."""
+        deviating = self.weights - self.limit
+        system = identity_matrix(self.network.agents) - deviating * deviating
+        first = system.solve(self.power * self.weights, algorithm="precond")
+        second = first * self.weights
+        return [a + b for a, b in zip(_row_sums(first), _row_sums(second), strict=True)]
+
+    def _narrow(self, balls: list[flint.arb]) -> bool:
+        return all(
+            is_narrow(ball, self.relative_width) or i in self.still for i, ball in enumerate(balls)
+        )
+
+    def _stays(self, agent: int) -> bool:
+        """Whether the agent's row is v, exactly."""
+        size = self.network.agents
+        if not all(self.power[agent, j].contains(0) for j in range(size)):
+            return False
+        row = flint.fmpq_mat([[self.network.matrix[agent, j] for j in range(size)]])
+        return bool(row * self.network.matrix == row)
+
+    def _result(
+        self, balls: list[flint.arb], method: str, *, finished: bool = True
+    ) -> CertifiedDeviation:
+        exact = [
+            flint.arb(0) if i in self.still else ball.nonnegative_part()
+            for i, ball in enumerate(balls)
+        ]
+        return CertifiedDeviation(tuple(exact), method, self.rounds, self.bits, finished)
+
+
+def _common(first: flint.arb, second: flint.arb) -> flint.arb:
+    """The common part of two intervals that both contain the truth."""
+    lower = first.lower().max(second.lower())
+    return lower.lower().union(first.upper().min(second.upper()).upper())
+
+
+def _columns(terms: list[FloatArray], agents: int) -> list[list[float]]:
+    return [list(column) for column in np.array(terms).reshape(-1, agents).T.tolist()]
+
+
+def _doubles(matrix: flint.arb_mat) -> FloatArray:
+    size = matrix.nrows()
+    return np.array([float(entry) for entry in matrix.entries()]).reshape(size, size)
+
+
+def _row_radii(matrix: flint.arb_mat) -> list[flint.arb]:
+    """Bounds on the sums of a row's radii: that of the ball around the sum of the row."""
+    ones = flint.arb_mat([[1]] * matrix.ncols())
+    return [entry.rad() * 1.001 for entry in (matrix * ones).entries()]
+
+
+def _row_sums(matrix: flint.arb_mat) -> list[flint.arb]:
+    """Σ_j |entry| in balls: doubles summed with one rounding, and the radii."""
+    sums = [math.fsum(row) for row in np.abs(_doubles(matrix)).tolist()]
+    return [
+        flint.arb(total, 3 * _EPS * total + _TINY) + flint.arb(0, radius.upper())
+        for total, radius in zip(sums, _row_radii(matrix), strict=True)
+    ]
+
+
+def identity_matrix(size: int) -> flint.arb_mat:
+    return flint.arb_mat([[int(i == j) for j in range(size)] for i in range(size)])

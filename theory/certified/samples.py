@@ -1,0 +1,302 @@
+"""The ladder of sample sizes with intervals for rungs (docs: mathematics/samples, certified).
+
+Each rung is the number that mathematics defines: the smallest n from which on the rung's bound
+stays at most δ, with the exact powers of W, the exact mean, and for `chernoff` the true minimum
+over the tilt. Balls prove n_lower ≤ n ≤ n_upper. At n_upper rounds, and at every later one, the
+probability that some agent errs is at most δ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flint import arb
+
+from theory.certified.chernoff import ChernoffSingle, ChernoffUnion
+from theory.certified.cumulant import extreme
+from theory.certified.evidence import START_BITS, Evidence
+from theory.certified.hoeffding import AgentEvents, HoeffdingSingle, HoeffdingUnion
+from theory.certified.information import Reference
+from theory.certified.powers import BallPowers
+from theory.certified.rounds import CertifiedRounds, RoundBound, enclose_rounds
+from theory.numbers import Enclosure, precision
+from theory.validation import as_integer, as_probability
+
+# Multiplications of balls in powers of W (0.05 µs each), and exponentials in Chernoff's union
+# bound (2 µs each): about 20 seconds.
+_MOST_PRODUCTS = 3e8
+_MOST_EXPONENTIALS = 1e7
+_MOST_POWERS = 3000
+_FEWEST_POWERS = 4
+# Rounds tried and evaluations per event and round: what a search takes in the mean.
+_EVALUATIONS = 30
+# Until the rows of W^n have come close enough for the envelope.
+_MOST_STEPS_UP = 64
+
+
+@dataclass(frozen=True)
+class CertifiedSampleSizes:
+    """The ladder for one δ; every rung an interval, or None with the reason in `notes`.
+
+    Attributes
+    ----------
+    delta
+        δ, read exactly.
+    printed
+        P1 eq. 4 as printed: not a theorem.
+    repaired
+        Hoeffding's inequality: the smaller of the union over agents and the single event.
+    chernoff
+        Chernoff's inequality: the smallest of its two forms and of `repaired`.
+    certified
+        The two-sided number of an accountant of the whole law of Λ, if one was asked.
+    notes
+        Why a rung, or a form of it, is missing.
+    """
+
+    delta: float
+    printed: CertifiedRounds | None
+    repaired: CertifiedRounds | None
+    chernoff: CertifiedRounds | None
+    certified: CertifiedRounds | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RoundsCertificate:
+    """Whether a number of rounds is enough: proved, or not.
+
+    Attributes
+    ----------
+    rounds
+        n.
+    holds
+        Whether it is proved that at round n *and at every later one* some agent errs with
+        probability at most δ. False means that no proof was found.
+    probability
+        The bound on the probability at n and at every later round: a theorem's upper end.
+    bound
+        The inequality behind it.
+    """
+
+    rounds: int
+    holds: bool
+    probability: Enclosure
+    bound: str
+
+
+class Ladder:
+    """The bounds of one network and model, set up once.
+
+    Parameters
+    ----------
+    evidence, reference
+        What was certified before.
+    deviation
+        Enclosures of D_i, one an agent, for the single event; None leaves that form out.
+    """
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        reference: Reference,
+        *,
+        deviation: Sequence[Enclosure] | None,
+    ) -> None:
+        self.evidence = evidence
+        self.deviation = deviation
+        self.best = reference.hypotheses[0]
+        self.wrong = reference.wrong(evidence.hypotheses)
+        with precision(START_BITS):
+            self.events = [self._events(theta) for theta in self.wrong]
+        self.is_bounded = all(law.is_bounded for event in self.events for law in event.laws)
+
+    def printed(self, delta: float, second_eigenvalue: Enclosure) -> CertifiedRounds | None:
+        """P1 eq. 4: n ≥ 16 C log(NM/δ)/(K²(1 − λmax)); None where a factor is infinite."""
+        bound = self.evidence.model.log_ratio_bound
+        if bound is None:
+            return None
+        with precision(START_BITS):
+            balls = self.evidence.at(START_BITS)
+            rate = extreme([balls.rate(self.best, m) for m in self.wrong], largest=False)
+            gap = 1 - arb(second_eigenvalue.lower).union(arb(second_eigenvalue.upper))
+            count = arb(self.evidence.network.agents * self.evidence.hypotheses)
+            value = 16 * bound.ball() * (count / arb(delta)).log() / (rate**2 * gap)
+            if not (value.is_finite() and gap > 0):
+                return None
+            lower, upper = (int(end.ceil().unique_fmpz()) for end in (value.lower(), value.upper()))
+        return CertifiedRounds(max(1, lower), max(1, upper), False, "as printed, not a theorem")
+
+    def hoeffding(self) -> tuple[list[RoundBound], list[str]]:
+        """The forms of Hoeffding's inequality that can be had, and why others cannot."""
+        if not self.is_bounded:
+            return [], ["repaired: unbounded likelihoods, Hoeffding's inequality does not apply"]
+        bounds: list[RoundBound] = [HoeffdingUnion(self._powers(_MOST_POWERS), self.events)]
+        notes: list[str] = []
+        single = self._single()
+        if single is None:
+            notes.append("single event: needs the deviation D_i")
+        else:
+            bounds.append(single[0])
+        return bounds, notes
+
+    def chernoff(self, rounds: int) -> tuple[list[RoundBound], list[str]]:
+        """The forms of Chernoff's inequality that can be had for about so many rounds."""
+        bounds: list[RoundBound] = []
+        notes: list[str] = []
+        agents = self.evidence.network.agents
+        atoms = sum(len(law.means) for event in self.events for law in event.laws)
+        most = int(_MOST_EXPONENTIALS / max(1.0, float(_EVALUATIONS * agents * atoms)))
+        if most < min(_FEWEST_POWERS, rounds):
+            notes.append(
+                f"chernoff, union over agents: about {agents * atoms * _EVALUATIONS:.0e} "
+                f"exponentials a round, more than {_MOST_EXPONENTIALS:.0e} in all"
+            )
+        else:
+            bounds.append(ChernoffUnion(self._powers(min(most, _MOST_POWERS)), self.events))
+        single = self._single()
+        if single is not None:
+            bounds.append(single[1])
+        return bounds, notes
+
+    def _powers(self, most: int) -> BallPowers:
+        agents = self.evidence.network.agents
+        affordable = int(_MOST_PRODUCTS / agents**3)
+        return BallPowers(self.evidence.network.matrix, START_BITS, max(1, min(most, affordable)))
+
+    def _events(self, theta: int) -> AgentEvents:
+        model = self.evidence.model
+        laws = self.evidence.at(START_BITS).laws(self.best, theta)
+        odds = [odd.ball() for odd in model.prior_log_odds(self.best, theta)]
+        return AgentEvents(
+            tuple(laws[k] for k in model.assignment), tuple(odds[k] for k in model.assignment)
+        )
+
+    def _single(self) -> tuple[HoeffdingSingle, ChernoffSingle] | None:
+        if self.deviation is None or not self.is_bounded:
+            return None
+        balls = self.evidence.at(START_BITS)
+        v = balls.stationary
+        with precision(START_BITS):
+            ends = [arb(D.lower).union(arb(D.upper)) for D in self.deviation]
+            if not all(D.is_finite() for D in ends):
+                return None
+            deviation = extreme(ends, largest=True)
+            slopes, squares, ratios, gaps = [], [], [], []
+            for theta, event in zip(self.wrong, self.events, strict=True):
+                values = [m for law in balls.laws(self.best, theta) for m in law.means]
+                reach = extreme(values, largest=True) - extreme(values, largest=False)
+                gaps.append(reach * deviation / 2 - extreme(event.priors, largest=False))
+                ratios.append(balls.stationary_log_ratio(self.best, theta))
+                slopes.append(ratios[-1].mean)
+                pairs = zip(v, event.laws, strict=True)
+                ranges = [(w, law.range) for w, law in pairs]
+                squares.append(sum((w * w * r * r for w, r in ranges if r is not None), arb(0)))
+        return (
+            HoeffdingSingle(START_BITS, slopes, squares, gaps),
+            ChernoffSingle(START_BITS, ratios, gaps),
+        )
+
+
+def certify_sample_sizes(
+    ladder: Ladder,
+    *,
+    delta: float,
+    exponent: float,
+    second_eigenvalue: Enclosure | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> CertifiedSampleSizes:
+    """Every rung, each with the proofs of its two ends.
+
+    Parameters
+    ----------
+    delta
+        In (0, 1), read exactly.
+    exponent
+        An estimate of E, where the search starts.
+    second_eigenvalue
+        λmax for the printed rung; None leaves it out.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not in (0, 1).
+    """
+    level = as_probability("delta", delta)
+    notes: list[str] = []
+    if not ladder.wrong:
+        notes.append("every hypothesis is optimal: there is nothing to reject")
+        return CertifiedSampleSizes(level, None, None, None, None, tuple(notes))
+    printed = None
+    if second_eigenvalue is None:
+        notes.append("printed: needs the second eigenvalue")
+    else:
+        printed = ladder.printed(level, second_eigenvalue)
+        if printed is None:
+            notes.append("printed: C = log(L/α) or another factor is infinite")
+    with precision(START_BITS):
+        target = arb(level)
+        events = ladder.evidence.network.agents * len(ladder.wrong)
+        bounds, reasons = ladder.hoeffding()
+        notes += reasons
+        found = [enclose_rounds(bound, target, progress=progress) for bound in bounds]
+        repaired = _least(found)
+        guess = 1
+        if 0 < exponent < math.inf:
+            guess = max(1, min(math.ceil(math.log(events / level) / exponent), 10**12))
+        bounds, reasons = ladder.chernoff(guess)
+        notes += reasons
+        found += [enclose_rounds(b, target, guess=guess, progress=progress) for b in bounds]
+    return CertifiedSampleSizes(level, printed, repaired, _least(found), None, tuple(notes))
+
+
+def _least(found: Sequence[CertifiedRounds]) -> CertifiedRounds | None:
+    """The smallest of several numbers, each known by an interval."""
+    ends = [rung.upper for rung in found if rung.upper is not None]
+    if not ends:
+        return None
+    upper = min(ends)
+    lower = min(rung.lower for rung in found)
+    note = next(rung.note for rung in found if rung.upper == upper)
+    return CertifiedRounds(lower, upper, True, note)
+
+
+def verify_rounds(ladder: Ladder, rounds: int, *, delta: float) -> RoundsCertificate:
+    """Whether `rounds` are enough for ever, by one evaluation of each bound in balls.
+
+    This is the cheap certificate of a number that was found otherwise, by
+    `theory.sample_sizes` for one.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not in (0, 1) or `rounds` is below 1.
+    """
+    n = as_integer("rounds", rounds, minimum=1)
+    level = as_probability("delta", delta)
+    best, name = arb(1), "none"
+    with precision(START_BITS):
+        target = arb(level)
+        for bound in [*ladder.hoeffding()[0], *ladder.chernoff(n)[0]]:
+            value = _from_now_on(bound, n, target)
+            if value < best:
+                best, name = value, bound.name
+            if best <= target:
+                break
+        return RoundsCertificate(n, bool(best <= target), Enclosure.from_ball(best), name)
+
+
+def _from_now_on(bound: RoundBound, rounds: int, delta: arb) -> arb:
+    """A bound from this round on: round by round until the envelope takes over."""
+    most = arb(0)
+    for n in range(rounds, rounds + _MOST_STEPS_UP):
+        value = bound.value(n)
+        most = most.max(value)
+        if not value <= delta:
+            return most
+        for_ever = bound.for_ever(n)
+        if for_ever <= delta:
+            return most.max(for_ever)
+    return arb(1)

@@ -1,0 +1,294 @@
+"""Σ_{k>K} |a_k| in closed form, once the signs of a_k = [W^k − 1vᵀ]_ij provably stay as they are.
+
+If a_k keeps one sign on the even k > K and one on the odd ones, then
+
+    Σ_{k>K} |a_k| = |Σ_{even k>K} a_k| + |Σ_{odd k>K} a_k|,
+
+and both sums on the right are entries of (I − B²)⁻¹B^{K+1} and (I − B²)⁻¹B^{K+2}, B = W − 1vᵀ.
+The right side never exceeds the left, whatever the signs do. What is computed here is how much
+the left may exceed it, the *slack*.
+
+In an eigenbasis a_k = Σ_l x_il d_l^k y_lj + e_k, where e_k comes of what the basis leaves off the
+diagonal. Put modes of equal modulus together, the largest modulus first. If a group of real d
+outweighs all later groups at k = K, it does so at every k > K, and the sum of the two has the
+sign of the group: only the groups before it and e_k can do otherwise, and they cost at most
+twice their sums. A group before it is one that (i, j) does not feel, by symmetry: its part is
+zero but for rounding. (docs: mathematics/certified)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.certified.eigenbasis import Eigenbasis, magnitudes, upper_bounds
+from theory.numbers import precision
+from theory.validation import FloatArray
+
+_EPS = 2.0**-52
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """a_k(i, j) = scale_ij (Re Σ_l left_il d_l^k right_lj + e_k), everything with its error.
+
+    Attributes
+    ----------
+    left, right
+        Shapes (N, r), (r, N): doubles near the true coefficients.
+    left_size, right_size, left_error, right_error
+        Upper bounds on the moduli of the true coefficients, and on the errors of the doubles.
+    scale
+        Upper bounds on the positive factors, shape (N, N).
+    groups
+        Members of equal modulus, the largest modulus first; modes with d = 0 are left out.
+    moduli
+        Of the groups, exact balls.
+    signs
+        Of the members' d: +1 or −1; 0 if a d is not real.
+    error
+        Upper bounds on Σ_j Σ_{k≥1} scale_ij |e_k(i, j)|, shape (N,).
+    bits
+        Of the eigenbasis.
+    """
+
+    left: NDArray[np.complex128]
+    right: NDArray[np.complex128]
+    left_size: FloatArray
+    right_size: FloatArray
+    left_error: FloatArray
+    right_error: FloatArray
+    scale: FloatArray
+    groups: tuple[NDArray[np.int64], ...]
+    moduli: tuple[flint.arb, ...]
+    signs: NDArray[np.float64]
+    error: FloatArray
+    bits: int
+
+    def slack(self, rounds: int) -> FloatArray:
+        """How much Σ_j Σ_{k>K} |a_k| may exceed the closed form, K = `rounds`; shape (N,)."""
+        with precision(self.bits):
+            late = [_above(modulus ** (rounds + 1) / (1 - modulus**2)) for modulus in self.moduli]
+            fall = [
+                _above((after / before) ** rounds)
+                for before, after in zip(self.moduli, self.moduli[1:], strict=False)
+            ]
+        total = np.zeros(self.scale.shape)
+        for parity in (0, 1):
+            leader = self._leaders(parity, fall)
+            before = np.zeros(self.scale.shape)
+            best = np.full(self.scale.shape, np.inf)
+            for g, members in enumerate(self.groups):
+                best = np.where(leader == g, 2 * before, best)
+                before = before + late[g] * self._part(members, parity).upper
+            total += np.minimum(best, before)
+        agents = len(self.scale)
+        terms = (total * self.scale).sum(axis=1) + 2 * self.error
+        return np.asarray(terms * (1 + (4 * agents + 64) * _EPS) + _TINY)
+
+    @property
+    def can_settle(self) -> bool:
+        """Whether the largest modulus belongs to real d: else no sign settles for ever."""
+        return not self.groups or bool(np.all(self.signs[self.groups[0]] != 0))
+
+    def _leaders(self, parity: int, fall: list[float]) -> NDArray[np.int64]:
+        """The first group that outweighs all later ones, at each (i, j); −1 if there is none."""
+        leader = np.full(self.scale.shape, -1)
+        rest = np.zeros(self.scale.shape)
+        widen = 1 + 64 * _EPS
+        for g in range(len(self.groups) - 1, -1, -1):
+            part = self._part(self.groups[g], parity)
+            leader = np.where(part.lower > rest * widen, g, leader)
+            if g:
+                rest = (rest + part.upper) * fall[g - 1] * widen
+        return leader
+
+    def _part(self, members: NDArray[np.int64], parity: int) -> _Part:
+        """Bounds on |Re Σ_l left d^k right| / modulus^k over the members, k of one parity."""
+        size = self._size(members)
+        signs = self.signs[members]
+        if not np.all(signs != 0):
+            return _Part(np.full(size.shape, -np.inf), size)
+        left = self.left[:, members] * (signs if parity else 1.0)
+        near, doubt = np.abs((left @ self.right[members]).real), self._doubt(members, size)
+        return _Part(near - doubt, (near + doubt) * (1 + 4 * _EPS))
+
+    def _size(self, members: NDArray[np.int64]) -> FloatArray:
+        product = self.left_size[:, members] @ self.right_size[members]
+        return np.asarray(product * (1 + (len(members) + 8) * _EPS))
+
+    def _doubt(self, members: NDArray[np.int64], size: FloatArray) -> FloatArray:
+        rounding = (len(members) + 16) * 4 * _EPS * size
+        stored = (
+            self.left_error[:, members] @ self.right_size[members]
+            + self.left_size[:, members] @ self.right_error[members]
+        )
+        return np.asarray(rounding + 2 * stored)
+
+
+def modes(
+    basis: Eigenbasis, stationary: list[flint.arb], *, symmetric: bool, together: float = 0.0
+) -> Modes | None:
+    """The modes of W − 1vᵀ from a basis of `spectrum.refined_bases`; None if it is too coarse.
+
+    Parameters
+    ----------
+    basis
+        Of D^½WD^−½ − √v√vᵀ if `symmetric`, else of the difference matrix.
+    stationary
+        v in balls of the basis's precision.
+    together
+        Eigenvalues that differ by less are put together, as are those whose discs are wider.
+    """
+    agents = len(stationary)
+    with precision(basis.bits):
+        if symmetric:
+            left, right = basis.vectors, basis.inverse
+            root = [entry.sqrt() for entry in stationary]
+            scale = np.array([[_above(b / a) for b in root] for a in root])
+        else:
+            left, right = _from_differences(basis, stationary)
+            scale = np.ones((agents, agents))
+        chosen = _chosen_values(basis, together)
+        size = len(chosen)
+        rest = basis.similar - type(basis.similar)(
+            [[chosen[i] if i == j else 0 for j in range(size)] for i in range(size)]
+        )
+        moduli = [abs(value).mid() for value in chosen]
+        if not all(modulus < 1 for modulus in moduli):
+            return None
+        slow = np.array([_above(1 / (1 - modulus)) for modulus in moduli])
+        left_size, right_size = magnitudes(left), magnitudes(right)
+        left_middle, left_error = _doubles(left)
+        right_middle, right_error = _doubles(right)
+        error = _drift(left_size, slow, magnitudes(rest), right_size, scale)
+        everything = (scale, left_size, right_size, error)
+        if not all(np.isfinite(array).all() for array in everything):
+            return None
+        groups, distinct = _groups(moduli)
+        signs = np.array([_sign(value) for value in chosen])
+    return Modes(
+        left_middle,
+        right_middle,
+        left_size,
+        right_size,
+        left_error,
+        right_error,
+        scale,
+        groups,
+        distinct,
+        signs,
+        error,
+        basis.bits,
+    )
+
+
+def _drift(
+    left: FloatArray, slow: FloatArray, off: FloatArray, right: FloatArray, scale: FloatArray
+) -> FloatArray:
+    """Σ_j Σ_k scale |e_k(i, j)|, e_k = left ((D + F)^k − D^k) right, |F| ≤ `off`, at most.
+
+    (D + F)^k − D^k = Σ_{a+b=k−1} D^a F (D + F)^b, so that the sum over k is at most
+    left S |F| z with S = (I − |D|)⁻¹ and (I − |D| − |F|) z = right. As I − |D| − |F| is an
+    M-matrix, z ≤ S(right + ε) as soon as ε ≥ |F|S(right + ε) in every entry.
+    """
+    size = len(slow)
+    widen = 1 + (8 * size + 64) * _EPS
+    theta = float((off @ slow).max()) * widen
+    if not theta < 0.5:
+        return np.full(len(left), np.inf)
+    right = right + 2 * theta * right.max(axis=0)
+    table = (left * slow) @ (off @ (slow[:, None] * right))
+    return np.asarray((table * scale).sum(axis=1) * widen)
+
+
+def _from_differences(basis: Eigenbasis, stationary: list[flint.arb]) -> tuple[Any, Any]:
+    """Left and right factors for W − 1vᵀ from those of the differences to agent 0.
+
+    (W − 1vᵀ)^k f has mean v·(…) = 0 and the differences C^k(f_j − f_0): subtract the mean.
+    """
+    vectors, inverse = basis.vectors, basis.inverse
+    size = len(basis.values)
+    mean = flint.acb_mat([stationary[1:]]) * vectors
+    rows = [[-mean[0, m] for m in range(size)]]
+    rows += [[vectors[i, m] - mean[0, m] for m in range(size)] for i in range(size)]
+    columns = [[-sum(row, flint.acb(0)), *row] for row in inverse.table()]
+    return flint.acb_mat(rows), flint.acb_mat(columns)
+
+
+def _chosen_values(basis: Eigenbasis, together: float) -> list[Any]:
+    """Exact numbers near T_ii: real, equal or opposite where the discs cannot tell otherwise."""
+    width = flint.arb(max(together, 4 * float(basis.radii.max())))
+    middles = [flint.acb(value).mid() for value in basis.values]
+    order = sorted(range(len(middles)), key=lambda m: float(abs(middles[m]).mid()))
+    chosen: list[Any] = list(middles)
+    modulus = flint.arb(-1)
+    for m in order:
+        size = abs(middles[m]).mid()
+        # A chain of close moduli takes the first one's; it must not drift away from it.
+        if not size - modulus > width:
+            size = modulus
+        modulus = size
+        if abs(middles[m].imag) <= width:
+            chosen[m] = flint.acb(-size if middles[m].real < 0 else size)
+        elif not size.is_zero():
+            chosen[m] = (middles[m] * (size / abs(middles[m]).mid())).mid()
+    if all(isinstance(value, flint.arb) for value in basis.values):
+        return [value.real for value in chosen]
+    return chosen
+
+
+def _groups(
+    moduli: list[flint.arb],
+) -> tuple[tuple[NDArray[np.int64], ...], tuple[flint.arb, ...]]:
+    """Members of equal modulus; complex ones whose moduli differ in the last bits stand apart."""
+    sets: dict[tuple[int, int], list[int]] = {}
+    values: dict[tuple[int, int], flint.arb] = {}
+    for index, modulus in enumerate(moduli):
+        if modulus.is_zero():
+            continue
+        mantissa, exponent = modulus.man_exp()
+        key = (int(mantissa), int(exponent))
+        sets.setdefault(key, []).append(index)
+        values[key] = modulus
+    ordered = sorted(values, key=lambda key: _Descending(values[key]))
+    return tuple(np.array(sets[key]) for key in ordered), tuple(values[key] for key in ordered)
+
+
+@dataclass(frozen=True, eq=False)
+class _Descending:
+    value: flint.arb
+
+    def __lt__(self, other: _Descending) -> bool:
+        return bool(self.value > other.value)
+
+
+def _sign(value: Any) -> float:
+    number = flint.acb(value)
+    if not number.imag.is_zero():
+        return 0.0
+    return -1.0 if number.real < 0 else 1.0
+
+
+def _doubles(matrix: Any) -> tuple[NDArray[np.complex128], FloatArray]:
+    """Doubles near the entries, and bounds on what they miss (rounding and radius)."""
+    shape = (matrix.nrows(), matrix.ncols())
+    entries = [flint.acb(entry) for entry in matrix.entries()]
+    middles = np.array([complex(entry.mid()) for entry in entries]).reshape(shape)
+    radii = upper_bounds([entry.real.rad() + entry.imag.rad() for entry in entries]).reshape(shape)
+    return middles, np.asarray(radii + 4 * _EPS * np.abs(middles) + _TINY)
+
+
+def _above(ball: flint.arb) -> float:
+    return float(ball.abs_upper()) * (1 + 4 * _EPS) + _TINY

@@ -1,0 +1,22 @@
+"""The trial of the published statements: what holds, what fails, and a witness for each.
+
+`CLAIMS` is the registry, `try_claims` recomputes every witness from integers and compares the
+verdicts. Docs: mathematics/claims.
+"""
+
+from theory.claims.claim import Claim, Effort, Finding, Verdict, Witness, verdict_of
+from theory.claims.registry import CLAIMS
+from theory.claims.trial import ClaimTrial, try_claim, try_claims
+
+__all__ = [
+    "CLAIMS",
+    "Claim",
+    "ClaimTrial",
+    "Effort",
+    "Finding",
+    "Verdict",
+    "Witness",
+    "try_claim",
+    "try_claims",
+    "verdict_of",
+]

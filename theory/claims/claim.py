@@ -1,0 +1,193 @@
+"""What a published statement is here, and what stands behind the verdict on it.
+
+A *claim* is a statement as it is printed, with its source. Its *witnesses* are computations that
+anyone can repeat; each recomputes from integers and says whether what it tests held:
+
+``counterexample``
+    an instance within the printed hypotheses on which the printed statement breaks;
+``support``
+    the printed statement, tested as it stands;
+``conditional``
+    the printed statement, tested where an added condition is met;
+``reach``
+    whether the papers' own examples meet that condition;
+``repaired``
+    the corrected statement, tested.
+
+The verdict follows from them (`verdict_of`):
+
+* **holds**: no counterexample, and every test held;
+* **holds under an added condition**: a counterexample exists, but the statement survives wherever
+  the condition is met, and the papers' own examples do meet it;
+* **fails**: a counterexample exists, and the papers' own examples are not safe from it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from theory.validation import as_integer, as_positive, fail
+
+Verdict = Literal["holds", "fails", "holds under an added condition"]
+Role = Literal["counterexample", "support", "conditional", "reach", "repaired"]
+Kind = Literal["exact", "bound", "asymptotic"]
+
+VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "holds under an added condition")
+PROJECT = "this project"
+"""The source of statements that repair a published one."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to look for counterexamples, and the seed of the search.
+
+    `scale` multiplies the number of cases of every random search: 1 takes less than a minute in
+    all. `tighten` multiplies every bound that is searched: below 1 it makes statements out of them
+    that are stronger than what is claimed, and that a search worth its name then breaks.
+
+    Raises
+    ------
+    ValueError
+        If `scale` or `tighten` is not positive, or `seed` is negative.
+    """
+
+    scale: float = 1.0
+    seed: int = 0
+    tighten: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", as_positive("effort", self.scale))
+        object.__setattr__(self, "tighten", as_positive("tighten", self.tighten))
+        object.__setattr__(self, "seed", as_integer("seed", self.seed, minimum=0))
+
+    def cases(self, usual: int) -> int:
+        """The number of cases where `usual` are tried at scale 1."""
+        return max(1, round(usual * self.scale))
+
+    def generator(self, name: str) -> np.random.Generator:
+        """Random numbers that depend on the seed and the search's name alone."""
+        return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one witness found.
+
+    Attributes
+    ----------
+    holds
+        Whether the statement held in every case tried. For ``reach``: whether the condition is met.
+    text
+        The finding in one line.
+    predicted, measured
+        What the statement says and what is the case, in the instance that `text` speaks of (for a
+        search: the closest one); None where there is no number.
+    cases
+        How many instances were tried.
+    closest
+        The largest quotient of measured and bound met: 1 means the bound is attained. None where
+        the statement is no bound.
+    """
+
+    holds: bool
+    text: str
+    predicted: float | None = None
+    measured: float | None = None
+    cases: int = 1
+    closest: float | None = None
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A computation that backs a verdict: `run` repeats it from integers."""
+
+    role: Role
+    text: str
+    run: Callable[[Effort], Finding]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement with its verdict.
+
+    Attributes
+    ----------
+    key
+        Short name, unique in the registry.
+    title
+        A few words.
+    statement
+        The statement as printed, in LaTeX.
+    words
+        The same in plain words.
+    source
+        Paper, number and equation; `PROJECT` and the page with the proof for repaired statements.
+    kind
+        ``exact`` for equations and facts, ``bound`` for inequalities, ``asymptotic`` for limits.
+    verdict
+        What `verdict_of` must return on the witnesses' findings.
+    condition
+        Where the printed form is right although it is not in general; empty if it simply holds,
+        or if nothing saves it.
+    repaired
+        What is true instead; empty where nothing needs repair.
+    witnesses
+        At least one.
+
+    Raises
+    ------
+    ValueError
+        If a part is missing that the verdict calls for.
+    """
+
+    key: str
+    title: str
+    statement: str
+    words: str
+    source: str
+    kind: Kind
+    verdict: Verdict
+    witnesses: tuple[Witness, ...]
+    condition: str = ""
+    repaired: str = ""
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            wanted = f"one of {', '.join(VERDICTS)}"
+            raise fail(f"claim {self.key}", wanted, repr(self.verdict), "correct the verdict")
+        if not self.witnesses:
+            raise fail(f"claim {self.key}", "at least one witness", "none", "add one")
+        if self.verdict == "holds under an added condition" and not self.condition:
+            raise fail(f"claim {self.key}", "a condition", "none", "state the condition")
+        if self.verdict == "fails" and not (self.condition or self.repaired):
+            wanted = "the condition under which it is right, or what is true instead"
+            raise fail(f"claim {self.key}", wanted, "neither", "state one")
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the statement is the papers' and not a repair of theirs."""
+        return not self.source.startswith(PROJECT)
+
+
+def verdict_of(witnesses: Sequence[Witness], findings: Sequence[Finding]) -> Verdict | None:
+    """The verdict that the findings call for; None if they contradict what the witnesses are for.
+
+    Contradictions are a counterexample on which the statement held, and a test of the printed,
+    conditional or repaired statement that broke it.
+    """
+    held: dict[Role, list[bool]] = {}
+    for witness, finding in zip(witnesses, findings, strict=True):
+        held.setdefault(witness.role, []).append(finding.holds)
+    if any(held.get("counterexample", [])):
+        return None
+    if not all(all(held.get(role, [])) for role in ("support", "conditional", "repaired")):
+        return None
+    if "counterexample" not in held:
+        return "holds" if "support" in held else None
+    is_safe = "conditional" in held and all(held.get("reach", [False]))
+    return "holds under an added condition" if is_safe else "fails"

@@ -1,0 +1,116 @@
+"""Weights as people type them: fractions, and expressions in letters such as ``1-a``.
+
+Only numbers, letters, + − * /, whole powers and brackets are read: nothing is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+import sympy
+
+from theory.symbolic.parameter import exact_number
+from theory.validation import fail
+
+_LONGEST = 200
+_LARGEST_POWER = 20
+# Letters with a meaning of their own in the output.
+_RESERVED = {"x", "I", "S"}
+
+
+def parse_weights(rows: Sequence[Sequence[object]]) -> list[list[sympy.Expr]]:
+    """A square table of weights; each entry a fraction, text, or a sympy expression.
+
+    Raises
+    ------
+    ValueError
+        If the table is not square, or an entry cannot be read.
+    """
+    table = [list(row) for row in rows]
+    for place, row in enumerate(table):
+        if len(row) != len(table):
+            raise fail(f"weights[{place}]", f"{len(table)} entries, one for each row", len(row),
+                       "make the matrix square")  # fmt: skip
+    if not table:
+        raise fail("weights", "at least one row", "none", "write it as '1/2 1/2; 1/3 2/3'")
+    return [
+        [parse_entry(entry, place=f"weights[{i}][{j}]") for j, entry in enumerate(row)]
+        for i, row in enumerate(table)
+    ]
+
+
+def parse_text(text: str) -> list[list[sympy.Expr]]:
+    """Weights in one line: rows between semicolons, entries between blanks or commas.
+
+    Raises
+    ------
+    ValueError
+        As for `parse_weights`.
+
+    Examples
+    --------
+    >>> parse_text("1-a a; b 1-b")
+    [[1 - a, a], [b, 1 - b]]
+    """
+    rows = [re.split(r"[,\s]+", row.strip(", \t\n")) for row in text.strip("; \n").split(";")]
+    return parse_weights([] if rows == [[""]] else rows)
+
+
+def parse_entry(entry: object, *, place: str) -> sympy.Expr:
+    """One weight as an expression; `place` is what an error message calls it.
+
+    Raises
+    ------
+    ValueError
+        If it is a float or cannot be read.
+    """
+    if isinstance(entry, sympy.Expr):
+        return entry
+    if not isinstance(entry, str):
+        number = exact_number(place, entry)  # type: ignore[arg-type]
+        return sympy.Rational(number.numerator, number.denominator)
+    try:
+        if len(entry) > _LONGEST:
+            raise SyntaxError
+        return _read(ast.parse(entry.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise fail(place, "a fraction or an expression such as 1-a", repr(entry)[:60],
+                   "use numbers, letters, + - * / ** and brackets") from None  # fmt: skip
+    except ZeroDivisionError:
+        raise fail(place, "a finite number", repr(entry)[:60], "mend the denominator") from None
+
+
+def _read(node: ast.expr) -> sympy.Expr:
+    match node:
+        case ast.Constant(value=value) if isinstance(value, int | float):
+            # Decimals are read as they are written, not as the nearest double.
+            number = exact_number("weight", str(value))
+            return sympy.Rational(number.numerator, number.denominator)
+        case ast.Name(id=name) if re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,20}", name):
+            if name in _RESERVED:
+                raise SyntaxError
+            return sympy.Symbol(name, positive=True)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_read(operand)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _combine(op, _read(left), _read(right))
+    raise SyntaxError
+
+
+def _combine(op: ast.operator, left: sympy.Expr, right: sympy.Expr) -> sympy.Expr:
+    match op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Div():
+            if right == 0:
+                raise ZeroDivisionError
+            return left / right
+        case ast.Pow() if right.is_Integer and 0 <= int(right) <= _LARGEST_POWER:
+            return left**right
+    raise SyntaxError
