@@ -71,7 +71,8 @@ def test_three_arithmetics_agree(name: str, tmp_path: Path) -> None:
             rows = [numbers(result[room][key]) for result in (floats, exact, certified)]
             for (_, near), (_, sharp), (_, wide) in zip(*rows, strict=True):
                 (low, high), (left, right) = ends(sharp), ends(wide)
-                assert low <= right and left <= high
+                assert low <= right
+                assert left <= high
                 # What was asked of the intervals; and the floats' own accuracy.
                 assert right - left <= Fraction(2e-12) * max(abs(left), abs(right))
                 # Deviations in doubles allow for the rounding of their powers.
@@ -196,7 +197,8 @@ def test_parts_that_took_long_are_read_back(
 
     monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
     first = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
-    assert isinstance(first, ProvedAnalysis) and first.record is not None
+    assert isinstance(first, ProvedAnalysis)
+    assert first.record is not None
     monkeypatch.setattr("peerbayes.proved.certify_network", None)
     again = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert again.as_json() == first.as_json()
