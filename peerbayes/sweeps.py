@@ -143,6 +143,7 @@ class Sweep:
             "settled": [
                 [names[m] for m in member.analysis.rate.reference] for member in self.members
             ],
+            "exponent": [member.analysis.exponent.exponent for member in self.members],
             "slowest": [self._slowest(member) for member in self.members],
             "rates": series,
             "comparisons": [comparison.as_json() for comparison in self.comparisons()],

@@ -201,17 +201,18 @@ def verification_parts(
 
 
 def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
-    """For each sweep: what the network settles on, and the slowest rejection, as a moves."""
+    """For each sweep: what the network settles on, and the slowest rejection, as a moves, with E."""
     parts: list[RenderableType] = []
     for sweep in sweeps:
         table = figures_table(
-            sweep["name"], "a", "v_1", "settles on", "K pred.", "measured", "st. error"
+            sweep["name"], "a", "v_1", "settles on", "K pred.", "measured", "st. error", "E"
         )
-        for a, weight, settled, slowest in zip(
+        for a, weight, settled, slowest, exponent in zip(
             sweep["edge_confidence"],
             sweep["centre_weight"],
             sweep["settled"],
             sweep["slowest"],
+            sweep["exponent"],
             strict=True,
         ):
             rate = slowest or {"predicted": None, "measured": None, "standard_error": None}
@@ -222,6 +223,7 @@ def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
                 number(rate["predicted"]),
                 number(rate["measured"]),
                 number(rate["standard_error"]),
+                number(exponent),
             )
         parts.append(table)
     return parts

@@ -103,6 +103,7 @@ class SweepView:
     finding: str
     picture: Picture | None
     columns: tuple[tuple[str, str, str], ...]  # a, v_1, what the network settles on
+    exponents: tuple[str, ...]
     rows: tuple[tuple[str, tuple[tuple[str, str, str] | None, ...]], ...]
     statements: tuple[Statement, ...]
 
@@ -238,6 +239,7 @@ def sweep_view(sweep: Mapping[str, Any], *, key: str) -> SweepView:
         finding=_moves(sweep),
         picture=picture(sweep_plot(sweep), f"{key}-0") if rows else None,
         columns=columns,
+        exponents=tuple(number(exponent) for exponent in sweep["exponent"]),
         rows=tuple(rows),
         statements=statements(sweep["comparisons"]),
     )

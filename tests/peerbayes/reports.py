@@ -147,7 +147,7 @@ def sweep(
         series.append({"hypothesis": hypothesis, "points": points})
     return {
         "name": name, "edge_confidence": confidences, "centre_weight": v, "settled": settled,
-        "rates": series,
+        "rates": series, "exponent": [0.028] * len(confidences),
         "comparisons": [comparison(name, "v_1 = 9a/(9a + 8)", standard_error=None)],
     }  # fmt: skip
 

@@ -432,6 +432,7 @@ def test_a_sweep_is_a_row_for_each_edge_confidence() -> None:
                     "centre_weight": [0.1011, 0.4406],
                     "settled": [["a", "c"], ["b"]],
                     "slowest": [slowest, None],
+                    "exponent": [0.028, None],
                 }
             ]
         )
@@ -439,6 +440,6 @@ def test_a_sweep_is_a_row_for_each_edge_confidence() -> None:
     assert "star over a" in text
     rows = [line.split() for line in text.splitlines() if line.strip().startswith(("0.1", "0.7"))]
     assert rows == [
-        ["0.1", "0.1011", "a", "or", "c", "0.01", "0.0101", "0.0002"],
-        ["0.7", "0.4406", "b", "-", "-", "-"],
+        ["0.1", "0.1011", "a", "or", "c", "0.01", "0.0101", "0.0002", "0.028"],
+        ["0.7", "0.4406", "b", "-", "-", "-", "-"],
     ]
