@@ -6,7 +6,8 @@ follows from their keys:
 ===================  ============================================================================
 ``part``             the table to which the row belongs, where a record has several; not shown
 ``…_share``          a share, in per cent
-a dictionary         one column an entry, its unit the key: ``{"milliseconds": {"copy": 1.5}}``
+a dictionary         one column an entry, its unit the key: ``{"milliseconds": {"copy": 1.5}}``;
+                     None is what could not be measured
 anything else        itself, numbers to three digits
 ===================  ============================================================================
 """
@@ -31,7 +32,8 @@ def cells(row: Row) -> Iterator[tuple[str, str]]:
     for key, value in row.items():
         if isinstance(value, Mapping):
             unit = UNITS.get(key, key)
-            yield from ((f"{name} ({unit})", f"{number:.3g}") for name, number in value.items())
+            for name, number in value.items():
+                yield f"{name} ({unit})", "–" if number is None else f"{number:.3g}"
         elif key.endswith("_share"):
             yield f"{key.removesuffix('_share')} (share)", f"{value:.0%}"
         elif key != "part":
@@ -71,9 +73,14 @@ def page(file: Path, part: str = "") -> str:
     return f"{table(parts(record)[part])}\n\nMeasured with {words}."
 
 
-def report(rows: Sequence[Row], *, repeats: int, out: Path | None) -> None:
-    """Print what was measured; write it to a JSON file as well if there is one."""
-    libraries = {
+def report(
+    rows: Sequence[Row], *, repeats: int, out: Path | None, libraries: Sequence[str] = ()
+) -> None:
+    """Print what was measured; write it to a JSON file as well if there is one.
+
+    `libraries` are those compared with, as far as the record should name them.
+    """
+    pools = {
         f"{pool['internal_api']} {pool['version']} ({pool['architecture']} kernels)"
         for pool in threadpool_info()
         if pool["user_api"] == "blas"
@@ -83,7 +90,7 @@ def report(rows: Sequence[Row], *, repeats: int, out: Path | None) -> None:
         "processor": processor(),
         "threads": 1,
         "python": platform.python_version(),
-        "libraries": sorted(libraries),
+        "libraries": [*sorted(pools), *libraries],
         "repeats": repeats,
     }
     print("\n\n".join(table(part) for part in parts(record).values()))

@@ -31,7 +31,7 @@ from theory.network import Network
 from theory.validation import as_probability
 
 # The certified enclosure is left out where it takes longer, or the network is larger.
-_MOST_SECONDS = 2.0
+_MOST_SECONDS = 3.0
 _MOST_AGENTS = 64
 _OUT_OF_REACH = "no bound: the network is too large, or learns too slowly"
 
@@ -129,7 +129,7 @@ def sample_sizes(
 
     `repaired` and `chernoff` are upper bounds on the true number, rigorous up to rounding;
     `certified` encloses it, rounding included; `printed` is no bound. The enclosure is left out,
-    with a note, where it takes more than about two seconds, or if not to `certify`.
+    with a note, where it takes more than about three seconds, or if not to `certify`.
 
     Raises
     ------

@@ -148,9 +148,12 @@ class ChernoffSingle:
         with precision(self.bits):
             total = arb(0)
             for index, one in enumerate(self.ratios):
-                least = self._least(index, rounds)
+
+                def falls(t: arb, one: Weighed = one) -> bool:
+                    return bool(one.value(t) >= 0)
+
                 ratio = self._ratio(index, rounds)
-                total += _for_ever(least, ratio, arb(0), lambda t, one=one: one.value(t) >= 0)
+                total += _for_ever(self._least(index, rounds), ratio, arb(0), falls)
             return total
 
     def _ratio(self, index: int, rounds: int) -> Weighed:
@@ -217,7 +220,7 @@ def heard(weights: Sequence[arb], laws: Sequence[BallLaw], *, count: int = 1) ->
 
 def together(parts: Sequence[Part]) -> tuple[Part, ...]:
     """The same sum with nearly equal weights of one law put together, in one ball."""
-    found: dict[tuple[int, int, float], Part] = {}
+    found: dict[tuple[int, int, int], Part] = {}
     for w, law, count in parts:
         mantissa, exponent = math.frexp(float(w))
         key = (id(law), exponent, round(mantissa * _SAME))

@@ -17,7 +17,6 @@ from functools import cached_property
 
 from flint import arb
 
-from theory.numbers import as_ball
 from theory.rational.log_ratio import RationalLogRatio
 
 
@@ -91,20 +90,16 @@ class BallLaw:
     def jet(self, u: arb) -> Jet:
         """Balls around κ(u), κ'(u) and κ''(u), for every number in the ball u."""
         tilt = self._tilt(u)
-        first, second = arb(0), arb(0)
-        if self.is_bounded:
-            for weight, m in zip(tilt.weights, self.means, strict=True):
-                moment = weight * m
-                first += moment
-                second += moment * m
-        else:
-            for weight, m, s in zip(tilt.weights, self.means, self.variances, strict=True):
-                shifted = m + u * s
-                moment = weight * shifted
-                first += moment
-                second += moment * shifted + weight * s
-        slope = first / tilt.total
-        return Jet(tilt.logarithm, slope, second / tilt.total - slope * slope)
+        means = self.means
+        if not self.is_bounded:
+            means = tuple(m + u * s for m, s in zip(self.means, self.variances, strict=True))
+        pairs = zip(tilt.weights, means, strict=True)
+        slope = sum((weight * m for weight, m in pairs), arb(0)) / tilt.total
+        second = arb(0)
+        for weight, m, s in zip(tilt.weights, means, self.variances, strict=True):
+            off = m - slope
+            second += weight * (off * off if self.is_bounded else off * off + s)
+        return Jet(tilt.logarithm, slope, second / tilt.total)
 
     @cached_property
     def _reach(self) -> tuple[arb, arb]:

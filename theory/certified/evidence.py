@@ -14,7 +14,6 @@ from functools import cached_property
 from flint import arb
 
 from theory.certified.cumulant import BallLaw, Weighed
-from theory.certified.refinement import MOST_BITS
 from theory.certified.stationary import stationary_to_bits
 from theory.numbers import LogSum, precision
 from theory.rational.log_ratio import RationalLogRatio

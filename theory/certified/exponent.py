@@ -29,8 +29,8 @@ from theory.certified.information import (
     INFINITE,
     ZERO,
     Reference,
-    candidates,
     are_narrow,
+    candidates,
     smallest,
 )
 from theory.certified.maximum import concave_maximum

@@ -19,7 +19,6 @@ from flint import arb
 from theory.certified.evidence import (
     START_BITS,
     Evidence,
-    EvidenceBalls,
     affordable,
 )
 from theory.certified.refinement import MOST_BITS

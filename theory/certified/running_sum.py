@@ -25,7 +25,7 @@ ROUNDS = "rounds"
 SIGNS = "rounds-and-signs"
 STRIDES = "strides"
 
-# Products of doubles with 50 agents; in proportion fewer with more.
+# Products of doubles with up to 50 agents; in proportion fewer with more.
 _PRODUCTS = 8_000
 _LEAST_PRODUCTS = 200
 
@@ -109,7 +109,8 @@ class RunningSum:
     def run(
         self, bases: Callable[[], Iterable[Eigenbasis]], *, reversible: bool, step: Step
     ) -> CertifiedDeviation:
-        budget = max(_LEAST_PRODUCTS, int(_PRODUCTS / (self.network.agents / 50) ** 3))
+        size = max(1.0, (self.network.agents / 50) ** 3)
+        budget = max(_LEAST_PRODUCTS, int(_PRODUCTS / size))
         octaves = max(1.0, math.log2(max(2.0, self.needed / budget)) + 1)
         resolution = max(8, int(budget / octaves / 2))
         best: list[flint.arb] | None = None

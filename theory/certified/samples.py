@@ -109,6 +109,7 @@ class Ladder:
         self.deviation = deviation
         self.best = reference.hypotheses[0]
         self.wrong = reference.wrong(evidence.hypotheses)
+        self.undecided = reference.undecided
         with precision(START_BITS):
             self.events = [self._events(theta) for theta in self.wrong]
         self.is_bounded = all(law.is_bounded for event in self.events for law in event.laws)
@@ -126,11 +127,13 @@ class Ladder:
             value = 16 * bound.ball() * (count / arb(delta)).log() / (rate**2 * gap)
             if not (value.is_finite() and gap > 0):
                 return None
-            lower, upper = (int(end.ceil().unique_fmpz()) for end in (value.lower(), value.upper()))
+            lower, upper = _ceiling(value.lower()), _ceiling(value.upper())
         return CertifiedRounds(max(1, lower), max(1, upper), False, "as printed, not a theorem")
 
     def hoeffding(self) -> tuple[list[RoundBound], list[str]]:
         """The forms of Hoeffding's inequality that can be had, and why others cannot."""
+        if self.undecided:
+            return [], [f"repaired, chernoff: hypotheses {list(self.undecided)} are undecided"]
         if not self.is_bounded:
             return [], ["repaired: unbounded likelihoods, Hoeffding's inequality does not apply"]
         bounds: list[RoundBound] = [HoeffdingUnion(self._powers(_MOST_POWERS), self.events)]
@@ -146,6 +149,8 @@ class Ladder:
         """The forms of Chernoff's inequality that can be had for about so many rounds."""
         bounds: list[RoundBound] = []
         notes: list[str] = []
+        if self.undecided:
+            return bounds, notes
         agents = self.evidence.network.agents
         atoms = sum(len(law.means) for event in self.events for law in event.laws)
         most = int(_MOST_EXPONENTIALS / max(1.0, float(_EVALUATIONS * agents * atoms)))
@@ -186,7 +191,8 @@ class Ladder:
             deviation = extreme(ends, largest=True)
             slopes, squares, ratios, gaps = [], [], [], []
             for theta, event in zip(self.wrong, self.events, strict=True):
-                values = [m for law in balls.laws(self.best, theta) for m in law.means]
+                laws = balls.laws(self.best, theta)
+                values = [m for k in self.evidence.present for m in laws[k].means]
                 reach = extreme(values, largest=True) - extreme(values, largest=False)
                 gaps.append(reach * deviation / 2 - extreme(event.priors, largest=False))
                 ratios.append(balls.stationary_log_ratio(self.best, theta))
@@ -198,6 +204,12 @@ class Ladder:
             HoeffdingSingle(START_BITS, slopes, squares, gaps),
             ChernoffSingle(START_BITS, ratios, gaps),
         )
+
+
+def _ceiling(end: arb) -> int:
+    """The smallest whole number that is not below an exact ball."""
+    mantissa, exponent = (int(part) for part in end.man_exp())
+    return mantissa << exponent if exponent >= 0 else -(-mantissa >> -exponent)
 
 
 def certify_sample_sizes(

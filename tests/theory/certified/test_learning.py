@@ -72,7 +72,8 @@ def test_rates_contain_the_truth_and_references_are_decided_on_five_hundred_prob
         assert found.reference == model.compromise(network.stationary_distribution)
         compromises += not exact
         several += len(found.reference) > 1
-    assert compromises > 50 and several > 25
+    assert compromises > 50
+    assert several > 25
 
 
 def test_exponents_contain_the_maximum_found_in_sixty_digits() -> None:
@@ -105,7 +106,8 @@ def test_floating_point_agrees_on_nasty_networks(data: st.DataObject) -> None:
     exact = RationalNetwork.from_network(network), RationalModel.from_model(model)
     found = certify_learning(*exact)
     rates, exponents = learning_rate(network, model), error_exponent(network, model)
-    assert found.rate.relative_width < WIDTH and found.exponent.relative_width < WIDTH
+    assert found.rate.relative_width < WIDTH
+    assert found.exponent.relative_width < WIDTH
     if found.reference != rates.reference:
         pytest.skip("a tie within rounding, which floating point does not decide")
     # Doubles: v to 1e-12 on the worst of these networks, divergences cancel to 1e-14 absolute.
@@ -121,7 +123,8 @@ def test_nearly_tied_hypotheses_are_told_apart() -> None:
     tiny = Fraction(1, 2**60)
     model = coins(["1/2"] * 2, [["1/2"] * 2, [Fraction(1, 2) + tiny] * 2])
     found = certify_learning(HALVES, model)
-    assert found.reference == (0,) and found.rate.relative_width < WIDTH
+    assert found.reference == (0,)
+    assert found.rate.relative_width < WIDTH
     # KL of a fair coin from 1/2 + ε is −log(1 − 4ε²)/2 = 2ε² to relative ε², ε = 2^-60.
     assert found.rate.midpoint == pytest.approx(2 * 2.0**-120, rel=1e-12)
     # Two such agents at equal weight: twice the exponent of one, which is K/4 to relative ε.
@@ -139,14 +142,16 @@ def test_a_tiny_weight_keeps_its_relative_width() -> None:
     assert found.rate.midpoint == pytest.approx(float(v) * math.log(4 / 3) / 2, rel=1e-12)
     # E is blind to the weight of the only agent that sees anything.
     alone = certify_learning(RationalNetwork([[1]]), coins(["1/2"], [["1/2"], ["1/4"]]))
-    assert found.exponent.overlaps(alone.exponent) and found.exponent.relative_width < WIDTH
+    assert found.exponent.overlaps(alone.exponent)
+    assert found.exponent.relative_width < WIDTH
 
 
 def test_tiny_likelihoods() -> None:
     model = coins(["1/2", "1/2"], [["1/2", "1/2"], [Fraction(1, 10**300), "1/2"]])
     found = certify_learning(HALVES, model)
     check_rates(HALVES, model, found)
-    assert found.exponent.relative_width < WIDTH and found.exponent.lower > 0
+    assert found.exponent.relative_width < WIDTH
+    assert found.exponent.lower > 0
 
 
 def test_hypotheses_that_are_the_same_are_never_wrong() -> None:
@@ -167,7 +172,8 @@ def test_exponents_at_the_edge_of_what_can_happen() -> None:
     # z is log 2 or more: never an error in the long run.
     never = three_labels(["1/2", "1/2", "0"], good, ["1/4", "1/8", "5/8"])
     found = certify_learning(RationalNetwork([[1]]), RationalModel.from_agents("ab", [never]))
-    assert found.exponent == Enclosure(math.inf, math.inf) and found.rate.upper < 1
+    assert found.exponent == Enclosure(math.inf, math.inf)
+    assert found.rate.upper < 1
     # z is 0 or log 2, equally likely: both agents must see zeros, E = 2 log 2.
     seldom = three_labels(["1/2", "1/2", "0"], good, ["1/2", "1/8", "3/8"])
     model = RationalModel.from_agents("ab", [seldom], counts=[2])
@@ -186,7 +192,8 @@ def test_exponents_at_the_edge_of_what_can_happen() -> None:
     a = Fraction(1, 2**70)
     network = RationalNetwork([[Fraction(1, 2) - a, Fraction(1, 2) + a], ["1/2", "1/2"]])
     found = certify_learning(network, model)
-    assert math.isfinite(found.tilts[1].upper) and found.tilts[1].lower > 10
+    assert math.isfinite(found.tilts[1].upper)
+    assert found.tilts[1].lower > 10
     with mpmath.workdps(DIGITS):
         v = network.stationary_distribution
         weights = [(mpf(w), law) for w, law in zip(v, atoms(model, 0, 1), strict=True)]
@@ -207,7 +214,8 @@ def test_gaussian_agents_have_their_closed_form() -> None:
     information = Fraction(1, 18), Fraction(25, 8)
     K = sum(w * i for w, i in zip(v, information, strict=True))
     spread = sum(w * w * i for w, i in zip(v, information, strict=True))
-    assert found.rate.contains(K) and found.exponent.contains(K * K / (4 * spread))
+    assert found.rate.contains(K)
+    assert found.exponent.contains(K * K / (4 * spread))
     assert found.tilts[1].contains(K / (2 * spread))
     assert found.exponent.relative_width < WIDTH
     assert found.log_ratio_bound is None
@@ -228,14 +236,16 @@ def test_a_compromise_that_ties_is_a_compromise_of_two() -> None:
     # Each agent is sure of another hypothesis, and both weigh the same.
     model = coins(["1/4", "3/4"], [["1/4", "1/4"], ["3/4", "3/4"], ["1/8", "1/8"]])
     found = certify_learning(HALVES, model)
-    assert found.is_compromise and found.optimal_hypotheses == ()
+    assert found.is_compromise
+    assert found.optimal_hypotheses == ()
     assert found.reference == (0, 1)
     assert any("lower bounds" in note for note in found.notes)
     a = Fraction(1, 2**300)
     tilted = RationalNetwork([[Fraction(1, 2) + a, Fraction(1, 2) - a], ["1/2", "1/2"]])
     found = certify_learning(tilted, model)
     assert found.reference == (0,)
-    assert 0 < found.rates[1].lower < 1e-85 and found.rates[1].relative_width < WIDTH
+    assert 0 < found.rates[1].lower < 1e-85
+    assert found.rates[1].relative_width < WIDTH
 
 
 def test_wrong_sizes_are_refused() -> None:

@@ -100,7 +100,8 @@ def test_trace_and_norm_is_narrow_where_one_eigenvalue_leads() -> None:
 def test_reset_chain_has_no_other_eigenvalue_but_zero(agents: int) -> None:
     network = reset_chain(agents)
     found = _spectrum(network)
-    assert found.slem == 0 and found.second_eigenvalue == 0
+    assert found.slem == 0
+    assert found.second_eigenvalue == 0
     assert found.slem_method == "characteristic-polynomial"
     # What floating point says of it:
     assert np.sort(np.abs(np.linalg.eigvals(dense(network))))[-2] > 0.05
@@ -118,7 +119,8 @@ def test_cycle_that_hardly_ever_pauses() -> None:
         paused = flint.arb(flint.fmpq(1, 10**6))
         modulus = (1 - 2 * paused * (1 - paused) * (1 - root)).sqrt()
         second = paused + (1 - paused) * root
-    assert found.slem.contains(modulus) and found.second_eigenvalue.contains(second)
+    assert found.slem.contains(modulus)
+    assert found.second_eigenvalue.contains(second)
     assert Enclosure.from_ball(found.slem).relative_width < 1e-12
 
 
@@ -135,7 +137,8 @@ def test_path_with_drift() -> None:
     with precision(300):
         truth = flint.arb(4) / 5 * (flint.arb.pi() / size).cos()
     assert found.slem_method == "symmetric-discs"
-    assert found.slem.contains(truth) and found.second_eigenvalue.contains(truth)
+    assert found.slem.contains(truth)
+    assert found.second_eigenvalue.contains(truth)
     assert Enclosure.from_ball(found.slem).relative_width < 1e-12
 
 
@@ -178,7 +181,7 @@ def test_reversibility_is_decided() -> None:
     tilt = Fraction(1, 10**40)
     rows = [[Fraction(entry) for entry in row] for row in third]
     rows[1] = [Fraction(1, 3), Fraction(2, 3) - tilt, tilt]
-    rows[2] = [Fraction(1, 3) , tilt, Fraction(2, 3) - tilt]
+    rows[2] = [Fraction(1, 3), tilt, Fraction(2, 3) - tilt]
     assert is_reversible(RationalNetwork(rows))
     rows[2] = [Fraction(1, 3) + tilt, 2 * tilt, Fraction(2, 3) - 3 * tilt]
     assert not is_reversible(RationalNetwork(rows))

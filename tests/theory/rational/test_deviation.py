@@ -142,6 +142,28 @@ def test_what_is_exact_and_how(network: RationalNetwork, method: str) -> None:
         assert mine.relative_width < 1e-15
 
 
+def test_signs_that_repeat_once_prove_nothing() -> None:
+    """The signs of one power multiply to themselves, but those of the next ones differ."""
+    rows = [[2, 4, 1, 0], [0, 0, 1, 0], [0, 3, 0, 1], [2, 0, 1, 7]]
+    network = RationalNetwork([[Fraction(x, sum(row)) for x in row] for row in rows])
+    for mine, (low, high) in zip(network.deviation.enclosures, _balls(network, 500), strict=True):
+        assert low <= mine.upper
+        assert mine.lower <= high
+
+
+def test_few_rounds_give_wide_bounds_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = RationalNetwork.from_topology("ring", agents=8)
+    narrow = network.deviation.enclosures
+    monkeypatch.setattr("theory.rational.deviation._RELATIVE_WIDTH", flint.fmpq(1, 4))
+    wide = RationalDeviation(network.matrix, network.stationary_distribution)
+    assert wide.rounds < 30
+    for one, two in zip(narrow, wide.enclosures, strict=True):
+        assert two.lower <= one.lower
+        assert one.upper <= two.upper
+        # S_m / (1 − τ) with τ < 1/4.
+        assert two.relative_width < 0.4
+
+
 def test_balls_take_over_where_fractions_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     network = directed_ring(6, Fraction(1, 3))
     exact = network.deviation

@@ -136,6 +136,14 @@ def _companion(coefficients: list[Fraction]) -> RationalSpectrum:
     return spectrum(flint.fmpq_mat(rows))
 
 
+def test_a_pair_of_real_roots_shares_no_modulus() -> None:
+    """8x² − 8x + 1 turns into itself under x → 1/(8x), which swaps its roots (2 ± √2)/4."""
+    found = _companion([Fraction(-1, 8), Fraction(1)])
+    assert found.slem.rational is None
+    assert len(found.slem_eigenvalues) == 1
+    assert found.slem.expression() == (2 + sympy.sqrt(2)) / 4
+
+
 def test_ties_of_modulus_are_decided() -> None:
     half = Fraction(1, 2)
     # x³ = 1/2: three roots on one circle, whose radius is no square root.

@@ -67,7 +67,6 @@ class EventSet:
         ordered = np.concatenate(
             [np.sort(rows[:, :, members], axis=2) for members in kinds], axis=2
         )
-        # A summary to tell most agents apart at once.
         found: list[AgentClass] = []
         for agent in range(self.network.agents):
             for index, known in enumerate(found):

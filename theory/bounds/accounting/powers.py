@@ -9,7 +9,6 @@ and typing change them relatively, by at most `error` per factor.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,7 +37,7 @@ class Powers:
         """Shape (m, N, N), in floating point; an entry of W^k is right to k·`error`, relatively."""
         kept: list[FloatArray] = []
         most = int(min(_MOST_ROUNDS, max(1.0, _MOST_NUMBERS / self.network.agents**2)))
-        for power in _powers(self.network):
+        for power in self.network.powers():
             kept.append(power)
             if len(kept) == most or float(np.ptp(power, axis=0).sum()) <= _SETTLED:
                 break
@@ -75,7 +74,3 @@ class Powers:
             axis=0
         )
         return allowed
-
-
-def _powers(network: Network) -> Iterator[FloatArray]:
-    return network.powers()

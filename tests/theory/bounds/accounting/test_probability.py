@@ -254,3 +254,42 @@ def test_any_tilt_is_valid() -> None:
         tilt = replace(best, value=best.value * factor)
         found = EventCurve(terms, Grid.around(tilt), 30, 30).bounds(30, 30)
         assert found.lower[0] <= exact <= found.upper[0]
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_any_period_is_valid(share: float) -> None:
+    """With a short period much of the law lies outside it, which the lower bound must not count."""
+    terms = EventSet(ALONE, coins(1)).terms(0, 0)
+    best = choose_tilt(terms, 30)
+    exact = coin_log_probability(30)
+    found = EventCurve(terms, Grid.around(replace(best, period=best.period * share)), 30, 30)
+    assert found.bounds(30, 30).lower[0] <= exact <= found.bounds(30, 30).upper[0]
+
+
+def test_agents_hardly_heard_by_each_other_err_apart() -> None:
+    """Three agents of one class: nearly three times the error of one."""
+    network = Network(np.full((3, 3), 0.01) + 0.97 * np.eye(3))
+    told = account(network, coins(3))
+    assert len(told.events.classes) == 1
+    for n in (1, 2, 3):
+        exact = enumerated(network, coins(3), n)
+        found = told.probability(n)
+        assert found.lower[0] <= exact <= found.upper[0]
+
+
+def test_a_network_that_is_called_settled_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then one round that stands for all later ones is off by a lot, and the bounds know it."""
+    monkeypatch.setattr("theory.bounds.accounting.powers._SETTLED", 0.1)
+    agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
+    model = FiniteModel.from_agents(["zero", "one"], [agent], counts=[2])
+    events = EventSet(PAIR, model)
+    assert events.powers.count == 3
+    power, variance = np.eye(2), np.zeros(2)
+    for _ in range(900):
+        power = power @ np.asarray(PAIR.weights)
+        variance = variance + (power**2).sum(axis=1)
+    terms = events.terms(0, 0)
+    curve = EventCurve(terms, Grid.around(choose_tilt(terms, 900)), 900, 900)
+    exact = norm.logcdf(-450 / np.sqrt(variance[0]))
+    found = curve.bounds(900, 900)
+    assert found.lower[0] <= exact <= found.upper[0]

@@ -119,3 +119,21 @@ def test_later_rounds() -> None:
     # and phases of 10⁴ turns.
     assert (np.abs(found - np.exp(logs)) <= state.error[::97] + 1e-9).all()
     assert state.error.max() < 1e-7
+
+
+def test_atoms_put_on_a_grid() -> None:
+    """6 000 atoms, split between neighbours on a grid: the error holds, and is not idle."""
+    rng = np.random.default_rng(8)
+    table = np.log(rng.dirichlet([3.0, 2.0], size=6000).T.clip(1e-2))
+    model = FiniteModel.from_agents(["one", "other"], [FiniteAgent.from_log_likelihoods(table)])
+    terms = EventSet(Network([[1.0]]), model).terms(0, 0)
+    grid = Grid.around(choose_tilt(terms, 1))
+    state = EventCurve(terms, grid, 1, 1)._kept[0]
+    z = table[0] - table[1]
+    tilt = grid.rate * grid.length / grid.period
+    theta = grid.step * np.arange(grid.length + 1)
+    weights = np.exp(-tilt * z) / np.exp(-tilt * z).sum()
+    exact = np.exp(1j * np.multiply.outer(theta, z)) @ weights
+    gap = np.abs(state.real + 1j * state.imaginary - exact)
+    assert (gap <= state.error + 1e-11).all()  # rounding of the oracle
+    assert gap.max() > 1e-4
