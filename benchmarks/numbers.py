@@ -136,6 +136,10 @@ def nearly_periodic(agents: int) -> FloatArray:
 # Ladder ---------------------------------------------------------------------------------------
 
 
+def _kept(found: dict[str, Any], task: str, run: Callable[[], Any]) -> None:
+    found[task] = run()
+
+
 def relative(found: FloatArray, exact: tuple[Fraction, ...]) -> float:
     """The largest relative error."""
     pairs = zip(np.asarray(found).tolist(), exact, strict=True)
@@ -153,8 +157,10 @@ def ladder_row(name: str, rational: RationalNetwork, floats: Network, *, repeats
         "exact D": lambda: copy(rational).deviation.enclosures,
         "certified, all": lambda: certify_network(copy(rational), relative_width=WIDTH),
     }
-    seconds = interleaved(tasks, repeats=repeats)
-    found = {task: run() for task, run in tasks.items()}
+    found: dict[str, Any] = {}
+    seconds = interleaved(
+        {task: partial(_kept, found, task, run) for task, run in tasks.items()}, repeats=repeats
+    )
     certified = found["certified, all"]
     return LadderRow(
         part="ladder",
@@ -233,9 +239,11 @@ def peers_row(name: str, weights: FloatArray, peers: dict[str, Peer], *, repeats
             tasks[f"gap, {peer}"] = partial(methods.gap, weights)
     columns = ["v, ours", *(f"v, {peer}" for peer in PEERS)]
     columns += ["gap, ours", "gap, pydtmc", "gap, exact"]
-    seconds = interleaved(tasks, repeats=repeats)
+    answers: dict[str, Any] = {}
+    seconds = interleaved(
+        {task: partial(_kept, answers, task, run) for task, run in tasks.items()}, repeats=repeats
+    )
     milliseconds = {c: 1e3 * seconds[c] if c in seconds else None for c in columns}
-    answers = {task: tasks[task]() for task in tasks}
     true_gap = 1 - Fraction(answers["gap, exact"].midpoint)
     return PeersRow(
         part="peers",

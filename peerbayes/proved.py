@@ -37,6 +37,10 @@ Callback = Callable[[int, int], None]
 # What is asked of every interval, relative to its ends.
 _RELATIVE_WIDTH = 1e-12
 _STAGES = ("network", "learning", "samples")
+# Steps of the progress bar for each of them.
+_STEPS = 100
+# Where enclosing the number of rounds is expected to take longer, it is left out, with a note.
+_MOST_SECONDS = 600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +99,7 @@ def analyse_proved(
     out
         Folder for the parts that take long: after an interruption they are read back.
     progress
-        Called with (stages done, all stages).
+        Called with (steps done, all steps).
 
     Raises
     ------
@@ -107,16 +111,22 @@ def analyse_proved(
     if arithmetic == "exact":
         _check_exact(problem)
     report = progress or (lambda done, total: None)
-    proofs = _Proofs(problem, arithmetic, delta)
-    store = PartStore.open(out, problem, arithmetic=arithmetic, delta=delta)
+    steps = len(_STAGES) * _STEPS
     parts: dict[str, dict[str, Any]] = {}
+
+    def inside(done: int, total: int) -> None:
+        share = min(_STEPS - 1, _STEPS * done // max(1, total))
+        report(len(parts) * _STEPS + share, steps)
+
+    proofs = _Proofs(problem, arithmetic, delta, inside)
+    store = PartStore.open(out, problem, arithmetic=arithmetic, delta=delta)
     notes: list[str] = []
-    for done, name in enumerate(_STAGES):
-        report(done, len(_STAGES))
+    for name in _STAGES:
+        inside(0, 1)
         part = dict(store.part(name, getattr(proofs, f"{name}_part")))
         notes += part.pop("notes")
         parts[name] = part
-    report(len(_STAGES), len(_STAGES))
+    report(steps, steps)
     record = store.path if store.path.exists() else None
     return ProvedAnalysis(problem, arithmetic, **parts, notes=tuple(notes), record=record)
 
@@ -144,6 +154,7 @@ class _Proofs:
     problem: Problem
     arithmetic: Arithmetic
     delta: float
+    progress: Callback
 
     @property
     def is_exact(self) -> bool:
@@ -159,11 +170,13 @@ class _Proofs:
 
     @cached_property
     def certified_network(self) -> CertifiedNetwork:
-        return certify_network(self.network, relative_width=_RELATIVE_WIDTH)
+        return certify_network(self.network, relative_width=_RELATIVE_WIDTH, progress=self.progress)
 
     @cached_property
     def certified_learning(self) -> CertifiedLearning:
-        return certify_learning(self.network, self.model, relative_width=_RELATIVE_WIDTH)
+        return certify_learning(
+            self.network, self.model, relative_width=_RELATIVE_WIDTH, progress=self.progress
+        )
 
     def network_part(self) -> dict[str, Any]:
         """The JSON key "network"."""
@@ -277,6 +290,7 @@ class _Proofs:
             relative_width=_RELATIVE_WIDTH,
             delta=self.delta,
             network_certificate=self.certified_network,
+            progress=self.progress,
         )
         ladder = learnt.samples
         assert ladder is not None
@@ -287,7 +301,8 @@ class _Proofs:
             rungs[name] = None if rung is None else self._rounds(rung)
             if rung is not None:
                 notes.append(f"{name}: {rung.note}")
-        two_sided = account(self.problem.network, self.problem.model).sample_size(self.delta)
+        accountant = account(self.problem.network, self.problem.model)
+        two_sided = accountant.sample_size(self.delta, seconds=_MOST_SECONDS)
         notes.append(f"certified: {two_sided.note}")
         ends = [two_sided.lower, two_sided.upper]
         certified = None if None in ends else ends

@@ -201,7 +201,7 @@ def verification_parts(
 
 
 def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
-    """For each sweep: what the network settles on, and the slowest rejection, as a moves, with E."""
+    """For each sweep: what it settles on, the slowest rejection, and E, as a moves."""
     parts: list[RenderableType] = []
     for sweep in sweeps:
         table = figures_table(

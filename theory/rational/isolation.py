@@ -41,8 +41,8 @@ def isolated_roots(
         if found is not None:
             return found
     with precision(bits):
-        found: Any = polynomial.complex_roots()
-        roots = [root for root, _ in found]
+        pairs: Any = polynomial.complex_roots()
+        roots = [root for root, _ in pairs]
     real = sorted((root for root in roots if root.imag == 0), key=_middle)
     return real + [root for root in roots if root.imag != 0]
 
