@@ -21,7 +21,7 @@ from typing import Any, Literal
 from peerbayes.certificates import PartStore
 from peerbayes.messages import input_error
 from peerbayes.problem import Problem
-from theory import account
+from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.learning import CertifiedLearning, certify_learning
 from theory.certified.network import CertifiedNetwork, certify_network
 from theory.certified.rounds import CertifiedRounds
@@ -301,12 +301,20 @@ class _Proofs:
             rungs[name] = None if rung is None else self._rounds(rung)
             if rung is not None:
                 notes.append(f"{name}: {rung.note}")
-        accountant = account(self.problem.network, self.problem.model)
-        two_sided = accountant.sample_size(self.delta, seconds=_MOST_SECONDS)
+        two_sided = self._two_sided(learnt.reference)
         notes.append(f"certified: {two_sided.note}")
         ends = [two_sided.lower, two_sided.upper]
         certified = None if None in ends else ends
         return {"delta": self.delta, **rungs, "certified": certified, "notes": notes}
+
+    def _two_sided(self, reference: tuple[int, ...]) -> CertifiedSampleSize:
+        """The accountant's enclosure, which rests on doubles and on bounds of their errors."""
+        network, model = self.problem.network, self.problem.model
+        if learning_rate(network, model).reference != reference:
+            # Errors would be counted against other hypotheses than those that were decided.
+            note = "hypotheses that differ are equal in doubles, which this enclosure rests on"
+            return CertifiedSampleSize(self.delta, None, None, None, note)
+        return account(network, model).sample_size(self.delta, seconds=_MOST_SECONDS)
 
     def _rounds(self, rung: CertifiedRounds) -> Any:
         if self.is_exact and rung.is_exact:

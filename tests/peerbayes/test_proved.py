@@ -121,6 +121,26 @@ def test_doubles_are_certified_as_they_are_and_refused_by_exact(tmp_path: Path) 
         analyse_proved(load_problem("digits"), arithmetic="exact", out=tmp_path)
 
 
+@pytest.mark.parametrize("arithmetic", ["exact", "certified"])
+def test_hypotheses_that_doubles_cannot_tell_apart_are_not_merged(
+    arithmetic: Any, tmp_path: Path
+) -> None:
+    """Nearly fair against fair: 10^40 rounds; the doubles take both for one hypothesis."""
+    nearly = "50000000000000000001/100000000000000000000"
+    other = "49999999999999999999/100000000000000000000"
+    agent = {
+        "truth": [["1/2", "1/2"]],
+        "likelihood": [[["1/2", "1/2"]], [[nearly, other]], [["1/4", "3/4"]]],
+    }
+    names = ("half", "nearly", "far")
+    tried = problem({"count": 2, **agent}, weights=[["1/2", "1/2"]] * 2, hypotheses=names)
+    result = solved(tried, arithmetic, tmp_path)
+    assert result["learning"]["optimal_hypotheses"] == ["half"]
+    assert result["learning"]["binding_hypothesis"] == "nearly"
+    assert result["samples"]["certified"] is None
+    assert any("equal in doubles" in note for note in result["notes"])
+
+
 def gaussian(**agent: Any) -> dict[str, Any]:
     return {"truth": "a", "likelihood_mean": [["0"], ["1"]], "likelihood_std": "1", **agent}
 
