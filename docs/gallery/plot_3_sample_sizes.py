@@ -2,20 +2,21 @@
 The ladder of sample sizes
 ==========================
 
-How many rounds are enough? Two theorems and the published formula against the measured frequency of
-errors.
+How many rounds are enough? Two theorems, the published formula and a certified enclosure against
+the measured frequency of errors.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from exact import simulate
-from theory import FiniteAgent, FiniteModel, Network, error_exponent, sample_sizes
+from theory import FiniteAgent, FiniteModel, Network, account, error_exponent, sample_sizes
 
 # %%
 # Four agents watch for a rare event: does it happen 2 times in 100, or 10? Most rounds bring little
 # news, a few bring much. Hoeffding knows the range of the news alone, Chernoff all of
-# its law.
+# its law. The accountant encloses the number itself: fewer rounds than its lower end are not
+# enough, and its upper end is.
 
 rare, common = [0.98, 0.02], [0.9, 0.1]
 watcher = FiniteAgent.from_tables(inputs=[1], truth=[rare], likelihood=[[rare], [common]])
@@ -27,6 +28,8 @@ ladder = sample_sizes(network, model, delta=delta)
 for name in ("printed", "repaired", "chernoff"):
     rung = getattr(ladder, name)
     print(f"{name:9} {rung.rounds:6}  {'theorem' if rung.is_theorem else 'not a theorem'}")
+print(f"certified {ladder.certified.lower} to {ladder.certified.upper}")
+assert ladder.certified.upper <= ladder.chernoff.rounds
 
 # %%
 # Bounds are evaluated at every round; the frequency comes from 20 000 runs, with its
@@ -38,6 +41,10 @@ run = simulate(network, model, rounds=int(n[-1]), replicates=20_000, seed=4, rec
 figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
 for bound in ladder.bounds:
     axes.semilogy(n, [max(bound.probability(int(k)), 1e-8) for k in n], label=bound.name)
+certified = account(network, model).probability(n)
+axes.fill_between(
+    n, np.maximum(certified.lower, 1e-8), certified.upper, color="C3", alpha=0.4, label="certified"
+)
 seen = run.errors > 0
 shown = np.flatnonzero(seen)[::2]
 intervals = [run.error_probability(int(k)) for k in shown]
@@ -59,8 +66,13 @@ axes.set_ylabel("probability that some agent errs")
 axes.legend(fontsize=8)
 
 # %%
-# Every theorem lies above what was measured. (The printed size, far to the right, is not drawn.)
+# Every theorem lies above what was measured, which lies between the certified bounds.
+# (The printed size, far to the right, is not drawn.)
 
+for k in np.flatnonzero(seen):
+    observed = run.error_probability(int(k), confidence=1 - 1e-6)
+    assert certified.lower[k] <= observed.upper
+    assert certified.upper[k] >= observed.lower
 for bound in ladder.bounds:
     for k in np.flatnonzero(seen):
         observed = run.error_probability(int(k), confidence=1 - 1e-6)
