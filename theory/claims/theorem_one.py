@@ -78,7 +78,7 @@ CLAIMS = (
         kind="bound",
         verdict="fails",
         condition=(
-            "uniform prior, agents independent, W as in lemma-1-modulus, and "
+            "uniform prior, agents independent, W as in lemma-1-signed (so that λ* = λmax), and "
             "C (1-λ*) Σ v_j² ≤ 8 (1 - K log N/(4 log(NM/δ)))²; C ≤ 2 is enough"
         ),
         repaired="n ≥ 8 C² log(NM/δ)/(K² (1-λ*)), uniform prior, W as in lemma-1-modulus",
@@ -113,7 +113,7 @@ CLAIMS = (
         kind="bound",
         verdict="fails",
         condition=(
-            "uniform prior, agents independent, W as in lemma-1-modulus, and "
+            "uniform prior, agents independent, W as in lemma-1-signed (so that λ* = λmax), and "
             "C (1-λ*) Σ v_j² ≤ 4 (1 - ε(log N + (1-λ*)/2)/(2 log(N|Θ|/δ)))²"
         ),
         repaired="n ≥ 8 C² log(N|Θ|/δ)/(ε² (1-λ*)), uniform prior, W as in lemma-1-modulus",

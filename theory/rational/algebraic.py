@@ -22,7 +22,8 @@ Part = Literal["modulus", "real part"]
 
 # sympy takes seconds to number the roots of larger polynomials; the composed polynomial of two
 # roots has a degree of the product of theirs.
-_EXPRESSED_DEGREE = 10
+_EXPRESSED_DEGREE = 8
+_CLEARLY = 1e-3
 _COMPOSED_DEGREE = 64
 
 
@@ -172,15 +173,17 @@ def _root_expression(root: Root) -> Any:
 
     if root.factor.degree > _EXPRESSED_DEGREE:
         return None
-    x = sympy.Symbol("x")
     coefficients = [int(c) for c in reversed(root.factor.polynomial.coeffs())]
-    polynomial = sympy.Poly(coefficients, x)
-    ball = root.ball()
-    near = sympy.Float(str(ball.real.mid().str(30, radius=False)), 30) + sympy.I * sympy.Float(
-        str(ball.imag.mid().str(30, radius=False)), 30
-    )
+    polynomial = sympy.Poly(coefficients, sympy.Symbol("x"))
     candidates = polynomial.all_roots(radicals=root.factor.degree <= 2)
-    return min(candidates, key=lambda one: abs(complex(sympy.N(one - near, 30))))
+    if root.is_real and root.factor.degree > 2:
+        return candidates[root.position]  # sympy, too, lists real roots first and in order
+    near = complex(root.ball().mid())
+    distances = [abs(complex(one.evalf(15)) - near) for one in candidates]
+    closest, second = sorted(distances)[:2]
+    if not closest < _CLEARLY * second:
+        return None
+    return candidates[distances.index(closest)]
 
 
 def _equal_by_composition(first: AlgebraicNumber, second: AlgebraicNumber) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from tests.theory.rational.networks import as_sympy, directed_ring, rational_networks, reset_chain
 from theory.network import Network
-from theory.rational import RationalNetwork, RationalSpectrum
+from theory.rational import AlgebraicNumber, RationalNetwork, RationalSpectrum
 from theory.rational.spectrum import MOST_SECONDS, expected_seconds, spectrum
 
 
@@ -200,6 +200,18 @@ def test_ties_too_costly_to_decide_are_reported() -> None:
     (largest,) = [z for z in np.roots([2, *[0] * 7, -1, -2]) if z.imag == 0]
     assert found.slem.enclosure().midpoint >= abs(largest) * (1 - 1e-14)
     assert "Max" in str(found.slem)
+
+
+@pytest.mark.parametrize("degree", [3, 4, 5])
+def test_sympy_numbers_the_same_roots(degree: int) -> None:
+    """Each root's expression, evaluated by sympy, lies in its enclosures."""
+    x = sympy.Symbol("x")
+    found = _spectrum_of_product(7 * x**degree - 5 * x**2 - x + 2)
+    for eigenvalue in found.eigenvalues[1:]:
+        for part, enclosure in (("modulus", eigenvalue.modulus), ("real part", eigenvalue.real)):
+            number = AlgebraicNumber(eigenvalue.root, part)  # type: ignore[arg-type]
+            value = float(number.expression().evalf(20))
+            assert value == pytest.approx(enclosure.midpoint, rel=1e-14)
 
 
 def test_near_ties_are_told_apart() -> None:

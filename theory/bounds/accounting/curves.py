@@ -17,17 +17,12 @@ from functools import cached_property
 import numpy as np
 from scipy.special import logsumexp
 
+from theory.bounds.accounting.chernoff_curve import ChernoffCurve
 from theory.bounds.accounting.events import EventSet
-from theory.bounds.accounting.inversion import (
-    ChernoffCurve,
-    EventCurve,
-    Grid,
-    LogBounds,
-    Tilt,
-    choose_tilt,
-)
+from theory.bounds.accounting.inversion import EventCurve, LogBounds
 from theory.bounds.accounting.majorant import EPS
 from theory.bounds.accounting.terms import EventTerms
+from theory.bounds.accounting.tilts import Grid, Tilt, choose_tilt
 from theory.validation import FloatArray
 
 # Events with Chernoff bounds below this share of the largest count with these bounds.

@@ -1,0 +1,48 @@
+"""Chernoff's bound on one event for many rounds, with one tilt and rounding accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from theory.bounds.accounting.inversion import EventCurve
+from theory.bounds.accounting.majorant import EPS
+from theory.bounds.accounting.terms import EventTerms
+from theory.bounds.accounting.tilts import Grid
+from theory.validation import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ChernoffCurve:
+    """The Chernoff bound of one event for many n, all with one tilt, rounding accounted for."""
+
+    terms: EventTerms
+    tilt: float
+    last: int
+
+    @cached_property
+    def _table(self) -> FloatArray:
+        """Log bounds after rounds 1 … m, then the increment of a settled round."""
+        grid = Grid(self.tilt, 0.0, 0.0, 1.0, 0)
+        curve = EventCurve(self.terms, grid, self.last, evaluate=self.last + 1)
+        return curve.cumulant_bounds()
+
+    def upper(self, first: int, last: int) -> FloatArray:
+        """Upper bounds on the log probability for n = `first` … `last`."""
+        m = self.terms.rounds
+        n = np.arange(first, last + 1)
+        values = self._table[np.minimum(n, m) - 1] + np.maximum(n - m, 0) * self._table[-1]
+        shift = np.array([self.terms.shift_at(k) for k in range(first, last + 1)])
+        doubt = np.array([self.terms.shift_error_at(k) for k in range(first, last + 1)])
+        t = self.tilt
+        exponents = values - t * shift
+        exponents += t * doubt + 16 * EPS * (1 + np.abs(values) + np.abs(t * shift))
+        return np.asarray(np.minimum(exponents, 0.0))
+
+    def falling(self, rounds: int) -> float:
+        """A bound at round n > m that also holds at every later round; +inf if there is none."""
+        if self._table[-1] - self.tilt * self.terms.drift > 0:
+            return np.inf
+        return float(self.upper(rounds, rounds)[0])
