@@ -23,7 +23,11 @@ from peerbayes.messages import input_error
 from peerbayes.problem import Problem
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.learning import CertifiedLearning, certify_learning
-from theory.certified.network import CertifiedNetwork, certify_network
+from theory.certified.network import (
+    MOST_CERTIFIED_AGENTS,
+    CertifiedNetwork,
+    certify_network,
+)
 from theory.certified.rounds import CertifiedRounds
 from theory.numbers import Enclosure, LogSum
 from theory.rational import RationalModel, RationalNetwork
@@ -204,24 +208,41 @@ class _Proofs:
         }
 
     def _exact_network(self) -> dict[str, Any]:
-        spectrum, deviation = self.network.spectrum, self.network.deviation
-        second = spectrum.second_eigenvalue
-        notes = [] if second is not None else ["one agent has no second eigenvalue"]
-        if deviation.exact is None:
-            values: list[Any] = [interval_alone(d) for d in deviation.enclosures]
-            notes.append(f"deviation: no closed form here; intervals by {deviation.method}")
-        else:
-            values = [str(d) for d in deviation.exact]
-        return {
-            "stationary_distribution": [str(v) for v in self.network.stationary_distribution],
-            "slem": exact_json(spectrum.slem),
-            "second_eigenvalue": None if second is None else exact_json(second),
-            "zero_eigenvalues": spectrum.zeros,
-            "diagonalisable": spectrum.is_diagonalisable,
-            "deviation": values,
-            "kemeny_constant": str(deviation.kemeny),
-            "notes": notes,
+        found: dict[str, Any] = {
+            "stationary_distribution": [str(v) for v in self.network.stationary_distribution]
         }
+        notes: list[str] = []
+        try:
+            spectrum = self.network.spectrum
+        except ValueError as error:
+            # Takes more than a minute; all else does not need it.
+            notes.append(f"slem and second eigenvalue: {error}")
+            found |= dict.fromkeys(("slem", "second_eigenvalue"))
+        else:
+            second = spectrum.second_eigenvalue
+            found |= {
+                "slem": exact_json(spectrum.slem),
+                "second_eigenvalue": None if second is None else exact_json(second),
+                "zero_eigenvalues": spectrum.zeros,
+                "diagonalisable": spectrum.is_diagonalisable,
+            }
+            if second is None:
+                notes.append("one agent has no second eigenvalue")
+        deviation = self.network.deviation
+        if deviation.exact is not None:
+            found["deviation"] = [str(d) for d in deviation.exact]
+        elif self.network.agents > MOST_CERTIFIED_AGENTS:
+            found["deviation"] = [interval_alone(d) for d in deviation.enclosures]
+            notes.append(f"deviation: no exact value found; intervals by {deviation.method}")
+        else:
+            certificate = self.certified_network
+            found["deviation"] = [interval_alone(d) for d in certificate.deviation]
+            notes.append(
+                "deviation: no exact value found; intervals by the method "
+                f"{certificate.deviation_method}"
+            )
+            notes += [note for note in certificate.notes if "deviation" in note]
+        return {**found, "kemeny_constant": str(deviation.kemeny), "notes": notes}
 
     def learning_part(self) -> dict[str, Any]:
         """The JSON key "learning"."""
@@ -284,6 +305,10 @@ class _Proofs:
 
     def samples_part(self) -> dict[str, Any]:
         """The JSON key "samples"."""
+        if self.network.agents > MOST_CERTIFIED_AGENTS:
+            absent = dict.fromkeys(("printed", "repaired", "chernoff", "certified"))
+            note = f"sample sizes are certified for at most {MOST_CERTIFIED_AGENTS} agents"
+            return {"delta": self.delta, **absent, "notes": [note]}
         learnt = certify_learning(
             self.network,
             self.model,
