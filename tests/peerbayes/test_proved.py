@@ -139,6 +139,28 @@ def test_hypotheses_that_doubles_cannot_tell_apart_are_not_merged(
     assert result["learning"]["binding_hypothesis"] == "nearly"
     assert result["samples"]["certified"] is None
     assert any("equal in doubles" in note for note in result["notes"])
+    for name in ("repaired", "chernoff", "certified"):
+        assert any(note.startswith(f"{name}: ") for note in result["notes"])
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "certified"])
+def test_evidence_without_variance_is_enough_once_it_is_heard(
+    arithmetic: Any, tmp_path: Path
+) -> None:
+    """A directed cycle of four: only agent 1 sees anything, always the same; agent 2 hears last."""
+    cycle = [
+        ["0", "1", "0", "0"],
+        ["0", "0", "1", "0"],
+        ["0", "0", "0", "1"],
+        ["1/2", "0", "0", "1/2"],
+    ]
+    blind = {"truth": [["1/2", "1/2"]], "likelihood": [[["1/2", "1/2"]], [["1/2", "1/2"]]]}
+    sees = {"truth": [["1", "0"]], "likelihood": [[["1/2", "1/2"]], [["1/4", "3/4"]]]}
+    tried = problem(blind, sees, {"count": 2, **blind}, weights=cycle)
+    samples = solved(tried, arithmetic, tmp_path)["samples"]
+    expected = 4 if arithmetic == "exact" else {"lower": 4, "upper": 4}
+    assert samples["repaired"] == expected
+    assert samples["chernoff"] == expected
 
 
 def gaussian(**agent: Any) -> dict[str, Any]:

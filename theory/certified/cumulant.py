@@ -81,6 +81,9 @@ class BallLaw:
         """A ball around max z − min z; None if it is infinite."""
         if not self.is_bounded:
             return None
+        if len(self.means) == 1:
+            # A ball less itself is not zero.
+            return arb(0)
         return extreme(self.means, largest=True) - extreme(self.means, largest=False)
 
     def cumulant(self, u: arb) -> arb:

@@ -20,7 +20,12 @@ from theory.certified.evidence import START_BITS, Evidence
 from theory.certified.hoeffding import AgentEvents, HoeffdingSingle, HoeffdingUnion
 from theory.certified.information import Reference
 from theory.certified.powers import BallPowers
-from theory.certified.rounds import CertifiedRounds, RoundBound, enclose_rounds
+from theory.certified.rounds import (
+    LARGEST_ROUNDS,
+    CertifiedRounds,
+    RoundBound,
+    enclose_rounds,
+)
 from theory.numbers import Enclosure, precision
 from theory.validation import as_integer, as_probability
 
@@ -261,7 +266,11 @@ def certify_sample_sizes(
         bounds, reasons = ladder.chernoff(guess)
         notes += reasons
         found += [enclose_rounds(b, target, guess=guess, progress=progress) for b in bounds]
-    return CertifiedSampleSizes(level, printed, repaired, _least(found), None, tuple(notes))
+    chernoff = _least(found)
+    for name, rung in (("repaired", repaired), ("chernoff", chernoff)):
+        if rung is None and not any(note.startswith(name) for note in notes):
+            notes.append(f"{name}: no number of rounds up to {LARGEST_ROUNDS:.0e} was found")
+    return CertifiedSampleSizes(level, printed, repaired, chernoff, None, tuple(notes))
 
 
 def _least(found: Sequence[CertifiedRounds]) -> CertifiedRounds | None:
