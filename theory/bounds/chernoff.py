@@ -31,7 +31,7 @@ _SMALL = np.geomspace(1e-6, 1.0, 140, endpoint=False)
 _COARSE = np.array([0.5, 0.7, 0.85, 0.95, 1.0, 1.05, 1.15, 1.4, 2.0])
 _MOST_FINE_EVALUATIONS = 1e8
 # Laws with more atoms than this (data sets) are tabulated once and interpolated.
-_MOST_ATOMS = 64
+DIRECT_ATOMS = 64
 _NODES = 256
 # Entries of one block of weights times tilts: 4 million, 32 MiB.
 _BLOCK = 1 << 22
@@ -48,7 +48,7 @@ def tabulated(law: LogRatioLaw, lowest: float) -> Cumulant:
     Nodes lie geometrically, each 1.04 times the one before, and carry κ and κ'; the interpolant is
     right to about 2e-7 |u| E|z| (tested to 1e-6), far less than the grid of tilts gives away.
     """
-    if law.means.size <= _MOST_ATOMS:
+    if law.means.size <= DIRECT_ATOMS:
         return law.cumulant
     nodes = np.append(-np.geomspace(-lowest, -lowest * 1e-4, _NODES), 0.0)
     spline = CubicHermiteSpline(nodes, law.cumulant(nodes), law.cumulant_slope(nodes))

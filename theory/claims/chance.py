@@ -31,6 +31,16 @@ def binomial_at_most(count: int, trials: int, chance: Fraction) -> Fraction:
     return Fraction(total, chance.denominator**trials)
 
 
+def binomial_ball(count: int, trials: int, chance: Fraction) -> arb:
+    """The same as a ball, for sums whose rationals would be too long; 0 < `chance` < 1."""
+    odds = as_ball(chance / (1 - chance))
+    term, total = as_ball(1 - chance) ** trials, arb(0)
+    for s in range(min(count, trials) + 1):
+        total += term
+        term = term * odds * (trials - s) / (s + 1)
+    return total
+
+
 @dataclass(frozen=True)
 class TwoPoint:
     """z = high with this chance, else low."""

@@ -10,7 +10,7 @@ anyone can repeat; each recomputes from integers and says whether what it tests 
 ``conditional``
     the printed statement, tested where an added condition is met;
 ``reach``
-    whether the papers' own examples meet that condition;
+    whether the papers' own examples are safe: the condition, or the statement itself, on them;
 ``repaired``
     the corrected statement, tested.
 
@@ -18,7 +18,7 @@ The verdict follows from them (`verdict_of`):
 
 * **holds**: no counterexample, and every test held;
 * **holds under an added condition**: a counterexample exists, but the statement survives wherever
-  the condition is met, and the papers' own examples do meet it;
+  the condition is met, and the papers' own examples are safe;
 * **fails**: a counterexample exists, and the papers' own examples are not safe from it.
 """
 
@@ -81,7 +81,8 @@ class Finding:
     Attributes
     ----------
     holds
-        Whether the statement held in every case tried. For ``reach``: whether the condition is met.
+        Whether the statement held in every case tried. For ``reach``: whether the papers' own
+        examples are safe.
     text
         The finding in one line.
     predicted, measured
@@ -122,7 +123,7 @@ class Claim:
     title
         A few words.
     statement
-        The statement as printed, in LaTeX.
+        The statement as printed, in LaTeX; a repaired one with its hypotheses.
     words
         The same in plain words.
     source

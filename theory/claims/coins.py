@@ -1,7 +1,8 @@
 """Coins that break the papers' sample sizes: every probability is a binomial sum, taken exactly.
 
 One agent of stationary weight 99/100 tosses, the other is blind; W has two equal rows, so that
-λmax = 0 and all agents hold the same private belief.
+λmax = 0 and all agents hold the same private belief. Or both toss alike, on W = J/2 or nearly
+swapping.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from fractions import Fraction
 
 from flint import arb, fmpq
 
-from theory.claims.chance import as_ball, binomial_at_most
+from theory.claims.chance import as_ball, binomial_at_most, binomial_ball
 from theory.claims.claim import Effort, Finding
 
 _WEIGHT = Fraction(99, 100)
@@ -86,6 +87,55 @@ def second_theorem_coin(odds: int, gamma: Fraction, share: Fraction, delta: Frac
     return _verdict(text, delta, chance)
 
 
+def both_toss(effort: Effort) -> Finding:
+    """P1 with K < 1: W = J/2, both agents see coins at odds e^100, and the truth is nearly even.
+
+    After n rounds both have seen 2n tosses; fewer heads than tails is an error. z = ± log odds.
+    """
+    delta, gamma = Fraction(1, 100), Fraction(1, 250)
+    odds = int(arb(100).exp().mid().floor().unique_fmpz())
+    z = arb(odds).log()
+    bound, rate = z + arb(2) ** -30, 2 * as_ball(gamma) * z
+    rounds = ceiling(16 * bound * (4 / as_ball(delta)).log() / rate**2)
+    chance = binomial_ball(rounds - 1, 2 * rounds, Fraction(1, 2) + gamma)
+    text = (
+        f"K = {float(rate):.2f} < 1, both agents toss at odds e^100 (C = {float(bound):.1f}), "
+        f"truth {Fraction(1, 2) + gamma}, δ = 1/100: wrong with probability {float(chance):.4f} "
+        f"after {rounds} rounds"
+    )
+    # Certainly above δ, or else not broken.
+    return Finding(
+        not (rate < 1 and chance > as_ball(delta)), text, float(delta), float(chance),
+        closest=float(chance / as_ball(delta)),
+    )  # fmt: skip
+
+
+def nearly_swapped(effort: Effort) -> Finding:
+    """P1 where only Lemma 1 fails: W_12 = W_21 = 1 - 10^-15, both agents toss, K < 1.
+
+    The rows of W^k are within k 10^-15 of those of a swap or of no change, so that agent 1's
+    log-ratio is z times heads less tails of n tosses, its own and the other's in turn, give or
+    take z n(n+1) 10^-15; agent 2 sees the other n tosses. v = (1/2, 1/2), λmax = 2·10^-15 - 1. The
+    condition on C is met, with λmax as printed.
+    """
+    wobble, delta, gamma = Fraction(1, 10**15), Fraction(1, 10**6), Fraction(1, 20)
+    z = arb(1000).log()
+    bound, rate = z + arb(2) ** -30, 2 * as_ball(gamma) * z
+    gap, logarithm = as_ball(2 - 2 * wobble), (4 / as_ball(delta)).log()
+    rounds = ceiling(16 * bound * logarithm / (rate**2 * gap))
+    is_met = bound * gap / 2 <= 8 * (1 - rate * arb(2).log() / (4 * logarithm)) ** 2
+    assert is_met
+    assert rate < 1
+    assert rounds * (rounds + 1) * wobble < 1
+    alone = binomial_at_most((rounds - 1) // 2, rounds, Fraction(1, 2) + gamma)
+    text = (
+        f"two agents who nearly swap, K = {float(rate):.2f}, C = {float(bound):.2f} as small as "
+        f"the condition asks, δ = 1e-6: wrong with probability {float(2 * alone):.2g} after "
+        f"{rounds} rounds"
+    )
+    return _verdict(text, delta, 1 - (1 - alone) ** 2)
+
+
 def few_rounds(effort: Effort) -> Finding:
     """P1, realizable: fair coins, and a hypothesis that gives heads 2^-100."""
     delta = Fraction(1, 100)
@@ -128,11 +178,22 @@ def overwhelming_prior(theorem: str) -> Finding:
 
 
 def one_toss(effort: Effort) -> Finding:
-    """McDiarmid's step: one agent, one toss, z = ±log 2 evenly, 1/4 < ℓ < 3/4, ε = 2 log 2."""
-    bound = (-((2 * arb(2).log()) ** 2) / (2 * arb(3).log())).exp()
-    broken = bool(bound < arb(0.5))
+    """McDiarmid's step: one agent, one toss, z = ±log 2, truth 11/20, 1/4 < ℓ < 3/4.
+
+    E z = (log 2)/10 > 0, so that θ is wrong, as the step asks. z = -log 2 is E z - 1.1 log 2,
+    which is E z - ε/2 for ε = 2.2 log 2.
+    """
+    heads = Fraction(11, 20)
+    mean = 2 * heads - 1
+    share = 2 * (1 + mean)
+    assert mean > 0
+    bound = (-((as_ball(share) * arb(2).log()) ** 2) / (2 * arb(3).log())).exp()
+    chance = 1 - heads
     text = (
-        "one agent, one toss, z = ±log 2 with probability 1/2 each, C = log 3, ε = 2 log 2: "
-        f"probability 1/2, printed {float(bound):.4f}"
+        f"one agent, one toss, z = ±log 2, truth {heads}, C = log 3, ε = {float(share)} log 2: "
+        f"probability {float(chance)}, printed {float(bound):.4f}"
     )
-    return Finding(not broken, text, float(bound), 0.5, closest=0.5 / float(bound))
+    return Finding(
+        not bound < as_ball(chance), text, float(bound), float(chance),
+        closest=float(as_ball(chance) / bound),
+    )  # fmt: skip

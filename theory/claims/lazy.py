@@ -1,7 +1,7 @@
-"""Random coins on lazy complete networks: what the sample sizes promise against what happens.
+"""Random coins on complete networks: what the sample sizes promise against what happens.
 
-W = (1-λ) J/N + λ I is symmetric, with all eigenvalues but the first equal to λ. Probabilities are
-bracketed by sums on a grid (`theory.claims.chance`), never bounded by an inequality of the papers.
+W = (1-λ) J/N + λ I is symmetric, with all eigenvalues but the first equal to λ; lazy if λ > 0, and
+restless if λ < 0 (λmax = λ is then not the modulus). Probabilities are bracketed by sums on a grid (`theory.claims.chance`), never bounded by an inequality of the papers.
 """
 
 from __future__ import annotations
@@ -49,6 +49,16 @@ class Lazy:
         if self.weight is not None:
             return self.variable.mean * self.weight
         return self.variable.mean * (1.0 if self.everybody else 1 / self.agents)
+
+    @property
+    def printed_gap(self) -> float:
+        """1 - λmax, with its sign."""
+        return 1 - self.eigenvalue
+
+    @property
+    def gap(self) -> float:
+        """1 - λ*."""
+        return 1 - abs(self.eigenvalue)
 
     @property
     def logarithm(self) -> float:
@@ -121,9 +131,12 @@ def _random_lazy(rng: np.random.Generator, spread: float) -> Lazy:
     low = -1.0 if high < 1 else -float(rng.choice([1.0, 1.0, 0.3, 0.0]))
     mean = float(rng.uniform(max(low, 0.0) + 0.05, 0.98)) * high
     chance = (mean - low) / (high - low)
+    agents = int(rng.integers(2, 6))
+    # Non-negative weights need λ ≥ -1/(N-1), and Lemma 1 for two agents needs λ > -.58.
+    restless = -min(0.55, 0.99 / (agents - 1))
     return Lazy(
-        agents=int(rng.integers(2, 6)),
-        eigenvalue=float(rng.choice([0.0, 0.0, 0.3, 0.7])),
+        agents=agents,
+        eigenvalue=float(rng.choice([0.0, 0.0, 0.3, 0.7, restless])),
         variable=TwoPoint(high * spread, low * spread, chance),
         everybody=bool(rng.random() < 0.6),
         hypotheses=int(rng.choice([2, 2, 3, 10])),
@@ -160,7 +173,7 @@ def under_condition(
     while spread > 0.01:
         z = TwoPoint(draw.variable.high * spread, draw.variable.low * spread, draw.variable.chance)
         case = replace(draw, variable=z)
-        gap, logarithm = 1 - case.eigenvalue, case.logarithm
+        gap, logarithm = case.printed_gap, case.logarithm
         load = case.bound * gap * case.concentration
         if second:
             epsilon = share * case.rate
@@ -179,7 +192,7 @@ def under_condition(
 def with_square(rng: np.random.Generator, *, second: bool) -> Attempt | None:
     """8 C² in both, for any C."""
     case = _random_lazy(rng, float(10 ** rng.uniform(-1, 2)))
-    gap, logarithm = 1 - case.eigenvalue, case.logarithm
+    gap, logarithm = case.gap, case.logarithm
     if not second:
         return _attempt(case, 8 * case.bound**2 * logarithm / (case.rate**2 * gap))
     epsilon = float(rng.uniform(0.3, 1)) * case.rate

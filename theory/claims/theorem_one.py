@@ -14,8 +14,10 @@ import numpy as np
 
 from theory.claims.claim import PROJECT, Claim, Effort, Finding, Role, Witness
 from theory.claims.coins import (
+    both_toss,
     few_rounds,
     first_theorem_coin,
+    nearly_swapped,
     one_toss,
     overwhelming_prior,
     second_theorem_coin,
@@ -63,6 +65,13 @@ def _coin(first: bool, odds: int, gamma: Fraction, delta: Fraction, share: Fract
 
 
 _REACH = Witness("reach", "the papers' own examples", _unbounded)
+_HYPOTHESES = (
+    r"\rho_i^{(0)}\text{ uniform},\ D_i\le\frac{4\log N}{1-\lambda_*}\text{ for all }i,\quad"
+)
+_IN_WORDS = (
+    "For uniform priors, agents who are independent, and W that obeys Lemma 1 with moduli, as it "
+    "does wherever lemma-1-modulus says."
+)
 _TWENTIETH, _BILLIONTH = Fraction(1, 20), Fraction(1, 10**9)
 
 CLAIMS = (
@@ -78,15 +87,17 @@ CLAIMS = (
         kind="bound",
         verdict="fails",
         condition=(
-            "uniform prior, agents independent, W as in lemma-1-signed (so that λ* = λmax), and "
-            "C (1-λ*) Σ v_j² ≤ 8 (1 - K log N/(4 log(NM/δ)))²; C ≤ 2 is enough"
+            "uniform prior, agents independent, W as in lemma-1-signed, and "
+            "C (1-λmax) Σ v_j² ≤ 8 (1 - K log N/(4 log(NM/δ)))₊²; C ≤ 2 is enough"
         ),
         repaired="n ≥ 8 C² log(NM/δ)/(K² (1-λ*)), uniform prior, W as in lemma-1-modulus",
         witnesses=(
+            Witness("counterexample", "both agents toss, K < 1", both_toss),
             _coin(True, int(np.exp(27)), Fraction(1, 20), _TWENTIETH, Fraction(1)),
             Witness("counterexample", "realizable, a handful of rounds", few_rounds),
             Witness("counterexample", "a prior", lambda effort: overwhelming_prior("P1")),
             _coin(True, 60000, Fraction(1, 10), _BILLIONTH, Fraction(1)),
+            Witness("counterexample", "only Lemma 1 fails", nearly_swapped),
             _hunt(
                 "conditional",
                 "theorem-1-p1",
@@ -113,8 +124,8 @@ CLAIMS = (
         kind="bound",
         verdict="fails",
         condition=(
-            "uniform prior, agents independent, W as in lemma-1-signed (so that λ* = λmax), and "
-            "C (1-λ*) Σ v_j² ≤ 4 (1 - ε(log N + (1-λ*)/2)/(2 log(N|Θ|/δ)))²"
+            "uniform prior, agents independent, W as in lemma-1-signed, and "
+            "C (1-λmax) Σ v_j² ≤ 4 (1 - ε(log N + (1-λmax)/2)/(2 log(N|Θ|/δ)))₊²"
         ),
         repaired="n ≥ 8 C² log(N|Θ|/δ)/(ε² (1-λ*)), uniform prior, W as in lemma-1-modulus",
         witnesses=(
@@ -157,11 +168,13 @@ CLAIMS = (
     Claim(
         key="theorem-1-p1-repaired",
         title="Theorem 1 of P1, repaired",
-        statement=(
+        statement=_HYPOTHESES + (
             r"n\ge\frac{8\,C^2\log(NM/\delta)}{K^2(1-\lambda_*)}\implies"
             r"\mathsf P\bigl(\exists i:\hat\theta_i^{(n)}\notin\Theta^*\bigr)\le\delta"
         ),
-        words="With C² and the modulus the constant may even be halved.",
+        words=(
+            f"With C² and the modulus the constant may even be halved. {_IN_WORDS}"
+        ),
         source=f"{PROJECT}: mathematics/claims",
         kind="bound",
         verdict="holds",
@@ -170,7 +183,7 @@ CLAIMS = (
                 "support",
                 "theorem-1-p1-repaired",
                 150,
-                "coins on lazy complete networks",
+                "coins on complete networks, lazy and restless",
                 condition=False,
                 second=False,
             ),
@@ -179,11 +192,14 @@ CLAIMS = (
     Claim(
         key="theorem-1-p2-repaired",
         title="Theorem 1 of P2, repaired",
-        statement=(
+        statement=_HYPOTHESES + (
             r"n\ge\frac{8\,C^2\log(N|\Theta|/\delta)}{\epsilon^2(1-\lambda_*)}\implies"
             r"\mathsf P\Bigl(\max_{i,\theta}b_i^{(n)}(\theta)\ge e^{-n(K-\epsilon)}\Bigr)\le\delta"
         ),
-        words="P2's own constant is right with C² and the modulus, for public and private beliefs.",
+        words=(
+            "P2's own constant is right with C² and the modulus, for public and private beliefs. "
+            f"{_IN_WORDS}"
+        ),
         source=f"{PROJECT}: mathematics/claims",
         kind="bound",
         verdict="holds",
@@ -192,7 +208,7 @@ CLAIMS = (
                 "support",
                 "theorem-1-p2-repaired",
                 150,
-                "coins on lazy complete networks",
+                "coins on complete networks, lazy and restless",
                 condition=False,
                 second=True,
             ),

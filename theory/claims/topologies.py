@@ -52,16 +52,17 @@ def _edges_bind(effort: Effort) -> Finding:
         + ", ".join(f"{float(k):.3f}" for k in rates)
         + " at a = .1 .2 .3 .5 .7"
     )
-    return Finding(rates == sorted(rates), text, float(rates[0]), float(rates[-1]))
+    rises = all(low < high for low, high in zip(rates, rates[1:], strict=False))
+    return Finding(rises, text, float(rates[0]), float(rates[-1]))
 
 
 def _centre_leads(rng: np.random.Generator) -> bool:
     agents, hypotheses = int(rng.integers(3, 7)), int(rng.integers(1, 4))
     edges = rng.integers(0, 9, size=(agents - 1, hypotheses)).tolist()
     means = [Fraction(sum(edge[h] for edge in edges), agents - 1) for h in range(hypotheses)]
-    centre = [int(np.ceil(float(m))) + int(rng.integers(0, 3)) for m in means]
+    centre = [int(m) + int(rng.integers(1, 4)) for m in means]
     low, high = sorted(Fraction(int(x), 100) for x in rng.choice(range(1, 100), 2, replace=False))
-    return _rate(low, centre, edges) <= _rate(high, centre, edges)
+    return _rate(low, centre, edges) < _rate(high, centre, edges)
 
 
 def _degrees(effort: Effort) -> Finding:
@@ -87,8 +88,8 @@ def _corner_is_better(effort: Effort) -> Finding:
 
 def _expert_leads(rng: np.random.Generator) -> bool:
     others = [int(x) for x in rng.integers(0, 20, size=3)]
-    expert = [o + int(x) for o, x in zip(others, rng.integers(0, 20, size=3), strict=True)]
-    return _placed(4, expert, others) >= _placed(0, expert, others)
+    expert = [o + int(x) for o, x in zip(others, rng.integers(1, 20, size=3), strict=True)]
+    return _placed(4, expert, others) > _placed(0, expert, others)
 
 
 def _premise(effort: Effort) -> Finding:
@@ -197,7 +198,7 @@ CLAIMS = (
     Claim(
         key="star-rate-rises",
         title="K rises with a",
-        statement=r"a<a'\implies K(a)\le K(a')",
+        statement=r"a<a'\implies K(a)<K(a')",
         words="With the more informative data at the centre, trusting it more speeds learning up.",
         source="P2 section 4.2.1",
         kind="exact",
@@ -240,7 +241,7 @@ CLAIMS = (
         source="P2 section 4.2.2",
         kind="exact",
         verdict="holds under an added condition",
-        condition="the expert's I is at least the others' for every wrong hypothesis",
+        condition="the expert's I exceeds the others' for every wrong hypothesis",
         repaired="whether it is better is up to the binding hypothesis",
         witnesses=(
             Witness(

@@ -2,9 +2,9 @@
 
 With B = W − 1vᵀ, B^k = W^k − 1vᵀ for every k ≥ 1. The *signed* sum is one inverse,
 
-    Z = Σ_{k≥1} (W^k − 1vᵀ) = (I − B)⁻¹ − I,
+    Σ_{k≥1} (W^k − 1vᵀ) = (I − B)⁻¹ − I = Z − I + 1vᵀ,
 
-and rational. The deviation D_i = Σ_{k≥1} Σ_j |[B^k]_ij| is rational as well if the signs of the
+Z = Σ_{k≥0} (W^k − 1vᵀ) the deviation matrix, and rational. The deviation D_i = Σ_{k≥1} Σ_j |[B^k]_ij| is rational as well if the signs of the
 later terms are known: the tail is then the absolute value of a signed sum. They are known for
 ever once a pattern of signs is found that multiplies to itself and that B^k, or (−1)^k B^k, has
 for all k from some K to 2K − 1. Otherwise the exact sum S_m of the first m terms gives
@@ -71,9 +71,10 @@ class RationalDeviation:
 
     @cached_property
     def signed(self) -> flint.fmpq_mat:
-        """Z = Σ_{k≥1} (W^k − 1vᵀ), exactly; shape (N, N), rows sum to zero.
+        """Σ_{k≥1} (W^k − 1vᵀ), exactly; shape (N, N), rows sum to zero.
 
-        With G = (I − W + 1e₀ᵀ)⁻¹, whose entries stay small, Z = G − 1(vᵀG) − I + 1vᵀ.
+        With the deviation matrix Z, which begins at k = 0, it is Z − I + 1vᵀ = WZ. With
+        G = (I − W + 1e₀ᵀ)⁻¹, whose entries stay small, Z = G − 1(vᵀG).
         """
         agents = self.matrix.nrows()
         system = _identity(agents) - self.matrix

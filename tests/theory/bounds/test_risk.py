@@ -24,8 +24,10 @@ def trials(draw: st.DrawFn) -> CoinTrial:
 
 
 def test_the_printed_constant_fails() -> None:
-    """P1 Corollary 1 in its own setting: one agent, one hypothesis, a covering both ways."""
+    """P1 Corollary 1 in its own setting: one agent, two hypotheses, a covering both ways."""
     trial = HALVED_PINSKER
+    assert len(trial.hypotheses) > 1
+    assert trial.learnt == 0
     assert trial.is_globally_learnable
     assert trial.risk_difference == Fraction(2, 3)
     # B²r/4 with r = (log 2)/3, and log 2 < 1: nothing but rationals is needed.

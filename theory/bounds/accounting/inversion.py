@@ -209,7 +209,9 @@ class EventCurve:
             below = np.where(
                 inside > 0, level - slack + np.log(np.maximum(inside, 1e-300)), -np.inf
             )
-        return LogBounds(np.minimum(below, 0.0), above)
+        # Where something overflowed, nothing is known.
+        below = np.where(np.isnan(below), -np.inf, np.minimum(below, 0.0))
+        return LogBounds(below, np.where(np.isnan(above), 0.0, above))
 
     def cumulant_bounds(self) -> FloatArray:
         """Upper bounds on log E e^{−tS} after rounds 1 … m, and on that of a settled round."""

@@ -13,6 +13,8 @@ from scipy.special import logsumexp
 
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
+from theory.bounds.chernoff import DIRECT_ATOMS, chernoff_bounds
+from theory.bounds.hoeffding import hoeffding_bounds
 
 # Rounds looked at one by one, times events, times frequencies: a few seconds.
 _MOST_WORK = 4e8
@@ -24,6 +26,9 @@ _COARSE = 0.05
 _FINE = 0.01
 _CHEAP = 0.5
 _LARGEST = 10**9
+# Of δ, where a theorem evaluated in floating point covers all later rounds: the logs of its bound
+# are off by less than _LARGEST rounds times a few roundings, which is 1e-6.
+_MARGIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,8 @@ def certified_rounds(
         return _too_long(delta, curve.work)
     covered = _covered_from(curve, target, start=settled + 1, guess=guess)
     if covered is None:
+        covered = _covered_by_theorem(events, delta)
+    if covered is None:
         return CertifiedSampleSize(delta, None, None, None, "no bound that falls was found")
     return _search(curve, delta, covered=covered)
 
@@ -104,7 +111,7 @@ def _covered_from(curve: ErrorCurve, target: float, *, start: int, guess: int) -
     if curve.falling(start) <= target:
         return start
     low, high = start, max(start + 1, guess)
-    while curve.falling(high) > target:
+    while not curve.falling(high) <= target:
         low, high = high, 2 * high
         if high > _LARGEST:
             return None
@@ -117,6 +124,16 @@ def _covered_from(curve: ErrorCurve, target: float, *, start: int, guess: int) -
     return high
 
 
+def _covered_by_theorem(events: EventSet, delta: float) -> int | None:
+    """A round from which on Chernoff's or Hoeffding's bound stays at most `delta`."""
+    bounds = hoeffding_bounds(events.base)
+    if all(law.means.size <= DIRECT_ATOMS for laws in events.base.laws for law in laws):
+        # The cumulants of larger laws are interpolated there.
+        bounds = [*bounds, *chernoff_bounds(events.base)]
+    found = [b.smallest_rounds(delta * (1 - _MARGIN)) for b in bounds if b is not None]
+    return min((n for n in found if n is not None and n <= _LARGEST), default=None)
+
+
 def _search(curve: ErrorCurve, delta: float, *, covered: int) -> CertifiedSampleSize:
     target = float(np.log(delta))
     budget = _MOST_WORK / curve.work_per_round
@@ -126,7 +143,8 @@ def _search(curve: ErrorCurve, delta: float, *, covered: int) -> CertifiedSample
         first = max(1, last - block + 1)
         found = curve.bounds(first, last)
         if upper is None:
-            above = np.flatnonzero(found.upper > target)
+            # Not "upper > target": a round of which nothing is known is not safe.
+            above = np.flatnonzero(~(found.upper <= target))
             upper = first + int(above[-1]) + 1 if above.size else None
         proved = np.flatnonzero(found.lower > target)
         lower = first + int(proved[-1]) + 1 if proved.size else None

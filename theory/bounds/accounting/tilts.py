@@ -26,6 +26,8 @@ PERIOD_DEVIATIONS = 18.0
 _PERIOD_TILTS = 40.0
 # log of the share of the tilted law outside the period.
 _FAR = -14.0
+# In nats: a Λ that does not vary and is nearer to the threshold is as good as at it.
+_SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ def choose_tilt(terms: EventTerms, rounds: int, *, threshold: float = 0.0) -> Ti
     at = _Cumulants(terms, rounds, threshold)
     _, slope, curvature = at(0.0)
     if curvature <= 0.0:
-        # Nothing varies.
-        unit = 1.0 / max(abs(slope), 1e-300)
+        # Nothing varies: any tilt will do that keeps products with it finite.
+        unit = 1.0 / max(abs(slope), _SMALLEST)
         return Tilt(unit, at(unit)[0], 0.0, 2 * _PERIOD_TILTS / unit, unit, unit)
     least = 1.0 / np.sqrt(curvature)
     low, high = 0.0, -slope / curvature if slope < 0 else least
