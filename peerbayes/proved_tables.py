@@ -14,7 +14,15 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.tables import facts_table, figures_table, interval, notes_text, rounds
+from peerbayes.tables import (
+    facts_table,
+    indistinguishable,
+    interval,
+    ladder_table,
+    notes_text,
+    rejection_table,
+    rounds,
+)
 
 # Longer expressions are left to --json.
 _LONGEST = 44
@@ -115,29 +123,17 @@ def proved_parts(result: Mapping[str, Any]) -> list[RenderableType]:
         "error exponent E": proved(learning["error_exponent"]),
         "  bound by ": learning["binding_for_exponent"] or "-",
     }
-    if learning["ambiguous_pairs"]:
-        pairs = [" and ".join(pair) for pair in learning["ambiguous_pairs"]]
-        facts["nobody can tell apart"] = "; ".join(pairs)
+    facts |= indistinguishable(learning)
     parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
-    rates = figures_table("Rejection of hypotheses, nats a round", "hypothesis", "rate", "exponent")
-    for name, rate in learning["rates"].items():
-        rates.add_row(Text(name), _alone(rate), _alone(learning["exponents"][name]))
+    exponents = learning["exponents"]
     if learning["rates"]:
-        parts.append(rates)
-    sizes = figures_table(
-        f"Rounds for an error of at most {samples['delta']:g}", "statement", "rounds"
-    )
-    for name, meaning in (
-        ("printed", "printed in the paper, not a theorem"),
-        ("repaired", "repaired (Hoeffding)"),
-        ("chernoff", "Chernoff"),
-    ):
-        sizes.add_row(meaning, _rounds(samples[name]))
-    sizes.add_row("certified, both ends", interval(samples["certified"]))
+        rates = learning["rates"].items()
+        rows = [(name, _alone(rate), _alone(exponents[name])) for name, rate in rates]
+        parts.append(rejection_table(rows))
     notes = list(result["notes"])
     if result["record"]:
         notes.append(f"parts that took long are kept in {result['record']}")
-    return [*parts, sizes, notes_text(notes)]
+    return [*parts, ladder_table(samples, _rounds), notes_text(notes)]
 
 
 def _rounds(value: Any) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TextIO
 
@@ -109,26 +109,42 @@ def analysis_parts(result: Mapping[str, Any]) -> list[RenderableType]:
         "error exponent E": f"{number(learning['error_exponent'])} nats a round"
         + _bound_by(learning["binding_for_exponent"]),
     }
-    if learning["ambiguous_pairs"]:
-        pairs = [" and ".join(pair) for pair in learning["ambiguous_pairs"]]
-        facts["nobody can tell apart"] = "; ".join(pairs)
-    rates = figures_table("Rejection of hypotheses, nats a round", "hypothesis", "rate", "exponent")
-    for name, rate in sorted(learning["rates"].items(), key=lambda item: item[1]):
-        rates.add_row(Text(name), number(rate), number(learning["exponents"].get(name)))
-    sizes = figures_table(
-        f"Rounds for an error of at most {samples['delta']:g}", "statement", "rounds"
-    )
+    facts |= indistinguishable(learning)
+    rates = sorted(learning["rates"].items(), key=lambda item: item[1])
+    exponents = learning["exponents"]
+    parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
+    if rates:
+        rows = [(name, number(rate), number(exponents.get(name))) for name, rate in rates]
+        parts.append(rejection_table(rows))
+    return [*parts, ladder_table(samples, rounds), notes_text(result["notes"])]
+
+
+def indistinguishable(learning: Mapping[str, Any]) -> dict[str, str]:
+    """A fact about hypotheses that no agent tells apart, if there are any."""
+    pairs = [" and ".join(pair) for pair in learning["ambiguous_pairs"]]
+    return {"nobody can tell apart": "; ".join(pairs)} if pairs else {}
+
+
+def rejection_table(rows: Sequence[tuple[str, str, str]]) -> Table:
+    """Each wrong hypothesis with its rate and its exponent."""
+    table = figures_table("Rejection of hypotheses, nats a round", "hypothesis", "rate", "exponent")
+    for name, rate, exponent in rows:
+        table.add_row(Text(name), rate, exponent)
+    return table
+
+
+def ladder_table(samples: Mapping[str, Any], write: Callable[[Any], str]) -> Table:
+    """The ladder of sample sizes, each rung in the words of `write`."""
+    title = f"Rounds for an error of at most {samples['delta']:g}"
+    table = figures_table(title, "statement", "rounds")
     for name, meaning in (
         ("printed", "printed in the paper, not a theorem"),
         ("repaired", "repaired (Hoeffding)"),
         ("chernoff", "Chernoff"),
     ):
-        sizes.add_row(meaning, rounds(samples[name]))
-    sizes.add_row("certified, both ends", interval(samples["certified"]))
-    parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
-    if learning["rates"]:
-        parts.append(rates)
-    return [*parts, sizes, notes_text(result["notes"])]
+        table.add_row(meaning, write(samples[name]))
+    table.add_row("certified, both ends", interval(samples["certified"]))
+    return table
 
 
 def _bound_by(name: str | None) -> str:

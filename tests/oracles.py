@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,6 +9,8 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from theory.numbers import precision as precision
 
 
 def exact_weights(weights: object) -> flint.fmpq_mat:
@@ -83,14 +83,3 @@ def deviation_enclosures(weights: object, *, rounds: int) -> list[Enclosure]:
         )
         tail = 1 / (1 - contraction) if contraction < 1 else float("inf")
         return [Enclosure(float(s.lower()), float(s.upper()) * tail) for s in sums]
-
-
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Ball arithmetic with that many bits; the setting is global, so it is put back."""
-    before = flint.ctx.prec
-    flint.ctx.prec = bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before

@@ -22,7 +22,9 @@ from tests.peerbayes import reports
 from tests.peerbayes.test_report import Page
 from theory.claims import CLAIMS, Claim, Effort, Finding, Witness
 
-FEW = ("lemma-1-signed", "lemma-1-modulus", "star-centralities", "mixing-reversible")
+FEW = (
+    "lemma-1-signed", "lemma-1-modulus", "star-centralities", "self-weight", "mixing-reversible",
+)  # fmt: skip
 SOME = [CLAIMS[key] for key in FEW]
 SCHEMA = Draft202012Validator(read_schema("claims"))
 
@@ -61,8 +63,8 @@ def test_json_record_and_page(
     found: list[dict[str, Any]] = json.loads(captured.out)
     SCHEMA.validate(found)
     assert [entry["key"] for entry in found] == list(FEW)
-    assert [entry["holds"] for entry in found] == [False, False, True, True]
-    assert [entry["published"] for entry in found] == [True, True, True, False]
+    assert [entry["holds"] for entry in found] == [False, False, True, False, True]
+    assert [entry["published"] for entry in found] == [True, True, True, True, False]
     assert all(entry["confirmed"] for entry in found)
     record = read_record(tmp_path / "out/claims.json")
     assert record.kind == "claims"
@@ -81,7 +83,7 @@ def test_words(few: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     arguments = ["verify", "--claims", "--effort", "0.02", "--out", str(tmp_path), "--quiet"]
     assert cli.main(arguments) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "of 3 published statements 1 hold, 1 hold under an added condition, 1 fail" in text
+    assert "of 4 published statements 1 hold, 2 hold under an added condition, 1 fail" in text
     assert "every verdict confirmed" in text
     assert "two agents, (0, 1; 2/3, 1/3)" in text
     assert "report.html" in text

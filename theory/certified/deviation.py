@@ -15,7 +15,7 @@ With f_i(k) = Σ_j |[W^k]_ij − v_j|, S_m the sum of the first m terms, and eve
     a relative width of about 1/1000, or of 10⁻¹¹ if strides of one round get to the end. In
     doubles whose rounding is bounded, each stretch starting from a power of W in balls.
 
-The signed sum Σ_{k≥0} (W^k − 1vᵀ) is one linear solve. (docs: mathematics/certified)
+The deviation matrix Σ_{k≥0} (W^k − 1vᵀ) is one linear solve. (docs: mathematics/certified)
 """
 
 from __future__ import annotations

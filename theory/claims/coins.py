@@ -93,7 +93,7 @@ def both_toss(effort: Effort) -> Finding:
     After n rounds both have seen 2n tosses; fewer heads than tails is an error. z = ± log odds.
     """
     delta, gamma = Fraction(1, 100), Fraction(1, 250)
-    odds = int(arb(100).exp().mid().floor().unique_fmpz())
+    odds = largest_below(arb(100).exp())
     z = arb(odds).log()
     bound, rate = z + arb(2) ** -30, 2 * as_ball(gamma) * z
     rounds = ceiling(16 * bound * (4 / as_ball(delta)).log() / rate**2)

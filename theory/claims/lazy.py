@@ -1,7 +1,8 @@
 """Random coins on complete networks: what the sample sizes promise against what happens.
 
 W = (1-λ) J/N + λ I is symmetric, with all eigenvalues but the first equal to λ; lazy if λ > 0, and
-restless if λ < 0 (λmax = λ is then not the modulus). Probabilities are bracketed by sums on a grid (`theory.claims.chance`), never bounded by an inequality of the papers.
+restless if λ < 0 (λmax = λ is then not the modulus). Probabilities are bracketed by sums on a grid
+(`theory.claims.chance`), never bounded by an inequality of the papers.
 """
 
 from __future__ import annotations

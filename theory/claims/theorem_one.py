@@ -168,13 +168,12 @@ CLAIMS = (
     Claim(
         key="theorem-1-p1-repaired",
         title="Theorem 1 of P1, repaired",
-        statement=_HYPOTHESES + (
+        statement=_HYPOTHESES
+        + (
             r"n\ge\frac{8\,C^2\log(NM/\delta)}{K^2(1-\lambda_*)}\implies"
             r"\mathsf P\bigl(\exists i:\hat\theta_i^{(n)}\notin\Theta^*\bigr)\le\delta"
         ),
-        words=(
-            f"With C² and the modulus the constant may even be halved. {_IN_WORDS}"
-        ),
+        words=(f"With C² and the modulus the constant may even be halved. {_IN_WORDS}"),
         source=f"{PROJECT}: mathematics/claims",
         kind="bound",
         verdict="holds",
@@ -192,7 +191,8 @@ CLAIMS = (
     Claim(
         key="theorem-1-p2-repaired",
         title="Theorem 1 of P2, repaired",
-        statement=_HYPOTHESES + (
+        statement=_HYPOTHESES
+        + (
             r"n\ge\frac{8\,C^2\log(N|\Theta|/\delta)}{\epsilon^2(1-\lambda_*)}\implies"
             r"\mathsf P\Bigl(\max_{i,\theta}b_i^{(n)}(\theta)\ge e^{-n(K-\epsilon)}\Bigr)\le\delta"
         ),

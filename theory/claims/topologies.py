@@ -3,6 +3,7 @@ r"""What the papers say of their stars, grids and changing networks (docs: mathe
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from flint import arb, fmpq
@@ -52,7 +53,7 @@ def _edges_bind(effort: Effort) -> Finding:
         + ", ".join(f"{float(k):.3f}" for k in rates)
         + " at a = .1 .2 .3 .5 .7"
     )
-    rises = all(low < high for low, high in zip(rates, rates[1:], strict=False))
+    rises = all(low < high for low, high in pairwise(rates))
     return Finding(rises, text, float(rates[0]), float(rates[-1]))
 
 

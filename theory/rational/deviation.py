@@ -4,10 +4,11 @@ With B = W − 1vᵀ, B^k = W^k − 1vᵀ for every k ≥ 1. The *signed* sum is
 
     Σ_{k≥1} (W^k − 1vᵀ) = (I − B)⁻¹ − I = Z − I + 1vᵀ,
 
-Z = Σ_{k≥0} (W^k − 1vᵀ) the deviation matrix, and rational. The deviation D_i = Σ_{k≥1} Σ_j |[B^k]_ij| is rational as well if the signs of the
-later terms are known: the tail is then the absolute value of a signed sum. They are known for
-ever once a pattern of signs is found that multiplies to itself and that B^k, or (−1)^k B^k, has
-for all k from some K to 2K − 1. Otherwise the exact sum S_m of the first m terms gives
+Z = Σ_{k≥0} (W^k − 1vᵀ) the deviation matrix, and rational. The deviation
+D_i = Σ_{k≥1} Σ_j |[B^k]_ij| is rational as well if the signs of the later terms are known: the
+tail is then the absolute value of a signed sum. They are known for ever once a pattern of signs is
+found that multiplies to itself and that B^k, or (−1)^k B^k, has for all k from some K to 2K − 1.
+Otherwise the exact sum S_m of the first m terms gives
 
     S_m + Σ_j |Σ_{k>m} [B^k]_ij| ≤ D_i ≤ S_m / (1 − τ),
 

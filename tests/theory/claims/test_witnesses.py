@@ -15,13 +15,16 @@ from theory.claims.chance import (
     Evidence,
     TwoPoint,
     binomial_at_most,
+    binomial_ball,
     integer_weights,
     sum_at_most,
 )
-from theory.claims.coins import ceiling, largest_below
+from theory.claims.coins import both_toss, ceiling, largest_below, nearly_swapped, one_toss
+from theory.claims.consensus import error_constants
 from theory.claims.examples import grid, paper_networks, round_of_stars
 from theory.claims.hunting import Attempt, at_most, hunt, inspect
-from theory.claims.lazy import under_condition
+from theory.claims.lazy import Lazy, under_condition
+from theory.claims.lemma_one import is_covered, is_covered_with_sign, within
 from theory.claims.search import (
     MODULUS_COUNTEREXAMPLES,
     SIGNED_COUNTEREXAMPLES,
@@ -34,6 +37,7 @@ from theory.claims.search import (
     search_theorem_one,
     search_theorem_two,
     search_three_agents,
+    two_agents,
 )
 from theory.network import Network
 
@@ -105,6 +109,10 @@ def test_paper_networks() -> None:
 def test_binomial_sums(count: int, trials: int) -> None:
     exact = binomial_at_most(count, trials, Fraction(3, 10))
     assert float(exact) == pytest.approx(binom.cdf(count, trials, 0.3), rel=1e-12)
+    with flint.ctx.workprec(128):
+        ball = binomial_ball(count, trials, Fraction(3, 10))
+        assert (ball - flint.fmpq(exact.numerator, exact.denominator)).contains(0)
+        assert float(ball.rad()) < 1e-35
 
 
 def test_sums_on_a_grid_bracket_the_truth() -> None:
@@ -161,6 +169,104 @@ def test_ties_are_errors() -> None:
         np.array([[8, 8], [16, 0]]), np.array([[[-1], [1]], [[0], [0]]]), np.array([[-1], [0]])
     )
     assert evidence.error(np.array([[1, 1], [1, 1]]), 2, 1) == 1
+
+
+def test_coins_with_a_small_rate() -> None:
+    with flint.ctx.workprec(256):
+        found = both_toss(Effort())
+    # 2n tosses, ties no errors; n as P1 eq. 4 has it, with C = 100 and K = .8.
+    rounds = int(np.ceil(16 * 100 * np.log(400) / 0.8**2))
+    assert rounds == 14979
+    assert f"after {rounds} rounds" in found.text
+    assert found.measured == pytest.approx(binom.cdf(rounds - 1, 2 * rounds, 0.504), rel=1e-6)
+    assert not found.holds
+
+
+def test_who_nearly_swaps_sees_every_other_toss() -> None:
+    wobble = Fraction(1, 10**15)
+    weights = two_agents(1 - wobble, 1 - wobble)
+    power = weights
+    for k in range(1, 60):
+        near = flint.fmpq_mat(2, 2, [1, 0, 0, 1] if k % 2 == 0 else [0, 1, 1, 0])
+        gaps = [abs(x) for x in (power - near).entries()]
+        assert max(gaps) <= k * chains.rational(wobble)
+        power = power * weights
+    with flint.ctx.workprec(256):
+        found = nearly_swapped(Effort())
+    z = np.log(1000)
+    rounds = int(np.ceil(16 * z * np.log(4e6) / ((z / 10) ** 2 * 2)))
+    assert f"after {rounds} rounds" in found.text
+    alone = binom.cdf((rounds - 1) // 2, rounds, 0.55)
+    # Two agents, two separate sets of tosses.
+    assert found.measured == pytest.approx(1 - (1 - alone) ** 2, rel=1e-9)
+    assert not found.holds
+    assert not is_covered_with_sign(weights)
+
+
+def test_one_toss_is_about_a_wrong_hypothesis() -> None:
+    found = one_toss(Effort())
+    epsilon = 2.2 * np.log(2)
+    assert 0.55 * np.log(2) - 0.45 * np.log(2) - epsilon / 2 == pytest.approx(-np.log(2))
+    assert found.predicted == pytest.approx(np.exp(-(epsilon**2) / (2 * np.log(3))))
+    assert found.measured == 0.45
+    assert not found.holds
+
+
+def test_the_signed_form_where_it_is_said_to_hold() -> None:
+    networks = paper_networks()
+    second = {
+        name
+        for name, W in networks.items()
+        if float(chains.signed(W)) < float(chains.modulus(W)) - 1e-12
+    }
+    assert second == {
+        "P1 Fashion-MNIST, balanced", "P1 Fashion-MNIST, unbalanced", "P2 star, a = 7/10",
+    }  # fmt: skip
+    for W in networks.values():
+        assert is_covered(W)
+        assert is_covered_with_sign(W)
+        # D by the floating-point bracket, λmax by numpy.
+        network = Network(as_floats(W))
+        printed = 4 * np.log(network.agents) / (1 - network.second_eigenvalue)
+        assert network.deviation.upper.max() < printed
+        assert within(W, chains.signed(W)).ratio >= network.deviation.lower.max() / printed
+    for a, b in ((Fraction(1), Fraction(2, 3)), (Fraction(5, 6), Fraction(5, 6))):
+        assert is_covered(two_agents(a, b))
+        assert not is_covered_with_sign(two_agents(a, b))
+    # Reversible is needed: the circulant is not, although its v is even.
+    assert not is_covered_with_sign(chains.network([[1, 1, 0], [0, 1, 1], [1, 0, 1]], 2))
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(False, 209 / 245), (True, 836 / 833)])
+def test_error_constants_against_floats(shared: bool, expected: float) -> None:
+    weights = paper_networks()["P2 regression"]
+    moments = np.array([1, 1.5, 1.25, 0.75]) ** 2 / 3
+    v = Network(as_floats(weights)).stationary_distribution
+    own = [np.diag([1.0, *np.where(np.arange(4) == j, moments, 0)]) for j in range(4)]
+    test = np.diag([1.0, *moments])
+    inverse = np.linalg.inv(sum(x * s for x, s in zip(v, own, strict=True)))
+    spread = sum(x * x * s for x, s in zip(v, own, strict=True))
+    central = sum(own) if shared else test
+    quotient = np.trace(test @ inverse @ spread @ inverse)
+    quotient /= np.trace(test @ np.linalg.inv(central))
+    exact = [Fraction(b) ** 2 / 3 for b in (Fraction(1), Fraction(3, 2), Fraction(5, 4))]
+    network, centre = error_constants(weights, [*exact, Fraction(3, 16)], shared=shared)
+    assert float(flint.arb(network / centre)) == pytest.approx(quotient, rel=1e-12)
+    assert quotient == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("eigenvalue", [-0.3, 0.0, 0.7])
+def test_restless_and_lazy_networks(eigenvalue: float) -> None:
+    case = Lazy(4, eigenvalue, TwoPoint(1.0, -1.0, 0.6), True, 2, 0.1)
+    W = (1 - eigenvalue) / 4 * np.ones((4, 4)) + eigenvalue * np.eye(4)
+    network = Network(W)
+    assert case.gap == pytest.approx(1 - network.slem)
+    assert case.printed_gap == pytest.approx(1 - network.second_eigenvalue)
+    own, other = case._powers(5, 1)
+    for k in range(1, 6):
+        power = np.linalg.matrix_power(W, k)
+        assert own[k - 1] == pytest.approx(power[0, 0])
+        assert other[k - 1] == pytest.approx(power[0, 1])
 
 
 @pytest.mark.parametrize("second", [False, True])
