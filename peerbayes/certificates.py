@@ -74,7 +74,10 @@ class PartStore:
     def _parts(self) -> dict[str, Any]:
         if not self.path.exists():
             return {}
-        record = read_record(self.path)
+        try:
+            record = read_record(self.path)
+        except ValueError as error:
+            raise ValueError(f"{error}; or delete the file and run again") from None
         if record.kind != KIND or record.body.get("key") != self.key:
             return {}
         return dict(record.body["parts"])

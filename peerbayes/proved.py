@@ -21,6 +21,7 @@ from typing import Any, Literal
 from peerbayes.certificates import PartStore
 from peerbayes.messages import input_error
 from peerbayes.problem import Problem
+from peerbayes.records import check_folder
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.learning import CertifiedLearning, certify_learning
 from theory.certified.network import (
@@ -109,11 +110,12 @@ def analyse_proved(
     ------
     ValueError
         If `delta` is not in (0, 1), the problem has doubles (exact), it is too large for exact or
-        certified numbers, or a record of an earlier run is damaged.
+        certified numbers, or a record of an earlier run is damaged or cannot be written.
     """
     delta = as_probability("delta", delta)
     if arithmetic == "exact":
         _check_exact(problem)
+    check_folder(out)
     report = progress or (lambda done, total: None)
     steps = len(_STAGES) * _STEPS
     parts: dict[str, dict[str, Any]] = {}

@@ -222,6 +222,22 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "--certify" in lines[1]
 
 
+def test_a_folder_that_takes_no_records_is_found_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setattr("peerbayes.proved.certify_network", None)
+    with pytest.raises(ValueError, match="--out"):
+        analyse_proved(
+            load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out"
+        )
+
+
+def test_no_negative_zero(tmp_path: Path) -> None:
+    same = problem({"count": 2, **COIN}, weights=[["1/2", "1/2"]] * 2)
+    assert "-0.0" not in json.dumps(solved(same, "certified", tmp_path))
+
+
 def test_intervals_for_people_cover_both_ends() -> None:
     cases = [(0.1, 0.3), (1.0, 1.0 + 2**-52), (-2e-300, 1e-300), (1 / 3, 0.34), (61.0, 64.0)]
     for lower, upper in cases:

@@ -120,7 +120,7 @@ class Ladder:
         self.is_bounded = all(law.is_bounded for event in self.events for law in event.laws)
 
     def printed(self, delta: float, second_eigenvalue: Enclosure) -> CertifiedRounds | None:
-        """P1 eq. 4: n ≥ 16 C log(NM/δ)/(K²(1 − λmax)); None where a factor is infinite."""
+        """P1 eq. 4: n ≥ 16 C log(NM/δ)/(K²(1 − λmax)); None where it cannot be enclosed."""
         bound = self.evidence.model.log_ratio_bound
         if bound is None:
             return None
@@ -252,7 +252,12 @@ def certify_sample_sizes(
     else:
         printed = ladder.printed(level, second_eigenvalue)
         if printed is None:
-            notes.append("printed: C = log(L/α) or another factor is infinite")
+            unbounded = ladder.evidence.model.log_ratio_bound is None
+            notes.append(
+                "printed: C = log(L/α) is infinite"
+                if unbounded
+                else "printed: K or 1 − λmax is too near zero to be told from it"
+            )
     with precision(START_BITS):
         target = arb(level)
         events = ladder.evidence.network.agents * len(ladder.wrong)

@@ -112,9 +112,10 @@ class Enclosure:
 
     def as_json(self) -> dict[str, float | None]:
         """The JSON form; an infinite end is null."""
+        # Adding zero turns −0.0 into 0.0.
         return {
-            "lower": self.lower if math.isfinite(self.lower) else None,
-            "upper": self.upper if math.isfinite(self.upper) else None,
+            "lower": self.lower + 0.0 if math.isfinite(self.lower) else None,
+            "upper": self.upper + 0.0 if math.isfinite(self.upper) else None,
         }
 
 

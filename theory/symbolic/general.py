@@ -171,7 +171,8 @@ def _characteristic(
         sympy.Add(*(c * x**power for power, c in enumerate(reversed(coefficients))))
     )
     spectrum: list[Eigenvalues] = []
-    for factor, times in sympy.factor_list(polynomial)[1]:
+    # Letters may stand in denominators, which have no roots.
+    for factor, times in sympy.factor_list(sympy.fraction(sympy.together(polynomial))[0])[1]:
         if not factor.has(x):
             continue
         roots = _real_roots(sympy.Poly(factor, x))

@@ -178,3 +178,9 @@ def test_a_domain_that_random_values_miss_is_said() -> None:
     with pytest.raises(ValueError, match="random values meet"):
         check_formula(formula)
     assert check_formula(formula.substitute(a="1/2000")).passed
+
+
+def test_letters_in_denominators() -> None:
+    formula = weights_formula([["1/(1+a)", "a/(1+a)"], ["1/2", "1/2"]])
+    assert len(formula.spectrum) == 2
+    assert check_formula(formula, points=4, seed=1).passed
