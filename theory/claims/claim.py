@@ -1,7 +1,9 @@
 """What a published statement is here, and what stands behind the verdict on it.
 
 A *claim* is a statement as it is printed, with its source. Its *witnesses* are computations that
-anyone can repeat; each recomputes from integers and says whether what it tests held:
+anyone can repeat; each recomputes from integers and says whether what it tests held. The one
+exception: where the papers give no numbers for an example of theirs (C of a Gaussian likelihood is
+infinite), what is known of it is stated, not computed. The roles:
 
 ``counterexample``
     an instance within the printed hypotheses on which the printed statement breaks;
@@ -105,7 +107,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Witness:
-    """A computation that backs a verdict: `run` repeats it from integers."""
+    """A computation that backs a verdict: `run` repeats it."""
 
     role: Role
     text: str

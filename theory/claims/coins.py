@@ -33,7 +33,13 @@ def ceiling(ball: arb) -> int:
 
 
 def largest_below(ball: arb) -> int:
-    """The largest whole number certainly at most what the ball contains."""
+    """The largest whole number certainly at most what the ball contains.
+
+    Raises
+    ------
+    ArithmeticError
+        If the ball is too wide to tell.
+    """
     number = ball.lower().floor().unique_fmpz()
     if number is None:
         raise ArithmeticError("the precision does not decide a whole number of successes")

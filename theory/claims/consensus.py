@@ -29,11 +29,8 @@ def _quadratic(precision: fmpq_mat, mean: fmpq_mat, point: fmpq_mat) -> fmpq:
     return (gap.transpose() * precision * gap)[0, 0]
 
 
-def _gaussian(rng: np.random.Generator, *, own_mean: bool = False) -> bool:
-    """Pooled log densities against the printed mean and precision, up to a constant, exactly.
-
-    `own_mean` puts μ_i for μ_j, as one line of P2's derivation prints.
-    """
+def _gaussian(rng: np.random.Generator) -> bool:
+    """Pooled log densities against the printed mean and precision, up to a constant, exactly."""
     size, agents = int(rng.integers(1, 4)), int(rng.integers(2, 5))
     weights = [Fraction(int(x)) for x in rng.integers(0, 10, size=agents)]
     weights[0] += 1
@@ -42,13 +39,7 @@ def _gaussian(rng: np.random.Generator, *, own_mean: bool = False) -> bool:
     columns = rng.integers(-20, 21, size=(agents, size))
     means = [fmpq_mat(size, 1, [fmpq(int(x), 3) for x in column]) for column in columns]
     pooled = sum((p * w for p, w in zip(precisions, share, strict=True)), precisions[0] * 0)
-    shift = sum(
-        (
-            p * (means[0] if own_mean else m) * w
-            for p, m, w in zip(precisions, means, share, strict=True)
-        ),
-        means[0] * 0,
-    )
+    shift = sum((p * m * w for p, m, w in zip(precisions, means, share, strict=True)), means[0] * 0)
     mean = pooled.solve(shift)
     # Pooled and printed quadratics differ by one constant at every point, and the pool is proper.
     points = [
@@ -70,13 +61,18 @@ def _gaussian(rng: np.random.Generator, *, own_mean: bool = False) -> bool:
 
 
 def _own_mean_breaks(effort: Effort) -> Finding:
-    """Two agents, one dimension, precisions 1, means 0 and 1, weights ½: the pool's mean is ½."""
+    """Two agents, one dimension, precisions 1, means 0 and 1, weights ½: the line at θ = 1."""
+    point, means, weight = Fraction(1), (Fraction(0), Fraction(1)), Fraction(1, 2)
+    truth = sum((weight * (point - m) ** 2 for m in means), Fraction(0))
+    squares = point**2 + sum((weight * m**2 for m in means), Fraction(0))
+    cross = sum((weight * m * point for m in means), Fraction(0))
+    printed = squares - cross - point * means[0]
+    assert squares - 2 * cross == truth
     text = (
-        "precisions 1, means 0 and 1, weights 1/2: the pool's mean is 1/2; with μ_i, agent "
-        "1's own 0"
+        f"precisions 1, means 0 and 1, weights 1/2: the weighted square at θ = 1 is {truth}, "
+        f"the line with agent 1's mean gives {printed}"
     )
-    holds = Fraction(1, 2) * 0 + Fraction(1, 2) * 1 == Fraction(0)
-    return Finding(holds, text, 0.0, 0.5)
+    return Finding(printed == truth, text, float(printed), float(truth))
 
 
 def _unnormalised(rng: np.random.Generator) -> bool:

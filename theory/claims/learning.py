@@ -9,7 +9,7 @@ from flint import arb
 
 from theory.claims import chains
 from theory.claims.claim import Claim, Effort, Finding, Witness
-from theory.claims.hunting import Attempt, hunt, search_witness
+from theory.claims.hunting import Attempt, bound_witness, hunt, search_witness
 from theory.claims.tables import Law, advantage, bernoulli, random_law
 
 
@@ -159,6 +159,13 @@ CLAIMS = (
         repaired="the minimiser of Σ v_j D_j is learnt in any case, if it is unique",
         witnesses=(
             search_witness("support", "common-best", 200, _positive, _POSITIVE),
+            bound_witness(
+                "support",
+                "common-best-mean",
+                60,
+                _transient,
+                "networks and information: the mean log-ratio stays near n K",
+            ),
             Witness("repaired", "two agents who disagree", _without_a_common_best),
         ),
     ),

@@ -25,6 +25,7 @@ from theory.claims.examples import grid, paper_networks, round_of_stars
 from theory.claims.hunting import Attempt, at_most, hunt, inspect
 from theory.claims.lazy import Lazy, under_condition
 from theory.claims.lemma_one import is_covered, is_covered_with_sign, within
+from theory.claims.readers import binding_rate, digit_readers
 from theory.claims.search import (
     MODULUS_COUNTEREXAMPLES,
     SIGNED_COUNTEREXAMPLES,
@@ -253,6 +254,29 @@ def test_error_constants_against_floats(shared: bool, expected: float) -> None:
     network, centre = error_constants(weights, [*exact, Fraction(3, 16)], shared=shared)
     assert float(flint.arb(network / centre)) == pytest.approx(quotient, rel=1e-12)
     assert quotient == pytest.approx(expected, rel=1e-12)
+
+
+def test_digit_readers() -> None:
+    """By hand: KL of a true row from a confused one, times the share of labels that show it."""
+
+    def size(share: float) -> float:
+        return float(0.82 * np.log(0.82 / (0.84 - share)) + 0.02 * np.log(0.02 / share))
+
+    expected = {
+        "4 and 9": (size(0.32) * 2 / 8, 0),
+        "3 and 8": (size(0.42) * 2 / 8, 0),
+        "0 and 1": (0, size(0.42)),
+        "1 and 7": (size(0.32) / 8, size(0.32) / 2),
+    }
+    found = {name: tuple(map(float, pair)) for name, pair in digit_readers().items()}
+    assert found.keys() == expected.keys()
+    for name, pair in expected.items():
+        assert found[name] == pytest.approx(pair, rel=1e-12)
+    rate, leads = binding_rate(Fraction(9, 25))
+    assert leads
+    assert float(rate) == pytest.approx(size(0.32) / 4 * 0.36, rel=1e-12)
+    # Nearly all weight at the centre: 0 and 1 bind, which the others tell apart.
+    assert not binding_rate(Fraction(99, 100))[1]
 
 
 @pytest.mark.parametrize("eigenvalue", [-0.3, 0.0, 0.7])

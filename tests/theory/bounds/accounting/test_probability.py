@@ -10,7 +10,7 @@ from tests.models import COIN, coins, error_probability, finite_models
 from tests.strategies import networks
 from tests.theory.bounds.accounting.oracles import coin_log_probability, enumerated
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
-from theory.bounds.accounting import events as events_module
+from theory.bounds.accounting import views as views_module
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
@@ -112,10 +112,10 @@ def test_a_tie_is_an_error() -> None:
 
 def test_agents_that_are_alike_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     known = account(STAR, coins(9))
-    assert len(known.events.classes) == 2
+    assert len(known.events.classes(0)) == 2
     apart = account(STAR, coins(9))
-    monkeypatch.setattr(events_module, "_ALIKE", -1.0)
-    assert len(apart.events.classes) == 9
+    monkeypatch.setattr(views_module, "_ALIKE", -1.0)
+    assert len(apart.events.classes(0)) == 9
     one, other = known.probability([20, 60]), apart.probability([20, 60])
     assert np.allclose(one.log_upper, other.log_upper, rtol=0, atol=1e-6)
     assert np.allclose(one.log_lower, other.log_lower, rtol=0, atol=1e-6)
@@ -271,7 +271,7 @@ def test_agents_hardly_heard_by_each_other_err_apart() -> None:
     """Three agents of one class: nearly three times the error of one."""
     network = Network(np.full((3, 3), 0.01) + 0.97 * np.eye(3))
     told = account(network, coins(3))
-    assert len(told.events.classes) == 1
+    assert len(told.events.classes(0)) == 1
     for n in (1, 2, 3):
         exact = enumerated(network, coins(3), n)
         found = told.probability(n)

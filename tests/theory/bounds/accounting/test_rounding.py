@@ -1,5 +1,7 @@
 """The errors carried along hold against 60 digits, for the stored numbers and for those near by."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from mpmath import mp, mpc, mpf
@@ -8,6 +10,7 @@ from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
+from theory.bounds.accounting.laws import Laws
 from theory.bounds.accounting.tilts import Grid, choose_tilt
 
 WEIGHTS = [["2/3", "1/3"], ["1/7", "6/7"]]
@@ -138,3 +141,26 @@ def test_atoms_put_on_a_grid() -> None:
     gap = np.abs(state.real + 1j * state.imaginary - exact)
     assert (gap <= state.error + 1e-11).all()  # rounding of the oracle
     assert gap.max() > 1e-4
+
+
+@pytest.mark.parametrize("rounds", [3, 2000], ids=["products", "powers"])
+def test_probabilities_that_are_off(rounds: int) -> None:
+    """Off by a millionth: the constant term of a factor's error, and that of its powers."""
+    events = EventSet(Network(WEIGHTS), coins(2))
+    terms = events.terms(0, 0)
+    share = 1e-6
+    grid = Grid.around(choose_tilt(terms, rounds))
+
+    def state(laws: Laws) -> tuple[np.ndarray, np.ndarray]:
+        curve = EventCurve(replace(terms, laws=laws), grid, rounds, rounds)
+        found = curve._at(rounds) if rounds > terms.rounds else curve._kept[0]
+        return found.real + 1j * found.imaginary, found.error
+
+    laws = replace(terms.laws, probability_errors=np.full_like(terms.laws.mean_errors, share))
+    meant = replace(terms.laws, probabilities=np.array([0.5 * (1 + share), 0.5 * (1 - share)]))
+    stored, error = state(laws)
+    other, _ = state(meant)
+    gap = np.abs(stored - other)
+    assert (gap <= error).all()
+    # Without the share in the error it would not hold.
+    assert (gap > state(terms.laws)[1]).any()
