@@ -31,7 +31,7 @@ from theory.certified.network import (
 )
 from theory.certified.rounds import CertifiedRounds
 from theory.numbers import Enclosure, LogSum
-from theory.rational import RationalModel, RationalNetwork
+from theory.rational import RationalModel, RationalNetwork, tie_gap
 from theory.rational.algebraic import AlgebraicNumber
 from theory.rational.rate import RationalRate, rational_rate
 from theory.validation import as_probability
@@ -341,7 +341,9 @@ class _Proofs:
             # Errors would be counted against other hypotheses than those that were decided.
             note = "hypotheses that differ are equal in doubles, which this enclosure rests on"
             return CertifiedSampleSize(self.delta, None, None, None, note)
-        return account(network, model).sample_size(self.delta, seconds=_MOST_SECONDS)
+        gap = tie_gap(self.network, self.model, reference=reference)
+        accountant = account(network, model, tie_gap=gap)
+        return accountant.sample_size(self.delta, seconds=_MOST_SECONDS)
 
     def _rounds(self, rung: CertifiedRounds) -> Any:
         if self.is_exact and rung.is_exact:

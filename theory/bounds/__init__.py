@@ -7,7 +7,12 @@ from theory.bounds.accounting import (
     ErrorProbability,
     account,
 )
-from theory.bounds.corollary import CoinTrial
+from theory.bounds.corollary import (
+    EMPTY_INTERSECTION,
+    HALVED_PINSKER,
+    REVERSED_COVERING,
+    CoinTrial,
+)
 from theory.bounds.covering import (
     Covering,
     cover,
@@ -28,6 +33,9 @@ from theory.bounds.samples import (
 from theory.bounds.total_variation import LargestTotalVariation, largest_total_variation
 
 __all__ = [
+    "EMPTY_INTERSECTION",
+    "HALVED_PINSKER",
+    "REVERSED_COVERING",
     "Box",
     "CertifiedMargin",
     "CertifiedSampleSize",

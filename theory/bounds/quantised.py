@@ -106,14 +106,26 @@ class QuantisedRegression:
         return read_only((moments + moments.swapaxes(1, 2)) / 2)
 
     def second_moment(self, weights: ArrayLike) -> FloatArray:
-        """Σ_j w_j S_j, shape (d, d), for one weight per agent."""
+        """Σ_j w_j S_j, shape (d, d), for one weight per agent.
+
+        Raises
+        ------
+        ValueError
+            Unless there are N finite weights.
+        """
         w = as_float_array("weights", weights, ndim=1)
         if w.size != self.agents:
             raise fail("weights", f"one for each of {self.agents} agents", w.size, "match them")
         return np.asarray(np.tensordot(w, self.second_moments, axes=1))
 
     def model(self, points: ArrayLike) -> FiniteModel:
-        """The finite model whose hypotheses are the rows of `points`, shape (M, d), M ≥ 2."""
+        """The finite model whose hypotheses are the rows of `points`, shape (M, d), M ≥ 2.
+
+        Raises
+        ------
+        ValueError
+            Unless `points` is a table with d columns and at least two rows.
+        """
         thetas = as_float_array("points", points, ndim=2)
         if thetas.shape[1] != self.truth.size:
             raise fail("points", f"{self.truth.size} coordinates", thetas.shape[1], "match truth")

@@ -88,7 +88,13 @@ def largest_total_variation(divergence: float) -> LargestTotalVariation:
 
 
 def as_divergence(value: object, argument: str = "divergence") -> float:
-    """A divergence in nats: a number of at least zero, infinity included."""
+    """A divergence in nats: a number of at least zero, infinity included.
+
+    Raises
+    ------
+    ValueError
+        If it is not one, as nan and text are not.
+    """
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -8,6 +8,7 @@ from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
 from theory.rational.rate import RationalRate, rational_rate
 from theory.rational.spectrum import Eigenvalue, RationalSpectrum
+from theory.rational.ties import common_unit, tie_gap
 
 __all__ = [
     "AlgebraicNumber",
@@ -21,5 +22,7 @@ __all__ = [
     "RationalNetwork",
     "RationalRate",
     "RationalSpectrum",
+    "common_unit",
     "rational_rate",
+    "tie_gap",
 ]

@@ -7,6 +7,7 @@ solution is found by flint, modulo primes and by p-adic lifting, with rational r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import flint
@@ -21,6 +22,28 @@ def stationary_distribution(matrix: flint.fmpq_mat) -> tuple[Fraction, ...]:
 
 def stationary_column(matrix: flint.fmpq_mat) -> flint.fmpq_mat:
     """The same v as a column of flint rationals, shape (N, 1)."""
+    equations = stationary_equations(matrix)
+    return equations.system.solve(equations.right)
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryEquations:
+    """A v = b, exactly: v = vW without its first equation, and Σ v = 1 in its place.
+
+    Attributes
+    ----------
+    system
+        A, shape (N, N), regular for every irreducible W.
+    right
+        b, shape (N, 1).
+    """
+
+    system: flint.fmpq_mat
+    right: flint.fmpq_mat
+
+
+def stationary_equations(matrix: flint.fmpq_mat) -> StationaryEquations:
+    """The equations of a stochastic W, shape (N, N), for whatever arithmetic solves them."""
     agents = matrix.nrows()
     system = matrix.transpose()
     for i in range(agents):
@@ -28,4 +51,4 @@ def stationary_column(matrix: flint.fmpq_mat) -> flint.fmpq_mat:
         system[0, i] = 1
     right = flint.fmpq_mat(agents, 1)
     right[0, 0] = 1
-    return system.solve(right)
+    return StationaryEquations(system, right)

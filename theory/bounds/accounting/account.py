@@ -66,6 +66,7 @@ class ErrorAccount:
     """Certified bounds for one network and model; see :func:`account`."""
 
     events: EventSet
+    tie_gap: float = 0.0
 
     @property
     def network(self) -> Network:
@@ -131,6 +132,7 @@ class ErrorAccount:
                 int(np.median(values)),
                 int(values[-1]),
                 evaluate=start,
+                threshold=self.tie_gap / 2,
                 sharpness=_SHARPNESS,
             )
             for index in group:
@@ -138,7 +140,7 @@ class ErrorAccount:
                 lower[index], upper[index] = found.lower[0], found.upper[0]
         return ErrorProbability(read_only(n), read_only(lower), read_only(upper), self._note)
 
-    def largest_margin(self, rounds: int, delta: float) -> CertifiedMargin:
+    def smallest_margin(self, rounds: int, delta: float) -> CertifiedMargin:
         """Enclose the smallest ε with P(Λ_i(θ*, θ) ≤ n(K − ε) for some i, θ) ≤ δ at n = `rounds`.
 
         Off this event every wrong θ has ρ_i(θ) ≤ e^{−n(K−ε)} at every agent i: the statement of
@@ -202,18 +204,29 @@ class ErrorAccount:
         if pilot is None:
             note = "no bound: the network is too large, or learns too slowly"
             return CertifiedSampleSize(delta, None, None, None, note)
-        return certified_rounds(self.events, delta, pilot=pilot, seconds=seconds)
+        return certified_rounds(
+            self.events, delta, pilot=pilot, seconds=seconds, threshold=self.tie_gap / 2
+        )
 
 
-def account(network: Network, model: FiniteModel) -> ErrorAccount:
+def account(network: Network, model: FiniteModel, *, tie_gap: float = 0.0) -> ErrorAccount:
     """The account of a network and a model.
+
+    Parameters
+    ----------
+    tie_gap
+        A proof, in nats, that no log-ratio Λ_i^(n)(θ*, θ) of any agent, round and wrong hypothesis
+        lies strictly between 0 and this number; `theory.rational.tie_gap` finds one. The lower
+        bound then counts ties, which floating point alone cannot.
 
     Raises
     ------
     ValueError
-        If network and model have different numbers of agents.
+        If network and model have different numbers of agents, or `tie_gap` is negative.
     """
+    if not 0.0 <= tie_gap < np.inf:
+        raise fail("tie_gap", "a finite number of at least 0", f"{tie_gap:g}", "leave it out")
     events = EventSet(network, model)
     # Checks the numbers of agents.
     _ = events.base.rate
-    return ErrorAccount(events)
+    return ErrorAccount(events, float(tie_gap))

@@ -41,8 +41,17 @@ class ChernoffCurve:
         exponents += t * doubt + 16 * EPS * (1 + np.abs(values) + np.abs(t * shift))
         return np.asarray(np.minimum(exponents, 0.0))
 
-    def falling(self, rounds: int) -> float:
-        """A bound at round n > m that also holds at every later round; +inf if there is none."""
-        if self._table[-1] - self.tilt * self.terms.drift > 0:
+    @property
+    def frequencies(self) -> int:
+        """None are used."""
+        return 0
+
+    def falling(self, rounds: int, *, gain: float = 0.0) -> float:
+        """A bound at round n > m that also holds at every later round; +inf if there is none.
+
+        With `gain` g it is one on e^{gn} P(Λ^(n) ≤ 0).
+        """
+        slope = self._table[-1] - self.tilt * (self.terms.drift - self.terms.doubt)
+        if gain + slope + 8 * EPS * (abs(gain) + abs(slope)) > 0:
             return np.inf
-        return float(self.upper(rounds, rounds)[0])
+        return float(self.upper(rounds, rounds)[0]) + rounds * gain

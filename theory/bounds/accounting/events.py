@@ -1,8 +1,8 @@
-"""The error event as a union, with agents that are alike counted once.
+"""The error event as a union, and the independent terms of each of its parts.
 
-Some agent errs at round n when Λ_i^(n)(θ*, θ) ≤ 0 for some agent i and wrong θ. Agents whose
-weights on each kind of agent are the same at every power of W have the same law of Λ_i: they form
-a class, whose events are computed once.
+Some agent errs at round n when Λ_i^(n)(θ*, θ) ≤ 0 for some agent i and wrong θ. Which of these
+events are one, and which are as likely as each other, is said by
+:mod:`theory.bounds.accounting.views`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,23 @@ import numpy as np
 from theory.bounds.accounting.laws import Laws, mixed_laws, pair_laws
 from theory.bounds.accounting.majorant import EPS
 from theory.bounds.accounting.powers import Powers
-from theory.bounds.accounting.terms import EventTerms, agent_terms, prior_shares, shared_terms
+from theory.bounds.accounting.terms import (
+    EventTerms,
+    prior_shares,
+    shared_terms,
+    weighted_terms,
+    with_later,
+)
+from theory.bounds.accounting.views import EventClass, View
 from theory.bounds.events import ErrorEvents
 from theory.learning.agents import FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
-from theory.validation import FloatArray
+from theory.validation import FloatArray, IntArray
 
-# Sorted weights that agree to this, relatively, make two agents alike; the difference is added to
-# the weights' errors.
-_ALIKE = 1e-11
-
-
-@dataclass(frozen=True)
-class AgentClass:
-    """Agents that are alike: the one computed, how many there are, and how far weights differ."""
-
-    agent: int
-    count: int
-    difference: float
+# Weights in the stationary distribution that agree to this, relatively, are taken as equal where
+# a weight may be chosen.
+_EQUAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,47 +57,59 @@ class EventSet:
         return tuple(pair_laws(self.model, self.base.best, theta) for theta in self.base.wrong)
 
     @cached_property
-    def classes(self) -> tuple[AgentClass, ...]:
-        """The classes of agents, by their first member."""
-        rows, assignment = self.powers.rows, self.model.assignment
-        shares = rows @ self.base.priors
-        kinds = [np.flatnonzero(assignment == kind) for kind in np.unique(assignment)]
-        ordered = np.concatenate(
-            [np.sort(rows[:, :, members], axis=2) for members in kinds], axis=2
-        )
-        found: list[AgentClass] = []
-        for agent in range(self.network.agents):
-            for index, known in enumerate(found):
-                difference = self._difference(ordered, shares, agent, known.agent)
-                if difference <= _ALIKE:
-                    worst = max(known.difference, difference)
-                    found[index] = replace(known, count=known.count + 1, difference=worst)
-                    break
-            else:
-                found.append(AgentClass(agent, 1, 0.0))
+    def _informed(self) -> tuple[tuple[int, ...], ...]:
+        """The agents whose log-ratio varies, for each wrong θ."""
+        found = []
+        for laws in self.laws:
+            varies = ~laws.is_zero[self.model.assignment]
+            agents = np.flatnonzero(varies if varies.any() else np.ones_like(varies))
+            found.append(tuple(agents.tolist()))
         return tuple(found)
 
-    @staticmethod
-    def _difference(ordered: FloatArray, shares: FloatArray, first: int, second: int) -> float:
-        worst = 0.0
-        for table, size in ((ordered, 0.0), (shares, 1.0)):
-            a, b = table[:, first], table[:, second]
-            gap = np.abs(a - b)
-            # Most pairs differ in the first round.
-            for part in (slice(0, 2), slice(2, None)):
-                if gap[part].size:
-                    scale = np.maximum(np.maximum(np.abs(a[part]), np.abs(b[part])), size)
-                    with np.errstate(invalid="ignore"):
-                        relative = np.where(gap[part] > 0, gap[part] / scale, 0.0)
-                    worst = max(worst, float(relative.max()))
-                if worst > _ALIKE:
-                    return worst
-        return worst
-
     @cached_property
-    def factors(self) -> tuple[int, ...]:
-        """The number of distinct factors of each class in a settled round."""
-        return tuple(int(t.first[-1] - t.first[-2]) for t in self._assembled)
+    def _views(self) -> dict[tuple[tuple[int, ...], bool, bytes], View]:
+        return {}
+
+    def view(self, wrong: int) -> View:
+        """The events of one wrong hypothesis."""
+        informed = np.array(self._informed[wrong], dtype=np.int64)
+        priors = np.ascontiguousarray(self.base.priors[:, wrong])
+        bounded = bool(np.isfinite(self._reach(wrong)).all())
+        key = (self._informed[wrong], bounded, priors.tobytes())
+        if key not in self._views:
+            parts = self._parts(informed)
+            self._views[key] = View(self.powers, informed, parts, bounded, priors)
+        return self._views[key]
+
+    def _reach(self, wrong: int) -> FloatArray:
+        """The largest |z| of each informed agent."""
+        kinds = self.model.assignment[list(self._informed[wrong])]
+        return self.laws[wrong].reach[kinds]
+
+    def _parts(self, informed: IntArray) -> IntArray:
+        """Numbers for the pairs (kind, stationary weight) among the informed."""
+        kinds = self.model.assignment[informed]
+        weights = self.powers.rows[-1].mean(axis=0)[informed]
+        order = np.lexsort((weights, kinds))
+        kinds, weights = kinds[order], weights[order]
+        new = (np.diff(kinds) != 0) | (np.diff(weights) > _EQUAL * weights[1:])
+        parts = np.empty(informed.size, dtype=np.int64)
+        parts[order] = np.concatenate([[0], np.cumsum(new)])
+        return parts
+
+    def classes(self, wrong: int) -> tuple[EventClass, ...]:
+        """The classes of events of one wrong hypothesis."""
+        return self.view(wrong).classes
+
+    def class_of(self, wrong: int, agent: int) -> int:
+        """The number of the class that an agent's event is in."""
+        classes = self.classes(wrong)
+        return next(k for k, found in enumerate(classes) if agent in found.members)
+
+    def factors(self, wrong: int, index: int) -> int:
+        """The number of distinct factors of a class in a settled round."""
+        first = self._bare(wrong, self.classes(wrong)[index].agent).first
+        return int(first[-1] - first[-2])
 
     @cached_property
     def atoms(self) -> int:
@@ -107,26 +117,56 @@ class EventSet:
         return max(laws.means.size for laws in self.laws)
 
     @cached_property
-    def _assembled(self) -> tuple[EventTerms, ...]:
-        """The terms of each class for the first wrong hypothesis."""
-        priors = self.base.priors[:, 0]
-        found = []
-        for member in self.classes:
-            terms = agent_terms(
-                self.powers, self.model.assignment, self.laws[0], priors, member.agent
+    def _assembled(self) -> dict[tuple[int, tuple[int, ...]], EventTerms]:
+        return {}
+
+    def _bare(self, wrong: int, agent: int, informed: tuple[int, ...] | None = None) -> EventTerms:
+        """The terms of Λ_i without constants; the laws are those of `wrong`."""
+        informed = self._informed[wrong] if informed is None else informed
+        if (agent, informed) not in self._assembled:
+            chosen = np.array(informed, dtype=np.int64)
+            rows = with_later(self.powers.rows[:, agent, chosen])
+            self._assembled[agent, informed] = weighted_terms(
+                self.powers, self.model.assignment[chosen], chosen, self.laws[wrong], rows
             )
-            slack = terms.slack + member.difference * terms.high
-            found.append(replace(terms, slack=slack))
-        return tuple(found)
+        return replace(self._assembled[agent, informed], laws=self.laws[wrong])
 
     def terms(self, wrong: int, index: int) -> EventTerms:
         """The terms of Λ_i for the wrong hypothesis number `wrong` and class number `index`."""
-        member = self.classes[index]
-        shift, error = prior_shares(self.powers, self.base.priors[:, wrong], member.agent)
+        member = self.classes(wrong)[index]
+        bare = self._bare(wrong, member.agent)
+        return self._with_constants(bare, wrong, member)
+
+    def terms_by_part(self, wrong: int, index: int, laws: Laws) -> EventTerms:
+        """The same with one of `laws` for each part of the view."""
+        view, member = self.view(wrong), self.classes(wrong)[index]
+        rows = with_later(view.rows[:, member.agent])
+        bare = weighted_terms(self.powers, view.parts, view.informed, laws, rows)
+        return self._with_constants(bare, wrong, member)
+
+    def _with_constants(self, bare: EventTerms, wrong: int, member: EventClass) -> EventTerms:
+        shift, error, doubt = self._constants(wrong, member)
+        slack = bare.slack + member.difference * bare.high
+        return replace(bare, slack=slack, shift=shift, shift_error=error, doubt=doubt)
+
+    def _constants(self, wrong: int, member: EventClass) -> tuple[FloatArray, FloatArray, float]:
+        """The smallest constant of a group, a bound on its error, and what each round adds to it.
+
+        To the error belong: what the group's members differ by, and the uninformed, whose
+        likelihoods are equal as far as one can see.
+        """
+        view = self.view(wrong)
+        found = [prior_shares(self.powers, self.base.priors[:, wrong], i) for i in member.agents]
+        shift = np.min([share for share, _ in found], axis=0)
+        error = np.max([doubt for _, doubt in found], axis=0)
         error = error + member.difference * np.maximum(1.0, np.abs(shift))
-        return replace(
-            self._assembled[index], laws=self.laws[wrong], shift=shift, shift_error=error
-        )
+        uninformed = np.ones(self.network.agents, dtype=bool)
+        uninformed[view.informed] = False
+        kinds = self.model.assignment[uninformed]
+        unseen = float(self.laws[wrong].reach[kinds].max(initial=0.0))
+        each = view.spread(member.agents, self._reach(wrong)) + unseen
+        error = error + np.cumsum(each) * (1 + 1e-9)
+        return shift, error, float(each[-1]) * (1 + 1e-9)
 
     def shared_terms(self, wrong: int, tilt: float) -> EventTerms:
         """The terms of one event that covers all agents, for the wrong hypothesis `wrong`."""
@@ -138,21 +178,27 @@ class EventSet:
             tilt,
         )
 
-    def mixed_terms(self, wrong: tuple[int, int], share: float, index: int) -> EventTerms | None:
-        """The terms of share Λ_i(θ) + (1 − share) Λ_i(θ') for two wrong hypotheses, one class."""
+    def mixed_terms(self, wrong: tuple[int, int], share: float, agent: int) -> EventTerms | None:
+        """The terms of share Λ_i(θ) + (1 − share) Λ_i(θ') for two wrong hypotheses, one agent.
+
+        None if any agent is Gaussian.
+        """
         first, second = wrong
         pair = (self.base.wrong[first], self.base.wrong[second])
         laws = mixed_laws(self.model, self.base.best, pair, share)
         if laws is None:
             return None
-        one, two = self.terms(first, index), self.terms(second, index)
+        informed = tuple(sorted({*self._informed[first], *self._informed[second]}))
+        bare = self._bare(first, agent, informed)
+        one, two = (self.terms(w, self.class_of(w, agent)) for w in wrong)
         return replace(
-            one,
+            bare,
             laws=laws,
             shift=share * one.shift + (1.0 - share) * two.shift,
             shift_error=one.shift_error
             + two.shift_error
             + 4 * EPS * (np.abs(one.shift) + np.abs(two.shift)),
+            doubt=one.doubt + two.doubt,
         )
 
     @cached_property

@@ -133,6 +133,15 @@ class EventCurve:
             np.concatenate([part.upper for part in parts]),
         )
 
+    def upper(self, first: int, last: int) -> FloatArray:
+        """The upper bounds alone."""
+        return self.bounds(first, last).upper
+
+    @property
+    def frequencies(self) -> int:
+        """How many frequencies one more round takes."""
+        return self.grid.length
+
     def _shift(self, rounds: int) -> tuple[float, float]:
         return (
             self.terms.shift_at(rounds) - self.threshold,
@@ -219,29 +228,34 @@ class EventCurve:
         later = self._later.cumulants if self.last > self.terms.rounds else np.zeros(6)
         return np.append(table[:, 0] + table[:, 3], later[0] + later[3])
 
-    def falling(self, rounds: int) -> float:
+    def falling(self, rounds: int, *, gain: float = 0.0) -> float:
         """Log of an upper bound at round n > m that also holds at every later round.
 
         Absolute values in place of the factors: e^{K} and |φ| cannot grow. +inf where the tilt is
-        too large for that.
+        too large for that. With `gain` g the bound is one on e^{gn} P(Λ^(n) ≤ x).
         """
         kept, later, grid = self._kept[0], self._later, self.grid
         m = self.terms.rounds
         slope = later.cumulants[0] + later.cumulants[3] - grid.tilt * self.terms.drift
-        slope += 8 * EPS * (1 + abs(later.cumulants[0]) + abs(grid.tilt * self.terms.drift))
+        slope += gain + grid.tilt * self.terms.doubt
+        slope += (
+            8 * EPS * (1 + abs(later.cumulants[0]) + abs(gain) + abs(grid.tilt * self.terms.drift))
+        )
         if slope > 0:
             return np.inf
         times = rounds - m
         shift, doubt = self._shift(m + 1)
         shift -= self.terms.drift
         level = kept.cumulants[0] + kept.cumulants[3] - grid.tilt * shift + grid.tilt * doubt
-        level += times * slope + 16 * EPS * (1 + abs(level) + abs(times * slope))
+        level += m * gain + times * slope
+        level += 16 * EPS * (1 + abs(level) + abs(m * gain) + abs(times * slope))
         before = np.hypot(kept.real, kept.imaginary) + kept.error
         after = np.minimum(np.hypot(later.real, later.imaginary) + later.error + 8 * EPS, 1.0)
         weights = np.abs(grid.transform) + transform_error(grid.rate)
         terms = weights * before * np.exp(times * np.log(after))
         total = (2 * terms[1:].sum() + terms[0]) / grid.length * (1 + 1e-9)
-        return float(min(0.0, level + min(0.0, np.log(total))))
+        value = float(level + min(0.0, np.log(total)))
+        return value if gain else min(0.0, value)
 
 
 def _power(value: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theory.bounds.accounting.majorant import EPS
 from theory.learning.agents import Agent, FiniteAgent
@@ -63,6 +64,43 @@ class Laws:
         return float(self.means.max())
 
     @cached_property
+    def reach(self) -> FloatArray:
+        """Shape (K,): the largest |z| of a kind, errors included; infinite where unbounded."""
+        found = np.maximum.reduceat(np.abs(self.means), self.start[:-1]) + self.mean_errors
+        spread = np.maximum.reduceat(self.deviations, self.start[:-1]) + self.deviation_errors
+        return np.where(spread > 0, np.inf, found)
+
+    @cached_property
+    def is_zero(self) -> NDArray[np.bool_]:
+        """Shape (K,): whether z is zero, as far as one can see."""
+        return self.reach <= 2 * self.mean_errors
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Shape (K,): Var z, in floating point."""
+        weights, start = self.probabilities, self.start[:-1]
+        mean = np.add.reduceat(weights * self.means, start)
+        sizes = np.diff(self.start)
+        centred = self.means - np.repeat(mean, sizes)
+        found = np.add.reduceat(weights * (centred**2 + self.deviations**2), start)
+        return np.asarray(found)
+
+    def chosen(self, kinds: IntArray) -> Laws:
+        """The laws of several kinds, one after the other; a kind may come twice."""
+        atoms = [np.arange(self.start[k], self.start[k + 1]) for k in kinds.tolist()]
+        sizes = [part.size for part in atoms]
+        where = np.concatenate(atoms)
+        return Laws(
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            self.probabilities[where],
+            self.means[where],
+            self.deviations[where],
+            self.mean_errors[kinds],
+            self.deviation_errors[kinds],
+            self.probability_errors[kinds],
+        )
+
+    @cached_property
     def thinned(self) -> Laws:
         """Much the same laws with few atoms, for choices on which nothing rests."""
         if self.means.size <= _FEW * (len(self.start) - 1):
@@ -96,6 +134,42 @@ def pair_laws(model: FiniteModel, best: int, other: int) -> Laws:
     """The laws of z(best, other)."""
     laws = [kind.log_ratio_law(best, other) for kind in model.kinds]
     return _join(laws, [_errors(kind, best, other) for kind in model.kinds])
+
+
+def slanted_laws(laws: Laws, slants: FloatArray) -> tuple[Laws, FloatArray, FloatArray]:
+    """The laws with densities e^{uz − κ(u)}, u = `slants` for each kind; κ(u), and its errors.
+
+    An atom (m, s²) of probability p becomes (m + u s², s²) with p e^{um + u²s²/2 − κ}. `slants`
+    are exact. Where atoms and probabilities differ from the stored ones by their errors, κ and the
+    logs of the new probabilities change by at most what is added here.
+    """
+    sizes = np.diff(laws.start)
+    start = laws.start[:-1]
+    u = np.repeat(slants, sizes)
+    squares = (u * laws.deviations) ** 2
+    exponents = u * laws.means + 0.5 * squares
+    top = np.maximum.reduceat(exponents, start)
+    weights = laws.probabilities * np.exp(exponents - np.repeat(top, sizes))
+    mass = np.add.reduceat(weights, start)
+    logs = top + np.log(mass)
+    largest = np.maximum.reduceat(np.abs(u * laws.means) + squares, start)
+    spread = np.maximum.reduceat(laws.deviations, start)
+    size = np.abs(slants)
+    # How far an exponent may be off.
+    doubt = size * laws.mean_errors + size**2 * laws.deviation_errors * (
+        spread + laws.deviation_errors
+    )
+    errors = 1.01 * (doubt + laws.probability_errors) + EPS * (8 * (1 + largest) + sizes)
+    found = replace(
+        laws,
+        probabilities=weights / np.repeat(mass, sizes),
+        means=laws.means + u * laws.deviations**2,
+        mean_errors=laws.mean_errors
+        + 2 * size * laws.deviation_errors * (spread + laws.deviation_errors)
+        + 4 * EPS * (size * spread**2 + np.maximum.reduceat(np.abs(laws.means), start)),
+        probability_errors=2.02 * errors,
+    )
+    return found, np.asarray(logs), np.asarray(errors)
 
 
 def mixed_laws(model: FiniteModel, best: int, others: tuple[int, int], share: float) -> Laws | None:

@@ -15,6 +15,7 @@ from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.chernoff import DIRECT_ATOMS, chernoff_bounds
 from theory.bounds.hoeffding import hoeffding_bounds
+from theory.learning.agents import Agent, FiniteAgent
 
 # Rounds looked at one by one, times events, times frequencies: a few seconds.
 _MOST_WORK = 4e8
@@ -29,6 +30,10 @@ _LARGEST = 10**9
 # Of δ, where a theorem evaluated in floating point covers all later rounds: the logs of its bound
 # are off by less than _LARGEST rounds times a few roundings, which is 1e-6.
 _MARGIN = 1e-3
+# What reference variables cost, in units of the unions that they replace.
+_REFERENCE = 8.0
+# A thousand frequencies and three cumulants.
+_SECONDS_AN_ATOM = 5.6e-7
 
 
 @dataclass(frozen=True)
@@ -61,31 +66,60 @@ class CertifiedSampleSize:
 
 
 def certified_rounds(
-    events: EventSet, delta: float, *, pilot: int, seconds: float
+    events: EventSet, delta: float, *, pilot: int, seconds: float, threshold: float = 0.0
 ) -> CertifiedSampleSize:
-    """The enclosure of n(δ); `pilot` is a guess at it, from which only the time taken depends."""
+    """The enclosure of n(δ); `pilot` is a guess at it, from which only the time taken depends.
+
+    Errors are Λ ≤ `threshold`: zero, or any number below which no positive Λ lies.
+    """
     target = float(np.log(delta))
     settled = events.powers.count
     guess = max(1, pilot)
+    least = _least_seconds(events, guess)
+    if least > seconds:
+        return _too_long(delta, least)
     for _ in range(_MOST_GUESSES):
-        attempt = ErrorCurve(events, guess, guess)
+        attempt = ErrorCurve(events, guess, guess, threshold=threshold)
         if attempt.selection_work > seconds:
             return _too_long(delta, attempt.selection_work)
         before, guess = guess, _improved(attempt, target)
         if abs(guess - before) <= 0.3 * before:
             break
     last = max(guess, settled + 1)
-    curve = ErrorCurve(events, guess, last, sharpness=_FINE)
+    curve = ErrorCurve(events, guess, last, threshold=threshold, sharpness=_FINE)
     if curve.work > min(seconds, _CHEAP):
         curve = replace(curve, sharpness=_COARSE)
     if curve.work > seconds:
         return _too_long(delta, curve.work)
+    if _REFERENCE * curve.work > seconds:
+        curve = replace(curve, with_reference=False)
+    closer = _closer(curve, target)
+    if abs(closer - guess) > 0.05 * guess:
+        guess = closer
+        curve = replace(curve, pilot=guess)
     covered = _covered_from(curve, target, start=settled + 1, guess=guess)
     if covered is None:
         covered = _covered_by_theorem(events, delta)
     if covered is None:
         return CertifiedSampleSize(delta, None, None, None, "no bound that falls was found")
-    return _search(curve, delta, covered=covered)
+    found = _search(curve, delta, covered=covered)
+    if found.upper is not None and found.upper > pilot:
+        # Evidence without variance, for which tilts are no help.
+        theorem = _covered_by_theorem(events, delta)
+        if theorem is not None and theorem < found.upper:
+            found = replace(found, upper=theorem)
+    return found
+
+
+def _atoms(agent: Agent) -> int:
+    return int((agent.probabilities if isinstance(agent, FiniteAgent) else agent.inputs).size)
+
+
+def _least_seconds(events: EventSet, pilot: int) -> float:
+    """About how long the events of two agents take, before anything is looked at."""
+    atoms = sum(_atoms(events.model.kinds[kind]) for kind in events.model.assignment.tolist())
+    rounds = min(max(1, pilot // 2), events.powers.count + 1)
+    return 2 * atoms * rounds * _SECONDS_AN_ATOM
 
 
 def _too_long(delta: float, seconds: float) -> CertifiedSampleSize:
@@ -104,6 +138,15 @@ def _improved(curve: ErrorCurve, target: float) -> int:
     ]
     ahead = (target - float(logsumexp(logs))) / exponent
     return int(np.clip(pilot - ahead, max(1, pilot // 8), 8 * pilot))
+
+
+def _closer(curve: ErrorCurve, target: float) -> int:
+    """A better guess once dependence between agents is taken into account."""
+    exponent = curve.events.base.exponent.exponent
+    if not 0 < exponent < np.inf:
+        return curve.pilot
+    ahead = (target - curve.log_estimate) / exponent
+    return int(np.clip(curve.pilot - ahead, max(1, curve.pilot // 4), curve.pilot))
 
 
 def _covered_from(curve: ErrorCurve, target: float, *, start: int, guess: int) -> int | None:

@@ -11,7 +11,7 @@ times the largest where negative. (docs: mathematics/certified-samples)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,7 +43,8 @@ class EventTerms:
         Shape (m + 1,): c_k; zero where `low` and `high` are equal.
     shift, shift_error
         Shape (m + 1,): the constant of the sum after k rounds (prior share, c_1 + … + c_k), and a
-        bound on its error. After round m each further round adds `drift`.
+        bound on its error. After round m each further round adds `drift`, and `doubt` to the
+        error.
     """
 
     laws: Laws
@@ -57,6 +58,7 @@ class EventTerms:
     shift: FloatArray
     shift_error: FloatArray
     drift: float = 0.0
+    doubt: float = 0.0
 
     @property
     def rounds(self) -> int:
@@ -68,6 +70,13 @@ class EventTerms:
         """The number of agents heard in a settled round."""
         return int(self.count[self.first[-2] :].sum())
 
+    def less(self, threshold: float) -> EventTerms:
+        """The terms of Λ − threshold."""
+        if not threshold:
+            return self
+        doubt = self.shift_error + 2 * EPS * (np.abs(self.shift) + abs(threshold))
+        return replace(self, shift=self.shift - threshold, shift_error=doubt)
+
     def shift_at(self, rounds: int) -> float:
         """The constant of the sum after `rounds` rounds."""
         if rounds <= self.rounds:
@@ -78,40 +87,52 @@ class EventTerms:
         """A bound on the error of `shift_at`."""
         if rounds <= self.rounds:
             return float(self.shift_error[rounds - 1])
-        beyond = (rounds - self.rounds) * abs(self.drift)
-        return float(self.shift_error[-1]) + 4 * EPS * (abs(float(self.shift[-1])) + beyond)
+        later = rounds - self.rounds - 1
+        beyond = later * abs(self.drift)
+        rounding = 4 * EPS * (abs(float(self.shift[-1])) + beyond)
+        return (float(self.shift_error[-1]) + later * self.doubt) * (1 + 4 * EPS) + rounding
 
 
-def agent_terms(
-    powers: Powers, assignment: IntArray, laws: Laws, priors: FloatArray, agent: int
+def weighted_terms(
+    powers: Powers, kinds: IntArray, informed: IntArray, laws: Laws, rows: FloatArray
 ) -> EventTerms:
-    """The terms of Λ_i for one agent; `priors` are the agents' prior log-odds, shape (N,)."""
-    rows = _with_later(powers.rows[:, agent, :])
-    shift, error = prior_shares(powers, priors, agent)
+    """The terms of Σ_k Σ_j w_kj z_jk without constants, for averages w_k of rows of W^k.
+
+    `rows` are the weights of the informed agents, shape (m + 1, len(informed)); `kinds` are the
+    informed agents' own.
+    """
     nowhere = np.zeros(len(rows))
-    slack = _slack(powers, rows)
-    return _assemble(assignment, laws, rows, rows, slack, nowhere, shift, error, 0.0)
+    slack = weight_slack(powers, rows, informed)
+    return _assemble(kinds, laws, rows, rows, slack, nowhere, nowhere, nowhere, 0.0)
+
+
+def constant_terms(kinds: IntArray, laws: Laws, weights: FloatArray) -> EventTerms:
+    """The terms of Σ_k Σ_j u_j z_jk, with weights u that are what they are and do not change."""
+    rows = np.tile(weights, (2, 1))
+    nowhere = np.zeros(2)
+    return _assemble(kinds, laws, rows, rows, np.zeros_like(rows), nowhere, nowhere, nowhere, 0.0)
 
 
 def prior_shares(powers: Powers, priors: FloatArray, agent: int) -> tuple[FloatArray, FloatArray]:
     """Σ_j [W^k]_ij π_j for k = 1 … m and for all later k, and bounds on the errors."""
-    rows = _with_later(powers.rows[:, agent, :])
+    rows = with_later(powers.rows[:, agent, :])
     sizes = np.abs(priors)
-    error = _slack(powers, rows) @ sizes
+    error = weight_slack(powers, rows) @ sizes
     # Logs of priors, and a sum of N products.
     error += 8 * EPS * (1 + (rows @ sizes) * len(priors) + sizes.max())
     return rows @ priors, error
 
 
-def _with_later(rows: FloatArray) -> FloatArray:
-    return np.vstack([rows, rows[-1:]])
+def with_later(rows: FloatArray) -> FloatArray:
+    """The rows of m rounds, and the last one again: it stands for all later ones."""
+    return np.concatenate([rows, rows[-1:]])
 
 
-def _slack(powers: Powers, rows: FloatArray) -> FloatArray:
-    """How far each weight may be off, shape (m + 1, N)."""
+def weight_slack(powers: Powers, rows: FloatArray, agents: IntArray | None = None) -> FloatArray:
+    """How far each weight may be off, shape (m + 1, N) or one column for each of `agents`."""
     slack = np.append(np.arange(1.0, powers.count + 1), powers.count)[:, None]
     slack = slack * powers.error * rows
-    slack[-1] = powers.later
+    slack[-1] = powers.later if agents is None else powers.later[agents]
     return slack
 
 
@@ -123,8 +144,8 @@ def shared_terms(
     Only for bounded laws: a normal has no least value over the agents' weights.
     """
     low, high = powers.rows.min(axis=1), powers.rows.max(axis=1)
-    low, high = _with_later(low), _with_later(high)
-    slack = _slack(powers, high)
+    low, high = with_later(low), with_later(high)
+    slack = weight_slack(powers, high)
     shares = powers.rows @ priors
     prior = np.append(shares.min(axis=1), shares[-1].min())
     centre = _centres(assignment, laws, low, high, tilt)

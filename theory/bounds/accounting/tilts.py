@@ -53,6 +53,13 @@ class Tilt:
     above: float
     below: float
 
+    @property
+    def estimate(self) -> float:
+        """The log probability as the normal approximation of the tilted law has it."""
+        return self.log_bound - float(
+            np.log(max(1.0, self.value * self.deviation * np.sqrt(2 * np.pi)))
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class _Cumulants:

@@ -146,7 +146,7 @@ def test_margin() -> None:
     """The event Λ ≤ n(K − ε) is a binomial tail; its probability passes δ between the ends."""
     n, delta = 200, 0.05
     rate = COIN.divergences[1] - COIN.divergences[0]
-    found = account(ALONE, coins(1)).largest_margin(n, delta)
+    found = account(ALONE, coins(1)).smallest_margin(n, delta)
     assert found.lower is not None
     assert found.upper is not None
 
@@ -161,7 +161,7 @@ def test_margin() -> None:
 
 def test_margin_shrinks_with_rounds() -> None:
     told = account(STAR, coins(9))
-    uppers = [told.largest_margin(n, 0.05).upper for n in (50, 200)]
+    uppers = [told.smallest_margin(n, 0.05).upper for n in (50, 200)]
     assert uppers[0] is not None
     assert uppers[1] is not None
     assert 1.5 * uppers[1] < uppers[0] < 2.6 * uppers[1]
