@@ -15,8 +15,8 @@ from theory import FiniteAgent, FiniteModel, Network, account, error_exponent, s
 # %%
 # Four agents watch for a rare event: does it happen 2 times in 100, or 10? Most rounds bring little
 # news, a few bring much. Hoeffding knows the range of the news alone, Chernoff all of
-# its law. The accountant encloses the number itself: fewer rounds than its lower end are not
-# enough, and its upper end is.
+# its law. The accountant encloses the number itself: one round before its lower end an error is
+# still more likely than δ, and from its upper end on it is not.
 
 rare, common = [0.98, 0.02], [0.9, 0.1]
 watcher = FiniteAgent.from_tables(inputs=[1], truth=[rare], likelihood=[[rare], [common]])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from theory.certified.deviation import certified_deviation
-from theory.certified.quotient import difference_matrix, is_reversible
+from theory.certified.quotient import difference_matrix
 from theory.certified.refinement import check_relative_width
 from theory.certified.running_sum import STRIDES, CertifiedDeviation
 from theory.certified.spectrum import certified_spectrum, refined_bases
@@ -160,7 +160,7 @@ def certify_network(
     told(0)
     v = certified_stationary(exact, relative_width=asked)
     going_on = told(_AFTER_STATIONARY)
-    reversible = is_reversible(exact)
+    reversible = exact.is_reversible
     spectrum = certified_spectrum(exact, reversible=reversible, relative_width=asked)
     going_on = told(_AFTER_SPECTRUM) and going_on
     deviation = certified_deviation(

@@ -8,8 +8,6 @@ as W is: nothing is rounded, whatever v is. (docs: mathematics/certified)
 
 from __future__ import annotations
 
-from collections import deque
-
 import flint
 
 from theory.rational import RationalNetwork
@@ -26,29 +24,3 @@ def difference_matrix(network: RationalNetwork) -> flint.fmpq_mat:
         for j in range(size):
             matrix[i, j] = row[j + 1] - first[j]
     return matrix
-
-
-def is_reversible(network: RationalNetwork) -> bool:
-    """Whether v_i W_ij = v_j W_ji for all i and j, decided in rationals.
-
-    u is made to satisfy the balance along a spanning tree; if it satisfies it everywhere, u is
-    proportional to v.
-    """
-    table = network.matrix.table()
-    agents = len(table)
-    u = {0: flint.fmpq(1)}
-    waiting = deque([0])
-    while waiting:
-        i = waiting.popleft()
-        for j in range(agents):
-            forth, back = table[i][j], table[j][i]
-            if (forth == 0) != (back == 0):
-                return False
-            if forth == 0:
-                continue
-            if j not in u:
-                u[j] = u[i] * forth / back
-                waiting.append(j)
-            elif u[i] * forth != u[j] * back:
-                return False
-    return True

@@ -109,6 +109,17 @@ class RunningSum:
     def run(
         self, bases: Callable[[], Iterable[Eigenbasis]], *, reversible: bool, step: Step
     ) -> CertifiedDeviation:
+        """D of every agent, certified: intervals as narrow as asked for, or as work allows.
+
+        Parameters
+        ----------
+        bases
+            Called at most where signs might settle: eigenbases, each more precise than the last.
+        reversible
+            Whether W is.
+        step
+            Called with the share of the work done, in [0, 1]; false ends the sum early.
+        """
         size = max(1.0, (self.network.agents / 50) ** 3)
         budget = max(_LEAST_PRODUCTS, int(_PRODUCTS / size))
         octaves = max(1.0, math.log2(max(2.0, self.needed / budget)) + 1)
@@ -303,4 +314,5 @@ def _row_sums(matrix: flint.arb_mat) -> list[flint.arb]:
 
 
 def identity_matrix(size: int) -> flint.arb_mat:
+    """The identity matrix of shape (size, size), exactly, in balls without width."""
     return flint.arb_mat([[int(i == j) for j in range(size)] for i in range(size)])

@@ -99,7 +99,7 @@ def certified_spectrum(
     network
         W.
     reversible
-        Whether W is reversible, as `quotient.is_reversible` decides it.
+        Whether W is reversible, as `RationalNetwork.is_reversible` decides it.
     relative_width
         Of the intervals; a second eigenvalue of exactly zero has it only if zero is decided.
     """

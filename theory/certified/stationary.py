@@ -14,6 +14,7 @@ import flint
 from theory.certified.refinement import Refined, refine, rising_bits
 from theory.numbers import precision
 from theory.rational import RationalNetwork
+from theory.rational.stationary import stationary_equations
 
 
 def stationary_balls(network: RationalNetwork) -> list[flint.arb]:
@@ -24,16 +25,11 @@ def stationary_balls(network: RationalNetwork) -> list[flint.arb]:
     ZeroDivisionError
         If the present precision is too low to prove that the equations have one solution.
     """
-    agents = network.agents
-    if agents == 1:
+    if network.agents == 1:
         return [flint.arb(1)]
-    system = network.matrix.transpose()
-    for i in range(agents):
-        system[i, i] -= 1
-        system[0, i] = 1
-    right = flint.arb_mat(agents, 1)
-    right[0, 0] = 1
-    solution = flint.arb_mat(system).solve(right, algorithm="precond")
+    equations = stationary_equations(network.matrix)
+    system, right = flint.arb_mat(equations.system), flint.arb_mat(equations.right)
+    solution = system.solve(right, algorithm="precond")
     # v > 0 is a theorem: what a ball holds below zero may be cut off.
     return [entry.nonnegative_part() for entry in solution.entries()]
 

@@ -1,6 +1,16 @@
 """Closed forms: v, eigenvalues, deviation and rate as expressions in a network's parameters."""
 
 from theory.symbolic.catalogue import FAMILIES, closed_form
+from theory.symbolic.checks import FormulaCheck, check_formula
 from theory.symbolic.formula import Formula, Member
+from theory.symbolic.general import weights_formula
 
-__all__ = ["FAMILIES", "Formula", "Member", "closed_form"]
+__all__ = [
+    "FAMILIES",
+    "Formula",
+    "FormulaCheck",
+    "Member",
+    "check_formula",
+    "closed_form",
+    "weights_formula",
+]

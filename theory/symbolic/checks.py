@@ -107,7 +107,13 @@ def check_formula(formula: Formula, *, points: int = 12, seed: int = 0) -> Formu
 
 
 def draw_member(formula: Formula, source: random.Random) -> Member:
-    """A network of the family: given values kept, the others drawn from their domains."""
+    """A network of the family: given values kept, the others drawn from their domains.
+
+    Raises
+    ------
+    ValueError
+        If no values drawn meet the constraints.
+    """
     for _ in range(_ATTEMPTS):
         values = dict(formula.values)
         for parameter in formula.parameters:

@@ -140,7 +140,13 @@ class Constraint:
     words: str
 
     def check(self, values: Mapping[sympy.Symbol, Fraction]) -> None:
-        """Raise a ``ValueError`` if the values break it; silent where some are missing."""
+        """Check the values, if none of those it needs is missing.
+
+        Raises
+        ------
+        ValueError
+            If the values break it.
+        """
         if not self.holds(values):
             given = ", ".join(f"{symbol}={values[symbol]}" for symbol in self._symbols())
             names = " and ".join(str(symbol) for symbol in self._symbols())
