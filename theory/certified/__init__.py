@@ -2,16 +2,16 @@
 
 from theory.certified.evidence import Evidence
 from theory.certified.information import Reference, decide_reference
+from theory.certified.ladder import CertifiedLadder, RoundsCertificate, verify_rounds
 from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
 from theory.certified.network import CertifiedNetwork, certify_network
 from theory.certified.rounds import CertifiedRounds
-from theory.certified.samples import CertifiedSampleSizes, RoundsCertificate, verify_rounds
 
 __all__ = [
+    "CertifiedLadder",
     "CertifiedLearning",
     "CertifiedNetwork",
     "CertifiedRounds",
-    "CertifiedSampleSizes",
     "Evidence",
     "Reference",
     "RoundsCertificate",

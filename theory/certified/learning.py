@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from theory.certified.evidence import Evidence
 from theory.certified.exponent import certify_exponent
 from theory.certified.information import Reference, certify_rates, decide_reference
+from theory.certified.ladder import CertifiedLadder, Ladder, certify_sample_sizes
 from theory.certified.network import CertifiedNetwork, certify_network
 from theory.certified.refinement import check_relative_width
-from theory.certified.samples import CertifiedSampleSizes, Ladder, certify_sample_sizes
 from theory.numbers import Enclosure
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
@@ -74,7 +74,7 @@ class CertifiedLearning:
     exponent: Enclosure
     binding_for_exponent: tuple[int, ...]
     log_ratio_bound: Enclosure | None
-    samples: CertifiedSampleSizes | None
+    samples: CertifiedLadder | None
     notes: tuple[str, ...]
     bits: int
 

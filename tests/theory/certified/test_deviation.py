@@ -19,7 +19,7 @@ from tests.theory.certified.adversaries import (
 )
 from theory import Network
 from theory.certified.deviation import certified_deviation, deviation_matrix_balls
-from theory.certified.quotient import difference_matrix, is_reversible
+from theory.certified.quotient import difference_matrix
 from theory.certified.running_sum import CertifiedDeviation, RunningSum
 from theory.certified.spectrum import certified_spectrum, refined_bases
 from theory.numbers import Enclosure, precision
@@ -27,7 +27,7 @@ from theory.rational import RationalNetwork
 
 
 def _deviation(network: RationalNetwork, *, slem: float | None = None) -> CertifiedDeviation:
-    reversible = is_reversible(network)
+    reversible = network.is_reversible
     spectrum = certified_spectrum(network, reversible=reversible, relative_width=1e-12)
     return certified_deviation(
         network,

@@ -18,7 +18,7 @@ from tests.theory.certified.adversaries import (
     reset_chain,
 )
 from theory import Network
-from theory.certified.quotient import difference_matrix, is_reversible
+from theory.certified.quotient import difference_matrix
 from theory.certified.spectrum import (
     CertifiedSpectrum,
     certified_spectrum,
@@ -33,7 +33,7 @@ from theory.rational import RationalNetwork
 
 def _spectrum(network: RationalNetwork, relative_width: float = 1e-12) -> CertifiedSpectrum:
     return certified_spectrum(
-        network, reversible=is_reversible(network), relative_width=relative_width
+        network, reversible=network.is_reversible, relative_width=relative_width
     )
 
 
@@ -79,7 +79,7 @@ def test_each_route_is_true_by_itself(network) -> None:
         disc_bounds(basis, known_zeros=0, method="discs")
         for basis in refined_bases(exact, difference, reversible=False)
     ]
-    if is_reversible(exact):
+    if exact.is_reversible:
         routes += [
             disc_bounds(basis, known_zeros=1, method="symmetric-discs")
             for basis in refined_bases(exact, difference, reversible=True)
@@ -132,7 +132,7 @@ def test_path_with_drift() -> None:
         rows[i][min(i + 1, size - 1)] += Fraction(4, 5)
         rows[i][max(i - 1, 0)] += Fraction(1, 5)
     network = RationalNetwork(rows)
-    assert is_reversible(network)
+    assert network.is_reversible
     found = _spectrum(network)
     with precision(300):
         truth = flint.arb(4) / 5 * (flint.arb.pi() / size).cos()
@@ -177,11 +177,11 @@ def test_dense_doubles_of_fifty_agents() -> None:
 
 def test_reversibility_is_decided() -> None:
     third = [["1/3", "1/3", "1/3"], ["1/3", "2/3", "0"], ["1/3", "0", "2/3"]]
-    assert is_reversible(RationalNetwork(third))
+    assert RationalNetwork(third).is_reversible
     tilt = Fraction(1, 10**40)
     rows = [[Fraction(entry) for entry in row] for row in third]
     rows[1] = [Fraction(1, 3), Fraction(2, 3) - tilt, tilt]
     rows[2] = [Fraction(1, 3), tilt, Fraction(2, 3) - tilt]
-    assert is_reversible(RationalNetwork(rows))
+    assert RationalNetwork(rows).is_reversible
     rows[2] = [Fraction(1, 3) + tilt, 2 * tilt, Fraction(2, 3) - 3 * tilt]
-    assert not is_reversible(RationalNetwork(rows))
+    assert not RationalNetwork(rows).is_reversible

@@ -18,14 +18,14 @@ from tests.theory.certified.cases import (
     random_model,
     random_network,
 )
-from theory.certified import samples
+from theory.certified import ladder as ladders
 from theory.certified.chernoff import ChernoffUnion
 from theory.certified.evidence import Evidence
 from theory.certified.exponent import certify_exponent
 from theory.certified.hoeffding import HoeffdingSingle, HoeffdingUnion
 from theory.certified.information import Reference, decide_reference
+from theory.certified.ladder import Ladder, certify_sample_sizes, verify_rounds
 from theory.certified.rounds import enclose_rounds
-from theory.certified.samples import Ladder, certify_sample_sizes, verify_rounds
 from theory.numbers import Enclosure, as_ball
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
@@ -258,7 +258,7 @@ def test_what_cannot_be_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     found = certify_sample_sizes(same, delta=0.05, exponent=math.inf, second_eigenvalue=None)
     assert found.chernoff is None
     assert found.notes == ("every hypothesis is optimal: there is nothing to reject",)
-    monkeypatch.setattr(samples, "_MOST_EXPONENTIALS", 100.0)
+    monkeypatch.setattr(ladders, "_MOST_EXPONENTIALS", 100.0)
     found = certify_sample_sizes(
         ladder(SLOW, COINS), delta=0.05, exponent=0.01, second_eigenvalue=None
     )

@@ -42,7 +42,7 @@ _MOST_STEPS_UP = 64
 
 
 @dataclass(frozen=True)
-class CertifiedSampleSizes:
+class CertifiedLadder:
     """The ladder for one δ; every rung an interval, or None with the reason in `notes`.
 
     Attributes
@@ -224,7 +224,7 @@ def certify_sample_sizes(
     exponent: float,
     second_eigenvalue: Enclosure | None,
     progress: Callable[[int, int], None] | None = None,
-) -> CertifiedSampleSizes:
+) -> CertifiedLadder:
     """Every rung, each with the proofs of its two ends.
 
     Parameters
@@ -245,7 +245,7 @@ def certify_sample_sizes(
     notes: list[str] = []
     if not ladder.wrong:
         notes.append("every hypothesis is optimal: there is nothing to reject")
-        return CertifiedSampleSizes(level, None, None, None, None, tuple(notes))
+        return CertifiedLadder(level, None, None, None, None, tuple(notes))
     printed = None
     if second_eigenvalue is None:
         notes.append("printed: needs the second eigenvalue")
@@ -275,7 +275,7 @@ def certify_sample_sizes(
     for name, rung in (("repaired", repaired), ("chernoff", chernoff)):
         if rung is None and not any(note.startswith(name) for note in notes):
             notes.append(f"{name}: no number of rounds up to {LARGEST_ROUNDS:.0e} was found")
-    return CertifiedSampleSizes(level, printed, repaired, chernoff, None, tuple(notes))
+    return CertifiedLadder(level, printed, repaired, chernoff, None, tuple(notes))
 
 
 def _least(found: Sequence[CertifiedRounds]) -> CertifiedRounds | None:
