@@ -104,7 +104,13 @@ def as_distribution(argument: str, values: ArrayLike, *, ndim: int = 1) -> Float
 
 
 def as_integer(argument: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
-    """A whole number of at least `minimum` and at most `maximum`, if there is one."""
+    """A whole number of at least `minimum` and at most `maximum`, if there is one.
+
+    Raises
+    ------
+    ValueError
+        If `value` is not a whole number, as truth values are not, or out of range.
+    """
     wanted = f"a whole number of at least {minimum}"
     try:
         if isinstance(value, bool):
@@ -121,7 +127,13 @@ def as_integer(argument: str, value: object, *, minimum: int, maximum: int | Non
 
 
 def as_probability(argument: str, value: object, *, open_interval: bool = True) -> float:
-    """A number in (0, 1), or in [0, 1] if not `open_interval`."""
+    """A number in (0, 1), or in [0, 1] if not `open_interval`.
+
+    Raises
+    ------
+    ValueError
+        If `value` is not a number, or not in the interval.
+    """
     interval = "(0, 1)" if open_interval else "[0, 1]"
     try:
         number = float(value)  # type: ignore[arg-type]
@@ -134,7 +146,13 @@ def as_probability(argument: str, value: object, *, open_interval: bool = True) 
 
 
 def as_positive(argument: str, value: object) -> float:
-    """A finite number above zero."""
+    """A finite number above zero.
+
+    Raises
+    ------
+    ValueError
+        If `value` is not one.
+    """
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -3,7 +3,7 @@
 Where each z_j has finitely many values, S = Σ_j v_j z_j may live on a lattice {b + m a : m integer}
 of *span* a: one coin (a = log 3 for 1/2 against 3/4), or identical coins with rational weights.
 Probabilities of errors then go in steps, and their asymptotics has a factor that depends on where
-the lattice lies about zero (docs: mathematics/exponent).
+the lattice lies about zero (docs: mathematics/prefactor).
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from scipy.special import logsumexp
 
 from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.residues import Residues, moves
 from theory.validation import FloatArray, IntArray
 
 # Differences that are multiples of a common span to this, relative to the largest one, are taken
@@ -26,9 +28,9 @@ _FREQUENCIES = 512
 _FINE = 1e-5
 # Complex exponentials in one round: a tenth of a second.
 _MOST_WORK = 3e6
-# A lattice point this close to zero, in spans, is a tie; and Fourier coefficients this close to
-# modulus 1 belong to a single point.
-_ON_POINT = 1e-8
+# An atom is a tie if it is this close to zero, in spans, for each span that was summed: rounding
+# of v, of logarithms and of sums stays below.
+_ON_POINT = 1e-13
 # Fourier coefficients below this leave the factor at 1.
 _SMEARED = 1e-6
 
@@ -73,10 +75,14 @@ def _common_divisor(a: float, b: float, tolerance: float) -> float:
 class LatticePhases:
     """Where Λ_i lies modulo the span a, and the factor that this puts before its probability.
 
-    Under the law tilted by e^{−tΛ}, with φ_i(u) = E e^{iuΛ_i}, the factor is
-    F_i = Σ_l φ_i(2πl/a) t/(t − 2πil/a). Where W^k differs from 1vᵀ, early rounds move Λ off the
-    lattice: φ shrinks, and F tends to 1. Where Λ is on the lattice, with largest point x ≤ 0,
-    F = ta e^{tx}/(1 − e^{−ta}).
+    Where Λ_i is on a lattice whose largest point at or below zero is x, the factor is
+    ta e^{tx}/(1 − e^{−ta}), which jumps by ta where x does: a tie is an error. Where W^k differs
+    from 1vᵀ, early rounds move Λ off the lattice, and F_i is the mean over where it lies, under
+    the law tilted by e^{−tΛ}. Its atoms are followed one by one, with ties counted in full
+    (:class:`theory.learning.residues.Residues`). The rest, where there are too many, has the
+    Fourier series Σ_l φ(2πl/a) t/(t − 2πil/a), φ(u) = E e^{iuΛ}, of which 512 terms are summed by
+    Fejér's means: jumps are smeared over about a/512, and a tie among the rest counts half.
+    Spread over several spans, F tends to 1.
     """
 
     def __init__(self, kinds: Kinds, weights: FloatArray, tilts: FloatArray, span: float) -> None:
@@ -84,6 +90,7 @@ class LatticePhases:
         self._frequencies = 2 * np.pi / span * np.arange(1, _FREQUENCIES)
         self._offset = np.zeros(weights.size)
         self._coefficients = np.ones((weights.size, _FREQUENCIES - 1), dtype=np.complex128)
+        self._residues = [Residues() for _ in range(weights.size)]
 
     @classmethod
     def of(
@@ -102,6 +109,8 @@ class LatticePhases:
         """Take in the round whose weights are `power` = W^k."""
         self._offset += self._lowest(power)
         if float(np.abs(self._coefficients).max()) < _SMEARED:
+            for residue in self._residues:
+                residue.forget()
             return
         for law, members in self._kinds:
             values = law.means - law.minimum
@@ -111,6 +120,10 @@ class LatticePhases:
                 tilted /= tilted.sum(axis=1, keepdims=True)
                 angles = np.multiply.outer(np.multiply.outer(w, self._frequencies), values)
                 self._coefficients *= np.einsum("ilo,io->il", np.exp(1j * angles), tilted)
+                turns = np.multiply.outer(w / self._span, values)
+                for i in np.flatnonzero(moves(turns)):
+                    if self._residues[i].places.size:
+                        self._residues[i].add(turns[i], tilted[i])
 
     def _lowest(self, rows: FloatArray) -> FloatArray:
         """Σ_j w_j min z_j for rows w."""
@@ -122,17 +135,25 @@ class LatticePhases:
     def log_factor(self, prior: FloatArray, *, later: int) -> FloatArray:
         """Logarithms of F_i, shape (N,), after `later` more rounds of weights v."""
         start = self._offset + prior + later * self._lowest(self._weights[None])
-        steps = self._tilts * self._span
-        sizes = np.abs(self._coefficients)
+        starts, steps = start / self._span, self._tilts * self._span
         factors = np.zeros(start.size)
-        order = np.arange(1, _FREQUENCIES)
-        for i, (place, step) in enumerate(zip(start / self._span, steps, strict=True)):
-            if float(sizes[i].min()) > 1 - _ON_POINT:
-                place = (place + _ON_POINT) % 1.0
-                x = 0.0 if place < 2 * _ON_POINT else place - 1.0
-                factors[i] = np.log(step / -np.expm1(-step)) + step * x
-            else:
-                turns = self._coefficients[i] * np.exp(2j * np.pi * order * (place % 1.0))
-                terms = turns * (1 - order / _FREQUENCIES) / (1 - 2j * np.pi * order / step)
-                factors[i] = np.log1p(2 * float(terms.sum().real))
+        for i, (place, step) in enumerate(zip(starts, steps, strict=True)):
+            kept = self._residues[i]
+            slack = _ON_POINT * (10 + abs(place))
+            above = (place + kept.places + slack) % 1.0
+            x = np.where(above < 2 * slack, 0.0, above - 1.0)
+            with np.errstate(divide="ignore"):
+                logs = np.log(kept.masses) + np.log(step / -np.expm1(-step)) + step * x
+                if not kept.is_whole:
+                    logs = np.append(logs, np.log(self._smeared(i, place, step)))
+            factors[i] = logsumexp(logs)
         return factors
+
+    def _smeared(self, i: int, place: float, step: float) -> float:
+        """What the atoms that were not kept add to F_i, jumps smeared."""
+        kept, order = self._residues[i], np.arange(1.0, _FREQUENCIES)
+        rest = self._coefficients[i] - kept.coefficients(order)
+        turned = rest * np.exp(2j * np.pi * order * (place % 1.0))
+        terms = turned * (1 - order / _FREQUENCIES) / (1 - 2j * np.pi * order / step)
+        # Fejér's kernel and the masses are positive, so the sum is, but for rounding.
+        return max(0.0, 1 - float(kept.masses.sum()) + 2 * float(terms.sum().real))

@@ -131,7 +131,7 @@ class LogRatioLaw:
         """The law of density e^{uz − κ(u)} with respect to this one, again a mixture of normals.
 
         Atom o gets the probability p_o exp(u m_o + u² s_o²/2 − κ(u)), the mean m_o + u s_o² and
-        the old variance (docs: mathematics/exponent). Floating point, accurate to rounding.
+        the old variance (docs: mathematics/prefactor). Floating point, accurate to rounding.
 
         Examples
         --------

@@ -15,7 +15,7 @@ transient and the prior,
 p_j agent j's prior log-odds and σ² the variance of :class:`theory.learning.tilted.TiltedLaw`.
 Where S = Σ_j v_j z_j is on a lattice of span a the right side gets a factor between
 ta/(e^{ta} − 1) and ta/(1 − e^{−ta}) that depends on n: see :mod:`theory.learning.lattice`.
-The proofs are in docs: mathematics/exponent.
+The proofs are in docs: mathematics/prefactor.
 
 Everything here is an *asymptotic estimate*: right in the limit of many rounds, and a bound nowhere.
 """
@@ -143,10 +143,16 @@ def refined_error_probability(
 ) -> RefinedErrorProbability:
     """Asymptotic estimates of every agent's error probability at given rounds.
 
-    Exponent, transient, prior and lattice are accounted for; the relative error tends to zero, as
-    O(1/n) if some agent has a density. Exact to rounding where every z_j is normal (Gaussian
-    agents with one input). In early rounds each agent gets a tilt of its own, at which Λ_i is
-    balanced; estimates of probabilities above about 0.1 are rough.
+    Exponent, transient, prior and lattice are accounted for. Without a lattice the relative error
+    tends to zero, as O(1/n) if some agent has a density; on one too, where early rounds leave Λ_i
+    at no more than 1024 points modulo its span, ties included. With more points, and lattices too
+    costly to follow, the lattice's factor is itself approximate: jumps are smeared by a 512th of
+    the span, and ties beyond the heaviest points count half. Powers of W that are v to rounding
+    are taken to be v: if they only come close, what would break ties later is not seen (docs:
+    mathematics/prefactor). Exact
+    to rounding where every z_j is normal (Gaussian agents with one input). In early rounds each
+    agent gets a tilt of its own, at which Λ_i is balanced; estimates of probabilities above about
+    0.1 are rough.
 
     Parameters
     ----------

@@ -26,7 +26,13 @@ from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
 def check_same_agents(network: Network, model: FiniteModel) -> None:
-    """Raise ``ValueError`` unless network and model have equally many agents."""
+    """Check that network and model have equally many agents.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents.
+    """
     if network.agents != model.agents:
         raise fail(
             "model",

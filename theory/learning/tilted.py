@@ -2,7 +2,7 @@
 
 Errors at a late round n have probability about e^{−nE}, and given that one happens, agent j's
 observations are distributed as if z_j had the density e^{−t v_j z − κ_j(−t v_j)} with respect to
-its own law, t the tilt of the error exponent (docs: mathematics/exponent). Under it the network's
+its own law, t the tilt of the error exponent (docs: mathematics/prefactor). Under it the network's
 stationary log-ratio S = Σ_j v_j z_j has mean zero: wrong and right are balanced, and an error is
 no longer rare. So it is the law to sample from where errors are too rare to be seen, and its
 variance is what stands before e^{−nE}.

@@ -128,7 +128,13 @@ def breadth_first_depth(weights: Weights) -> IntArray:
 
 
 def check_irreducible(weights: Weights) -> None:
-    """Raise a ``ValueError`` that names the communicating classes if there are several."""
+    """Check that every agent reaches every other.
+
+    Raises
+    ------
+    ValueError
+        If there are several communicating classes, which it names.
+    """
     labels = communicating_classes(weights)
     if labels.max() > 0:
         raise fail(
@@ -140,7 +146,13 @@ def check_irreducible(weights: Weights) -> None:
 
 
 def check_aperiodic(weights: Weights) -> None:
-    """Raise a ``ValueError`` that names the period and the cyclic classes if there are several."""
+    """Check that an irreducible network has the period 1.
+
+    Raises
+    ------
+    ValueError
+        If there are several cyclic classes; it names them, and the period.
+    """
     labels = cyclic_classes(weights)
     if labels.max() > 0:
         raise fail(

@@ -103,7 +103,13 @@ def build_topology(
 
 
 def refuse_foreign(name: str, topology: str, *, known: bool) -> None:
-    """Raise a ``ValueError`` if the topology has no such parameter."""
+    """Check that the topology has the parameter that was given.
+
+    Raises
+    ------
+    ValueError
+        If the topology has no such parameter.
+    """
     if not known:
         raise fail(name, f"none, since topology {topology!r} has no such parameter", "a value",
                    "leave it out")  # fmt: skip
