@@ -175,6 +175,15 @@ def analyse(
     certify: Annotated[
         bool, typer.Option("--certify", help="Intervals that contain the truth.")
     ] = False,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            parser=_whole_number(1),
+            metavar="N",
+            help="Also certify what N rounds are good for.",
+        ),
+    ] = None,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
@@ -208,9 +217,18 @@ def analyse(
             from peerbayes.tables import analysis_parts as parts
 
             result = run(loaded, delta=delta).as_json()
+        if rounds is not None:
+            from peerbayes.at_rounds import at_rounds
+
+            result["at_rounds"] = at_rounds(loaded, rounds, delta=delta).as_json()
     if json:
         return _json(result)
-    return _tables(parts(result))
+    tables = parts(result)
+    if rounds is not None:
+        from peerbayes.at_rounds import at_rounds_parts
+
+        tables += at_rounds_parts(result["at_rounds"])
+    return _tables(tables)
 
 
 @app.command()

@@ -68,7 +68,9 @@ def certified_margin(events: EventSet, rounds: int, delta: float) -> CertifiedMa
     if not events.is_unique:
         return CertifiedMargin(delta, rounds, None, upper, "several hypotheses are best")
     lower = _edge(too_little, inside=-scale, outside=scale, scale=-scale)
-    return CertifiedMargin(delta, rounds, lower, upper, "")
+    missing = [name for name, end in (("lower", lower), ("upper", upper)) if end is None]
+    note = f"no {' and no '.join(missing)} end of the margin was proved" if missing else ""
+    return CertifiedMargin(delta, rounds, lower, upper, note)
 
 
 def _edge(
