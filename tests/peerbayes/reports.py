@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-NOTES = ["printed: as printed, not a theorem", "certified: every round below was looked at one by one"]
+NOTES = ["printed: as printed, not a theorem", "certified: every round was looked at one by one"]
 
 
 def star_graph(agents: int = 9) -> dict[str, Any]:
