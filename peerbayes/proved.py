@@ -23,7 +23,10 @@ from peerbayes.messages import input_error
 from peerbayes.problem import Problem
 from peerbayes.records import check_folder
 from theory import CertifiedSampleSize, account, learning_rate
-from theory.certified.learning import CertifiedLearning, certify_learning
+from theory.certified.evidence import Evidence
+from theory.certified.information import decide_reference
+from theory.certified.ladder import certify_sample_sizes
+from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
 from theory.certified.network import (
     MOST_CERTIFIED_AGENTS,
     CertifiedNetwork,
@@ -311,16 +314,15 @@ class _Proofs:
             absent = dict.fromkeys(("printed", "repaired", "chernoff", "certified"))
             note = f"sample sizes are certified for at most {MOST_CERTIFIED_AGENTS} agents"
             return {"delta": self.delta, **absent, "notes": [note]}
-        learnt = certify_learning(
-            self.network,
-            self.model,
-            relative_width=_RELATIVE_WIDTH,
+        evidence = Evidence(self.network, self.model)
+        reference = decide_reference(evidence)
+        ladder = certify_sample_sizes(
+            certified_ladder(evidence, reference, self.certified_network),
             delta=self.delta,
-            network_certificate=self.certified_network,
+            exponent=self.certified_learning.exponent.midpoint,
+            second_eigenvalue=self.certified_network.second_eigenvalue,
             progress=self.progress,
         )
-        ladder = learnt.samples
-        assert ladder is not None
         notes = list(ladder.notes)
         rungs: dict[str, Any] = {}
         for name in ("printed", "repaired", "chernoff"):
@@ -328,7 +330,7 @@ class _Proofs:
             rungs[name] = None if rung is None else self._rounds(rung)
             if rung is not None:
                 notes.append(f"{name}: {rung.note}")
-        two_sided = self._two_sided(learnt.reference)
+        two_sided = self._two_sided(reference.hypotheses)
         notes.append(f"certified: {two_sided.note}")
         ends = [two_sided.lower, two_sided.upper]
         certified = None if None in ends else ends

@@ -24,9 +24,5 @@ def precision(bits: int) -> Iterator[None]:
         If `bits` is not a whole number of at least 2.
     """
     wanted = as_integer("bits", bits, minimum=2)
-    before = flint.ctx.prec
-    flint.ctx.prec = wanted
-    try:
+    with flint.ctx.workprec(wanted):
         yield
-    finally:
-        flint.ctx.prec = before
