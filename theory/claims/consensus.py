@@ -11,7 +11,7 @@ from theory.claims import chains
 from theory.claims.chance import as_ball
 from theory.claims.claim import Claim, Effort, Finding, Witness
 from theory.claims.examples import paper_networks
-from theory.claims.hunting import inspect
+from theory.claims.hunting import search_witness
 from theory.claims.tables import Law, advantage, bernoulli, divergence, random_law
 
 
@@ -204,13 +204,7 @@ CLAIMS = (
         source="P1 eqs. 6 and 7, P2 Remark 2 eq. 6",
         kind="exact",
         verdict="holds",
-        witnesses=(
-            Witness(
-                "support",
-                _GAUSSIAN,
-                lambda effort: inspect(effort, "gaussian", 200, _gaussian, _GAUSSIAN),
-            ),
-        ),
+        witnesses=(search_witness("support", "gaussian", 200, _gaussian, _GAUSSIAN),),
     ),
     Claim(
         key="gaussian-derivation",
@@ -225,11 +219,7 @@ CLAIMS = (
         repaired="μ_j; the result, eq. 6, is right",
         witnesses=(
             Witness("counterexample", "two agents in one dimension", _own_mean_breaks),
-            Witness(
-                "repaired",
-                _GAUSSIAN,
-                lambda effort: inspect(effort, "gaussian-repaired", 50, _gaussian, _GAUSSIAN),
-            ),
+            search_witness("repaired", "gaussian-repaired", 50, _gaussian, _GAUSSIAN),
         ),
     ),
     Claim(
@@ -258,12 +248,13 @@ CLAIMS = (
         kind="exact",
         verdict="holds",
         witnesses=(
-            Witness(
+            search_witness(
                 "support",
-                "laws and factors",
-                lambda effort: inspect(
-                    effort, "unnormalised", 300, _unnormalised, "laws and factors, to 60 digits"
-                ),
+                "unnormalised",
+                300,
+                _unnormalised,
+                "laws and factors, to 60 digits",
+                text="laws and factors",
             ),
         ),
     ),
@@ -278,12 +269,13 @@ CLAIMS = (
         repaired="minimise it: the posterior is the unique minimiser",
         witnesses=(
             Witness("counterexample", "two hypotheses", _maximised),
-            Witness(
+            search_witness(
                 "repaired",
-                "the posterior against other laws",
-                lambda effort: inspect(
-                    effort, "free-energy", 200, _minimised, "priors, likelihoods and other laws"
-                ),
+                "free-energy",
+                200,
+                _minimised,
+                "priors, likelihoods and other laws",
+                text="the posterior against other laws",
             ),
         ),
     ),

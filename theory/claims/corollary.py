@@ -13,7 +13,7 @@ from flint import arb
 
 from theory.claims.chance import as_ball
 from theory.claims.claim import PROJECT, Claim, Effort, Finding, Witness
-from theory.claims.hunting import Attempt, at_most, bound_witness, hunt, inspect
+from theory.claims.hunting import Attempt, at_most, bound_witness, hunt, search_witness
 from theory.claims.tables import Law, bernoulli, distance, divergence, mean, random_law
 
 
@@ -230,16 +230,13 @@ CLAIMS = (
         repaired="measure from the truth: {ψ : Σ E KL(ℓ(ψ)‖ℓ(θ))/N ≤ r}",
         witnesses=(
             Witness("counterexample", "three coins", _wrong_way_round),
-            Witness(
+            search_witness(
                 "conditional",
-                "Gaussians of one variance",
-                lambda effort: inspect(
-                    effort,
-                    "covering",
-                    300,
-                    _symmetric_covering,
-                    "coverings by Gaussians of one variance, in whole numbers",
-                ),
+                "covering",
+                300,
+                _symmetric_covering,
+                "coverings by Gaussians of one variance, in whole numbers",
+                text="Gaussians of one variance",
             ),
             Witness("reach", "P1's own example", _gaussian_examples),
         ),

@@ -90,9 +90,11 @@ def search_witness(
     usual: int,
     is_right: Callable[[np.random.Generator], bool | None],
     what: str,
+    *,
+    text: str | None = None,
 ) -> Witness:
-    """A witness that is `inspect`."""
-    return Witness(role, what, lambda effort: inspect(effort, name, usual, is_right, what))
+    """A witness that is `inspect`; its text is `what` if left out."""
+    return Witness(role, text or what, lambda effort: inspect(effort, name, usual, is_right, what))
 
 
 def bound_witness(

@@ -19,7 +19,7 @@ from flint import arb, fmpq_mat
 from theory.claims import chains
 from theory.claims.claim import Claim, Effort, Finding, Witness
 from theory.claims.examples import paper_networks
-from theory.claims.hunting import Attempt, bound_witness, inspect
+from theory.claims.hunting import Attempt, bound_witness, search_witness
 from theory.claims.search import (
     MODULUS_COUNTEREXAMPLES,
     SIGNED_COUNTEREXAMPLES,
@@ -196,16 +196,13 @@ CLAIMS = (
         kind="exact",
         verdict="holds",
         witnesses=(
-            Witness(
+            search_witness(
                 "support",
-                "rank of W - I and sign of v, exactly",
-                lambda effort: inspect(
-                    effort,
-                    "stationary",
-                    1000,
-                    _unique_and_positive,
-                    "networks, rank and signs in exact arithmetic",
-                ),
+                "stationary",
+                1000,
+                _unique_and_positive,
+                "networks, rank and signs in exact arithmetic",
+                text="rank of W - I and sign of v, exactly",
             ),
         ),
     ),

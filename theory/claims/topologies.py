@@ -11,7 +11,7 @@ from flint import arb, fmpq
 from theory.claims import chains
 from theory.claims.claim import Claim, Effort, Finding, Witness
 from theory.claims.examples import STAR_CONFIDENCES, grid, neighbours, round_of_stars, star
-from theory.claims.hunting import inspect
+from theory.claims.hunting import search_witness
 from theory.claims.readers import binding_rate
 
 _PRINTED_CENTRALITIES = ("0.1", "0.18", "0.25", "0.36", "0.44")
@@ -214,10 +214,8 @@ CLAIMS = (
         kind="exact",
         verdict="holds",
         witnesses=(
-            Witness(
-                "support",
-                "stars",
-                lambda effort: inspect(effort, "star-rises", 100, _rising, "stars and pairs of a"),
+            search_witness(
+                "support", "star-rises", 100, _rising, "stars and pairs of a", text="stars"
             ),
         ),
     ),
@@ -236,16 +234,13 @@ CLAIMS = (
         repaired="whether K rises is up to the binding hypothesis",
         witnesses=(
             Witness("counterexample", "a hypothesis that only edges can reject", _edges_bind),
-            Witness(
+            search_witness(
                 "conditional",
-                "stars whose centre leads where it binds",
-                lambda effort: inspect(
-                    effort,
-                    "star-rate",
-                    200,
-                    _binding_leads,
-                    "stars whose centre leads for what binds",
-                ),
+                "star-rate",
+                200,
+                _binding_leads,
+                "stars whose centre leads for what binds",
+                text="stars whose centre leads where it binds",
             ),
             Witness("reach", "P2's labels", _star_of_readers),
         ),
@@ -280,16 +275,13 @@ CLAIMS = (
             Witness(
                 "counterexample", "a hypothesis that only the others reject", _corner_is_better
             ),
-            Witness(
+            search_witness(
                 "conditional",
-                "experts who lead where it binds",
-                lambda effort: inspect(
-                    effort,
-                    "grid-placement",
-                    200,
-                    _binding_expert,
-                    "experts who lead for what binds",
-                ),
+                "grid-placement",
+                200,
+                _binding_expert,
+                "experts who lead for what binds",
+                text="experts who lead where it binds",
             ),
             Witness("reach", "P2's labels", _grid_of_readers),
         ),
@@ -308,12 +300,13 @@ CLAIMS = (
         repaired="what is needed is that the product over one period is irreducible and aperiodic",
         witnesses=(
             Witness("support", "P2's 26 agents", _period),
-            Witness(
+            search_witness(
                 "support",
-                "other groups",
-                lambda effort: inspect(
-                    effort, "periods", 20, _periods, "numbers and sizes of groups"
-                ),
+                "periods",
+                20,
+                _periods,
+                "numbers and sizes of groups",
+                text="other groups",
             ),
         ),
     ),
@@ -329,12 +322,8 @@ CLAIMS = (
         repaired="with 1 - λmax and K as functions of N and M; on rings 1 - λmax falls like 1/N²",
         witnesses=(
             Witness("counterexample", "rings", _rings_grow),
-            Witness(
-                "conditional",
-                "stars",
-                lambda effort: inspect(
-                    effort, "growth", 20, _gap_stays, "stars, with 1 - λmax = a"
-                ),
+            search_witness(
+                "conditional", "growth", 20, _gap_stays, "stars, with 1 - λmax = a", text="stars"
             ),
             Witness("reach", "P2's stars", _own_stars),
         ),
