@@ -77,5 +77,5 @@ $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
-	@$(INSTALL) '.[test,docs,empirical]'
+	@$(INSTALL) '.[test,docs,empirical,cluster]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs

@@ -7,35 +7,42 @@ replicates, and one log-sum-exp at the end gives the beliefs of the papers' form
 fewer kinds than there are hypotheses, fewer columns are carried (:mod:`exact.compression`).
 
 :func:`simulate` draws the observations and keeps statistics of Λ at chosen rounds, in memory that
-grows neither with the number of rounds nor of replicates. :func:`learn_fast` runs given ones.
+grows neither with the number of rounds nor of replicates; :func:`simulation_cost` says beforehand
+how much. Replicates may be spread over processes, and a run that was killed be resumed, without
+changing a bit of the result (:mod:`exact.parallel`). :func:`learn_fast` runs given observations.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.beliefs import check_log_likelihoods, normalise, prior_rows
+from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.compression import evidence_basis
-from exact.limits import check_memory, check_work, simulation_bytes
+from exact.cost import Cost, Extent, check_cost
+from exact.limits import as_memory, check_work
+from exact.parallel import Progress as Progress
+from exact.parallel import run_units
 from exact.propagation import (
+    Plan,
     Propagation,
     agent_order,
     batch_of,
     plan_for,
     propagation,
 )
-from exact.sampling import Given, Sampler, Source, group_size, ratios
-from exact.statistics import Proportion, Tally, proportion
+from exact.replicates import Chunk, Replicates
+from exact.replicates import chunks as chunks
+from exact.sampling import Given, Sampler, Source, group_size, kind_rows, ratios
+from exact.statistics import Proportion, proportion, standard_error
 from theory import FiniteModel, Network
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
-
-Progress = Callable[[int, int], None]
 
 DEFAULT_RECORDS = 20
 
@@ -158,11 +165,16 @@ def simulate(
     record: Sequence[int] | None = None,
     paths: int = 0,
     progress: Progress | None = None,
+    workers: int = 1,
+    backend: str | None = None,
+    memory: int | str | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
 ) -> Simulation:
     """Run the algorithm on drawn observations, many times over.
 
     Observations are independent across agents, rounds and replicates. The same arguments give the
-    same numbers, up to rounding in the linear algebra library.
+    same numbers, up to rounding in the linear algebra library; the last five arguments change none.
 
     Parameters
     ----------
@@ -180,13 +192,22 @@ def simulate(
         How many replicates to keep Λ of, at most `replicates`.
     progress
         Called as progress(done, total), in rounds times replicates.
+    workers, backend
+        How many processes share the replicates, and where they come from: see
+        :func:`exact.parallel.run_units`.
+    memory
+        What the run may take, in bytes or as "500M" or "2GiB"; three quarters of the machine's
+        memory if left out.
+    checkpoint, resume
+        A file to keep the sums in from time to time, removed at the end; and whether to go on from
+        it if it is there. Without `resume` it is overwritten.
 
     Raises
     ------
     ValueError
         If network and model disagree on the number of agents, or an argument is out of range; if
         the run would take more than 10¹⁴ observations (more than a month), or more memory than
-        three quarters of the machine's (:mod:`exact.limits`).
+        allowed (:func:`simulation_cost`); if the checkpoint is damaged or of another run.
 
     Examples
     --------
@@ -201,9 +222,111 @@ def simulate(
     >>> bool(abs(rate.mean[0, 1] - 0.1438) < 3 * rate.standard_error[0, 1])
     True
     """
+    seed = as_integer("seed", seed, minimum=0)
+    workers = as_integer("workers", workers, minimum=1)
+    allowed = None if memory is None else as_memory("memory", memory)
+    design = _design(
+        network, model, rounds=rounds, replicates=replicates, record=record, paths=paths
+    )
+    check_cost(design.extent.cost(workers=workers), memory=allowed)
+    work = design.work(seed, recorded_rounds(record, rounds))
+    kept = None
+    if checkpoint is not None:
+        kept = Checkpoint(Path(checkpoint), work_fingerprint(network, model, work), resume=resume)
+    sums = run_units(work, workers=workers, backend=backend, checkpoint=kept, progress=progress)
+    return measured(work, sums, hypotheses=model.hypotheses)
+
+
+def simulation_cost(
+    network: Network,
+    model: FiniteModel,
+    *,
+    rounds: int,
+    replicates: int,
+    record: Sequence[int] | None = None,
+    paths: int = 0,
+    workers: int = 1,
+) -> Cost:
+    """What :func:`simulate` would take, in bytes and seconds, without running it: estimates.
+
+    Parameters
+    ----------
+    network, model, rounds, replicates, record, paths, workers
+        As for :func:`simulate`.
+
+    Returns
+    -------
+    Cost
+        Bytes are an upper estimate for more than a few dozen megabytes; seconds may be off by a
+        factor of two or three on another machine.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or the run would take more than 10¹⁴ observations.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent
+    >>> coin = FiniteAgent.from_tables(
+    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+    ... )
+    >>> model = FiniteModel.from_agents(("fair", "loaded"), [coin], counts=[100_000])
+    >>> ring = Network.from_topology("ring", agents=100_000)
+    >>> cost = simulation_cost(ring, model, rounds=1000, replicates=10)
+    >>> cost.bytes < 2**30, 5 < cost.seconds < 50
+    (True, True)
+    """
+    design = _design(
+        network, model, rounds=rounds, replicates=replicates, record=record, paths=paths
+    )
+    return design.extent.cost(workers=as_integer("workers", workers, minimum=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """A simulation that has been checked and cut up, and not begun."""
+
+    network: Network
+    model: FiniteModel
+    reference: tuple[int, ...]
+    extent: Extent
+
+    def work(self, seed: int, recorded: IntArray) -> Replicates:
+        extent = self.extent
+        runner = FixedNetwork(
+            self.network,
+            self.model,
+            best=self.reference[0],
+            recorded=recorded,
+            plan=extent.plan,
+            group=extent.group,
+        )
+        return Replicates(
+            runner,
+            recorded=recorded,
+            agents=extent.agents,
+            hypotheses=extent.hypotheses,
+            reference=self.reference,
+            replicates=extent.replicates,
+            seed=seed,
+            paths=extent.paths,
+            largest=extent.plan.replicates,
+            block=extent.block,
+        )
+
+
+def _design(
+    network: Network,
+    model: FiniteModel,
+    *,
+    rounds: int,
+    replicates: int,
+    record: Sequence[int] | None,
+    paths: int,
+) -> _Design:
     rounds = as_integer("rounds", rounds, minimum=1)
     replicates = as_integer("replicates", replicates, minimum=1)
-    seed = as_integer("seed", seed, minimum=0)
     paths = as_integer("paths", paths, minimum=0)
     if paths > replicates:
         raise fail("paths", f"at most {replicates} replicates", paths, "keep fewer paths")
@@ -217,88 +340,153 @@ def simulate(
     last = last_round(record, rounds)
     check_work(rounds=last, replicates=replicates, agents=network.agents)
     reference = model.reference_hypotheses(network.stationary_distribution)
-    best = reference[0]
     hypotheses = len(model.hypotheses)
-    basis = evidence_basis(model, best=best)
+    basis = evidence_basis(model, best=reference[0])
     columns = hypotheses - 1 if basis is None else len(basis)
     group = 1
     if not network.is_sparse:
         group = group_size(model, columns=columns, replicates=replicates)
     plan = plan_for(network, columns=columns, group=group)
-    needed = simulation_bytes(
-        network,
-        plan,
-        columns=columns,
+    rows = kind_rows(model)
+    extent = Extent(
+        agents=network.agents,
+        links=_links(network),
+        sparse=network.is_sparse,
         hypotheses=hypotheses,
+        columns=columns,
         rounds=last,
         replicates=replicates,
         # Rounds may be given more than once; there are no more than `last` different ones.
         times=min(DEFAULT_RECORDS if record is None else len(record), last),
         paths=paths,
+        plan=plan,
+        group=group,
+        table=sum(2 * a.size + group * columns * p.size**group for p, a, _ in rows),
+        gaussian=any(b.any() for _, _, b in rows),
     )
-    check_memory(needed)
-    recorded = recorded_rounds(record, rounds)
-    prior = ratios(model.log_priors, best)[model.assignment]
-    largest_prior = float(np.abs(prior).max())
-    if basis is not None:
-        prior = prior @ basis.T
+    return _Design(network, model, reference, extent)
 
-    kept = np.empty((paths, recorded.size, network.agents, hypotheses))
-    order = agent_order(network)
-    sampler = Sampler(model, best=best, group=group, order=order, basis=basis)
-    scale = sampler.table.largest + largest_prior
-    if basis is not None:
+
+def _links(network: Network) -> int:
+    weights = network.weights
+    return int(weights.size if isinstance(weights, np.ndarray) else weights.nnz)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedNetwork:
+    """Runs chunks of replicates on a network that stays as it is.
+
+    It is an :class:`exact.replicates.Runner`.
+
+    Attributes
+    ----------
+    network, model
+        N agents each.
+    best
+        The hypothesis that log-ratios are taken against.
+    recorded
+        The rounds at which Λ is wanted.
+    plan, group
+        How replicates are cut up, and how many share a symbol.
+    """
+
+    network: Network
+    model: FiniteModel
+    best: int
+    recorded: IntArray
+    plan: Plan
+    group: int
+
+    @cached_property
+    def basis(self) -> FloatArray | None:
+        """What rows are written in, if fewer columns are carried than there are log-ratios."""
+        return evidence_basis(self.model, best=self.best)
+
+    @cached_property
+    def order(self) -> IntArray | None:
+        """The agent of each row of the state."""
+        return agent_order(self.network)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """Draws the observations."""
+        return Sampler(
+            self.model, best=self.best, group=self.group, order=self.order, basis=self.basis
+        )
+
+    @cached_property
+    def scale(self) -> float:
+        """The largest log-ratio that a single round can add."""
+        prior = ratios(self.model.log_priors[np.unique(self.model.assignment)], self.best)
+        scale = self.sampler.table.largest + float(np.abs(prior).max())
         # An entry of Λ is a sum of r products of coordinates with numbers below one.
-        scale *= columns + 1
-    tally = Tally(
-        recorded,
-        agents=network.agents,
-        hypotheses=hypotheses,
-        reference=reference,
-        scale=scale,
-    )
-    engine: Propagation | None = None
-    room = 0
-    done, total = 0, last * replicates
-    size = 0
+        return scale if self.basis is None else scale * (len(self.basis) + 1)
 
-    def advanced(rounds_done: int) -> None:
-        nonlocal done
-        done += rounds_done * size
-        if progress is not None:
-            progress(done, total)
+    @cached_property
+    def prior(self) -> FloatArray:
+        """Shape (N, C): what agents believe before the first round."""
+        prior = ratios(self.model.log_priors, self.best)[self.model.assignment]
+        return prior if self.basis is None else prior @ self.basis.T
 
-    for chunk in chunks(replicates, largest=plan.replicates, seed=seed):
-        begin, size = chunk.begin, chunk.size
-        if engine is None or plan.storage(size) != room:
-            room = plan.storage(size)
-            engine = propagation(network, sampler.table, replicates=room, plan=plan, order=order)
-        sampler.restart(chunk.stream, replicates=room)
-        batch = batch_of(plan, room // group * network.agents)
-        states = propagate(engine, sampler, prior, recorded, batch=batch, advanced=advanced)
-        for index, private in enumerate(states):
-            log_ratios = private[:, :size]
-            if basis is not None:
-                log_ratios = log_ratios @ basis
-            log_ratios = with_best(log_ratios, best)
-            tally.add(index, log_ratios)
-            for path in range(begin, min(begin + size, paths)):
-                kept[path, index] = log_ratios[:, path - begin]
+    @cached_property
+    def _engines(self) -> dict[int, Propagation]:
+        """The engine of the last chunk, by the replicates it has room for."""
+        return {}
 
+    def states(self, chunk: Chunk, advanced: Callable[[int], None]) -> Iterator[FloatArray]:
+        """Λ(best, ·) of the chunk at each recorded round, shape (N, size, M)."""
+        room = self.plan.storage(chunk.size)
+        engines = self._engines
+        if room not in engines:
+            engines.clear()
+            engines[room] = propagation(
+                self.network, self.sampler.table, replicates=room, plan=self.plan, order=self.order
+            )
+        self.sampler.restart(chunk.stream, replicates=room)
+        batch = batch_of(self.plan, room // self.group * self.network.agents)
+        for private in propagate(
+            engines[room],
+            self.sampler,
+            self.prior,
+            self.recorded,
+            batch=batch,
+            advanced=advanced,
+        ):
+            yield self._log_ratios(private[:, : chunk.size])
+
+    def _log_ratios(self, private: FloatArray) -> FloatArray:
+        # In a function of its own, so that no copy of Λ outlives it.
+        log_ratios = private if self.basis is None else private @ self.basis
+        return with_best(log_ratios, self.best)
+
+
+def measured(work: Replicates, sums: Arrays, *, hypotheses: tuple[str, ...]) -> Simulation:
+    """What the sums over all replicates say; the sums themselves become read-only."""
+    count = work.replicates
     return Simulation(
-        rounds=read_only(recorded),
-        replicates=replicates,
-        seed=seed,
-        hypotheses=model.hypotheses,
-        reference=reference,
-        mean=read_only(tally.each.mean),
-        standard_error=read_only(tally.each.standard_error(replicates)),
-        network_mean=read_only(tally.network.mean),
-        network_standard_error=read_only(tally.network.standard_error(replicates)),
-        errors=read_only(tally.errors),
-        agent_errors=read_only(tally.agent_errors),
-        settled=read_only(tally.settled),
-        paths=read_only(kept),
+        rounds=read_only(work.recorded),
+        replicates=count,
+        seed=work.seed,
+        hypotheses=hypotheses,
+        reference=work.reference,
+        mean=read_only(sums["each_mean"]),
+        standard_error=read_only(standard_error(sums["each_squares"], count)),
+        network_mean=read_only(sums["network_mean"]),
+        network_standard_error=read_only(standard_error(sums["network_squares"], count)),
+        errors=read_only(sums["errors"]),
+        agent_errors=read_only(sums["agent_errors"]),
+        settled=read_only(sums["settled"]),
+        paths=read_only(sums["paths"]),
+    )
+
+
+def work_fingerprint(network: Network, model: FiniteModel, work: Replicates) -> str:
+    """Of all that the sums of a simulation follow from."""
+    return fingerprint(
+        network.weights,
+        model,
+        work.recorded,
+        (work.replicates, work.seed, work.paths, work.largest, work.block),
     )
 
 
@@ -375,29 +563,6 @@ def learn_fast(
         private=read_only(normalise(-log_ratios)),
         log_ratios=read_only(log_ratios),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Replicates run together: `size` of them from `begin` on, on their own random stream."""
-
-    begin: int
-    size: int
-    stream: np.random.SeedSequence
-
-
-def chunks(replicates: int, *, largest: int, seed: int) -> Iterator[Chunk]:
-    """Cut replicates into chunks of `largest`, the last one perhaps smaller, one at a time.
-
-    The streams are the children of ``SeedSequence(seed)`` in the order of its ``spawn``, made
-    from their keys: spawning all at once takes memory for each, and the count of children that
-    spawning keeps has 32 bits.
-    """
-    for index, begin in enumerate(itertools.count(0, largest)):
-        if begin >= replicates:
-            return
-        stream = np.random.SeedSequence(seed, spawn_key=(index,))
-        yield Chunk(begin, min(largest, replicates - begin), stream)
 
 
 def propagate(

@@ -7,11 +7,10 @@ for more memory than there is. Both are refused in one line, before anything is 
 from __future__ import annotations
 
 import os
+import re
 from decimal import Decimal
 
-from exact.propagation import Plan, batch_of
-from theory import Network
-from theory.validation import fail
+from theory.validation import as_integer, fail
 
 # Observations drawn in one run: more than a month of one core at 3·10⁷ a second, which is about
 # what a core does on small networks. It keeps all counts well within 64 bits, too.
@@ -43,24 +42,6 @@ def check_work(*, rounds: int, replicates: int, agents: int) -> None:
         )
 
 
-def check_memory(size: int) -> None:
-    """Refuse a run that would take `size` bytes of memory, if that is too many.
-
-    Raises
-    ------
-    ValueError
-        If `size` exceeds :func:`memory_limit`.
-    """
-    limit = memory_limit()
-    if size > limit:
-        raise fail(
-            "record, paths",
-            f"at most {gibibytes(limit)} GiB for what is kept and for the run itself",
-            f"about {gibibytes(size)} GiB",
-            "record fewer rounds, keep fewer paths, or take fewer agents or hypotheses",
-        )
-
-
 def memory_limit() -> int:
     """Bytes a run may ask for: three quarters of the machine's memory, or 8 GiB if not known."""
     try:
@@ -73,45 +54,32 @@ def memory_limit() -> int:
     return memory * part // whole
 
 
-def simulation_bytes(
-    network: Network,
-    plan: Plan,
-    *,
-    columns: int,
-    hypotheses: int,
-    rounds: int,
-    replicates: int,
-    times: int,
-    paths: int,
-) -> int:
-    """Bytes at the peak of a simulation beyond the network and the model: a rough estimate.
+def as_memory(argument: str, value: int | str) -> int:
+    """A number of bytes, at least one: as it is, or as text such as "500M" or "2GiB".
 
-    Parameters
-    ----------
-    network, plan
-        N agents, and how the run is cut up.
-    columns, hypotheses
-        C, carried from round to round, and M.
-    rounds, replicates, times, paths
-        n, R, T recorded rounds, and P replicates of which Λ is kept.
+    K, M, G, T stand for powers of 1000, Ki, Mi, Gi, Ti for powers of 1024; a B may follow.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+
+    Examples
+    --------
+    >>> as_memory("memory", "500M"), as_memory("memory", "1.5GiB"), as_memory("memory", 2**30)
+    (500000000, 1610612736, 1073741824)
     """
-    agents = network.agents
-    room = plan.storage(min(plan.replicates, replicates))
-    # Means, squares and standard errors with one intermediate result, for agents and for their
-    # average; counts of errors and of what was settled on.
-    kept = times * (4 * (agents + 1) * hypotheses + agents + hypotheses)
-    kept += paths * times * agents * hypotheses
-    # Three copies of Λ of a chunk where statistics are taken: itself, one without the best
-    # hypothesis, and deviations from the mean or the rows of those who are wrong.
-    chunk = 3 * agents * room * hypotheses
-    layers = 3 if network.is_sparse else plan.depth + 2
-    engine = layers * agents * room * columns
-    # Words, symbols and noise.
-    draws = 3 * min(rounds, batch_of(plan, room * agents)) * room * agents
-    # The powers of a dense W side by side, for going up and for going down.
-    powers = 0 if network.is_sparse else 2 * plan.depth * agents**2
-    prior = 2 * agents * hypotheses
-    return NUMBER * (kept + prior + powers + engine + max(chunk, draws))
+    if not isinstance(value, str):
+        return as_integer(argument, value, minimum=1)
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?) *([KMGT]?)(i?)B?", value, re.IGNORECASE)
+    if match is not None and not (match[3] and not match[2]):
+        power = " KMGT".index(match[2].upper() or " ")
+        size = int(Decimal(match[1]) * (1024 if match[3] else 1000) ** power)
+        if size > 0:
+            return size
+    raise fail(
+        argument, "a size such as 500M or 2GiB", repr(value[:60]), "give a number and its unit"
+    )
 
 
 def scientific(number: int) -> str:

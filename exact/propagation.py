@@ -89,6 +89,11 @@ def plan_for(network: Network, *, columns: int, group: int = 1) -> Plan:
         # Rows of a few cache lines at least, if memory allows.
         numbers = max(STACK_BYTES // (8 * agents), min(64, (1 << 24) // agents))
         return Plan(max(1, numbers // columns), 1, DEEPEST)
+    return dense_plan(agents, columns=columns, group=group)
+
+
+def dense_plan(agents: int, *, columns: int, group: int = 1) -> Plan:
+    """The plan for N = `agents` agents with dense weights, whatever the weights are."""
     depth = min(max(1, STACK_ROWS // agents), DEEPEST)
     # A product of fewer columns is limited by reading W.
     numbers = max(STACK_BYTES // (8 * (depth + 1) * agents), 1024)

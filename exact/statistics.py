@@ -8,11 +8,18 @@ agent's arg max lies outside the reference set, or ties with a hypothesis outsid
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import beta
 
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail
+
+Arrays = dict[str, NDArray[Any]]
+
+# Numbers merged at once, so that intermediate results stay in cache, however large the sums.
+SLAB = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -96,11 +103,55 @@ class RunningMoments:
         self.mean[index] += shift * (new / total)
         self.counts[index] = total
 
+    def arrays(self, name: str) -> Arrays:
+        """The three arrays themselves, their names prefixed."""
+        return {
+            f"{name}_mean": self.mean,
+            f"{name}_squares": self.squares,
+            f"{name}_counts": self.counts,
+        }
+
     def standard_error(self, replicates: int) -> FloatArray:
         """Standard error of the mean; NaN for a single replicate, which cannot show a spread."""
-        if replicates < 2:
-            return np.full_like(self.mean, np.nan)
-        return np.sqrt(self.squares / (replicates - 1) / replicates)
+        return standard_error(self.squares, replicates)
+
+
+def standard_error(squares: FloatArray, replicates: int) -> FloatArray:
+    """Standard error of a mean, from the sum of squared deviations; NaN for a single replicate."""
+    if replicates < 2:
+        return np.full_like(squares, np.nan)
+    result = squares / (replicates - 1)
+    result /= replicates
+    return np.sqrt(result, out=result)
+
+
+def merge_moments(total: Arrays, part: Arrays, name: str) -> None:
+    """Take the moments `name` of later replicates into those of all before them, in place.
+
+    Merging what one batch gave is the same, to the last bit, as adding the batch.
+
+    Examples
+    --------
+    >>> first, second = RunningMoments((1, 1)), RunningMoments((1, 1))
+    >>> first.add(0, np.array([[1.0], [2.0]]), axis=0)
+    >>> second.add(0, np.array([[6.0]]), axis=0)
+    >>> merge_moments(first.arrays("z"), second.arrays("z"), "z")
+    >>> first.mean, first.standard_error(3).round(4)
+    (array([[3.]]), array([[1.5275]]))
+    """
+    mean, squares, counts = (total[f"{name}_{of}"] for of in ("mean", "squares", "counts"))
+    step = max(1, SLAB // max(1, mean[0].size))
+    for begin in range(0, len(mean), step):
+        place = slice(begin, begin + step)
+        axes = (-1,) + (1,) * (mean.ndim - 1)
+        old = counts[place].astype(np.float64).reshape(axes)
+        new = part[f"{name}_counts"][place].astype(np.float64).reshape(axes)
+        both = np.maximum(old + new, 1.0)
+        shift = part[f"{name}_mean"][place] - mean[place]
+        squares[place] += part[f"{name}_squares"][place]
+        squares[place] += shift**2 * (old * new / both)
+        mean[place] += shift * (new / both)
+    counts += part[f"{name}_counts"]
 
 
 class Tally:
@@ -139,6 +190,16 @@ class Tally:
         # n·scale may part them by up to n²·scale roundings.
         self._tie = rounds.astype(np.float64) ** 2 * scale * np.finfo(np.float64).eps
 
+    def arrays(self) -> Arrays:
+        """All counts and sums, by name: the arrays themselves."""
+        return {
+            **self.each.arrays("each"),
+            **self.network.arrays("network"),
+            "errors": self.errors,
+            "agent_errors": self.agent_errors,
+            "settled": self.settled,
+        }
+
     def add(self, index: int, log_ratios: FloatArray) -> None:
         """Take in Λ(best, ·) of a chunk, shape (N, R, M), at recorded round `index`."""
         self.each.add(index, log_ratios, axis=1)
@@ -153,3 +214,11 @@ class Tally:
         np.add.at(self.settled[index], self._reference[own[~wrong].argmin(axis=-1)], 1)
         if wrong.any():
             np.add.at(self.settled[index], self._rivals[others[wrong].argmin(axis=-1)], 1)
+
+
+def merge_tallies(total: Arrays, part: Arrays) -> None:
+    """Take what :meth:`Tally.arrays` gave for later replicates into the earlier ones', in place."""
+    for name in ("each", "network"):
+        merge_moments(total, part, name)
+    for name in ("errors", "agent_errors", "settled"):
+        total[name] += part[name]

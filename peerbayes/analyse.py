@@ -16,6 +16,7 @@ from theory import (
     CertifiedSampleSize,
     ErrorExponent,
     LearningRate,
+    Network,
     SampleSize,
     SampleSizes,
     error_exponent,
@@ -65,18 +66,7 @@ class Analysis:
         information = model.information(self.rate.reference[0])
         return {
             "problem": self.problem.name,
-            "network": {
-                "agents": network.agents,
-                "stationary_distribution": network.stationary_distribution.tolist(),
-                "stationary_method": network.stationary.method,
-                "slem": number(network.slem),
-                "second_eigenvalue": number(network.second_eigenvalue),
-                "deviation": [number(x) for x in network.deviation.upper],
-                "deviation_lower": [number(x) for x in network.deviation.lower],
-                "irreducible": True,
-                "period": network.period,
-                "reversible": network.is_reversible,
-            },
+            "network": network_json(network),
             "learning": {
                 "optimal_hypotheses": [names[m] for m in model.optimal_hypotheses],
                 "compromise": [names[m] for m in self.rate.reference]
@@ -101,6 +91,22 @@ class Analysis:
             },
             "notes": self.notes,
         }
+
+
+def network_json(network: Network) -> dict[str, Any]:
+    """The JSON key "network" of `analyse`."""
+    return {
+        "agents": network.agents,
+        "stationary_distribution": network.stationary_distribution.tolist(),
+        "stationary_method": network.stationary.method,
+        "slem": number(network.slem),
+        "second_eigenvalue": number(network.second_eigenvalue),
+        "deviation": [number(x) for x in network.deviation.upper],
+        "deviation_lower": [number(x) for x in network.deviation.lower],
+        "irreducible": True,
+        "period": network.period,
+        "reversible": network.is_reversible,
+    }
 
 
 def number(value: float) -> float | None:

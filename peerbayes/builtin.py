@@ -17,10 +17,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from peerbayes.changing_documents import (
+    liars_documents,
+    restless_ring_documents,
+    rotating_star_documents,
+)
 from peerbayes.digit_readers import GRID_PLACES, grid_document, star_document
 from peerbayes.image_problems import image_problems, image_variants
 from peerbayes.messages import input_error, nearest
-from peerbayes.problem import Problem, problem_from_document, read_problem
+from peerbayes.problem import problem_from_document, read_problem
+from peerbayes.problems import AnyProblem
+from peerbayes.regression_documents import p1_documents, p2_documents
 
 Progress = Callable[[int, int], None]
 
@@ -65,7 +72,7 @@ class WrittenBuiltin:
 
     def build(
         self, names: tuple[str, ...], *, data: Path | None, progress: Progress | None
-    ) -> tuple[Problem, ...]:
+    ) -> tuple[AnyProblem, ...]:
         """The problems of some of the variants."""
         problems = []
         for name in names:
@@ -94,7 +101,7 @@ class ImageBuiltin:
 
     def build(
         self, names: tuple[str, ...], *, data: Path | None, progress: Progress | None
-    ) -> tuple[Problem, ...]:
+    ) -> tuple[AnyProblem, ...]:
         """The problems of some of the variants; the classifiers are trained once."""
         every = image_variants(self.name, _confidences())
         chosen = [variant for variant in every if variant.name in names]
@@ -149,6 +156,36 @@ def _families() -> tuple[Builtin, ...]:
             "fashion-mnist star a=0.7 split 1",
             needs_data=True,
         ),
+        WrittenBuiltin(
+            "rotating-star",
+            "P2's stars that take turns: 25 agents by fives, 100 by tens",
+            "rotating-star 25",
+            rotating_star_documents(),
+        ),
+        WrittenBuiltin(
+            "restless-ring",
+            "eight digit readers on a ring, under every kind of change",
+            "restless-ring links",
+            restless_ring_documents(),
+        ),
+        WrittenBuiltin(
+            "liars-torus",
+            "25 agents on a torus, up to three of them liars, by four rules",
+            "liars-torus trimmed-mean 1",
+            liars_documents(),
+        ),
+        WrittenBuiltin(
+            "p1-regression",
+            "P1's two nodes, a linear regression; two variants of its own",
+            "p1-regression",
+            p1_documents(),
+        ),
+        WrittenBuiltin(
+            "p2-regression",
+            "P2's four nodes, a linear regression; two variants of its own",
+            "p2-regression",
+            p2_documents(),
+        ),
     )
 
 
@@ -158,7 +195,7 @@ BUILTINS: Mapping[str, Builtin] = MappingProxyType({family.name: family for fami
 
 def load_problem(
     name_or_path: str | Path, *, data: Path | None = None, progress: Progress | None = None
-) -> Problem:
+) -> AnyProblem:
     """The problem of a file, of a built-in (its default variant), or of a named variant.
 
     Parameters
@@ -189,7 +226,7 @@ def load_problem(
 
 def load_variants(
     name_or_path: str | Path, *, data: Path | None = None, progress: Progress | None = None
-) -> tuple[Problem, ...]:
+) -> tuple[AnyProblem, ...]:
     """All variants of a built-in; one problem for a file or the name of a variant.
 
     Parameters and errors as for `load_problem`.

@@ -24,6 +24,10 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from peerbayes.changing_problem import ChangingProblem
+    from peerbayes.faulty_problem import FaultyProblem
+    from peerbayes.regression_problem import RegressionProblem
+
 DONE, CHECK_FAILED, BAD_INPUT, FAULT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 70, 130, 141
 
 # The base of typer's usage errors, which older versions take from click and newer ones bring along.
@@ -195,12 +199,28 @@ def analyse(
     With --exact or --certify, parts that take long are kept in the folder for records.
     """
     from peerbayes.builtin import load_problem
+    from peerbayes.problems import (
+        ChangingProblem,
+        FaultyProblem,
+        RegressionProblem,
+        finite_problem,
+    )
     from peerbayes.progress import Stages
 
     if exact and certify:
         raise typer.BadParameter("--exact and --certify exclude each other; keep one of them")
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        if isinstance(loaded, RegressionProblem):
+            if certify or rounds is not None:
+                finite_problem(loaded, f"analyse {'--certify' if certify else '--rounds'}")
+            return _analyse_regression(loaded, exact=exact, json=json)
+        if isinstance(loaded, ChangingProblem) and not (exact or certify or rounds):
+            return _analyse_changing(loaded, delta=delta, json=json)
+        if isinstance(loaded, FaultyProblem) and not (exact or certify or rounds):
+            return _analyse_faulty(loaded, json=json)
+        option = " --exact" * exact + " --certify" * certify + " --rounds" * bool(rounds)
+        loaded = finite_problem(loaded, f"analyse{option}")
         if exact or certify:
             from peerbayes.proved import analyse_proved
             from peerbayes.proved_tables import proved_parts as parts
@@ -231,6 +251,29 @@ def analyse(
     return _tables(tables)
 
 
+def _analyse_regression(problem: RegressionProblem, *, exact: bool, json: bool) -> int:
+    from peerbayes.regression_analysis import analyse_regression, analyse_regression_exactly
+    from peerbayes.regression_tables import regression_parts
+
+    run = analyse_regression_exactly if exact else analyse_regression
+    result = run(problem).as_json()
+    return _json(result) if json else _tables(regression_parts(result))
+
+
+def _analyse_changing(problem: ChangingProblem, *, delta: float, json: bool) -> int:
+    from peerbayes.changing_analysis import analyse_changing, changing_parts
+
+    result = analyse_changing(problem, delta=delta).as_json()
+    return _json(result) if json else _tables(changing_parts(result))
+
+
+def _analyse_faulty(problem: FaultyProblem, *, json: bool) -> int:
+    from peerbayes.faulty_analysis import FaultyAnalysis, faulty_parts
+
+    result = FaultyAnalysis(problem).as_json()
+    return _json(result) if json else _tables(faulty_parts(result))
+
+
 @app.command()
 def simulate(
     problem: ProblemArgument,
@@ -244,22 +287,78 @@ def simulate(
             "--replicates", parser=_whole_number(1), metavar="R", help="Independent runs R."
         ),
     ] = 100,
+    workers: Annotated[
+        int,
+        typer.Option(
+            "--workers",
+            parser=_whole_number(1),
+            metavar="K",
+            help="Processes that share the replicates; the numbers stay the same.",
+        ),
+    ] = 1,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            "--backend", metavar="NAME", help="Where they run: loky (here), dask, ray, ..."
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Refuse runs that would take more, such as 500M or 2GiB.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from where a killed run was."),
+    ] = False,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """Run the exact algorithm on drawn observations; leaves a record."""
+    """Run the exact algorithm on drawn observations; leaves a record.
+
+    A long run keeps a checkpoint beside its record, removed at the end.
+    """
+    from exact.limits import as_memory
+    from exact.parallel import check_backend
     from peerbayes.builtin import load_problem
+    from peerbayes.problems import RegressionProblem
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
+    from peerbayes.resources import Resources, to_standard_error
     from peerbayes.simulate import simulate_problem
 
     # Before classifiers are trained.
     check_folder(out)
+    check_backend(backend)
+    resources = Resources(
+        workers=workers,
+        backend=backend,
+        memory=None if memory is None else as_memory("--memory", memory),
+        resume=resume,
+        notice=None if quiet else to_standard_error,
+    )
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        if isinstance(loaded, RegressionProblem):
+            from peerbayes.regression_simulation import simulate_regression_problem
+            from peerbayes.regression_tables import regression_run_parts
+
+            run = simulate_regression_problem(
+                loaded,
+                rounds=rounds,
+                replicates=replicates,
+                seed=seed,
+                out=out,
+                progress=stages(f"{loaded.name}: simulate"),
+            )
+            result = run.as_json()
+            return _json(result) if json else _tables(regression_run_parts(result))
         summary = simulate_problem(
             loaded,
             rounds=rounds,
@@ -267,6 +366,7 @@ def simulate(
             seed=seed,
             out=out,
             progress=stages(f"{loaded.name}: simulate"),
+            resources=resources,
         )
     if json:
         return _json(summary.as_json())
@@ -369,7 +469,7 @@ def report(
     """One self-contained HTML page: prediction beside measurement, with figures."""
     from peerbayes.records import find_records
 
-    paths = records or find_records(out, kind="verify", also=("claims",))
+    paths = records or find_records(out, kind="verify", also=("claims", "run"))
     from peerbayes.report import write_report
 
     page = write_report(paths, out / "report.html")
@@ -470,8 +570,9 @@ def list_problems(
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """The built-in problems and their variants."""
+    """The built-in problems and their variants, and the experiments."""
     from peerbayes.builtin import BUILTINS
+    from peerbayes.experiments import EXPERIMENTS
 
     problems = [
         {
@@ -483,11 +584,61 @@ def list_problems(
         }
         for family in BUILTINS.values()
     ]
+    experiments = [
+        {"name": entry.name, "title": entry.title, "source": entry.source}
+        for entry in EXPERIMENTS.values()
+    ]
     if json:
-        return _json({"problems": problems})
+        return _json({"problems": problems, "experiments": experiments})
+    from peerbayes.experiments.tables import experiment_list_parts
     from peerbayes.tables import list_parts
 
-    return _tables(list_parts(problems))
+    return _tables([*list_parts(problems), *experiment_list_parts(experiments)])
+
+
+@app.command(name="run", short_help="Run an experiment of the papers.")
+def run_named_experiment(
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help="Its name; 'peerbayes list' shows them.")
+    ],
+    replicates: Annotated[
+        int | None,
+        typer.Option(
+            "--replicates",
+            parser=_whole_number(2),
+            metavar="R",
+            help="Independent runs of each part; left out: what the experiment says.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Take the parts that are on record already.")
+    ] = False,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """Run an experiment of the papers: printed beside measured and predicted.
+
+    Exit code 1 if a measurement contradicts its prediction beyond sampling error.
+    """
+    from peerbayes.experiments import find_experiment, run_experiment
+    from peerbayes.progress import Stages
+
+    found = find_experiment(experiment)
+    with Stages(quiet=quiet) as stages:
+        outcome = run_experiment(
+            found, seed=seed, replicates=replicates, resume=resume, out=out, progress=stages
+        )
+    code = CHECK_FAILED if outcome.failed else DONE
+    if json:
+        return _json(outcome.as_json(), code)
+    from peerbayes.experiments.tables import run_parts
+
+    _tables(run_parts(outcome.as_json()))
+    _write(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
+    return code
 
 
 @app.command(short_help="The JSON schema of files and results.")

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from theory.validation import FloatArray
 
 Kind = Literal["exact", "bound", "asymptotic"]
+Side = Literal["upper", "lower"]
 
 STANDARD_ERRORS = 5.0
 CONFIDENCE = 1 - 7.5e-6
@@ -50,6 +51,8 @@ class Comparison:
         their failure is news about them and not about this program.
     note
         What the verdict rests on, where that is not plain.
+    side
+        For a bound: whether what is predicted is an upper or a lower limit.
     """
 
     problem: str
@@ -61,6 +64,7 @@ class Comparison:
     holds: bool
     is_theorem: bool = True
     note: str = ""
+    side: Side = "upper"
 
     @property
     def is_broken(self) -> bool:

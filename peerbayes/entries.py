@@ -136,7 +136,8 @@ def list_only(value: object) -> object:
     return value
 
 
-def _json_number(*, signed: bool, **bounds: float) -> WithJsonSchema:
+def json_number(*, signed: bool, **bounds: float) -> WithJsonSchema:
+    """The JSON schema of a number, exact or not."""
     text: dict[str, Any] = {
         "type": "string",
         "pattern": rf"^\s*{'[+-]?' if signed else '[+]?'}{_UNSIGNED}\s*$",
@@ -151,7 +152,7 @@ Number = TypeAliasType(
         Fraction | float,
         PlainValidator(parse_number),
         PlainSerializer(_dump_number),
-        _json_number(signed=True),
+        json_number(signed=True),
     ],
 )
 PositiveNumber = TypeAliasType(
@@ -160,7 +161,7 @@ PositiveNumber = TypeAliasType(
         Fraction | float,
         PlainValidator(_parse_positive),
         PlainSerializer(_dump_number),
-        _json_number(signed=False, exclusiveMinimum=0),
+        json_number(signed=False, exclusiveMinimum=0),
     ],
 )
 Probability = TypeAliasType(
@@ -169,7 +170,7 @@ Probability = TypeAliasType(
         Fraction | float,
         PlainValidator(_parse_probability),
         PlainSerializer(_dump_number),
-        _json_number(signed=False, minimum=0, maximum=1),
+        json_number(signed=False, minimum=0, maximum=1),
     ],
 )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from peerbayes.builtin import BUILTINS, ImageBuiltin, load_problem
+from peerbayes.changes_section import SequenceNetwork
+from peerbayes.changing_problem import ChangingProblem
 from peerbayes.network_section import EdgesNetwork, WeightsNetwork
 from theory.rational.network import RationalNetwork
 from theory.symbolic import Formula, closed_form
@@ -32,8 +34,13 @@ def problem_formula(name: str) -> Formula:
         raise fail("TOPOLOGY", "a problem that is written as a file", repr(name),
                    "name its topology, such as 'star'")  # fmt: skip
     problem = load_problem(name)
-    assert problem.specification is not None
-    section = problem.specification.network
+    specification = problem.specification
+    if specification is None or isinstance(problem, ChangingProblem):
+        got = "one without a file" if specification is None else "one on a network that changes"
+        raise fail(name, "a problem whose network is fixed and written down", got,
+                   "name its topology, such as 'star'")  # fmt: skip
+    section = specification.network
+    assert not isinstance(section, SequenceNetwork)
     if isinstance(section, WeightsNetwork):
         return weights_formula(section.weights, name=problem.name)
     if isinstance(section, EdgesNetwork):
@@ -43,7 +50,7 @@ def problem_formula(name: str) -> Formula:
         return weights_formula(network.rows, name=problem.name)
     confidence = section.edge_confidence
     if confidence is None:
-        options = section.model_dump(exclude={"topology"}, exclude_none=True)
+        options = section.model_dump(exclude={"topology", "changes"}, exclude_none=True)
         if section.topology in ("erdos-renyi", "geometric"):
             options.setdefault("seed", 0)
         network = RationalNetwork.from_topology(section.topology, **options)

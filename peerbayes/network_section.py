@@ -1,6 +1,7 @@
-"""The ``[network]`` table of a problem file, in its three forms, and the network it describes.
+"""The ``[network]`` table of a problem file, in its four forms, and the network it describes.
 
-Exactly one of: the weight matrix itself; the name of a topology; a list of edges with a rule.
+Exactly one of: the weight matrix itself; the name of a topology; a list of edges with a rule; a
+sequence of phases. The first three may say besides what changes (`peerbayes.changes_section`).
 What can be judged here is checked here, with its place in the file; that the network is
 irreducible and aperiodic is checked by `theory.Network`.
 """
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from peerbayes.changes_section import ChangesSection, SequenceNetwork
 from peerbayes.entries import Pair, PositiveNumber, Row, Section, Table
 from peerbayes.messages import TAG, describe, nearest, problem_error
 from theory import Network
@@ -34,7 +36,15 @@ Topology = Literal[
 TOPOLOGIES: tuple[str, ...] = get_args(Topology)
 
 
-class WeightsNetwork(Section):
+class FixedNetwork(Section):
+    """What the forms of a network of its own have in common."""
+
+    changes: ChangesSection | None = Field(
+        default=None, description="What happens to the network; left out: it stays as it is."
+    )
+
+
+class WeightsNetwork(FixedNetwork):
     """A network given by its weight matrix."""
 
     weights: Table = Field(description="W_ij is the weight agent i puts on agent j; rows sum to 1.")
@@ -61,7 +71,7 @@ class WeightsNetwork(Section):
         return RationalNetwork.from_rows(self.weights, name=name)
 
 
-class EdgesNetwork(Section):
+class EdgesNetwork(FixedNetwork):
     """A network given by its edges and a rule for the weights."""
 
     edges: Row[Pair] = Field(
@@ -97,7 +107,7 @@ class EdgesNetwork(Section):
         )
 
 
-class TopologyNetwork(Section):
+class TopologyNetwork(FixedNetwork):
     """A network given by the name of its topology."""
 
     topology: Topology
@@ -133,16 +143,17 @@ class TopologyNetwork(Section):
         return RationalNetwork.from_topology(self.topology, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        options = self.model_dump(exclude={"topology"}, exclude_none=True)
+        options = self.model_dump(exclude={"topology", "changes"}, exclude_none=True)
         if self.topology in ("erdos-renyi", "geometric"):
             options.setdefault("seed", 0)
         return options
 
 
-FORMS: dict[str, type[WeightsNetwork | TopologyNetwork | EdgesNetwork]] = {
+FORMS: dict[str, type[WeightsNetwork | TopologyNetwork | EdgesNetwork | SequenceNetwork]] = {
     "weights": WeightsNetwork,
     "topology": TopologyNetwork,
     "edges": EdgesNetwork,
+    "sequence": SequenceNetwork,
 }
 """The key that tells each form of a network apart, and its section."""
 
@@ -153,11 +164,7 @@ def _one_form(value: object) -> object:
         return value
     if not isinstance(value, Mapping):
         raise problem_error((), "a table", describe(value), "write it under [network]")
-    wanted = "exactly one of weights, topology, edges"
-    if "sequence" in value:
-        raise problem_error(
-            ("sequence",), wanted, "'sequence'", "networks that change come with a later release"
-        )
+    wanted = f"exactly one of {', '.join(FORMS)}"
     found = [form for form in FORMS if form in value]
     if len(found) > 1:
         raise problem_error((), wanted, " and ".join(found), "keep one of them")
@@ -180,7 +187,8 @@ def _form(value: object) -> str:
 NetworkSection = Annotated[
     Annotated[WeightsNetwork, Tag(TAG + "weights")]
     | Annotated[TopologyNetwork, Tag(TAG + "topology")]
-    | Annotated[EdgesNetwork, Tag(TAG + "edges")],
+    | Annotated[EdgesNetwork, Tag(TAG + "edges")]
+    | Annotated[SequenceNetwork, Tag(TAG + "sequence")],
     Discriminator(_form),
     BeforeValidator(_one_form),
 ]

@@ -13,16 +13,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from peerbayes.changes_section import SequenceNetwork
+from peerbayes.changing_problem import (
+    ChangingProblem,
+    build_changing_network,
+    is_changing,
+)
 from peerbayes.documents import read_document
 from peerbayes.entries import Section
 from peerbayes.messages import input_error, translate
 from peerbayes.schema import SECTIONS, ProblemSpecification
 from theory import FiniteModel, Network
 from theory.rational import RationalModel, RationalNetwork
+
+if TYPE_CHECKING:
+    from peerbayes.problems import AnyProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +92,9 @@ class Problem:
         """
         if self.specification is None:
             return RationalNetwork.from_network(self.network)
-        return self.specification.network.build_rational(self.specification.name)
+        section = self.specification.network
+        assert not isinstance(section, SequenceNetwork)
+        return section.build_rational(self.specification.name)
 
     @cached_property
     def rational_model(self) -> RationalModel:
@@ -93,7 +104,7 @@ class Problem:
         return self.specification.model.build_rational()
 
 
-def read_problem(path: str | Path) -> Problem:
+def read_problem(path: str | Path) -> AnyProblem:
     """The problem that a TOML or JSON file describes.
 
     Raises
@@ -112,7 +123,7 @@ def problem_from_document(
     source: str = "",
     family: str = "",
     parameters: Mapping[str, float | int | str] | None = None,
-) -> Problem:
+) -> AnyProblem:
     """The problem that a parsed document describes; `source` names it in error messages.
 
     Raises
@@ -138,23 +149,61 @@ def problem_from_document(
     (2, True)
     """
     if "regression" in document:
-        raise input_error(
-            source,
-            ("regression",),
-            "a finite set of hypotheses under [model]",
-            "[regression]",
-            "linear-Gaussian problems come with a later release",
+        from peerbayes.regression_problem import regression_from_document
+
+        return regression_from_document(
+            document, source=source, family=family, parameters=parameters
         )
+    if set(document) <= {"name", "title", "network"} and "network" in document:
+        wanted = "the key 'model', or 'regression'"
+        raise input_error(source, ("model",), wanted, "none", "add it")
     try:
         specification = ProblemSpecification.model_validate(dict(document))
     except ValidationError as error:
         raise translate(error, source=source, sections=SECTIONS) from None
-    with _placed(source, "network", specification.network):
+    if is_changing(specification):
+        return _changing(specification, source=source, family=family, parameters=parameters)
+    with placed(source, "network", specification.network):
         network = specification.network.build(specification.name)
+    assert isinstance(network, Network)
     _check_agents(source, specification, network.agents)
-    with _placed(source, "model", specification.model):
+    with placed(source, "model", specification.model):
         model = specification.model.build()
-    return Problem(
+    problem = Problem(
+        name=specification.name,
+        title=specification.title or "",
+        network=network,
+        model=model,
+        specification=specification,
+        family=family,
+        parameters=dict(parameters or {}),
+    )
+    if specification.faults is None:
+        return problem
+    from peerbayes.faulty_problem import FaultyProblem
+
+    with placed(source, "faults", specification.faults):
+        return FaultyProblem.from_section(problem, specification.faults)
+
+
+def _changing(
+    specification: ProblemSpecification,
+    *,
+    source: str,
+    family: str,
+    parameters: Mapping[str, float | int | str] | None,
+) -> ChangingProblem:
+    """The problem of a file whose network changes."""
+    if specification.faults is not None:
+        wanted = "a network that stays the same"
+        remedy = "leave out [faults], or what changes"
+        raise input_error(source, ("faults",), wanted, "one that changes", remedy)
+    with placed(source, "network", specification.network):
+        network = build_changing_network(specification)
+    _check_agents(source, specification, network.agents)
+    with placed(source, "model", specification.model):
+        model = specification.model.build()
+    return ChangingProblem(
         name=specification.name,
         title=specification.title or "",
         network=network,
@@ -178,7 +227,7 @@ def _check_agents(source: str, specification: ProblemSpecification, agents: int)
 
 
 @contextmanager
-def _placed(source: str, place: str, section: Section) -> Iterator[None]:
+def placed(source: str, place: str, section: Section) -> Iterator[None]:
     """Put file and table in front of the messages of the floors below."""
     try:
         yield

@@ -22,6 +22,7 @@ from peerbayes.certificates import PartStore
 from peerbayes.messages import input_error
 from peerbayes.problem import Problem
 from peerbayes.records import check_folder
+from peerbayes.regression_problem import RegressionProblem
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.evidence import Evidence
 from theory.certified.information import decide_reference
@@ -117,7 +118,7 @@ def analyse_proved(
     """
     delta = as_probability("delta", delta)
     if arithmetic == "exact":
-        _check_exact(problem)
+        check_exact(problem, remedy="use --certify, which takes any problem")
     check_folder(out)
     report = progress or (lambda done, total: None)
     steps = len(_STAGES) * _STEPS
@@ -140,11 +141,18 @@ def analyse_proved(
     return ProvedAnalysis(problem, arithmetic, **parts, notes=tuple(notes), record=record)
 
 
-def _check_exact(problem: Problem) -> None:
+def check_exact(problem: Problem | RegressionProblem, *, remedy: str = "") -> None:
+    """Refuse a problem with floating-point numbers, in one line; `remedy` is another way out.
+
+    Raises
+    ------
+    ValueError
+        If some number of the problem is not exact.
+    """
     if problem.is_exact:
         return
     if problem.specification is None:
-        got = "hypotheses that were learnt from data, in floating point"
+        got = "what was learnt from data, in floating point"
     else:
         got = "floating-point numbers"
     raise input_error(
@@ -152,42 +160,29 @@ def _check_exact(problem: Problem) -> None:
         ("--exact",),
         'a problem all of whose numbers are strings, such as "9/10"',
         got,
-        "write its numbers as strings, or use --certify, which takes any problem",
+        "write its numbers as strings" + (f", or {remedy}" if remedy else ""),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Proofs:
-    """The parts of one analysis; what several of them need is computed when it is first asked."""
+class NetworkProofs:
+    """The proved numbers of a network alone."""
 
-    problem: Problem
+    network: RationalNetwork
     arithmetic: Arithmetic
-    delta: float
-    progress: Callback
+    progress: Callback = lambda done, total: None
 
     @property
     def is_exact(self) -> bool:
+        """Whether fractions and expressions are asked for."""
         return self.arithmetic == "exact"
 
-    @property
-    def network(self) -> RationalNetwork:
-        return self.problem.rational_network
-
-    @property
-    def model(self) -> RationalModel:
-        return self.problem.rational_model
-
     @cached_property
-    def certified_network(self) -> CertifiedNetwork:
+    def certified(self) -> CertifiedNetwork:
+        """Every number as an interval."""
         return certify_network(self.network, relative_width=_RELATIVE_WIDTH, progress=self.progress)
 
-    @cached_property
-    def certified_learning(self) -> CertifiedLearning:
-        return certify_learning(
-            self.network, self.model, relative_width=_RELATIVE_WIDTH, progress=self.progress
-        )
-
-    def network_part(self) -> dict[str, Any]:
+    def part(self) -> dict[str, Any]:
         """The JSON key "network"."""
         shared = {
             "agents": self.network.agents,
@@ -197,7 +192,7 @@ class _Proofs:
         }
         if self.is_exact:
             return {**shared, **self._exact_network()}
-        found = self.certified_network
+        found = self.certified
         second = found.second_eigenvalue
         notes = [] if second is not None else ["one agent has no second eigenvalue"]
         return {
@@ -240,7 +235,7 @@ class _Proofs:
             found["deviation"] = [interval_alone(d) for d in deviation.enclosures]
             notes.append(f"deviation: no exact value found; intervals by {deviation.method}")
         else:
-            certificate = self.certified_network
+            certificate = self.certified
             found["deviation"] = [interval_alone(d) for d in certificate.deviation]
             notes.append(
                 "deviation: no exact value found; intervals by the method "
@@ -248,6 +243,46 @@ class _Proofs:
             )
             notes += [note for note in certificate.notes if "deviation" in note]
         return {**found, "kemeny_constant": str(deviation.kemeny), "notes": notes}
+
+
+@dataclass(frozen=True, eq=False)
+class _Proofs:
+    """The parts of one analysis; what several of them need is computed when it is first asked."""
+
+    problem: Problem
+    arithmetic: Arithmetic
+    delta: float
+    progress: Callback
+
+    @property
+    def is_exact(self) -> bool:
+        return self.arithmetic == "exact"
+
+    @property
+    def network(self) -> RationalNetwork:
+        return self.problem.rational_network
+
+    @property
+    def model(self) -> RationalModel:
+        return self.problem.rational_model
+
+    @cached_property
+    def network_proofs(self) -> NetworkProofs:
+        return NetworkProofs(self.network, self.arithmetic, self.progress)
+
+    @property
+    def certified_network(self) -> CertifiedNetwork:
+        return self.network_proofs.certified
+
+    @cached_property
+    def certified_learning(self) -> CertifiedLearning:
+        return certify_learning(
+            self.network, self.model, relative_width=_RELATIVE_WIDTH, progress=self.progress
+        )
+
+    def network_part(self) -> dict[str, Any]:
+        """The JSON key "network"."""
+        return self.network_proofs.part()
 
     def learning_part(self) -> dict[str, Any]:
         """The JSON key "learning"."""

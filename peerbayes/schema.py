@@ -8,21 +8,23 @@ from typing import Any
 
 from pydantic import Field
 
+from peerbayes.changes_section import CHANGES, PhaseSection
 from peerbayes.entries import Section
+from peerbayes.faults_section import FAULTS, FaultsSection
 from peerbayes.model_section import FiniteAgentSection, GaussianAgentSection, ModelSection
 from peerbayes.network_section import FORMS, NetworkSection
+from peerbayes.regression_section import RegressionAgentSection, RegressionSection
 
 # They draw a random graph, whose weights then come from degrees: no formula sees them.
 _GRAPH_ONLY = frozenset({"probability", "radius"})
 
 
-class ProblemSpecification(Section):
-    """A problem file, as parsed: numbers that were strings are fractions."""
+class FileSpecification(Section):
+    """What every problem file has: a name and a network; numbers that were strings are exact."""
 
     name: str = Field(min_length=1, description="Short name; left out: the file's name.")
     title: str | None = Field(default=None, description="One line that says what it is about.")
     network: NetworkSection
-    model: ModelSection
 
     @property
     def is_exact(self) -> bool:
@@ -38,10 +40,31 @@ class ProblemSpecification(Section):
         return json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n"
 
 
+class ProblemSpecification(FileSpecification):
+    """A problem with finitely many hypotheses, as parsed."""
+
+    model: ModelSection
+    faults: FaultsSection | None = Field(
+        default=None, description="Faulty agents, and how the others pool; left out: none."
+    )
+
+
+class RegressionSpecification(FileSpecification):
+    """A linear-Gaussian problem, as parsed."""
+
+    regression: RegressionSection
+
+
 SECTIONS: Mapping[str, type[Section]] = {
     "": ProblemSpecification,
     "model": ModelSection,
+    "regression": RegressionSection,
+    "agents": RegressionAgentSection,
+    "sequence": PhaseSection,
     **{f"form:{key}": section for key, section in FORMS.items()},
+    **{f"form:{key}": section for key, section in CHANGES.items()},
+    "faults": FaultsSection,
+    **{f"form:{key}": section for key, section in FAULTS.items()},
     "form:finite": FiniteAgentSection,
     "form:gaussian": GaussianAgentSection,
 }
@@ -63,10 +86,15 @@ def _entries(value: object) -> Iterator[object]:
 def problem_schema() -> dict[str, Any]:
     """The JSON schema of a problem file, generated from the section classes."""
     schema = ProblemSpecification.model_json_schema()
-    schema["required"] = [key for key in schema["required"] if key != "name"]
+    other = RegressionSpecification.model_json_schema()
+    properties = schema["properties"] | {"regression": other["properties"]["regression"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
+        "$defs": dict(sorted((schema["$defs"] | other["$defs"]).items())),
+        "properties": properties,
+        "required": ["network"],
+        "oneOf": [{"required": ["model"]}, {"required": ["regression"]}],
         "title": "peerbayes problem file",
         "description": "A network and what its agents see; one TOML or JSON file.",
     }

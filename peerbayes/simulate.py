@@ -9,20 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from exact import Simulation, simulate
+from exact import Simulation, simulate, simulation_cost
+from exact.changing import simulate_changing
+from exact.faults import simulate_faulty
+from peerbayes.changing_problem import ChangingProblem
+from peerbayes.faulty_problem import FaultyProblem
 from peerbayes.problem import Problem
 from peerbayes.records import check_folder, file_name, plain, write_record
+from peerbayes.resources import Resources
 
 Progress = Callable[[int, int], None]
+FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
+"""Every kind of problem with finitely many hypotheses."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationSummary:
     """A simulation, of which problem, and where its record is (None if it left none)."""
 
-    problem: Problem
+    problem: FiniteProblem
     simulation: Simulation
     record_path: Path | None = None
 
@@ -45,7 +52,7 @@ class SimulationSummary:
         """The JSON object of `simulate`; rates are measured at the last round."""
         run, rates = self.simulation, self.simulation.rates
         chance = run.error_probability()
-        pairs = run.replicates * self.problem.network.agents
+        pairs = run.replicates * run.mean.shape[1]
         content = {
             "problem": self.problem.name,
             "rounds": rates.rounds,
@@ -93,13 +100,14 @@ class SimulationSummary:
 
 
 def simulate_problem(
-    problem: Problem,
+    problem: FiniteProblem,
     *,
     rounds: int,
     replicates: int,
     seed: int,
     out: Path | None = None,
     progress: Progress | None = None,
+    resources: Resources | None = None,
 ) -> SimulationSummary:
     """Simulate social learning on a problem.
 
@@ -111,26 +119,86 @@ def simulate_problem(
         Folder for the record; left out: none is written.
     progress
         Called with (done, total).
+    resources
+        Workers, memory and the like. With `out`, a long run keeps a checkpoint beside its record,
+        removed at the end.
 
     Raises
     ------
     ValueError
-        If a number is out of range, or the record cannot be written; the folder is tried before
-        the run.
+        If a number is out of range, the run would take too much memory, or the record cannot be
+        written; the folder is tried before the run.
     """
+    path = None
     if out is not None:
         check_folder(out)
-    run = simulate(
+        path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
+    run = _run(
+        problem,
+        rounds=rounds,
+        replicates=replicates,
+        seed=seed,
+        path=path,
+        progress=progress,
+        resources=Resources() if resources is None else resources,
+    )
+    summary = SimulationSummary(problem, run)
+    if path is None:
+        return summary
+    write_record(path, kind="simulate", body=summary.as_record())
+    return SimulationSummary(problem, run, path)
+
+
+def _run(
+    problem: FiniteProblem,
+    *,
+    rounds: int,
+    replicates: int,
+    seed: int,
+    path: Path | None,
+    progress: Progress | None,
+    resources: Resources,
+) -> Simulation:
+    """The simulation of one problem, by the rules of its kind."""
+    model = problem.model
+    if isinstance(problem, FaultyProblem):
+        resources.refuse_spreading(problem.name, "faulty agents")
+        return simulate_faulty(
+            problem.network,
+            model,
+            problem.faults,
+            problem.rule,
+            rounds=rounds,
+            replicates=replicates,
+            seed=seed,
+            progress=progress,
+            pool_every=problem.pool_every,
+            beyond_tolerance=problem.beyond_tolerance,
+        ).simulation
+    if isinstance(problem, ChangingProblem):
+        resources.refuse_spreading(problem.name, "a network that changes")
+        return simulate_changing(
+            problem.network,
+            model,
+            rounds=rounds,
+            replicates=replicates,
+            seed=seed,
+            progress=progress,
+        )
+    cost = simulation_cost(
         problem.network,
-        problem.model,
+        model,
+        rounds=rounds,
+        replicates=replicates,
+        workers=resources.workers,
+    )
+    resources.announce(problem.name, cost)
+    return simulate(
+        problem.network,
+        model,
         rounds=rounds,
         replicates=replicates,
         seed=seed,
         progress=progress,
+        **resources.options(path),
     )
-    summary = SimulationSummary(problem, run)
-    if out is None:
-        return summary
-    name = file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
-    path = write_record(out / name, kind="simulate", body=summary.as_record())
-    return SimulationSummary(problem, run, path)

@@ -183,6 +183,13 @@ def simulation_parts(result: Mapping[str, Any]) -> list[RenderableType]:
     return [facts_table(result["problem"], facts), Text(), table, notes_text(result["notes"])]
 
 
+def limit_sign(statement: Mapping[str, Any]) -> str:
+    """What stands before a prediction that is a limit; older records have upper ones alone."""
+    if statement["kind"] != "bound":
+        return ""
+    return "≥ " if statement.get("side") == "lower" else "≤ "
+
+
 def verdict(statement: Mapping[str, Any]) -> str:
     """The verdict on one statement, in a word."""
     if statement["holds"]:
@@ -291,7 +298,7 @@ def _statement_table(
             words = f"{statement['problem']}: {words}"
         table.add_row(
             Text(words),
-            ("≤ " if statement["kind"] == "bound" else "") + number(statement["predicted"]),
+            limit_sign(statement) + number(statement["predicted"]),
             number(statement["measured"]),
             number(statement["standard_error"]),
             Text(verdict(statement), style="" if statement["holds"] else "bold red"),

@@ -84,10 +84,7 @@ class ProblemVerification:
     @property
     def measured_rounds(self) -> int | None:
         """The first recorded round from which on at most a share δ of the replicates failed."""
-        share = self.failures.errors / self.failures.replicates
-        too_many = np.flatnonzero(share > self.analysis.samples.delta)
-        first = int(too_many[-1]) + 1 if too_many.size else 0
-        return int(self.failures.rounds[first]) if first < len(share) else None
+        return settled_round(self.failures, self.analysis.samples.delta)
 
     def as_record(self) -> dict[str, Any]:
         """What the report needs, in plain numbers."""
@@ -157,6 +154,13 @@ class ProblemVerification:
             },
             "comparisons": [comparison.as_json() for comparison in self.comparisons],
         }
+
+
+def settled_round(run: Simulation, delta: float) -> int | None:
+    """The first recorded round from which on at most a share `delta` of the replicates failed."""
+    too_many = np.flatnonzero(run.errors / run.replicates > delta)
+    first = int(too_many[-1]) + 1 if too_many.size else 0
+    return int(run.rounds[first]) if first < len(run.errors) else None
 
 
 def _plain(value: object) -> Any:

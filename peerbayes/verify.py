@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from peerbayes.builtin import BUILTINS, load_variants
+from peerbayes.changing_verification import verify_changing
 from peerbayes.comparison import Comparison
-from peerbayes.problem import Problem
+from peerbayes.faulty_verification import verify_faulty
+from peerbayes.problems import (
+    AnyProblem,
+    ChangingProblem,
+    FaultyProblem,
+    Problem,
+    RegressionProblem,
+)
 from peerbayes.records import check_folder, write_record
+from peerbayes.regression_verification import verify_regression
 from peerbayes.sweeps import Sweep, find_sweeps
 from peerbayes.verification import ProblemVerification, verify_problem
 from theory.validation import as_integer, as_probability
@@ -22,11 +31,24 @@ from theory.validation import as_integer, as_probability
 Progress = Callable[[int, int], None]
 
 
+class Verification(Protocol):
+    """What every kind of problem gives: verdicts, and what the report needs of it."""
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every verdict."""
+        ...
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain numbers; ``"form"`` names the kind of problem where it is not the usual one."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class VerifyOutcome:
     """What `verify` found, and where it is on disk."""
 
-    verifications: tuple[ProblemVerification, ...]
+    verifications: tuple[Verification, ...]
     sweeps: tuple[Sweep, ...]
     skipped: tuple[str, ...]
     record_path: Path
@@ -79,7 +101,7 @@ def verify(
     delta = as_probability("delta", delta)
     check_folder(out)
     bar = progress or (lambda _: lambda done, total: None)
-    problems: list[Problem] = []
+    problems: list[AnyProblem] = []
     skipped: list[str] = []
     # All are read before the first is run: bad input is found at once.
     for name in names or list(BUILTINS):
@@ -91,10 +113,10 @@ def verify(
                 raise
             skipped.append(f"skipped {absent}")
     verifications = [
-        verify_problem(problem, seed=seed, delta=delta, progress=bar(problem.name))
+        _verification(problem, seed=seed, delta=delta, progress=bar(problem.name))
         for problem in problems
     ]
-    sweeps = find_sweeps(verifications)
+    sweeps = find_sweeps([v for v in verifications if isinstance(v, ProblemVerification)])
     body = {
         "seed": seed,
         "delta": delta,
@@ -107,3 +129,18 @@ def verify(
     return VerifyOutcome(
         tuple(verifications), tuple(sweeps), tuple(skipped), record_path, report_path
     )
+
+
+def _verification(
+    problem: AnyProblem, *, seed: int, delta: float, progress: Progress | None
+) -> Verification:
+    """The verification of one problem, by the rules of its kind."""
+    match problem:
+        case ChangingProblem():
+            return verify_changing(problem, seed=seed, delta=delta, progress=progress)
+        case RegressionProblem():
+            return verify_regression(problem, seed=seed, progress=progress)
+        case FaultyProblem():
+            return verify_faulty(problem, seed=seed, progress=progress)
+        case Problem():
+            return verify_problem(problem, seed=seed, delta=delta, progress=progress)

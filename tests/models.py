@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 from hypothesis import strategies as st
 
 from theory import FiniteAgent, FiniteModel, Network
+from theory.rational import RationalFiniteAgent, RationalModel
 
 COIN = FiniteAgent.from_tables(
     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
@@ -48,6 +50,32 @@ def finite_models(draw: st.DrawFn, agents: int) -> FiniteModel:
     priors = [draw(distributions(hypotheses)) for _ in range(agents)]
     names = [f"theta{m}" for m in range(hypotheses)]
     return FiniteModel.from_agents(names, kinds, priors=priors)
+
+
+@st.composite
+def rational_models(draw: st.DrawFn, agents: int, *, max_hypotheses: int = 3) -> RationalModel:
+    """`agents` agents with small fractions everywhere, so that histories meet and tie often."""
+    hypotheses = draw(st.integers(2, max_hypotheses))
+
+    def law(size: int) -> list[Fraction]:
+        digits = draw(st.lists(st.integers(1, 4), min_size=size, max_size=size))
+        return [Fraction(x, sum(digits)) for x in digits]
+
+    kinds = []
+    for _ in range(draw(st.integers(1, agents))):
+        labels = draw(st.integers(2, 3))
+        kinds.append(
+            RationalFiniteAgent.from_tables(
+                inputs=[1],
+                truth=[law(labels)],
+                likelihood=[[law(labels)] for _ in range(hypotheses)],
+            )
+        )
+    counts = [1] * len(kinds)
+    counts[0] += agents - len(kinds)
+    priors = [draw(st.sampled_from([None, law(hypotheses)])) for _ in kinds]
+    names = [f"theta{m}" for m in range(hypotheses)]
+    return RationalModel.from_agents(names, kinds, counts=counts, priors=priors)
 
 
 def error_probability(network: Network, model: FiniteModel, rounds: int) -> float:

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
+from exact.regression import GaussianBeliefs
+from theory.changing import (
+    ON_LOSS,
+    ChangingNetwork,
+    DelayedNetwork,
+    MarkovNetwork,
+    PeriodicNetwork,
+    Phase,
+    RandomLinks,
+    RandomPresence,
+)
 from theory.network import RULES, Network
+from theory.network.structure import as_dense
+from theory.regression import RegressionAgent, RegressionModel
+from theory.robustness import (
+    BEHAVIOURS,
+    Behaviour,
+    Colluding,
+    ConstantBelief,
+    Push,
+    RandomLies,
+    Silent,
+    Split,
+    StuckData,
+)
 
 KINDS = (
     "positive",
@@ -88,3 +114,122 @@ def _table(draw: st.DrawFn, agents: int, *, largest: int = 9) -> NDArray[np.floa
     size = agents * agents
     digits = draw(st.lists(st.integers(0, largest), min_size=size, max_size=size))
     return np.array(digits, dtype=np.float64).reshape(agents, agents)
+
+
+@st.composite
+def behaviours(draw: st.DrawFn, *, hypotheses: int, outcomes: int = 2) -> Behaviour:
+    """What a faulty agent may do, where all agents have at least so many outcomes."""
+    number = st.floats(-20, 20)
+    index = st.integers(0, hypotheses - 1)
+    kind = draw(st.sampled_from(sorted(BEHAVIOURS)))
+    if kind == "constant-belief":
+        size = hypotheses
+        return ConstantBelief(np.array(draw(st.lists(number, min_size=size, max_size=size))))
+    if kind == "silent":
+        return Silent()
+    if kind == "stuck-data":
+        return StuckData(draw(st.integers(0, outcomes - 1)))
+    if kind == "push":
+        return Push(draw(index), draw(number), growing=draw(st.booleans()))
+    if kind == "random-lies":
+        return RandomLies(draw(st.floats(0.1, 20)))
+    if kind == "colluding":
+        return Colluding(draw(index), draw(st.floats(0, 20)))
+    first = draw(index)
+    return Split(first, (first + 1) % hypotheses, draw(number), growing=draw(st.booleans()))
+
+
+@st.composite
+def regression_agents(draw: st.DrawFn, dimension: int) -> RegressionAgent:
+    """Agents with inputs of every law, most of them blind to some directions."""
+    law = draw(st.sampled_from(["uniform", "normal", "data"]))
+    inputs: dict[str, NDArray[np.float64]]
+    if law == "uniform":
+        pairs = st.sampled_from([(1, 1), (0, 0), (-1, 1), (-1.5, 1.5), (0, 2), (-1e-3, 1e-3)])
+        inputs = {"ranges": np.array(draw(_several(pairs, dimension)), dtype=float)}
+    else:
+        entry = st.integers(-4, 4).map(lambda k: k / 2)
+        rows = draw(st.lists(_several(entry, dimension), min_size=1, max_size=3))
+        table = np.array(rows, dtype=float).reshape(-1, dimension)
+        inputs = {"inputs": table} if law == "data" else {"second_moment": table.T @ table}
+    return RegressionAgent(
+        **inputs,
+        noise_std=draw(st.sampled_from([0.3, 0.8, 2.5])),
+        claimed_noise_std=draw(st.sampled_from([None, 0.5, 1.0])),
+        batch=draw(st.integers(1, 3)),
+        tempering=draw(st.sampled_from([1.0, 0.5, 4.0])),
+    )
+
+
+@st.composite
+def regression_models(draw: st.DrawFn, agents: int) -> RegressionModel:
+    """Regressions in one to four dimensions; priors shared or the agents' own."""
+    dimension = draw(st.integers(1, 4))
+    kinds = [draw(regression_agents(dimension)) for _ in range(draw(st.integers(1, agents)))]
+    chosen = draw(_several(st.integers(0, len(kinds) - 1), agents))
+    entry = st.integers(-4, 4).map(lambda k: k / 2)
+    square = _several(_several(entry, dimension), dimension).map(np.array)
+    covariance = square.map(lambda root: root @ root.T + 0.1 * np.eye(dimension))
+    own = draw(st.booleans())
+    return RegressionModel(
+        draw(_several(entry, dimension)),
+        kinds,
+        [draw(covariance) for _ in range(agents)] if own else draw(covariance),
+        draw(square.map(lambda root: root @ root.T)),
+        [draw(_several(entry, dimension)) for _ in range(agents)] if own else None,
+        chosen,
+    )
+
+
+def _several(element: st.SearchStrategy[Any], size: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(element, min_size=size, max_size=size)
+
+
+CHANGES = ("periodic", "markov", "links", "presence", "delays")
+
+
+@st.composite
+def changing_networks(
+    draw: st.DrawFn,
+    *,
+    changes: tuple[str, ...] = CHANGES,
+    min_agents: int = 2,
+    max_agents: int = 6,
+) -> ChangingNetwork:
+    """Networks that change in one of the ways; in the first phase everybody hears everybody."""
+    change = draw(st.sampled_from(changes))
+    network = draw(networks(kinds=("positive",), min_agents=min_agents, max_agents=max_agents))
+    agents = network.agents
+    if change in {"periodic", "markov"}:
+        phases = [Phase(network.weights)]
+        for _ in range(draw(st.integers(0, 2))):
+            other = draw(networks(kinds=KINDS, min_agents=agents, max_agents=agents))
+            rests = np.array(draw(_several(st.booleans(), agents)))
+            weights = np.where(rests[:, None], np.eye(agents), as_dense(other.weights))
+            stored = sparse.csr_array(weights) if draw(st.booleans()) else weights
+            phases.append(Phase(stored, np.array(draw(_several(st.booleans(), agents)))))
+        if change == "periodic":
+            return PeriodicNetwork(tuple(phases))
+        chain = _table(draw, len(phases)) + 0.5
+        return MarkovNetwork(tuple(phases), chain / chain.sum(axis=1, keepdims=True))
+    if change == "links":
+        up = draw(st.sampled_from([0.2, 0.9, 1.0]))
+        return RandomLinks(
+            network, up, draw(st.sampled_from(ON_LOSS)), symmetric=draw(st.booleans())
+        )
+    if change == "presence":
+        return RandomPresence(
+            network, draw(st.sampled_from([0.4, 1.0])), draw(st.sampled_from([None, 5.0]))
+        )
+    delays = draw(_several(_several(st.integers(0, 4), agents), agents))
+    return DelayedNetwork(network, np.array(delays) * (1 - np.eye(agents, dtype=np.int64)))
+
+
+@st.composite
+def gaussian_beliefs(draw: st.DrawFn, agents: int, *, dimension: int) -> GaussianBeliefs:
+    """Beliefs of means within 3 and standard deviations between .2 and 2 or so."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    turns = np.linalg.qr(rng.normal(size=(agents, dimension, dimension)))[0]
+    spread = rng.uniform(0.04, 4.0, size=(agents, 1, dimension))
+    covariance = (turns * spread) @ turns.swapaxes(-1, -2)
+    return GaussianBeliefs.from_moments(rng.uniform(-3, 3, (agents, dimension)), covariance)

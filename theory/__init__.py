@@ -58,6 +58,7 @@ from theory.learning import (
     tilted_law,
 )
 from theory.network import Network
+from theory.regression import RegressionAgent, RegressionLimits, RegressionModel, regression_limits
 
 __all__ = [
     "Agent",
@@ -85,6 +86,9 @@ __all__ = [
     "Network",
     "QuantisedRegression",
     "RefinedErrorProbability",
+    "RegressionAgent",
+    "RegressionLimits",
+    "RegressionModel",
     "RiskBound",
     "RiskCurve",
     "RiskPoint",
@@ -104,6 +108,7 @@ __all__ = [
     "log_ratio_spread",
     "printed_rounds",
     "refined_error_probability",
+    "regression_limits",
     "reversal_factor",
     "risk_bound",
     "risk_curve",

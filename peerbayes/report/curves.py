@@ -33,7 +33,7 @@ def trajectory_plot(trajectory: Mapping[str, Any]) -> Plot:
     paths = [_array(path) for path in trajectory["paths"]]
     x = linear_scale([0.0, *rounds], zero=True)
     y = linear_scale(np.concatenate([[0.0, rate * rounds[-1]], mean, expected, *paths]))
-    figure, axes = _panel(x, y)
+    figure, axes = panel(x, y)
     if paths:
         # One line with gaps is one element of the page, however many paths.
         cloud = np.concatenate([np.append(path, np.nan) for path in paths])
@@ -64,17 +64,20 @@ def trajectory_plot(trajectory: Mapping[str, Any]) -> Plot:
 
 
 def failures_plot(failures: Mapping[str, Any], *, delta: float) -> Plot:
-    """How often some agent is wrong, round by round, below its rigorous bound."""
+    """How often some agent is wrong, round by round, below its rigorous bound if there is one."""
     rounds, frequency = _array(failures["rounds"]), _array(failures["frequency"])
-    bound, replicates = _array(failures["bound"]), int(failures["replicates"])
+    replicates = int(failures["replicates"])
     floor = 0.5 / replicates
     seen = frequency > 0
     x = log_scale(rounds)
     y = log_scale([floor, 1.0, delta], room=0.06)
-    figure, axes = _panel(x, y)
+    figure, axes = panel(x, y)
     axes.axhline(delta, color=COLOURS["ink"], linewidth=1, dashes=(4, 2.5), zorder=2)
-    shown = np.where(bound < y.lower, np.nan, bound)
-    axes.plot(rounds, shown, color=COLOURS["bound"], linewidth=1.8, zorder=3)
+    bounded = "bound" in failures
+    if bounded:
+        bound = _array(failures["bound"])
+        shown = np.where(bound < y.lower, np.nan, bound)
+        axes.plot(rounds, shown, color=COLOURS["bound"], linewidth=1.8, zorder=3)
     spread = 2 * np.sqrt(frequency * (1 - frequency) / replicates)
     low = np.minimum(spread, frequency - floor)[seen]
     axes.errorbar(
@@ -99,7 +102,7 @@ def failures_plot(failures: Mapping[str, Any], *, delta: float) -> Plot:
     )
     legend = [
         LegendEntry("dots", "measured", "measured ± 2 s.e."),
-        LegendEntry("line", "bound", "smallest proved bound"),
+        *([LegendEntry("line", "bound", "smallest proved bound")] if bounded else []),
         LegendEntry("dashes", "ink", f"δ = {number(delta)}"),
     ]
     if not seen.all():
@@ -116,7 +119,7 @@ def sweep_plot(sweep: Mapping[str, Any]) -> Plot:
     is_wide = len(positive) == len(rates) > 0 and max(rates) > 10 * min(rates)
     x = linear_scale(sweep["centre_weight"], room=0.06)
     y = log_scale(rates) if is_wide else linear_scale(rates, zero=True)
-    figure, axes = _panel(x, y, height=3.6)
+    figure, axes = panel(x, y, height=3.6)
     settled = dict(zip(sweep["edge_confidence"], sweep["settled"], strict=True))
     legend = []
     for index, entry in enumerate(series):
@@ -158,7 +161,7 @@ def measured_plot(trajectory: Mapping[str, Any], *, reference: str) -> Plot:
     shown = sorted(shown, key=lambda m: float(means[-1, m]))[:_MOST_SERIES]
     x = linear_scale([0.0, *rounds], zero=True)
     y = linear_scale([0.0, *means[:, shown].ravel()])
-    figure, axes = _panel(x, y, height=3.6)
+    figure, axes = panel(x, y, height=3.6)
     legend = []
     for index, m in enumerate(shown):
         colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
@@ -181,7 +184,8 @@ def measured_plot(trajectory: Mapping[str, Any], *, reference: str) -> Plot:
     )
 
 
-def _panel(x: Scale, y: Scale, *, height: float = HEIGHT) -> Any:
+def panel(x: Scale, y: Scale, *, height: float = HEIGHT) -> Any:
+    """A figure with one pair of axes."""
     figure = new_figure(height)
     axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
     x.apply(axes, "x")

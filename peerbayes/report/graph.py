@@ -23,7 +23,8 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
     """Nodes of area proportional to v, and who hears whom; None for more than 150 agents.
 
     `graph` has ``edges`` as pairs (hearer, heard), ``weights``, ``positions`` (or None) and
-    ``stationary_distribution``.
+    ``stationary_distribution``; perhaps ``quantity``, what stands in for v, and ``marked``, the
+    faulty agents.
     """
     v = np.array(graph["stationary_distribution"], dtype=float)
     if len(v) > MOST_AGENTS:
@@ -71,11 +72,12 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
                 zorder=1,
             )
         )
+    marked = set(graph.get("marked", ()))
     nodes = [Circle((x, y), r) for (x, y), r in zip(positions, radii, strict=True)]
     axes.add_collection(
         PatchCollection(
             nodes,
-            facecolor=COLOURS["node"],
+            facecolor=[COLOURS["bad" if agent in marked else "node"] for agent in range(len(v))],
             edgecolor=COLOURS["paper"],
             linewidth=min(1.2, 10 * float(radii.max())),
             zorder=2,
@@ -89,7 +91,8 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
                 ha="center", va="center_baseline", zorder=3,
             )  # fmt: skip
     direction = " Arrows point from the heard agent to the hearer." if arrows else ""
-    return Plot(figure, "Network", _shares(v) + direction)
+    faulty = " Faulty agents are red." if marked else ""
+    return Plot(figure, "Network", _shares(v, graph.get("quantity", "v")) + direction + faulty)
 
 
 def _line_width(weight: float, radii: FloatArray) -> float:
@@ -97,13 +100,13 @@ def _line_width(weight: float, radii: FloatArray) -> float:
     return min(1.0, 8 * float(radii.max())) * (0.5 + 2.5 * float(weight))
 
 
-def _shares(v: FloatArray) -> str:
+def _shares(v: FloatArray, quantity: str) -> str:
     most, least = int(v.argmax()), int(v.argmin())
     if v[most] - v[least] <= 1e-12 * v[most]:
-        return f"Node area shows v, which is {number(v[0], 3)} for every agent."
+        return f"Node area shows {quantity}, which is {number(v[0], 3)} for every agent."
     return (
-        f"Node area shows v: agent {most} weighs most, {number(v[most], 3)}, agent {least} least, "
-        f"{number(v[least], 3)}. Thicker lines carry more weight."
+        f"Node area shows {quantity}: agent {most} weighs most, {number(v[most], 3)}, agent "
+        f"{least} least, {number(v[least], 3)}. Thicker lines carry more weight."
     )
 
 

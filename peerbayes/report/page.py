@@ -14,7 +14,15 @@ import jinja2
 from peerbayes import __version__
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.canvas import plotting_style
+from peerbayes.report.changing import changing_view
 from peerbayes.report.claims import ClaimsView, claims_view
+from peerbayes.report.faulty import faulty_view
+from peerbayes.report.regression import (
+    RunView,
+    regression_simulation_view,
+    regression_view,
+    run_view,
+)
 from peerbayes.report.simulated import SimulationView, simulation_view
 from peerbayes.report.views import (
     BROKEN,
@@ -71,6 +79,7 @@ class Chapter:
     skipped: tuple[str, ...] = ()
     simulation: SimulationView | None = None
     claims: ClaimsView | None = None
+    experiment: RunView | None = None
     other: str | None = None
 
     @property
@@ -151,8 +160,12 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
         families = _families(body, key)
         return Chapter(key, kind, setting, families, tuple(_value(body, "skipped", list)))
     if kind == "simulate":
-        simulation = simulation_view(body, key=f"{key}-s")
+        view = regression_simulation_view if body.get("form") == "regression" else simulation_view
+        simulation = view(body, key=f"{key}-s")
         return Chapter(key, kind, simulation.name, simulation=simulation)
+    if kind == "run":
+        setting = f"{_value(body, 'experiment', str)}, seed {_value(body, 'seed', int)}"
+        return Chapter(key, kind, setting, experiment=run_view(body, key=f"{key}-x"))
     if kind == "claims":
         effort = number(_value(body, "effort", float))
         setting = f"seed {_value(body, 'seed', int)}, effort {effort}"
@@ -165,7 +178,7 @@ def _families(body: Any, key: str) -> tuple[Family, ...]:
     """Problems and sweeps by family, in the record's order."""
     problems: dict[str, list[ProblemView]] = {}
     for index, entry in enumerate(_value(body, "problems", list), 1):
-        problem = problem_view(entry, key=f"{key}-p{index}")
+        problem = _problem(entry, key=f"{key}-p{index}")
         problems.setdefault(problem.family, []).append(problem)
     sweeps: dict[str, list[SweepView]] = {}
     for index, entry in enumerate(_value(body, "sweeps", list), 1):
@@ -177,6 +190,18 @@ def _families(body: Any, key: str) -> tuple[Family, ...]:
         Family(f"{key}-f{i}", name, tuple(sweeps.get(name, ())), tuple(problems.get(name, ())))
         for i, name in enumerate(names, 1)
     )
+
+
+def _problem(entry: Any, *, key: str) -> ProblemView:
+    """One verified problem, by the rules of its kind."""
+    form = entry.get("form")
+    if form == "changing":
+        return changing_view(entry, key=key)
+    if form == "faulty":
+        return faulty_view(entry, key=key)
+    if form == "regression":
+        return regression_view(entry, key=key)
+    return problem_view(entry, key=key)
 
 
 @cache

@@ -22,6 +22,8 @@ class SimulationView:
     picture: Picture
     rates: tuple[tuple[str, str, str], ...]  # hypothesis, rate, standard error
     notes: tuple[str, ...]
+    row: str = "hypothesis"
+    quantity: str = "rate [nats/round]"
 
 
 def simulation_view(body: Mapping[str, Any], *, key: str) -> SimulationView:

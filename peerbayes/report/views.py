@@ -155,7 +155,7 @@ def problem_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
         name=problem["name"],
         title=problem["title"],
         family=problem["family"],
-        finding=_settles(problem),
+        finding=settles(problem),
         facts=_facts(problem),
         pictures=tuple(
             picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
@@ -165,7 +165,7 @@ def problem_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
     )
 
 
-def _settles(problem: Mapping[str, Any]) -> str:
+def settles(problem: Mapping[str, Any]) -> str:
     """What the network settles on, and how much of it did."""
     learning = problem["analysis"]["learning"]
     reference = learning["compromise"] or learning["optimal_hypotheses"]
@@ -199,9 +199,9 @@ def _facts(problem: Mapping[str, Any]) -> tuple[Fact, ...]:
     heaviest = max(range(len(v)), key=v.__getitem__)
     binding, limiting = learning["binding_hypothesis"], learning["binding_for_exponent"]
     return (
-        Fact("Learning rate K", number(learning["rate"]), _against("nats per round", binding)),
+        Fact("Learning rate K", number(learning["rate"]), against("nats per round", binding)),
         Fact(
-            "Error exponent E", number(learning["error_exponent"]), _against("per round", limiting)
+            "Error exponent E", number(learning["error_exponent"]), against("per round", limiting)
         ),
         Fact(
             "Rounds that suffice",
@@ -217,7 +217,7 @@ def _facts(problem: Mapping[str, Any]) -> tuple[Fact, ...]:
     )
 
 
-def _against(unit: str, name: str | None) -> str:
+def against(unit: str, name: str | None) -> str:
     return unit if name is None else f"{unit}, bound by “{name}”"
 
 

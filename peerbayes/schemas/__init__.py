@@ -8,7 +8,17 @@ from typing import Any
 
 from peerbayes.messages import input_error, nearest
 
-SCHEMAS = ("problem", "record", "analyse", "simulate", "verify", "claims", "list", "formula")
+SCHEMAS = (
+    "problem",
+    "record",
+    "analyse",
+    "simulate",
+    "verify",
+    "run",
+    "claims",
+    "list",
+    "formula",
+)
 
 
 def read_schema(name: str) -> dict[str, Any]:
@@ -22,7 +32,7 @@ def read_schema(name: str) -> dict[str, Any]:
     Examples
     --------
     >>> read_schema("problem")["required"]
-    ['network', 'model']
+    ['network']
     """
     if name not in SCHEMAS:
         guess = nearest(name, SCHEMAS)

@@ -5,25 +5,23 @@ from __future__ import annotations
 import os
 import tracemalloc
 import warnings
-from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
 import pytest
 
 from exact import simulate
+from exact.cost import Extent
 from exact.learning import chunks
 from exact.limits import (
     LARGEST_WORK,
     UNKNOWN_MEMORY,
-    check_memory,
     check_work,
     memory_limit,
-    simulation_bytes,
 )
-from exact.propagation import Plan, plan_for
+from exact.propagation import Plan
 from tests.models import coins
-from theory import FiniteAgent, FiniteModel, Network
+from theory import Network
 
 PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 
@@ -119,31 +117,24 @@ def test_the_limit_itself_is_allowed() -> None:
 def test_memory_is_refused_before_it_is_taken(
     options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exact.limits.memory_limit", lambda: 8 << 30)
+    monkeypatch.setattr("exact.cost.memory_limit", lambda: 8 << 30)
     arguments: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
     tracemalloc.start()
-    with pytest.raises(ValueError, match=r"^record, paths: expected at most 8 GiB") as refused:
+    with pytest.raises(ValueError, match=r"^memory: expected at most 8 GiB") as refused:
         simulate(PAIR, coins(2), **(arguments | options))  # type: ignore[arg-type]
     _, top = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert top < 20 << 20
     assert "\n" not in str(refused.value)
     assert str(refused.value).endswith(
-        "; record fewer rounds, keep fewer paths, or take fewer agents or hypotheses"
+        ("; record fewer rounds, or take fewer agents or hypotheses", "; keep fewer paths")
     )
 
 
 def test_repeated_rounds_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exact.limits.memory_limit", lambda: 8 << 20)
+    monkeypatch.setattr("exact.cost.memory_limit", lambda: 16 << 20)
     run = simulate(PAIR, coins(2), rounds=5, replicates=3, seed=0, record=[5] * 10**6)
     assert run.rounds.tolist() == [5]
-
-
-def test_memory_at_the_limit_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exact.limits.memory_limit", lambda: 3 << 30)
-    check_memory(3 << 30)
-    with pytest.raises(ValueError, match=r"at most 3 GiB .*, got about 3\.1 GiB;"):
-        check_memory((3 << 30) + (100 << 20))
 
 
 def test_a_share_of_the_machine_or_a_guess(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,72 +147,22 @@ def test_a_share_of_the_machine_or_a_guess(monkeypatch: pytest.MonkeyPatch) -> N
     assert memory_limit() == UNKNOWN_MEMORY
 
 
-def many_sided(hypotheses: int, agents: int) -> FiniteModel:
-    table = np.log(np.random.default_rng(0).dirichlet(np.ones(3), size=hypotheses))
-    names = [f"h{m}" for m in range(hypotheses)]
-    return FiniteModel.from_agents(names, [FiniteAgent([0.2, 0.3, 0.5], table)], counts=[agents])
-
-
-@pytest.mark.parametrize(
-    ("agents", "hypotheses", "sparse", "replicates", "paths", "record"),
-    [
-        (3, 3, False, 4000, 4000, range(1, 401)),  # the paths
-        (30, 40, False, 20, 0, range(1, 4001)),  # the statistics
-        (100, 400, False, 400, 0, [1, 2]),  # Λ of a chunk
-        (50_000, 3, True, 40, 0, [20]),  # the draws of a large sparse network
-        (1500, 3, False, 3, 0, [1, 4]),  # powers of dense W
-    ],
-)
-def test_the_estimate_is_near_the_peak(
-    agents: int, hypotheses: int, sparse: bool, replicates: int, paths: int, record: Sequence[int]
-) -> None:
-    """What numpy asks for during a run, as the interpreter counts it."""
-    from exact.compression import evidence_basis
-    from exact.sampling import group_size
-
-    network = Network.from_topology("ring", agents=agents, sparse=sparse)
-    model = many_sided(hypotheses, agents)
-    reference = model.reference_hypotheses(network.stationary_distribution)
-    basis = evidence_basis(model, best=reference[0])
-    columns = hypotheses - 1 if basis is None else len(basis)
-    group = 1 if sparse else group_size(model, columns=columns, replicates=replicates)
-    estimate = simulation_bytes(
-        network,
-        plan_for(network, columns=columns, group=group),
-        columns=columns,
-        hypotheses=hypotheses,
-        replicates=replicates,
-        rounds=record[-1],
-        times=len(record),
-        paths=paths,
-    )
-    simulate(PAIR, coins(2), rounds=2, replicates=2, seed=0)  # compiles and imports
-    tracemalloc.start()
-    simulate(
-        network,
-        model,
-        rounds=record[-1],
-        replicates=replicates,
-        seed=0,
-        record=record,
-        paths=paths,
-    )
-    _, top = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    # Small arrays and copies that live for a moment are left out, so the estimate is rough.
-    assert 0.6 * top < estimate < 2 * top
-
-
-def test_the_estimate_of_huge_numbers_is_a_whole_one() -> None:
-    size = simulation_bytes(
-        PAIR,
-        Plan(10, 1, 1),
-        columns=1,
+def test_the_cost_of_huge_numbers_is_a_whole_one() -> None:
+    extent = Extent(
+        agents=2,
+        links=4,
+        sparse=False,
         hypotheses=2,
+        columns=1,
         rounds=10**30,
         replicates=10**30,
         times=10**30,
         paths=10**30,
+        plan=Plan(10, 1, 1),
+        group=1,
+        table=4,
+        gaussian=False,
     )
+    size = extent.cost().bytes
     assert isinstance(size, int)
     assert size > 8 * 10**60 * 4

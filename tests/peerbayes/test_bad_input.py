@@ -137,7 +137,7 @@ BAD_NETWORKS: list[tuple[str, str, object, list[str]]] = [
         "a network that changes",
         "network",
         {"sequence": []},
-        ["network.sequence", "later release"],
+        ["network.sequence", "at least one entry", "fill it in"],
     ),
     ("a network that is no table", "network", 3, ["network: expected a table, got 3", "[network]"]),
     ("no network at all", "network", REMOVE, ["network: expected the key 'network'", "add it"]),
@@ -387,7 +387,7 @@ BAD_MODELS: list[tuple[str, str, object, list[str]]] = [
         ["model.agents[0].likelihood: expected the key 'likelihood', got none", "add it"],
     ),
     ("no model", "model", REMOVE, ["model: expected the key 'model'", "add it"]),
-    ("a regression", "regression", {}, ["regression", "later release"]),
+    ("a regression too", "regression", {}, ["exactly one of the tables", "both", "keep one"]),
     ("agents that are no list", "model.agents", {}, ["model.agents: expected a list, got a table"]),
     (
         "an agent that is no table",

@@ -1,0 +1,223 @@
+"""What a simulation will take, in memory and in time, worked out from its sizes alone.
+
+Bytes are an upper estimate of what a run takes beyond the network and the model; measured peaks lie
+between a third of it and all of it. Seconds are a rough estimate, from what elementary steps take
+on a common core; another machine may be two or three times quicker or slower.
+
+The same seconds decide how many chunks of replicates make a unit of work. That, too, is a function
+of the sizes alone: numbers must not depend on who runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from exact.limits import NUMBER, gibibytes, memory_limit
+from exact.parallel import AHEAD
+from exact.propagation import Plan, batch_of
+from theory.validation import fail
+
+# Seconds, on one core of a cloud server: of drawing a symbol, a normal number; of looking up or
+# adding a number; of a multiplication and an addition, dense and sparse; of a number's share of
+# the statistics at a recorded round; and of the calls around a batch and a recorded round.
+DRAW, NORMAL = 4e-9, 1e-8
+LOOK_UP, DENSE, SPARSE = 1e-9, 5e-11, 5e-10
+RECORD = 2e-8
+CALL, RECORD_CALL = 3e-5, 3e-4
+# Loading what is compiled, and starting a process.
+START, PROCESS = 0.5, 1.5
+
+# A unit of work lasts about as long as this, so that handing it over costs little beside it.
+UNIT_SECONDS = 0.5
+
+# A process with its libraries, and what a run takes whatever its size.
+LIBRARIES = 220 << 20
+SMALL = 8 << 20
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run takes: estimates.
+
+    Attributes
+    ----------
+    bytes
+        Memory at the peak beyond the network and the model, of all processes together.
+    seconds
+        On a common core for each worker.
+    parts
+        The bytes of what is kept of the recorded rounds ("statistics"), of replicates that are
+        kept whole ("paths"), of the run itself ("run"), of its results on the way ("results") and
+        of the other processes' libraries ("processes").
+    units
+        Into how many units of work it is cut; more workers than units do not help.
+    checkpoint
+        Bytes of a checkpoint on disk.
+    """
+
+    bytes: int
+    seconds: float
+    parts: Mapping[str, int]
+    units: int
+    checkpoint: int
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The sizes that a simulation's cost follows from.
+
+    Attributes
+    ----------
+    agents, links, sparse
+        N, the non-zero weights, and whether they are stored sparsely.
+    hypotheses, columns
+        M, and C, the columns carried from round to round.
+    rounds, replicates, times, paths
+        n, R, T recorded rounds, and P replicates of which Λ is kept.
+    plan, group
+        How the run is cut up, and the replicates that share a symbol.
+    table
+        Numbers in the look-up tables.
+    gaussian
+        Whether some agents draw normal numbers.
+    """
+
+    agents: int
+    links: int
+    sparse: bool
+    hypotheses: int
+    columns: int
+    rounds: int
+    replicates: int
+    times: int
+    paths: int
+    plan: Plan
+    group: int
+    table: int
+    gaussian: bool
+
+    @property
+    def room(self) -> int:
+        """Replicates that a chunk has room for."""
+        return self.plan.storage(min(self.plan.replicates, self.replicates))
+
+    @property
+    def chunks(self) -> int:
+        """Chunks of replicates."""
+        return -(-self.replicates // self.plan.replicates)
+
+    @property
+    def block(self) -> int:
+        """Chunks that make a unit of work."""
+        return max(1, min(self.chunks, int(UNIT_SECONDS / self.chunk_seconds)))
+
+    @property
+    def units(self) -> int:
+        """Units of work."""
+        return -(-self.chunks // self.block)
+
+    @property
+    def chunk_seconds(self) -> float:
+        """How long a chunk takes: an estimate."""
+        rows = float(self.agents * self.room)
+        drawn = DRAW / self.group + (NORMAL + LOOK_UP * self.columns) * self.gaussian
+        looked_up = LOOK_UP * self.columns
+        heard = self.links / self.agents * self.columns * (SPARSE if self.sparse else DENSE)
+        batch = batch_of(self.plan, self.agents * max(1, self.room // self.group))
+        calls = CALL * self.rounds / min(batch, self.plan.depth)
+        recorded = RECORD_CALL + RECORD * rows * self.hypotheses
+        return self.rounds * rows * (drawn + looked_up + heard) + calls + self.times * recorded
+
+    def cost(self, *, workers: int = 1) -> Cost:
+        """The cost with that many workers."""
+        workers = min(workers, self.units)
+        numbers = self.agents * self.hypotheses
+        # Means and squares, for agents and for their average; counts of errors and of what was
+        # settled on.
+        sums = self.times * (2 * (numbers + self.hypotheses) + self.agents + self.hypotheses)
+        each = self.times * numbers
+        kept = min(self.paths, self.block * self.plan.replicates)
+        part = NUMBER * (sums + kept * each)
+        parts = {
+            # At first one unit's and those of all before it; at the end means, squares, standard
+            # errors.
+            "statistics": 2 * NUMBER * sums,
+            "paths": NUMBER * (self.paths + kept) * each,
+            "run": self.run_bytes,
+        }
+        if workers > 1:
+            # Each worker has its sums twice, one of them on its way; some wait to be merged.
+            parts["run"] *= workers
+            parts["results"] = (2 + AHEAD) * workers * part
+            parts["processes"] = workers * LIBRARIES
+        seconds = START + self.chunks * self.chunk_seconds / workers + PROCESS * (workers > 1)
+        return Cost(
+            bytes=sum(parts.values()),
+            seconds=seconds,
+            parts=parts,
+            units=self.units,
+            checkpoint=NUMBER * (sums + self.paths * each),
+        )
+
+    @property
+    def run_bytes(self) -> int:
+        """Memory of what one process runs, its results left out."""
+        rows = self.agents * self.room
+        # Three copies of Λ of a chunk where statistics are taken: itself, one without the best
+        # hypothesis, and deviations from the mean or the rows of those who are wrong; and who is
+        # wrong, by how much, and in favour of what.
+        chunk = rows * (3 * self.hypotheses + 5)
+        layers = 3 if self.sparse else self.plan.depth + 2
+        # Words, symbols and noise.
+        batch = min(self.rounds, batch_of(self.plan, max(1, self.room // self.group) * self.agents))
+        draws = batch * rows * (2 / self.group + self.gaussian)
+        if self.gaussian and not self.sparse:
+            draws += 2 * min(batch, self.plan.depth) * rows * self.columns
+        private = rows * self.columns if self.sparse else 0
+        # W: its powers side by side, for going up and for going down, and elimination's copy; or
+        # with agents in another order, and with its transpose.
+        weights = 6 * self.links if self.sparse else (2 * self.plan.depth + 2) * self.links
+        prior = 3 * self.agents * self.columns + 6 * self.agents
+        numbers = layers * rows * self.columns + max(chunk, ceil(draws), private)
+        return NUMBER * (numbers + weights + prior + 3 * self.table) + SMALL
+
+
+def check_cost(cost: Cost, *, memory: int | None = None) -> None:
+    """Refuse a run that would take more than `memory` bytes.
+
+    If None, it may take three quarters of the machine's memory.
+
+    Raises
+    ------
+    ValueError
+        If it would, with the remedy for the largest part.
+    """
+    limit = memory_limit() if memory is None else memory
+    if cost.bytes <= limit:
+        return
+    largest = max(cost.parts, key=lambda name: cost.parts[name])
+    remedy = REMEDIES[largest] + ("" if memory is None else ", or allow more memory")
+    raise fail(
+        "memory",
+        f"at most {gibibytes(limit)} GiB for the run and what is kept of it",
+        f"about {gibibytes(cost.bytes)} GiB, most of it for {MEANINGS[largest]}",
+        remedy,
+    )
+
+
+MEANINGS = {
+    "statistics": "the recorded rounds",
+    "paths": "the paths kept",
+    "run": "the run itself",
+    "results": "the workers' results",
+    "processes": "the workers' libraries",
+}
+REMEDIES = {
+    "statistics": "record fewer rounds, or take fewer agents or hypotheses",
+    "paths": "keep fewer paths",
+    "run": "take fewer agents, hypotheses or workers",
+    "results": "use fewer workers or record fewer rounds",
+    "processes": "use fewer workers",
+}

@@ -1,0 +1,221 @@
+"""One round of learning among faulty agents, for any rule of pooling.
+
+The agents carry log-ratios against one hypothesis. Robust rules treat each pair of hypotheses on
+its own, and what becomes of the pairs (best, θ) does not depend on the other pairs: it is enough
+to carry these, M − 1 of M(M − 1)/2, to know whether `best` wins all its comparisons. Nothing an
+agent does depends on which hypothesis is the best. With `against`, agents instead keep consistent
+beliefs and pool their log-ratios against that one hypothesis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from theory import FiniteModel, Network
+from theory.network.structure import off_diagonal
+from theory.robustness.behaviours import (
+    LARGEST_MESSAGE,
+    Behaviour,
+    Colluding,
+    Speech,
+    StuckData,
+    hypothesis_index,
+)
+from theory.robustness.rules import Average, Clip, Median, Rule, TrimmedMean
+from theory.validation import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Voice:
+    """A speaking fault: rows of the table of messages, one for each listener or one for all."""
+
+    agent: int
+    speech: Speech
+    rows: IntArray
+
+
+class FaultyProcess:
+    """What a round does where some agents are faulty; see :mod:`exact.changing.process`.
+
+    Parameters
+    ----------
+    network, model
+        N agents each.
+    faults
+        Checked, by agent.
+    rule
+        How honest agents (and those with stuck data) pool.
+    best
+        The hypothesis log-ratios are carried against.
+    against
+        The hypothesis they are pooled against; None for pair by pair.
+    pool_every
+        Agents pool in every so many rounds only.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        model: FiniteModel,
+        faults: dict[int, Behaviour],
+        rule: Rule,
+        *,
+        best: int,
+        against: int | None = None,
+        pool_every: int = 1,
+    ) -> None:
+        self._rule = rule
+        self._against = best if against is None else against
+        self._pool_every = pool_every
+        others = [m for m in range(len(model.hypotheses)) if m != best]
+        self._others = np.array(others)
+        # Column of `against` among the carried ones, if it is not what they are carried against.
+        self._shift = None if self._against == best else others.index(self._against)
+
+        agents = network.agents
+        links = off_diagonal(network.weights)
+        order = np.lexsort((links.column, links.row))
+        rows, sources = links.row[order], links.column[order].copy()
+        self._pointers = np.searchsorted(rows, np.arange(agents + 1)).astype(np.int64)
+        self._weights = links.weight[order]
+        self._own = np.asarray(sparse.csr_array(network.weights).diagonal(), dtype=np.float64)
+
+        speakers = [a for a, b in faults.items() if not isinstance(b, StuckData)]
+        self._pooling = np.setdiff1d(np.arange(agents), np.array(speakers, dtype=np.int64))
+        self._honest = np.setdiff1d(np.arange(agents), np.array(list(faults), dtype=np.int64))
+        self._stuck = [
+            (a, self._ratios(b.datum(model, a)))
+            for a, b in faults.items()
+            if isinstance(b, StuckData)
+        ]
+        self._colluders = [
+            (a, hypothesis_index(model, b.hypothesis), b.margin)
+            for a, b in faults.items()
+            if isinstance(b, Colluding)
+        ]
+        self._voices: list[Voice] = []
+        messages = agents
+        for agent, behaviour in faults.items():
+            if isinstance(behaviour, StuckData | Colluding):
+                continue
+            heard_by = np.flatnonzero(sources == agent)
+            speech = behaviour.speech(model, heard_by.size)
+            own_rows = np.arange(messages, messages + heard_by.size)
+            self._voices.append(Voice(agent, speech, own_rows))
+            sources[heard_by] = own_rows
+            messages += heard_by.size
+        self._sources = sources
+        self._messages = messages
+        self.discarded = np.zeros(agents, dtype=np.int64)
+        self.restart(np.random.SeedSequence(0), replicates=1, columns=len(others))
+
+    def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:
+        """Forget the past: R replicates begin. The count of discarded messages goes on."""
+        del columns
+        self._noise = np.random.Generator(np.random.SFC64(stream))
+        self._round = 0
+        self._said: FloatArray = np.empty((self._messages, replicates, self._others.size))
+        self._useless = np.zeros((self._messages, replicates), dtype=np.bool_)
+
+    def advance(self, private: FloatArray, observed: FloatArray) -> FloatArray:
+        """The private log-ratios after one more round, shape (N, R, C)."""
+        from exact.faults.kernels import AVERAGE, CLIP, MEDIAN, TRIMMED, pool
+
+        self._round += 1
+        for agent, datum in self._stuck:
+            observed[agent] = datum
+        public = private + observed
+        if self._round % self._pool_every:
+            return public
+        self._turn(public)
+        said = self._said
+        said[: public.shape[0]] = public
+        self._speak(public)
+
+        rule, tolerate, renormalise, radius = AVERAGE, 0, False, 0.0
+        if isinstance(self._rule, TrimmedMean):
+            rule, tolerate = TRIMMED, self._rule.tolerate
+            renormalise = self._rule.lost == "renormalise"
+        elif isinstance(self._rule, Median):
+            rule = MEDIAN
+        elif isinstance(self._rule, Clip):
+            rule, radius = CLIP, float(self._rule.radius)
+        else:
+            assert isinstance(self._rule, Average)
+        result = np.ascontiguousarray(private)
+        pool(
+            rule,
+            tolerate,
+            renormalise,
+            radius,
+            public,
+            said,
+            self._useless,
+            self._pointers,
+            self._sources,
+            self._weights,
+            self._own,
+            self._pooling,
+            result,
+            self.discarded,
+        )
+        self._turn_back(result)
+        return result
+
+    def _ratios(self, log_beliefs: FloatArray) -> FloatArray:
+        """Log-ratios against the carried best, shape (..., C)."""
+        best = np.setdiff1d(np.arange(log_beliefs.shape[-1]), self._others)
+        return np.asarray(log_beliefs[..., best] - log_beliefs[..., self._others])
+
+    def _turn(self, values: FloatArray) -> None:
+        """From Λ(best, ·) to Λ(against, ·), in place; the column of `against` holds that of best.
+
+        The map is its own inverse.
+        """
+        if self._shift is None:
+            return
+        pivot = values[..., self._shift].copy()
+        values -= pivot[..., None]
+        values[..., self._shift] = -pivot
+
+    _turn_back = _turn
+
+    def _speak(self, public: FloatArray) -> None:
+        """Fill the rows of `said` that are lies, and mark those that are no use."""
+        replicates = public.shape[1]
+        for agent, hypothesis, margin in self._colluders:
+            honest = public[self._honest]
+            said = self._said[agent]
+            for column, theta in enumerate(self._others):
+                # The pair of this column: against θ, unless θ is `against` itself.
+                pair = self._pair(int(theta))
+                if hypothesis == pair[1]:
+                    said[:, column] = honest[..., column].min(axis=0) - margin
+                elif hypothesis == pair[0]:
+                    said[:, column] = honest[..., column].max(axis=0) + margin
+                else:
+                    said[:, column] = honest[..., column].mean(axis=0)
+        for voice in self._voices:
+            speech = voice.speech
+            # Infinite entries may meet: what they give is thrown away below.
+            with np.errstate(invalid="ignore", over="ignore"):
+                lie = speech.offset + self._round * speech.slope
+                table = np.repeat(lie[:, None, :], replicates, axis=1)
+                if speech.deviation > 0:
+                    noise = self._noise.standard_normal((replicates, table.shape[-1]))
+                    table += speech.deviation * noise
+                ratios = self._ratios(table)
+                self._turn(ratios)
+                usable = (np.abs(ratios) <= LARGEST_MESSAGE).all(axis=-1)
+            self._said[voice.rows] = ratios
+            self._useless[voice.rows] = ~usable
+
+    def _pair(self, theta: int) -> tuple[int, int]:
+        """The two hypotheses that the column of `theta` compares after `_turn`."""
+        if theta == self._against:
+            best = (set(range(self._others.size + 1)) - set(self._others.tolist())).pop()
+            return theta, best
+        return self._against, theta

@@ -1,0 +1,26 @@
+"""Bayesian linear regression over a network, run: Gaussian beliefs, given data, and simulation."""
+
+from exact.regression.basis import BasisFunctions, FourierBasis, PolynomialBasis, RadialBasis
+from exact.regression.beliefs import GaussianBeliefs, Prediction
+from exact.regression.cost import RegressionCost
+from exact.regression.learning import RegressionBeliefs, learn_regression
+from exact.regression.results import RegressionSimulation
+from exact.regression.simulation import regression_cost, simulate_regression
+from exact.regression.unknown_noise import NormalInverseGammaBeliefs, StudentPrediction
+
+__all__ = [
+    "BasisFunctions",
+    "FourierBasis",
+    "GaussianBeliefs",
+    "NormalInverseGammaBeliefs",
+    "PolynomialBasis",
+    "Prediction",
+    "RadialBasis",
+    "RegressionBeliefs",
+    "RegressionCost",
+    "RegressionSimulation",
+    "StudentPrediction",
+    "learn_regression",
+    "regression_cost",
+    "simulate_regression",
+]

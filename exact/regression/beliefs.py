@@ -1,0 +1,390 @@
+"""Gaussian beliefs about regression coefficients, in information form.
+
+Agent i's belief about θ in ℝᵈ is the normal law with precision Ω_i and information vector
+h_i = Ω_i μ_i. A batch of inputs X (rows) and targets y with noise of standard deviation α adds
+
+    Ω_i ← Ω_i + (t/α²) XᵀX,     h_i ← h_i + (t/α²) Xᵀy,
+
+where t is the power to which the likelihood is raised (1 is Bayes' rule), and pooling is linear:
+the normalised geometric mean of normal densities with weights W_ij that sum to one is normal, with
+
+    Ω_i ← Σ_j W_ij Ω_j,         h_i ← Σ_j W_ij h_j           (P1 eq. 3, P2 eq. 6).
+
+Nothing is subtracted, so a belief that is proper stays proper: along a coordinate which an agent
+never sees, and of which nobody tells it, its precision is that of its prior.
+
+**Accuracy.** Means and variances are those of the stored Ω and h, to the last digits
+(:mod:`exact.regression.factors`). Storing them rounds: relative errors of ε = 10⁻¹⁶ in Ω and h
+move the mean along the least known direction u by about ε √κ · √(λ |θ|²) posterior standard
+deviations, with κ the condition number and λ the largest eigenvalue of Ω. With κ = 10¹² and
+√λ |θ| = 10⁶, a millionth of the noise in the best known direction, that is 10⁻⁴ of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from exact.regression.factors import Factors, as_symmetric, factor, named
+from theory.validation import FloatArray, as_positive, fail, read_only
+
+Weights = ArrayLike | csr_array
+Batches = ArrayLike | Sequence[ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Predictive means and variances, shape (..., N, m), of m inputs by every agent."""
+
+    mean: FloatArray
+    variance: FloatArray
+
+    @property
+    def std(self) -> FloatArray:
+        """Standard deviations, the same shape."""
+        return np.sqrt(self.variance)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianBeliefs:
+    """What N agents believe of θ in ℝᵈ; leading axes are replicates or rounds.
+
+    Parameters
+    ----------
+    precision
+        Ω, shape (..., N, d, d), positive definite.
+    information
+        h = Ω μ, shape (..., N, d).
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a number is not finite, or a precision is not symmetric and positive
+        definite; the message names the agent.
+
+    Examples
+    --------
+    >>> prior = GaussianBeliefs.from_moments(np.zeros(2), 0.5 * np.eye(2), agents=2)
+    >>> seen = prior.update([[[1, 2]], [[1, 0]]], [[1.0], [0.5]], noise_std=0.8)
+    >>> pooled = seen.consensus([[0.5, 0.5], [0.5, 0.5]])
+    >>> pooled.mean.round(4).tolist()
+    [[0.2254, 0.2362], [0.2254, 0.2362]]
+    """
+
+    precision: FloatArray
+    information: FloatArray
+
+    def __post_init__(self) -> None:
+        precision = as_symmetric("precision", finite("precision", self.precision, last=2))
+        information = finite("information", self.information, last=1)
+        if precision.ndim < 3 or information.shape != precision.shape[:-1]:
+            raise fail(
+                "information",
+                f"shape (..., agents, {precision.shape[-1]}), as the precision's {precision.shape}",
+                f"shape {information.shape}",
+                "give every agent one precision matrix and one information vector",
+            )
+        object.__setattr__(self, "precision", read_only(precision))
+        object.__setattr__(self, "information", read_only(information))
+        self._factors  # noqa: B018  # not a number is believed in unless it is a belief
+
+    @classmethod
+    def from_moments(
+        cls, mean: ArrayLike, covariance: ArrayLike, *, agents: int | None = None
+    ) -> GaussianBeliefs:
+        """Beliefs with given means and covariances.
+
+        Parameters
+        ----------
+        mean
+            Shape (d,) for all agents, or (..., N, d).
+        covariance
+            Shape (d, d) for all agents, or (..., N, d, d): positive definite.
+        agents
+            N, needed only where neither says it.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, or a covariance is not positive definite.
+        """
+        centre, spread = moments(mean, covariance, agents=agents)
+        factors = factor("covariance", spread, "make every variance positive, correlations below 1")
+        identity = np.broadcast_to(np.eye(spread.shape[-1]), spread.shape)
+        return cls(factors.solve(identity), factors.solve(centre[..., None])[..., 0])
+
+    @property
+    def agents(self) -> int:
+        """The number N of agents."""
+        return int(self.precision.shape[-3])
+
+    @property
+    def dimension(self) -> int:
+        """The number d of coefficients."""
+        return int(self.precision.shape[-1])
+
+    @cached_property
+    def _factors(self) -> Factors:
+        return factor("precision", self.precision, "give every agent a proper prior")
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """μ = Ω⁻¹ h, shape (..., N, d)."""
+        return read_only(self._factors.solve(self.information[..., None])[..., 0])
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Ω⁻¹, shape (..., N, d, d)."""
+        identity = np.broadcast_to(np.eye(self.dimension), self.precision.shape)
+        found = self._factors.solve(identity)
+        return read_only((found + found.swapaxes(-1, -2)) / 2)
+
+    def variance(self, directions: ArrayLike) -> FloatArray:
+        """uᵀ Ω⁻¹ u for directions u, shape (P, d): shape (..., N, P)."""
+        rows = as_rows("directions", directions, dimension=self.dimension)
+        right = np.broadcast_to(rows.T, (*self.precision.shape[:-1], len(rows)))
+        return np.asarray((rows.T * self._factors.solve(right)).sum(axis=-2))
+
+    def predict(self, inputs: ArrayLike, *, noise_std: float | None = None) -> Prediction:
+        """The law of a label at each input, or of xᵀθ if no noise is given.
+
+        Parameters
+        ----------
+        inputs
+            Features x, shape (m, d).
+        noise_std
+            α, the standard deviation of a label around xᵀθ.
+        """
+        rows = as_rows("inputs", inputs, dimension=self.dimension)
+        noise = 0.0 if noise_std is None else as_positive("noise_std", noise_std) ** 2
+        return Prediction(self.mean @ rows.T, self.variance(rows) + noise)
+
+    def log_density(self, points: ArrayLike) -> FloatArray:
+        """Log densities at points θ, shape (m, d): shape (..., N, m)."""
+        rows = as_rows("points", points, dimension=self.dimension)
+        gaps = rows - self.mean[..., None, :]
+        squares = np.einsum("...md,...de,...me->...m", gaps, self.precision, gaps)
+        constant = self._factors.log_determinant - self.dimension * np.log(2 * np.pi)
+        return np.asarray((constant[..., None] - squares) / 2)
+
+    def update(
+        self,
+        designs: Batches,
+        targets: Batches,
+        *,
+        noise_std: ArrayLike,
+        tempering: ArrayLike = 1.0,
+    ) -> GaussianBeliefs:
+        """The beliefs after every agent has observed a batch.
+
+        Parameters
+        ----------
+        designs
+            Features, shape (..., N, M, d); or N arrays of shape (M_i, d), where M_i may be 0.
+        targets
+            Labels, shape (..., N, M); or N arrays of shape (M_i,).
+        noise_std
+            The standard deviation α > 0 that agents ascribe to labels: one, or one per agent.
+        tempering
+            The power t > 0 to which likelihoods are raised: one, or one per agent.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, a number is not finite, or noise or tempering is not positive; the
+            message names the agent.
+        """
+        squares, products = sums(designs, targets, agents=self.agents, dimension=self.dimension)
+        noise = per_agent("noise_std", noise_std, agents=self.agents)
+        weight = per_agent("tempering", tempering, agents=self.agents) / noise**2
+        return GaussianBeliefs(
+            self.precision + weight[:, None, None] * squares,
+            self.information + weight[:, None] * products,
+        )
+
+    def consensus(self, weights: Weights) -> GaussianBeliefs:
+        """The beliefs after pooling with W, shape (N, N): rows that sum to one, dense or sparse."""
+        matrix = as_pooling(weights, agents=self.agents)
+        return GaussianBeliefs(
+            pool(matrix, self.precision, axis=-3), pool(matrix, self.information, axis=-2)
+        )
+
+
+def pool(matrix: FloatArray | csr_array, values: FloatArray, *, axis: int) -> FloatArray:
+    """Σ_j W_ij values_j along the agents' axis."""
+    rows = np.moveaxis(values, axis, 0)
+    flat = matrix @ rows.reshape(rows.shape[0], -1)
+    return np.moveaxis(flat.reshape(-1, *rows.shape[1:]), 0, axis)
+
+
+def as_pooling(weights: Weights, *, agents: int) -> FloatArray | csr_array:
+    """W as a dense or CSR array with non-negative rows that sum to one.
+
+    Raises
+    ------
+    ValueError
+        If it does not have one column per agent, or a row is no distribution.
+    """
+    matrix: FloatArray | csr_array
+    if isinstance(weights, csr_array):
+        matrix, entries = weights, np.asarray(weights.data)
+    else:
+        matrix = entries = finite("weights", weights, last=0)
+    if matrix.ndim != 2 or matrix.shape[1] != agents:
+        raise fail(
+            "weights", f"shape ({agents}, {agents})", f"shape {matrix.shape}", "one row per agent"
+        )
+    totals = np.asarray(matrix.sum(axis=1)).ravel()
+    # Weights rounded from decimals or quotients: half a unit in the last place each.
+    off = ~(np.abs(totals - 1) <= 1e-12 + agents * np.finfo(float).eps)
+    if off.any() or not (entries >= 0).all():
+        row = int(np.argmax(off)) if off.any() else 0
+        got = f"a sum of {totals[row]:.12g} in row {row}" if off.any() else "a negative weight"
+        raise fail("weights", "non-negative rows that sum to 1", got, "rescale the rows")
+    return matrix
+
+
+def sums(
+    designs: Batches, targets: Batches, *, agents: int, dimension: int
+) -> tuple[FloatArray, FloatArray]:
+    """XᵀX of shape (..., N, d, d) and Xᵀy of shape (..., N, d)."""
+    features, labels = as_batches(designs, targets, agents=agents, dimension=dimension)
+    if isinstance(features, np.ndarray) and isinstance(labels, np.ndarray):
+        turned = features.swapaxes(-1, -2)
+        return turned @ features, (turned @ labels[..., None])[..., 0]
+    squares = np.array([x.T @ x for x in features])
+    return squares, np.array([x.T @ y for x, y in zip(features, labels, strict=True)])
+
+
+def as_batches(
+    designs: Batches, targets: Batches, *, agents: int, dimension: int
+) -> tuple[FloatArray | list[FloatArray], FloatArray | list[FloatArray]]:
+    """Check batches: either two arrays, or two lists with an array for each agent.
+
+    Raises
+    ------
+    ValueError
+        Naming the agent whose data are not finite or do not fit.
+    """
+    remedy = "give every agent its rows of features and as many labels, none of them if it is empty"
+    if not isinstance(designs, np.ndarray):
+        features = [np.asarray(x, dtype=np.float64) for x in designs]  # type: ignore[union-attr]
+        labels = [np.asarray(y, dtype=np.float64) for y in targets]  # type: ignore[union-attr]
+        if len(features) != agents or len(labels) != agents:
+            got = f"{len(features)} designs and {len(labels)} sets of targets"
+            raise fail("designs", f"one for each of {agents} agents", got, remedy)
+        batches: list[tuple[FloatArray, FloatArray]] = []
+        for i, (x, y) in enumerate(zip(features, labels, strict=True)):
+            rows = x.reshape(0, dimension) if x.size == 0 else x
+            if rows.ndim != 2 or rows.shape[1] != dimension:
+                got = f"shape {x.shape}"
+                raise fail(f"designs of agent {i}", f"shape (rows, {dimension})", got, remedy)
+            if y.shape != rows.shape[:1]:
+                got = f"shape {y.shape}"
+                raise fail(f"targets of agent {i}", f"shape ({len(rows)},)", got, remedy)
+            batches.append(
+                (
+                    finite(f"designs of agent {i}", rows, last=0),
+                    finite(f"targets of agent {i}", y, last=0),
+                )
+            )
+        return [x for x, _ in batches], [y for _, y in batches]
+    table = finite("designs", designs, last=2)
+    answers = finite("targets", targets, last=1)  # type: ignore[arg-type]
+    if table.ndim < 3 or table.shape[-3] != agents or table.shape[-1] != dimension:
+        expected = f"shape (..., {agents}, rows, {dimension})"
+        raise fail("designs", expected, f"shape {table.shape}", remedy)
+    if answers.shape != table.shape[:-1]:
+        raise fail("targets", f"shape {table.shape[:-1]}", f"shape {answers.shape}", remedy)
+    return table, answers
+
+
+def moments(
+    mean: ArrayLike, covariance: ArrayLike, *, agents: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Means of shape (..., N, d) and covariances of shape (..., N, d, d), broadcast together."""
+    centre = finite("mean", mean, last=1)
+    spread = as_symmetric("covariance", finite("covariance", covariance, last=2))
+    d = spread.shape[-1]
+    if centre.ndim == 0 or centre.shape[-1] != d:
+        raise fail(
+            "mean", f"{d} coefficients, as the covariance has", f"shape {centre.shape}", "match"
+        )
+    try:
+        shape = np.broadcast_shapes(
+            centre.shape[:-1], spread.shape[:-2], () if agents is None else (agents,)
+        )
+    except ValueError:
+        got = f"shapes {centre.shape} and {spread.shape}"
+        raise fail(
+            "covariance", "as many agents as the mean", got, "give each agent both"
+        ) from None
+    if not shape:
+        raise fail("agents", "a number of agents", "none", "say how many agents share this belief")
+    return np.broadcast_to(centre, (*shape, d)), np.broadcast_to(spread, (*shape, d, d))
+
+
+def per_agent(argument: str, values: ArrayLike, *, agents: int) -> FloatArray:
+    """Positive numbers, one for each agent, shape (N,).
+
+    Raises
+    ------
+    ValueError
+        Naming the first agent whose number is not positive.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape not in ((), (1,), (agents,)):
+        expected = f"one number, or one for each of {agents} agents"
+        raise fail(argument, expected, f"shape {array.shape}", "give one per agent")
+    if array.ndim == 0:
+        as_positive(argument, float(array))
+    for agent, value in enumerate(np.atleast_1d(array)):
+        as_positive(f"{argument} of agent {agent}", float(value))
+    return np.array(np.broadcast_to(array, (agents,)))
+
+
+def as_rows(argument: str, values: ArrayLike, *, dimension: int) -> FloatArray:
+    """Rows of d finite numbers, shape (m, d)."""
+    rows = finite(argument, values, last=0)
+    if rows.ndim != 2 or rows.shape[1] != dimension:
+        expected = f"shape (rows, {dimension})"
+        raise fail(
+            argument, expected, f"shape {rows.shape}", "one row per point, features in order"
+        )
+    return rows
+
+
+def finite(argument: str, values: ArrayLike, *, last: int) -> FloatArray:
+    """A fresh array of finite floats; the axis before the `last` ones counts agents.
+
+    Raises
+    ------
+    ValueError
+        If it is ragged, not numeric, or has an entry that is not finite.
+    """
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise fail(
+            argument,
+            "a rectangular array of numbers",
+            "ragged or non-numeric values",
+            "give every row the same number of numbers",
+        ) from None
+    if not np.isfinite(array).all():
+        where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
+        value = float(array[tuple(where)])
+        place = where[: max(0, len(where) - last)] if last else []
+        inside = where[len(place) :]
+        raise fail(
+            argument + named(place),
+            "finite numbers",
+            f"{value} at {inside}",
+            "drop the row, or replace the number",
+        )
+    return array

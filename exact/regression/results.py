@@ -1,0 +1,254 @@
+"""What a simulated regression is measured by, and how measurements of replicates are put together.
+
+At every recorded round each learner's belief N(μ, Ω⁻¹) gives, in each replicate: its excess error
+(μ−θ*)ᵀ S (μ−θ*), with S the second moment of test inputs; the error it reports, tr(S Ω⁻¹); along
+each direction u its error uᵀ(μ−θ*), the variance it reports, uᵀ Ω⁻¹ u, and whether its central 95 %
+interval covers the truth. Kept are means and sums of squares over replicates, and counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from exact.checkpoint import Arrays
+from exact.regression.factors import Factors, forward
+from exact.regression.state import Columns, Snapshot
+from exact.statistics import Proportion, RunningMoments, merge_moments, proportion
+from theory.validation import FloatArray, IntArray, read_only
+
+Mode = Literal["cooperate", "alone", "central", "central-node"]
+
+# Numbers of intermediate results at a time, where beliefs are solved.
+SOLVED_AT_ONCE = 1 << 21
+COVERAGE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Yardstick:
+    """What beliefs are measured against.
+
+    Attributes
+    ----------
+    theta
+        θ*, shape (d,).
+    test
+        S, shape (d, d).
+    directions
+        Shape (P, d).
+    rows_moment, rows_product, rows_square
+        Of given test rows: XᵀX/m, Xᵀy/m and yᵀy/m; None without.
+    """
+
+    theta: FloatArray
+    test: FloatArray
+    directions: FloatArray
+    rows_moment: FloatArray | None = None
+    rows_product: FloatArray | None = None
+    rows_square: float = 0.0
+
+    @property
+    def quantities(self) -> int:
+        """Numbers kept of a belief: two errors, two for each direction, one for test rows."""
+        return 2 + 2 * len(self.directions) + (self.rows_moment is not None)
+
+    def measure(self, precision: FloatArray, information: FloatArray) -> FloatArray:
+        """Quantities, shape (n, R, Q), of precisions (n, R or 1, d, d), information (n, R, d)."""
+        factors = Factors.of(precision)
+        identity = np.broadcast_to(np.eye(precision.shape[-1]), precision.shape)
+        root = forward(factors.lower, factors.scale[..., :, None] * identity)
+        if precision.shape[1] == 1:
+            mean = information @ (root[:, 0].swapaxes(-1, -2) @ root[:, 0])
+        else:
+            white = root @ information[..., None]
+            mean = (root.swapaxes(-1, -2) @ white)[..., 0]
+        gap = mean - self.theta
+        count = len(self.directions)
+        found = np.empty((*information.shape[:2], self.quantities))
+        found[..., 0] = ((gap @ self.test) * gap).sum(axis=-1)
+        covariance = root.swapaxes(-1, -2) @ root
+        found[..., 1] = (covariance * self.test).sum(axis=(-1, -2))
+        found[..., 2 : 2 + count] = gap @ self.directions.T
+        spread = ((root @ self.directions.T) ** 2).sum(axis=-2)
+        found[..., 2 + count : 2 + 2 * count] = spread
+        if self.rows_moment is not None and self.rows_product is not None:
+            square = ((mean @ self.rows_moment) * mean).sum(axis=-1)
+            found[..., -1] = square - 2 * mean @ self.rows_product + self.rows_square
+        return found
+
+
+class RegressionTally:
+    """Sums over the replicates of a unit, at T recorded rounds."""
+
+    def __init__(self, yardstick: Yardstick, *, rounds: int, learners: int) -> None:
+        self.yardstick = yardstick
+        count = len(yardstick.directions)
+        self.each = RunningMoments((rounds, learners, yardstick.quantities))
+        self.network = RunningMoments((rounds, 2))
+        self.covered = np.zeros((rounds, learners, count), dtype=np.int64)
+
+    def arrays(self) -> Arrays:
+        """The sums themselves, by name."""
+        parts = {**self.each.arrays("each"), **self.network.arrays("network")}
+        return {**parts, "covered": self.covered}
+
+    def add(self, index: int, snapshot: Snapshot, columns: Columns, *, replicates: int) -> None:
+        """Take in the first `replicates` of a snapshot, at recorded round `index`."""
+        pieces = list(self._pieces(snapshot, columns, replicates))
+        found = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+        self.each.add(index, found, axis=1)
+        self.network.add(index, found[..., :2].mean(axis=0), axis=0)
+        count = len(self.yardstick.directions)
+        gap, variance = found[..., 2 : 2 + count], found[..., 2 + count : 2 + 2 * count]
+        inside = gap**2 <= ndtri((1 + COVERAGE) / 2) ** 2 * variance
+        self.covered[index] += inside.sum(axis=1)
+
+    def _pieces(
+        self, snapshot: Snapshot, columns: Columns, replicates: int
+    ) -> Iterator[FloatArray]:
+        learners, d, _ = snapshot.information.shape
+        copies = min(snapshot.precision.shape[2], replicates)
+        step = max(1, SOLVED_AT_ONCE // (d * d * copies))
+        for begin in range(0, learners, step):
+            part = slice(begin, begin + step)
+            packed = snapshot.precision[part, :, :copies].swapaxes(1, 2)
+            information = snapshot.information[part, :, :replicates].swapaxes(1, 2)
+            yield self.yardstick.measure(columns.unpack(packed), information)
+
+
+def merge_regressions(total: Arrays, part: Arrays) -> None:
+    """Take the sums of later replicates into those of the earlier ones, in place."""
+    for name in ("each", "network"):
+        merge_moments(total, part, name)
+    total["covered"] += part["covered"]
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionSimulation:
+    """What a simulation measured at T recorded rounds: estimates over R replicates.
+
+    A *learner* is an agent, or the one central learner. All errors are measured against the
+    model's θ*. Standard errors are NaN for a single replicate.
+
+    Attributes
+    ----------
+    rounds
+        Shape (T,): the recorded rounds.
+    replicates, seed, mode, shared_inputs
+        As given.
+    directions
+        Shape (P, d).
+    excess_error, excess_standard_error
+        Shape (T, N): of (μ−θ*)ᵀ S (μ−θ*): mean squared error on test inputs less the noise.
+    network_error, network_standard_error
+        Shape (T,): of its average over learners.
+    reported_error, reported_standard_error
+        Shape (T, N): of tr(S Ω⁻¹), what a learner believes its excess error to be.
+    bias, bias_standard_error
+        Shape (T, N, P): mean of uᵀ(μ−θ*).
+    variance, reported_variance
+        Shape (T, N, P): the variance of uᵀμ over replicates, with divisor R − 1, and the mean of
+        uᵀ Ω⁻¹ u.
+    reported_variance_standard_error
+        Of the latter.
+    covered
+        Shape (T, N, P): in how many replicates |uᵀ(μ−θ*)| was within 1.96 reported standard
+        deviations.
+    test_error, test_standard_error
+        Shape (T, N): mean squared error on the given test rows; None without.
+    """
+
+    rounds: IntArray
+    replicates: int
+    seed: int
+    mode: Mode
+    shared_inputs: bool
+    directions: FloatArray
+    excess_error: FloatArray
+    excess_standard_error: FloatArray
+    network_error: FloatArray
+    network_standard_error: FloatArray
+    reported_error: FloatArray
+    reported_standard_error: FloatArray
+    bias: FloatArray
+    bias_standard_error: FloatArray
+    variance: FloatArray
+    reported_variance: FloatArray
+    reported_variance_standard_error: FloatArray
+    covered: IntArray
+    test_error: FloatArray | None = None
+    test_standard_error: FloatArray | None = None
+
+    @cached_property
+    def calibration(self) -> FloatArray:
+        """Variance over reported variance, shape (T, N, P); below 1: under-confident."""
+        return read_only(self.variance / self.reported_variance)
+
+    @cached_property
+    def calibration_standard_error(self) -> FloatArray:
+        """By the delta method, as if uᵀμ were normal: relative variance 2/(R − 1) of a variance."""
+        if self.replicates < 2:
+            return read_only(np.full_like(self.variance, np.nan))
+        reported = self.reported_variance_standard_error / self.reported_variance
+        return read_only(self.calibration * np.sqrt(2 / (self.replicates - 1) + reported**2))
+
+    def coverage(
+        self, round_index: int, agent: int, direction: int, *, confidence: float = 0.95
+    ) -> Proportion:
+        """How often the 95 % interval covered the truth, with its Clopper–Pearson interval."""
+        count = int(self.covered[round_index, agent, direction])
+        return proportion(count, self.replicates, confidence=confidence)
+
+
+def as_simulation(
+    sums: Arrays,
+    yardstick: Yardstick,
+    *,
+    rounds: IntArray,
+    replicates: int,
+    seed: int,
+    mode: Mode,
+    shared_inputs: bool,
+) -> RegressionSimulation:
+    """The results that sums over all replicates amount to."""
+    count = len(yardstick.directions)
+    gaps, spreads = slice(2, 2 + count), slice(2 + count, 2 + 2 * count)
+    mean = sums["each_mean"]
+    degrees = max(replicates - 1, 1)
+    variance = sums["each_squares"] / degrees if replicates > 1 else np.full_like(mean, np.nan)
+    error = np.sqrt(variance / replicates)
+    network_error = np.full_like(sums["network_mean"], np.nan)
+    if replicates > 1:
+        network_error = np.sqrt(sums["network_squares"] / degrees / replicates)
+    tested = yardstick.rows_moment is not None
+
+    def of(array: FloatArray, place: int | slice) -> FloatArray:
+        return read_only(np.ascontiguousarray(array[..., place]))
+
+    return RegressionSimulation(
+        rounds=read_only(rounds),
+        replicates=replicates,
+        seed=seed,
+        mode=mode,
+        shared_inputs=shared_inputs,
+        directions=yardstick.directions,
+        excess_error=of(mean, 0),
+        excess_standard_error=of(error, 0),
+        network_error=of(sums["network_mean"], 0),
+        network_standard_error=of(network_error, 0),
+        reported_error=of(mean, 1),
+        reported_standard_error=of(error, 1),
+        bias=of(mean, gaps),
+        bias_standard_error=of(error, gaps),
+        variance=of(variance, gaps),
+        reported_variance=of(mean, spreads),
+        reported_variance_standard_error=of(error, spreads),
+        covered=read_only(sums["covered"]),
+        test_error=of(mean, -1) if tested else None,
+        test_standard_error=of(error, -1) if tested else None,
+    )

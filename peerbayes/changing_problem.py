@@ -1,0 +1,75 @@
+"""A problem whose network changes: phases in turn, failing links, agents that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from peerbayes.changes_section import SequenceNetwork
+from peerbayes.messages import input_error
+from peerbayes.schema import ProblemSpecification
+from theory import FiniteModel
+from theory.changing import ChangingNetwork
+
+
+@dataclass(frozen=True, eq=False)
+class ChangingProblem:
+    """A network that changes, and the model of its agents.
+
+    Parameters
+    ----------
+    name, title
+        A short name, and one line about it (possibly empty).
+    network, model
+        Equally many agents in both.
+    specification
+        The parsed file; None for problems that have none.
+    family, parameters
+        For one variant of a built-in: the built-in's name, and what was varied.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents.
+    """
+
+    name: str
+    title: str
+    network: ChangingNetwork
+    model: FiniteModel
+    specification: ProblemSpecification | None = None
+    family: str = ""
+    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.network.agents != self.model.agents:
+            raise input_error(
+                self.name,
+                ("model", "agents"),
+                f"{self.network.agents} agents, as the network has",
+                f"counts that add up to {self.model.agents}",
+                "change the counts, or the network",
+            )
+        if not self.family:
+            object.__setattr__(self, "family", self.name)
+
+
+def is_changing(specification: ProblemSpecification) -> bool:
+    """Whether the network of a file changes."""
+    section = specification.network
+    return isinstance(section, SequenceNetwork) or section.changes is not None
+
+
+def build_changing_network(specification: ProblemSpecification) -> ChangingNetwork:
+    """The network of a file that changes.
+
+    Raises
+    ------
+    ValueError
+        As the network that it describes; the message begins with the key's name.
+    """
+    section = specification.network
+    if isinstance(section, SequenceNetwork):
+        return section.build(specification.name)
+    assert section.changes is not None
+    return section.changes.apply(section.build(specification.name), section)

@@ -1,0 +1,86 @@
+"""What an experiment is: a frozen configuration that names its parts, runs one, and concludes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Line:
+    """Printed, measured and predicted, side by side.
+
+    Attributes
+    ----------
+    what
+        The quantity, with its unit.
+    printed
+        What the paper says, in its words or numbers; empty where it says nothing.
+    measured, standard_error
+        From the run; None where nothing was measured, or there is no error.
+    predicted
+        From theory; None where it says nothing.
+    holds
+        Whether measured and predicted differ by no more than chance allows; None where that is
+        not claimed.
+    remark
+        A word on what the comparison shows, where that is not plain.
+    """
+
+    what: str
+    printed: str
+    measured: float | None
+    standard_error: float | None
+    predicted: float | None
+    holds: bool | None = None
+    remark: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of one line."""
+        return asdict(self)
+
+
+class Experiment(Protocol):
+    """One row of the papers' experiments."""
+
+    @property
+    def name(self) -> str:
+        """Short name, by which it is run."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it is, in one line."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Paper and section."""
+        ...
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of its parts, in the order in which they are run."""
+        ...
+
+    @property
+    def replicates(self) -> int:
+        """Independent runs of each part, if not said otherwise."""
+        ...
+
+    def settings(self) -> dict[str, Any]:
+        """Everything but seed and replicates that the numbers depend on, in plain values."""
+        ...
+
+    def run_part(
+        self, part: str, *, seed: int, replicates: int, progress: Progress | None
+    ) -> dict[str, Any]:
+        """What one part measures and predicts, in plain values."""
+        ...
+
+    def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
+        """The lines that all parts together give."""
+        ...

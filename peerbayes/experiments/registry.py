@@ -1,0 +1,51 @@
+"""Every experiment by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from peerbayes.experiments.experiment import Experiment
+from peerbayes.experiments.regression import RegressionExperiment
+from peerbayes.messages import input_error, nearest
+
+_ALL: tuple[Experiment, ...] = (
+    RegressionExperiment(
+        name="regression-2",
+        title="linear regression, two nodes with one coordinate each",
+        source="P1 5.1",
+        problem="p1-regression",
+        agents=2,
+    ),
+    RegressionExperiment(
+        name="regression-4",
+        title="linear regression, four nodes with one coordinate each",
+        source="P2 4.1, 1.3",
+        problem="p2-regression",
+        agents=4,
+    ),
+)
+
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.name: one for one in _ALL})
+"""The experiments by name."""
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of this name.
+
+    Raises
+    ------
+    ValueError
+        If there is none, in one line that says which there are.
+
+    Examples
+    --------
+    >>> find_experiment("regression-2").source
+    'P1 5.1'
+    """
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    guess = nearest(name, EXPERIMENTS)
+    remedy = f"did you mean {guess!r}?" if guess else "see 'peerbayes list'"
+    wanted = f"one of {', '.join(EXPERIMENTS)}"
+    raise input_error("EXPERIMENT", (), wanted, repr(name[:60]), remedy)

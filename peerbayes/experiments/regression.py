@@ -1,0 +1,160 @@
+"""The papers' linear regressions as experiments: printed beside measured and predicted.
+
+The papers draw one error curve each: nodes alone, cooperating, and a central node, and say that
+the first stay high and the second equals the third. Here each curve is the mean of many runs with
+its expectation drawn through it; all data in one place stands beside them, and what the beliefs
+report beside what is true, which the papers do not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from peerbayes.experiments.experiment import Line, Progress
+
+
+@dataclass(frozen=True)
+class RegressionExperiment:
+    """One regression, run as a network, alone, in one place, and at a central node.
+
+    Attributes
+    ----------
+    problem
+        Name of the built-in problem.
+    rounds, records, draws
+        n; how many rounds are recorded; over how many sets of inputs predictions are averaged.
+    printed_alone, printed_cooperating
+        What the paper says of its figure.
+    """
+
+    name: str
+    title: str
+    source: str
+    problem: str
+    agents: int
+    rounds: int = 1000
+    records: int = 20
+    draws: int = 100
+    replicates: int = 2000
+    printed_alone: str = "MSE stays high"
+    printed_cooperating: str = "MSE equals the central node's"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The network, each agent alone, all data in one place, the central node."""
+        lone = (f"agent {i} alone" for i in range(self.agents))
+        return ("cooperating", *lone, "all data in one place", "central node")
+
+    def settings(self) -> dict[str, Any]:
+        """The configuration, and the problem's own file."""
+        from peerbayes.builtin import load_problem
+
+        specification = load_problem(self.problem).specification
+        assert specification is not None
+        return {**asdict(self), "specification": specification.document()}
+
+    def run_part(
+        self, part: str, *, seed: int, replicates: int, progress: Progress | None
+    ) -> dict[str, Any]:
+        """One curve, measured and predicted."""
+        from peerbayes.builtin import load_problem
+        from peerbayes.problems import RegressionProblem
+        from peerbayes.regression_analysis import analyse_regression
+        from peerbayes.regression_learners import learners, run_learner
+        from peerbayes.regression_simulation import recorded_rounds
+        from peerbayes.regression_verification import coordinate_curves
+
+        problem = load_problem(self.problem)
+        assert isinstance(problem, RegressionProblem)
+        learner = next(one for one in learners(problem) if one.name == part)
+        curve = run_learner(
+            learner,
+            rounds=self.rounds,
+            record=recorded_rounds(self.rounds, most=self.records),
+            replicates=replicates,
+            draws=self.draws,
+            seed=seed,
+            progress=progress,
+        )
+        content = curve.as_json()
+        content["error_at_end"] = curve.error_at_end.tolist()
+        content["report_at_end"] = curve.report_at_end.tolist()
+        if learner.role == "cooperating":
+            content["coordinates"] = coordinate_curves(curve, analyse_regression(problem))
+        return content
+
+    def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
+        """Each curve's last point, what the papers say of it, and how the curves compare."""
+        lines = []
+        for name, part in parts.items():
+            predicted, measured, error, allowed = part["error_at_end"]
+            alone = part["role"] == "alone"
+            lines.append(
+                Line(
+                    f"excess error after {self.rounds} rounds, {name}",
+                    self.printed_alone if alone else "",
+                    measured,
+                    error,
+                    predicted,
+                    _agree(measured, predicted, allowed),
+                    f"tends to {part['limit']:.4g}" if alone else _tends(part),
+                )
+            )
+        together, central = parts["cooperating"], parts["central node"]
+        pooled = parts["all data in one place"]
+        lines.append(
+            _quotient(
+                "cooperating over central node",
+                together["error_at_end"],
+                central["error_at_end"],
+                self.printed_cooperating,
+                _limit_words(together["constant"] / central["constant"])
+                + f": {self.agents} samples a round against one",
+            )
+        )
+        lines.append(
+            _quotient(
+                "cooperating over all data in one place",
+                together["error_at_end"],
+                pooled["error_at_end"],
+                "",
+                _limit_words(together["constant"] / pooled["constant"]),
+            )
+        )
+        ratio = together["constant"] / together["reported"]["constant"]
+        lines.append(
+            _quotient(
+                "true error over reported error, cooperating",
+                together["error_at_end"],
+                together["report_at_end"],
+                "",
+                _limit_words(ratio) + "; the papers do not show it",
+            )
+        )
+        return tuple(lines)
+
+
+def _agree(measured: float, predicted: float, allowed: float) -> bool:
+    return bool(abs(measured - predicted) <= allowed + 1e-11 * abs(predicted))
+
+
+def _tends(part: Mapping[str, Any]) -> str:
+    return f"tends to {part['constant']:.5g}/n"
+
+
+def _limit_words(value: float) -> str:
+    return f"tends to {value:.4g}"
+
+
+def _quotient(what: str, above: list[float], below: list[float], printed: str, remark: str) -> Line:
+    """A quotient of two errors, each (predicted, measured, standard error, allowed)."""
+    (p, m, e, a), (q, r, f, b) = above, below
+    predicted, measured = p / q, m / r
+    allowed = (p + a) / max(q - b, 1e-300) - predicted
+    error = measured * float(np.hypot(e / m, f / r))
+    holds = _agree(measured, predicted, allowed)
+    return Line(what, printed, measured, error, predicted, holds, remark)

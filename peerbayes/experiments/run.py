@@ -1,0 +1,169 @@
+"""`peerbayes run`: run an experiment part by part, keep every part, lay the lines side by side.
+
+A part is kept under its fingerprint, the checksum of everything that its numbers depend on:
+the experiment's settings, the part, the seed, the replicates, and this program's version. With
+`resume`, a part on record is read back instead of run, if its checksum is right and its
+fingerprint the same; both runs then end in the same record, bit by bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peerbayes import __version__
+from peerbayes.experiments.experiment import Experiment, Line
+from peerbayes.records import check_folder, file_name, plain, read_record, write_record
+from theory.validation import as_integer
+
+Progress = Callable[[int, int], None]
+
+KIND, PART_KIND = "run", "run-part"
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentRun:
+    """What an experiment found, and where it is on disk."""
+
+    experiment: Experiment
+    seed: int
+    replicates: int
+    parts: Mapping[str, Any]
+    lines: tuple[Line, ...]
+    reused: tuple[str, ...]
+    record_path: Path
+    report_path: Path
+
+    @property
+    def failed(self) -> bool:
+        """Whether a measurement contradicts its prediction beyond sampling error."""
+        return any(line.holds is False for line in self.lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `run`."""
+        return {
+            **_summary(self.experiment, self.seed, self.replicates, self.lines),
+            "reused": list(self.reused),
+            "record": str(self.record_path),
+            "report": str(self.report_path),
+        }
+
+
+def _summary(
+    experiment: Experiment, seed: int, replicates: int, lines: tuple[Line, ...]
+) -> dict[str, Any]:
+    return {
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "source": experiment.source,
+        "seed": seed,
+        "replicates": replicates,
+        "parts": list(experiment.parts),
+        "lines": [line.as_json() for line in lines],
+    }
+
+
+def run_experiment(
+    experiment: Experiment,
+    *,
+    seed: int = 0,
+    replicates: int | None = None,
+    resume: bool = False,
+    out: Path,
+    progress: Callable[[str], Progress] | None = None,
+) -> ExperimentRun:
+    """Run an experiment and leave its record, its parts, and a page.
+
+    Parameters
+    ----------
+    replicates
+        Independent runs of each part; left out: what the experiment says.
+    resume
+        Take parts that are on record, whole and of these very settings, instead of running them.
+    out
+        Folder of the records.
+    progress
+        Maps the name of a part to a callable of (done, total).
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or nothing can be written to `out`, which is tried first.
+    """
+    from peerbayes.report import write_report
+
+    seed = as_integer("seed", seed, minimum=0)
+    if replicates is None:
+        replicates = experiment.replicates
+    # One replicate has no standard error, without which nothing can be compared.
+    replicates = as_integer("replicates", replicates, minimum=2)
+    check_folder(out)
+    bar = progress or (lambda _: lambda done, total: None)
+    parts: dict[str, Any] = {}
+    reused: list[str] = []
+    for index, part in enumerate(experiment.parts):
+        mark = fingerprint(experiment, part, seed=seed, replicates=replicates)
+        path = out / f"{experiment.name}.parts" / file_name(part)
+        kept = _kept(path, mark) if resume else None
+        if kept is not None:
+            reused.append(part)
+        else:
+            kept = plain(
+                experiment.run_part(
+                    part,
+                    seed=part_seed(seed, index),
+                    replicates=replicates,
+                    progress=bar(f"{experiment.name}: {part}"),
+                )
+            )
+            write_record(path, kind=PART_KIND, body={"fingerprint": mark, "content": kept})
+        parts[part] = kept
+    lines = experiment.conclude(parts)
+    body = {
+        **_summary(experiment, seed, replicates, lines),
+        "settings": experiment.settings(),
+        "version": __version__,
+        "content": parts,
+    }
+    record_path = write_record(out / file_name("run", experiment.name), kind=KIND, body=body)
+    report_path = write_report([record_path], record_path.with_suffix(".html"))
+    return ExperimentRun(
+        experiment, seed, replicates, parts, lines, tuple(reused), record_path, report_path
+    )
+
+
+def part_seed(seed: int, index: int) -> int:
+    """The seed of one part: streams of parts do not overlap, whatever the seeds of two runs."""
+    state = np.random.SeedSequence(seed, spawn_key=(index,)).generate_state(1, np.uint64)
+    return int(state[0] >> np.uint64(2))
+
+
+def fingerprint(experiment: Experiment, part: str, *, seed: int, replicates: int) -> str:
+    """The SHA-256 of everything that a part's numbers depend on."""
+    content = {
+        "experiment": experiment.name,
+        "settings": plain(experiment.settings()),
+        "part": part,
+        "seed": seed,
+        "replicates": replicates,
+        "version": __version__,
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _kept(path: Path, mark: str) -> Any:
+    """What a part left on disk; None if it is absent, damaged, or of other settings."""
+    try:
+        record = read_record(path)
+    except ValueError:
+        return None
+    if record.kind != PART_KIND or not isinstance(record.body, dict):
+        return None
+    return record.body.get("content") if record.body.get("fingerprint") == mark else None

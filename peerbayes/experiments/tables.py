@@ -1,0 +1,61 @@
+"""Experiments as tables for people; each function takes the JSON object of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from peerbayes.tables import number
+
+
+def run_parts(result: Mapping[str, Any]) -> list[RenderableType]:
+    """The table of `run`: printed, measured, predicted."""
+    table = Table(
+        title=f"{result['experiment']}: {result['title']} ({result['source']})",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("what, and what is printed", overflow="fold")
+    for name in ("measured", "± s.e.", "predicted"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for line in result["lines"]:
+        words = line["what"]
+        if line["printed"]:
+            words += f"\n  printed: {line['printed']}"
+        if line["remark"]:
+            words += f"\n  {line['remark']}"
+        holds = {True: "holds", False: "BROKEN", None: ""}[line["holds"]]
+        table.add_row(
+            Text(words),
+            number(line["measured"]),
+            number(line["standard_error"]),
+            number(line["predicted"]),
+            Text(holds, style="bold red" if line["holds"] is False else ""),
+        )
+    count = f"{result['replicates']} replicates, seed {result['seed']}"
+    reused = result["reused"]
+    again = f"; read back: {', '.join(reused)}" if reused else ""
+    return [table, Text(count + again)]
+
+
+def experiment_list_parts(experiments: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+    """The table of experiments in `list`."""
+    table = Table(
+        title="Experiments, for 'peerbayes run'",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it is", overflow="fold")
+    table.add_column("source", no_wrap=True)
+    for entry in experiments:
+        table.add_row(entry["name"], entry["title"], entry["source"])
+    return [table]

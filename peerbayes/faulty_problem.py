@@ -1,0 +1,110 @@
+"""A problem in which some agents are broken or lie, and the others pool by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from peerbayes.faults_section import FaultsSection
+from peerbayes.problem import Problem
+from peerbayes.schema import ProblemSpecification
+from theory import FiniteModel, Network
+from theory.robustness import Behaviour, Rule, check_tolerance
+from theory.robustness.faults import checked_faults
+from theory.validation import fail
+
+
+@dataclass(frozen=True, eq=False)
+class FaultyProblem:
+    """A problem, who is faulty, and how the honest agents pool.
+
+    Parameters
+    ----------
+    problem
+        The network and the model, as if nobody were faulty.
+    faults
+        What each faulty agent does.
+    rule
+        How honest agents pool.
+    pool_every
+        They observe each round, and talk in every so-many-th.
+    beyond_tolerance
+        Whether more agents may be faulty than the rule tolerates.
+
+    Raises
+    ------
+    ValueError
+        If a fault does not fit, or there are more than the rule tolerates.
+    """
+
+    problem: Problem
+    faults: Mapping[int, Behaviour]
+    rule: Rule
+    pool_every: int = 1
+    beyond_tolerance: bool = False
+
+    def __post_init__(self) -> None:
+        for agent in self.faults:
+            if not 0 <= agent < self.problem.network.agents:
+                raise fail(
+                    "agents",
+                    f"faulty agents from 0 to {self.problem.network.agents - 1}",
+                    agent,
+                    "correct it",
+                )
+        checked = checked_faults(self.problem.network, self.problem.model, self.faults)
+        if not self.beyond_tolerance:
+            check_tolerance(self.problem.network, checked, self.rule)
+        object.__setattr__(self, "faults", checked)
+
+    @classmethod
+    def from_section(cls, problem: Problem, section: FaultsSection) -> FaultyProblem:
+        """The problem of a file with a table of faults.
+
+        Raises
+        ------
+        ValueError
+            As the class.
+        """
+        return cls(
+            problem,
+            section.build(),
+            section.build_rule(),
+            pool_every=section.pool_every,
+            beyond_tolerance=section.beyond_tolerance,
+        )
+
+    @property
+    def name(self) -> str:
+        """The problem's short name."""
+        return self.problem.name
+
+    @property
+    def title(self) -> str:
+        """One line about it, possibly empty."""
+        return self.problem.title
+
+    @property
+    def family(self) -> str:
+        """The built-in it is a variant of, or its own name."""
+        return self.problem.family
+
+    @property
+    def parameters(self) -> Mapping[str, float | int | str]:
+        """What is varied in a variant of a built-in."""
+        return self.problem.parameters
+
+    @property
+    def network(self) -> Network:
+        """Who hears whom."""
+        return self.problem.network
+
+    @property
+    def model(self) -> FiniteModel:
+        """What the agents see."""
+        return self.problem.model
+
+    @property
+    def specification(self) -> ProblemSpecification | None:
+        """The parsed file; None if there is none."""
+        return self.problem.specification

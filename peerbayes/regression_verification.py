@@ -1,0 +1,320 @@
+"""Theory beside simulation, for a regression.
+
+The network is run, and beside it each agent alone, all data in one place, and the papers' central
+node. Every expected error is known: exactly given the inputs, and averaged over drawn inputs, with
+a standard error that the verdicts allow for. Constants of the limit are compared within the
+transient that the second order predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from peerbayes.comparison import Comparison, equal_in_mean, within_transient
+from peerbayes.regression_analysis import RegressionAnalysis, analyse_regression
+from peerbayes.regression_learners import (
+    Curve,
+    allowed_error,
+    expected_calibration,
+    learners,
+    run_learner,
+)
+from peerbayes.regression_problem import RegressionProblem
+from peerbayes.regression_simulation import recorded_rounds
+from theory.validation import FloatArray
+
+Progress = Callable[[int, int], None]
+
+_ROUNDS = 1000
+_REPLICATES = 2000
+_LEAST_REPLICATES = 100
+_RECORDS = 16
+# Inputs over which the predictions are averaged: the noise is integrated out, so that few do.
+_DRAWS = 60
+# Numbers drawn at most for each curve: a few seconds on one core.
+_MOST_DRAWS = 6e7
+# Agents whose life alone is shown.
+_MOST_ALONE = 4
+# The second order leaves out terms of the third: its own transient is taken half as large again.
+_TRANSIENT = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionVerification:
+    """Everything `verify` knows of one regression: prediction, measurement and verdicts."""
+
+    problem: RegressionProblem
+    analysis: RegressionAnalysis
+    curves: tuple[Curve, ...]  # the cooperating network first
+    comparisons: tuple[Comparison, ...]
+
+    def as_record(self) -> dict[str, Any]:
+        """What the report needs, in plain numbers."""
+        problem, network = self.problem, self.problem.network
+        edges = network.edges
+        weights = np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel()
+        return {
+            "form": "regression",
+            "name": problem.name,
+            "title": problem.title,
+            "family": problem.family,
+            "parameters": dict(problem.parameters),
+            "analysis": self.analysis.as_json(),
+            "graph": {
+                "edges": edges.tolist(),
+                "weights": weights.tolist(),
+                "positions": None if network.layout is None else network.layout.tolist(),
+                "stationary_distribution": network.stationary_distribution.tolist(),
+            },
+            "curves": [curve.as_json() for curve in self.curves],
+            "coordinates": coordinate_curves(self.curves[0], self.analysis),
+            "replicates": self.curves[0].run.replicates,
+            "comparisons": [comparison.as_json() for comparison in self.comparisons],
+        }
+
+
+def coordinate_curves(curve: Curve, analysis: RegressionAnalysis) -> list[dict[str, Any]]:
+    """True over reported variance of each coefficient that somebody sees, for a record."""
+    limits = analysis.calibration.coordinates
+    run = curve.run
+    return [
+        {
+            "name": f"coefficient {k}",
+            "rounds": run.rounds,
+            "measured": run.calibration[:, 0, k],
+            "standard_error": run.calibration_standard_error[:, 0, k],
+            "limit": float(limits[k]),
+        }
+        for k in range(len(limits))
+        if np.isfinite(limits[k])
+    ]
+
+
+def verify_regression(
+    problem: RegressionProblem, *, seed: int = 0, progress: Progress | None = None
+) -> RegressionVerification:
+    """Predict and measure a regression.
+
+    Parameters
+    ----------
+    seed
+        Of every run; the same seed gives the same verdicts.
+    progress
+        Called with (done, total).
+    """
+    analysis = analyse_regression(problem)
+    count = problem.network.agents
+    alone = sorted({round(float(i)) for i in np.linspace(0, count - 1, min(count, _MOST_ALONE))})
+    every = learners(problem, alone=alone)
+    record = recorded_rounds(_ROUNDS, most=_RECORDS)
+    curves = tuple(
+        run_learner(
+            learner,
+            rounds=_ROUNDS,
+            record=record,
+            replicates=_affordable(learner.model.agents * learner.model.batch, problem),
+            draws=_DRAWS,
+            seed=seed + index,
+            progress=_share(progress, index, len(every)),
+        )
+        for index, learner in enumerate(every)
+    )
+    comparisons = (
+        *(_expected_error(problem.name, curve) for curve in curves),
+        _everywhere(problem.name, curves),
+        *_constant(problem.name, curves[0]),
+        *(_lasting(problem.name, curve) for curve in curves if curve.learner.role == "alone"),
+        *_honesty(problem.name, curves[0]),
+        *_calibration(problem, curves[0], seed=seed),
+        *_against_central(problem.name, curves),
+    )
+    return RegressionVerification(problem, analysis, curves, comparisons)
+
+
+def _share(progress: Progress | None, index: int, parts: int) -> Progress | None:
+    """One of several runs that report as one."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(index * total + done, parts * total)
+
+
+def _affordable(pairs: int, problem: RegressionProblem) -> int:
+    numbers = pairs * problem.regression.dimension * _ROUNDS
+    return int(np.clip(_MOST_DRAWS / numbers, _LEAST_REPLICATES, _REPLICATES))
+
+
+def _expected_error(name: str, curve: Curve) -> Comparison:
+    n = int(curve.rounds[-1])
+    return equal_in_mean(
+        name,
+        f"excess error after {n} rounds, {curve.learner.name}",
+        predicted=float(curve.predicted[-1]),
+        measured=float(curve.measured[-1]),
+        standard_error=float(curve.standard_error[-1]),
+        allowed=float(curve.allowed[-1]),
+        note=f"expected at this round, given the inputs and averaged over {curve.expected.draws} "
+        "draws of them",
+    )
+
+
+def _everywhere(name: str, curves: Sequence[Curve]) -> Comparison:
+    """All learners, agents and recorded rounds at once, in shares of what chance allows."""
+    largest, count = 0.0, 0
+    for curve in curves:
+        run, expected = curve.run, curve.expected
+        allowed = allowed_error(
+            run.excess_standard_error, expected.standard_error, run.replicates
+        ) + 1e-12 * np.abs(expected.excess_error)
+        difference = np.abs(run.excess_error - expected.excess_error)
+        largest = max(largest, float((difference / allowed).max()))
+        count += difference.size
+    return Comparison(
+        name,
+        "excess error of every learner and agent at every recorded round, as a share of what "
+        "chance allows",
+        1.0,
+        largest,
+        None,
+        "bound",
+        largest <= 1.0,
+        note=f"largest of {count} differences from the expected errors",
+    )
+
+
+def _constant(name: str, curve: Curve) -> list[Comparison]:
+    """N times the error, of the network and as it is reported."""
+    n = float(curve.rounds[-1])
+    if curve.limit > 0 or curve.learner.model.has_targets:
+        return []
+    from theory.regression import predicted_error
+
+    second = predicted_error(curve.learner.network, curve.learner.model, [int(n)])
+    statements = []
+    for words, constant, at_n, measured, error, allowed in (
+        (
+            "n × excess error of the network",
+            curve.constant,
+            second.excess_error,
+            curve.measured,
+            curve.standard_error,
+            curve.allowed,
+        ),
+        (
+            "n × error that the network reports",
+            curve.reported_constant,
+            second.reported_error,
+            curve.reported,
+            curve.reported_standard_error,
+            curve.reported_allowed,
+        ),
+    ):
+        transient = _TRANSIENT * abs(n * float(at_n.mean()) - constant)
+        statements.append(
+            within_transient(
+                name,
+                f"{words}, n = {n:.0f}",
+                predicted=constant,
+                measured=n * float(measured[-1]),
+                standard_error=n * float(error[-1]),
+                allowed=n * float(allowed[-1]),
+                transient=transient,
+            )
+        )
+    return statements
+
+
+def _lasting(name: str, curve: Curve) -> Comparison:
+    """What an agent's error tends to without the network."""
+    n = float(curve.rounds[-1])
+    return within_transient(
+        name,
+        f"excess error that stays for ever, {curve.learner.name}",
+        predicted=curve.limit,
+        measured=float(curve.measured[-1]),
+        standard_error=float(curve.standard_error[-1]),
+        allowed=float(curve.allowed[-1]),
+        transient=_TRANSIENT * abs(float(curve.predicted[-1]) - curve.limit)
+        + abs(curve.constant) / n,
+    )
+
+
+def _honesty(name: str, curve: Curve) -> list[Comparison]:
+    """What the beliefs report on average, and true error over reported error."""
+    n = int(curve.rounds[-1])
+    reported = equal_in_mean(
+        name,
+        f"error that the network reports after {n} rounds",
+        predicted=float(curve.reported_predicted[-1]),
+        measured=float(curve.reported[-1]),
+        standard_error=float(curve.reported_standard_error[-1]),
+        allowed=float(curve.reported_allowed[-1]),
+    )
+    return [
+        reported,
+        _quotient(
+            name,
+            f"true error over reported error after {n} rounds",
+            curve.error_at_end,
+            curve.report_at_end,
+        ),
+    ]
+
+
+def _calibration(problem: RegressionProblem, curve: Curve, *, seed: int) -> list[Comparison]:
+    """True over reported variance of the first agent's coefficients."""
+    n = int(curve.rounds[-1])
+    expected = expected_calibration(curve.learner, rounds=n, draws=_DRAWS, seed=seed)
+    run = curve.run
+    statements = []
+    for k in range(problem.regression.dimension):
+        measured = float(run.calibration[-1, 0, k])
+        error = float(run.calibration_standard_error[-1, 0, k])
+        if not np.isfinite(expected[k]) or not np.isfinite(error) or measured == 0:
+            continue
+        statements.append(
+            equal_in_mean(
+                problem.name,
+                f"true over reported variance of coefficient {k}, agent 0, after {n} rounds",
+                predicted=float(expected[k]),
+                measured=measured,
+                standard_error=error,
+                allowed=float(
+                    allowed_error(np.array(error), np.array(0.02 * expected[k] / 5), run.replicates)
+                ),
+                note="sampling error, and 2 % for that of the prediction",
+            )
+        )
+    return statements
+
+
+def _against_central(name: str, curves: Sequence[Curve]) -> list[Comparison]:
+    """The network's error over that of everybody's data in one place, and of the central node."""
+    statements = []
+    for curve in curves[1:]:
+        if curve.learner.role in ("pooled", "central node"):
+            n = int(curve.rounds[-1])
+            words = f"excess error after {n} rounds, cooperating over {curve.learner.name}"
+            statements.append(_quotient(name, words, curves[0].error_at_end, curve.error_at_end))
+    return statements
+
+
+def _quotient(name: str, words: str, above: FloatArray, below: FloatArray) -> Comparison:
+    """A quotient of two means, each (predicted, measured, standard error, allowed)."""
+    (p, m, e, a), (q, r, f, b) = above.tolist(), below.tolist()
+    predicted, measured = p / q, m / r
+    error = measured * float(np.hypot(e / m, f / r))
+    # Both ends at once: (p ± a)/(q ∓ b).
+    allowed = (p + a) / max(q - b, 1e-300) - predicted
+    return equal_in_mean(
+        name,
+        words,
+        predicted=predicted,
+        measured=measured,
+        standard_error=error,
+        allowed=allowed,
+        note="quotient of two expectations",
+    )

@@ -1,0 +1,102 @@
+"""What a run may use of the machine, what it says about it beforehand, and where it can go on from.
+
+The same for every command that simulates. None of it changes a number of the result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exact.cost import Cost
+from exact.limits import gibibytes
+from theory.validation import fail
+
+# A run is announced if it is expected to take longer, or more memory.
+ANNOUNCED_SECONDS = 10.0
+ANNOUNCED_BYTES = 1 << 30
+
+
+def to_standard_error(text: str) -> None:
+    """Say something beside the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run may use.
+
+    Attributes
+    ----------
+    workers, backend, memory
+        As for :func:`exact.simulate`.
+    resume
+        Go on from the checkpoint that a killed run left, if there is one.
+    notice
+        Called with a line that is worth saying before a run; None says nothing.
+    """
+
+    workers: int = 1
+    backend: str | None = None
+    memory: int | str | None = None
+    resume: bool = False
+    notice: Callable[[str], None] | None = None
+
+    def options(self, record: Path | None) -> dict[str, Any]:
+        """Keyword arguments for the simulation, its checkpoint beside the record-to-be."""
+        checkpoint = None if record is None else record.with_suffix(".checkpoint")
+        if checkpoint is not None and checkpoint.exists() and not self.resume:
+            self._say(f"{checkpoint}: left by a killed run; starting afresh (--resume goes on)")
+        if self.resume and (checkpoint is None or not checkpoint.exists()):
+            self._say("nothing to resume: starting from the beginning")
+        return {
+            "workers": self.workers,
+            "backend": self.backend,
+            "memory": self.memory,
+            "checkpoint": checkpoint,
+            "resume": self.resume,
+        }
+
+    def refuse_spreading(self, name: str, kind: str) -> None:
+        """Refuse what a run of this kind of problem does not offer.
+
+        Raises
+        ------
+        ValueError
+            If several workers, a limit of memory, or going on from a checkpoint was asked for.
+        """
+        asked = {
+            "--workers": self.workers != 1,
+            "--backend": self.backend is not None,
+            "--memory": self.memory is not None,
+            "--resume": self.resume,
+        }
+        for option, given in asked.items():
+            if given:
+                wanted = "hypotheses on a network that stays the same, nobody faulty"
+                raise fail(option, wanted, f"{name}, {kind}", "leave the option out")
+
+    def announce(self, name: str, cost: Cost) -> None:
+        """Say what a long or large run is expected to take."""
+        if cost.seconds >= ANNOUNCED_SECONDS or cost.bytes >= ANNOUNCED_BYTES:
+            memory = f"{gibibytes(cost.bytes)} GiB of memory"
+            self._say(f"{name}: about {duration(cost.seconds)}, up to {memory} (estimates)")
+
+    def _say(self, text: str) -> None:
+        if self.notice is not None:
+            self.notice(text)
+
+
+def duration(seconds: float) -> str:
+    """A time to two digits or so, in the unit that suits it.
+
+    >>> [duration(s) for s in (12.3, 200, 9000, 400_000)]
+    ['12 s', '3.3 min', '2.5 h', '4.6 days']
+    """
+    for unit, length, most in (("s", 1, 100), ("min", 60, 100), ("h", 3600, 48)):
+        if seconds < most * length:
+            return f"{seconds / length:.2g} {unit}"
+    return f"{seconds / 86400:.2g} days"

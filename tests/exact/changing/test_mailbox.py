@@ -1,0 +1,165 @@
+"""Messages: what is new, repeated, late, damaged or strange, and what a belief is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.beliefs import normalise
+from exact.changing import Mailbox, Message, Receipt
+
+WEIGHTS = [0.5, 0.3, 0.2, 0.0]
+PRIORS = np.log([[0.5, 0.5], [0.2, 0.8], [0.9, 0.1], [0.5, 0.5]])
+
+
+def box(on_loss: str = "own") -> Mailbox:
+    return Mailbox(0, WEIGHTS, log_priors=PRIORS, on_loss=on_loss)
+
+
+def says(sender: int, when: int, chance: float) -> Message:
+    return Message(sender, when, np.log([chance, 1 - chance]))
+
+
+def test_each_fate() -> None:
+    mail = box()
+    fates = [
+        (says(1, 1, 0.3), Receipt.NEW),
+        (says(1, 1, 0.3), Receipt.DUPLICATE),
+        (says(1, 1, 0.4), Receipt.CONFLICT),
+        (says(1, 3, 0.4), Receipt.NEW),
+        (says(1, 2, 0.6), Receipt.LATE),
+        (says(1, 1, 0.3), Receipt.LATE),  # a copy of one that is no longer held
+        (says(1, 4, 0.4), Receipt.EARLY),
+        (says(3, 1, 0.4), Receipt.STRANGER),
+        (says(0, 1, 0.4), Receipt.STRANGER),
+        (says(9, 1, 0.4), Receipt.STRANGER),
+    ]
+    held = {}
+    for message, fate in fates:
+        held = dict(mail.held)
+        assert mail.deliver(message, now=3) is fate
+        # Only a new one changes what is held.
+        assert (dict(mail.held) == held) == (fate is not Receipt.NEW)
+    assert mail.held[1].round == 3
+    assert mail.counts == {
+        Receipt.NEW: 2,
+        Receipt.DUPLICATE: 1,
+        Receipt.CONFLICT: 1,
+        Receipt.LATE: 2,
+        Receipt.EARLY: 1,
+        Receipt.STRANGER: 3,
+    }
+
+
+@given(st.data())
+def test_order_and_repetition_do_not_matter(data: st.DataObject) -> None:
+    """Any messages, in two orders, some of them several times: the same ones are held."""
+    pairs = st.tuples(st.integers(1, 2), st.integers(1, 5))
+    keys = data.draw(st.lists(pairs, unique=True, max_size=8))
+    messages = [says(j, t, 1 / (1 + j + t)) for j, t in keys]
+    again = st.lists(st.sampled_from(messages)) if messages else st.just([])
+    other = data.draw(st.permutations(messages + data.draw(again)))
+    one, two = box("last"), box("last")
+    for message in messages:
+        one.deliver(message, now=5)
+    for message in other:
+        two.deliver(message, now=5)
+    assert {j: m.digest for j, m in one.held.items()} == {j: m.digest for j, m in two.held.items()}
+    mine = np.log([0.6, 0.4])
+    a, b = one.pool(mine, now=5), two.pool(mine, now=5)
+    np.testing.assert_array_equal(a.log_belief, b.log_belief)
+    # And it is the newest of each that is held.
+    for j in (1, 2):
+        assert one.held[j].round == max([t for k, t in keys if k == j], default=0)
+
+
+def test_what_takes_the_place_of_a_missing_message() -> None:
+    """Agent 2 was heard in round 3, agent 1 in round 2 only."""
+    mine = np.log([0.6, 0.4])
+    expected = {
+        "own": ([0.8, 0.0, 0.2, 0.0], [0, -1, 0, -1]),
+        "renormalise": ([0.5 / 0.7, 0.0, 0.2 / 0.7, 0.0], [0, -1, 0, -1]),
+        "last": ([0.5, 0.3, 0.2, 0.0], [0, 1, 0, -1]),
+    }
+    for rule, (weights, ages) in expected.items():
+        mail = box(rule)
+        mail.deliver(says(1, 2, 0.3), now=3)
+        mail.deliver(says(2, 3, 0.1), now=3)
+        pooled = mail.pool(mine, now=3)
+        np.testing.assert_allclose(pooled.weights, weights, rtol=1e-15)
+        assert pooled.ages.tolist() == ages
+        beliefs = np.array([mine, np.log([0.3, 0.7]), np.log([0.1, 0.9]), [0, 0]])
+        np.testing.assert_allclose(pooled.log_belief, normalise(weights @ beliefs), rtol=1e-14)
+
+
+@pytest.mark.parametrize("rule", ["own", "renormalise", "last"])
+def test_before_anything_is_heard(rule: str) -> None:
+    pooled = box(rule).pool(np.log([0.6, 0.4]), now=7)
+    own = np.log([0.6, 0.4])
+    expected = own if rule != "last" else normalise(0.5 * own + [0.3, 0.2] @ PRIORS[1:3])
+    np.testing.assert_allclose(pooled.log_belief, expected, rtol=1e-14)
+    assert pooled.ages.tolist() == ([0, 7, 7, -1] if rule == "last" else [0, -1, -1, -1])
+
+
+def test_renormalising_nothing_keeps_the_own_belief() -> None:
+    deaf = Mailbox(0, [0.0, 1.0], log_priors=np.log([0.5, 0.5]), on_loss="renormalise")
+    pooled = deaf.pool(np.log([0.6, 0.4]), now=1)
+    np.testing.assert_allclose(np.exp(pooled.log_belief), [0.6, 0.4])
+    assert pooled.weights.tolist() == [1.0, 0.0]
+
+
+@given(st.sampled_from(["own", "renormalise", "last"]), st.lists(st.booleans(), min_size=2))
+def test_a_pooled_belief_is_an_average(rule: str, heard: list[bool]) -> None:
+    """Weights sum to one, and log-ratios stay within those that go in, whatever is lost."""
+    mail = box(rule)
+    for j in (1, 2):
+        if heard[j - 1]:
+            mail.deliver(says(j, 4, 0.01 * j), now=4)
+    pooled = mail.pool(np.log([0.99, 0.01]), now=4)
+    assert pooled.weights.sum() == pytest.approx(1, abs=1e-15)
+    assert (pooled.weights >= 0).all()
+    inside = [np.log(99), *np.diff(-PRIORS[1:3]).ravel(), np.log(0.01 / 0.99), np.log(0.02 / 0.98)]
+    ratio = pooled.log_belief[0] - pooled.log_belief[1]
+    assert min(inside) - 1e-12 <= ratio <= max(inside) + 1e-12
+
+
+def test_damage_on_the_way_is_found() -> None:
+    message = says(1, 1, 0.3)
+    assert Message(1, 1, message.log_belief, message.digest).digest == message.digest
+    for sender, when, belief in (
+        (2, 1, message.log_belief),
+        (1, 2, message.log_belief),
+        (1, 1, np.add(message.log_belief, [0.0, 1e-15])),
+    ):
+        with pytest.raises(ValueError, match=r"^message: expected content of digest"):
+            Message(sender, when, belief, message.digest)
+    with pytest.raises(ValueError, match="read-only"):
+        message.log_belief[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Message(-1, 0, [0.0]), "message.sender: expected"),
+        (lambda: Message(0, -1, [0.0]), "message.round: expected"),
+        (lambda: Message(0, 0, [np.nan]), "message.log_belief: expected finite numbers"),
+        (lambda: Message(0, 0, []), "message.log_belief: expected at least one hypothesis"),
+        (lambda: Mailbox(0, [0.5, 0.4], log_priors=PRIORS[:2]), "weights: expected probabilities"),
+        (lambda: Mailbox(2, [0.5, 0.5], log_priors=PRIORS[:2]), "owner: expected"),
+        (lambda: Mailbox(0, [1.0], log_priors=PRIORS), "log_priors: expected shape"),
+        (
+            lambda: Mailbox(0, [1.0], log_priors=PRIORS[0], on_loss="hope"),
+            "on_loss: expected one of own, renormalise, last, got 'hope'",
+        ),
+        (
+            lambda: box().deliver(Message(1, 1, [0.0]), now=1),
+            "message.log_belief: expected 2 hypotheses, got 1",
+        ),
+        (lambda: box().pool([0.0], now=1), "log_public: expected 2 hypotheses, got 1"),
+    ],
+)
+def test_bad_arguments_are_named(build: object, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        build()

@@ -1,0 +1,164 @@
+"""Beliefs about coefficients and noise: against densities on a grid, and their known limit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from exact.regression import GaussianBeliefs, NormalInverseGammaBeliefs
+from theory.validation import FloatArray
+
+
+def beliefs(agents: int, dimension: int, *, seed: int = 0) -> NormalInverseGammaBeliefs:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(agents, dimension, dimension)) + 2 * np.eye(dimension)
+    return NormalInverseGammaBeliefs(
+        root @ root.swapaxes(-1, -2),
+        2 * rng.normal(size=(agents, dimension)),
+        rng.uniform(3, 6, agents),
+        rng.uniform(1, 4, agents),
+    )
+
+
+def grid() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Points θ and σ² = e^s on a grid in (θ, s), and the area of a cell in (θ, σ²)."""
+    line, width = np.linspace(-8, 8, 801, retstep=True)
+    logs, height = np.linspace(-5, 7, 801, retstep=True)
+    theta, s = (axis.ravel() for axis in np.meshgrid(line, logs))
+    return theta[:, None], np.exp(s), width * height * np.exp(s)
+
+
+def test_the_density_integrates_to_one_and_has_its_moments() -> None:
+    theta, noise, cell = grid()
+    one = beliefs(1, 1)
+    mass = np.exp(one.log_density(theta, noise)[0]) * cell
+    # The tails beyond |θ| = 8 and the rule's error: shapes are 3 at least.
+    assert mass.sum() == pytest.approx(1, abs=1e-5)
+    assert mass @ theta[:, 0] == pytest.approx(one.mean[0, 0], abs=1e-4)
+    assert mass @ (1 / noise) == pytest.approx(1 / one.noise_variance[0], rel=1e-4)
+    spread = mass @ (theta[:, 0] - one.mean[0, 0]) ** 2
+    assert spread == pytest.approx(one.covariance[0, 0, 0], rel=1e-3)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_consensus_is_pooling_of_densities(form: type) -> None:
+    theta, noise, cell = grid()
+    public = beliefs(3, 1, seed=1)
+    weights = np.array([[0.5, 0.3, 0.2], [0.0, 0.6, 0.4], [0.1, 0.0, 0.9]])
+    mixed = weights @ public.log_density(theta, noise)
+    pooled = public.consensus(form(weights))
+    found = pooled.log_density(theta, noise)
+    # Pooling is exact up to a constant, everywhere: no quadrature needed for that.
+    shift = found - mixed
+    assert np.abs(shift - shift[:, :1]).max() < 1e-9 * np.abs(mixed).max()
+    # And the constant normalises.
+    mass = np.exp(mixed) * cell
+    np.testing.assert_allclose(np.exp(shift[:, 0]), 1 / mass.sum(axis=1), rtol=1e-4)
+
+
+def test_the_pooled_law_is_proper_and_disagreement_is_noise() -> None:
+    apart = NormalInverseGammaBeliefs.from_moments(
+        [[-1000.0], [1000.0]], [[1e-12]], shape=1e-3, scale=1e-9
+    )
+    pooled = apart.consensus([[0.5, 0.5], [0.0, 1.0]])
+    # Both are 1000 off with precision 1e12, halves of which add to the scale.
+    assert pooled.scale[0] == pytest.approx(1e12 * 1e6 / 2, rel=1e-12)
+    # An agent that listens to itself alone keeps a scale of 1e-9, which q − hᵀΛ⁻¹h would lose.
+    assert pooled.scale[1] == pytest.approx(1e-9, rel=1e-12)
+
+
+def test_the_update_is_bayes_rule_on_a_grid() -> None:
+    theta, noise, cell = grid()
+    prior = beliefs(2, 1, seed=2)
+    designs, targets = [[[1.0], [-0.5]], [[2.0]]], [[0.3, 1.0], [-1.5]]
+    power = [1.0, 0.5]
+    found = prior.update(designs, targets, tempering=power).log_density(theta, noise)
+    for i in range(2):
+        gaps = np.array(targets[i])[:, None] - np.array(designs[i]) @ theta.T
+        log = -(gaps**2 / noise + np.log(noise)).sum(axis=0) / 2
+        joint = prior.log_density(theta, noise)[i] + power[i] * log
+        shift = found[i] - joint
+        assert np.abs(shift - shift[0]).max() < 1e-9 * np.abs(joint).max()
+        assert (np.exp(found[i]) * cell).sum() == pytest.approx(1, abs=1e-4)
+
+
+def test_ragged_and_rectangular_batches_agree_and_empty_ones_change_nothing() -> None:
+    prior = beliefs(2, 3)
+    rng = np.random.default_rng(3)
+    designs, targets = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5))
+    a, b = prior.update(designs, targets), prior.update(list(designs), list(targets))
+    for name in ("precision", "information", "shape", "scale"):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-12)
+    same = prior.update([[], []], [[], []])
+    np.testing.assert_array_equal(same.scale, prior.scale)
+    np.testing.assert_array_equal(same.precision, prior.precision)
+
+
+def test_a_batch_is_as_many_single_updates() -> None:
+    prior = beliefs(2, 3)
+    rng = np.random.default_rng(4)
+    designs, targets = rng.normal(size=(2, 9, 3)), rng.normal(size=(2, 9))
+    at_once, singly = prior.update(designs, targets), prior
+    for m in range(9):
+        singly = singly.update(designs[:, [m]], targets[:, [m]])
+    np.testing.assert_allclose(at_once.scale, singly.scale, rtol=1e-12)
+    np.testing.assert_allclose(at_once.mean, singly.mean, rtol=1e-11)
+    np.testing.assert_allclose(at_once.shape, singly.shape, rtol=1e-15)
+
+
+def test_prediction_is_the_mixture_over_coefficients_and_noise() -> None:
+    one = beliefs(1, 2, seed=5)
+    x = np.array([[0.5, -1.0]])
+    rng = np.random.default_rng(6)
+    noise = stats.invgamma(one.shape[0], scale=one.scale[0]).rvs(200_000, random_state=rng)
+    root = np.linalg.cholesky(one.unit.covariance[0])
+    theta = one.mean[0] + np.sqrt(noise)[:, None] * (rng.normal(size=(200_000, 2)) @ root.T)
+    labels = theta @ x[0] + np.sqrt(noise) * rng.normal(size=200_000)
+    law = one.predict(x)
+    standard = (labels - law.mean[0, 0]) / law.scale[0, 0]
+    # The seed is fixed. A Kolmogorov distance of 1.63/√n is the 99 % point.
+    distance = stats.kstest(standard, stats.t(law.degrees_of_freedom[0, 0]).cdf).statistic
+    assert distance < 1.63 / np.sqrt(200_000)
+    assert law.variance[0, 0] == pytest.approx(labels.var(), rel=0.05)
+    inside = np.abs(labels - law.mean[0, 0]) <= law.half_width(0.9)[0, 0]
+    assert inside.mean() == pytest.approx(0.9, abs=0.004)
+
+
+def test_many_data_give_the_beliefs_of_known_noise() -> None:
+    rng = np.random.default_rng(7)
+    designs = rng.normal(size=(1, 20_000, 2))
+    targets = designs @ np.array([1.0, -2.0]) + 0.8 * rng.normal(size=(1, 20_000))
+    start = NormalInverseGammaBeliefs.from_moments(
+        np.zeros(2), np.eye(2), shape=1.0, scale=1.0, agents=1
+    )
+    learnt = start.update(designs, targets)
+    known = GaussianBeliefs.from_moments(np.zeros(2), np.eye(2), agents=1).update(
+        designs, targets, noise_std=0.8
+    )
+    # The noise's variance is known to √(2/20 000) = 1 %.
+    assert learnt.noise_variance[0] == pytest.approx(0.64, rel=0.03)
+    np.testing.assert_allclose(learnt.covariance, known.covariance, rtol=0.04, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"shape": [1.0, 0.0]}, "shape: .* for agent 1"),
+        ({"scale": [-1.0, 1.0]}, "scale: .* for agent 0"),
+        ({"scale": [1.0]}, "scale: .*one number for each"),
+        ({"scale": [1.0, np.nan]}, "scale: .*finite"),
+        ({"precision": [np.eye(2), np.diag([1.0, 0.0])]}, "precision of agent 1"),
+    ],
+)
+def test_bad_input_is_refused(change: dict[str, FloatArray], message: str) -> None:
+    arguments = {
+        "precision": [np.eye(2)] * 2,
+        "information": np.zeros((2, 2)),
+        "shape": [1.0, 1.0],
+        "scale": [1.0, 1.0],
+    }
+    with pytest.raises(ValueError, match=message):
+        NormalInverseGammaBeliefs(**(arguments | change))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="noise_variances"):
+        beliefs(1, 1).log_density([[0.0]], [0.0])

@@ -1,0 +1,185 @@
+"""Memory is predicted before a run: never less than it takes, never three times as much."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exact import simulate, simulation_cost
+from exact.cost import Cost, check_cost
+from exact.limits import as_memory
+from tests.models import coins
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
+
+ROOT = Path(__file__).parents[2]
+PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
+
+
+def model(hypotheses: int, agents: int, *, outcomes: int = 3) -> FiniteModel:
+    """One kind of agent; Gaussian with no outcomes."""
+    rng = np.random.default_rng(0)
+    kind: FiniteAgent | GaussianAgent
+    if outcomes:
+        table = np.log(rng.dirichlet(np.ones(outcomes), size=hypotheses))
+        kind = FiniteAgent(np.full(outcomes, 1 / outcomes), table)
+    else:
+        kind = GaussianAgent(
+            inputs=np.array([0.5, 0.5]),
+            truth_means=np.array([0.0, 1.0]),
+            truth_std=1.0,
+            means=rng.normal(size=(hypotheses, 2)),
+            std=1.0,
+        )
+    return FiniteModel.from_agents([f"h{m}" for m in range(hypotheses)], [kind], counts=[agents])
+
+
+EVERY = range(1, 301)
+CASES = {
+    "sparse statistics": (20_000, 10, 3, True, {"rounds": 40, "replicates": 10}),
+    "sparse, many columns": (20_000, 10, 20, True, {"rounds": 40, "replicates": 10}),
+    "sparse Gaussian": (50_000, 10, 0, True, {"rounds": 20, "replicates": 10, "record": [20]}),
+    "sparse draws": (80_000, 2, 2, True, {"rounds": 20, "replicates": 40, "record": [20]}),
+    "dense": (1500, 90, 3, False, {"rounds": 5, "replicates": 3}),
+    "chunks of Λ": (100, 400, 3, False, {"rounds": 4, "replicates": 400, "record": [1, 4]}),
+    "paths": (10, 10, 3, False, {"rounds": 20, "replicates": 9000, "paths": 9000}),
+    "recorded rounds": (30, 400, 40, False, {"rounds": 300, "replicates": 9, "record": EVERY}),
+}
+
+
+def measure() -> None:
+    """Print for each case what was predicted, and by how much the process grew at most."""
+    import resource
+
+    for sparse, outcomes in ((True, 3), (True, 0), (False, 3)):
+        small = Network.from_topology("ring", agents=5, sparse=sparse)
+        # Loads what is compiled.
+        simulate(small, model(3, 5, outcomes=outcomes), rounds=3, replicates=2, seed=0)
+    for name, (agents, hypotheses, outcomes, sparse, options) in CASES.items():
+        # A fork's peak begins at what is held when it begins.
+        child = os.fork()
+        if child:
+            _, status = os.waitpid(child, 0)
+            assert status == 0
+            continue
+        law = model(hypotheses, agents, outcomes=outcomes)
+        ring = Network.from_topology("ring", agents=agents, sparse=sparse)
+        predicted = simulation_cost(ring, law, **options)
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        before = pages * resource.getpagesize()
+        simulate(ring, law, seed=0, **options)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print(predicted.bytes, peak - before, name, flush=True)
+        os._exit(0)
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, tuple[int, int]]:
+    """Predicted and measured bytes of each case, from a process of its own."""
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("this system has no /proc")
+    done = subprocess.run(
+        [sys.executable, "-c", "from tests.exact.test_cost import measure; measure()"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
+    return {name: (int(predicted), int(grown)) for predicted, grown, name in lines}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_predicted_bytes_hold_the_measured_peak(
+    case: str, measured: dict[str, tuple[int, int]]
+) -> None:
+    predicted, grown = measured[case]
+    assert grown > 50 << 20  # or the constant part of the prediction would decide
+    assert predicted >= grown
+    assert predicted <= 3 * grown
+
+
+def test_more_of_anything_costs_more() -> None:
+    ring = Network.from_topology("ring", agents=3000)
+    base: dict[str, Any] = {"rounds": 500, "replicates": 400, "record": None, "paths": 1}
+    law = model(4, 3000)
+    one = simulation_cost(ring, law, **base)
+    assert sum(one.parts.values()) == one.bytes
+    for key, value in (("rounds", 1000), ("replicates", 800), ("record", range(1, 501))):
+        more = simulation_cost(ring, law, **(base | {key: value}))
+        assert more.seconds > one.seconds
+    for key, value in (("paths", 2), ("record", range(1, 26)), ("workers", 2)):
+        more = simulation_cost(ring, law, **(base | {key: value}))
+        assert more.bytes > one.bytes
+    assert simulation_cost(ring, law, **base, workers=2).seconds < one.seconds
+    # More workers than units are not used.
+    assert simulation_cost(ring, law, **base, workers=10**6).seconds > one.seconds / one.units
+    # A checkpoint holds the sums: means, squares, counts.
+    assert one.checkpoint >= 8 * 2 * 20 * 3000 * 4
+
+
+def test_nothing_is_taken_to_predict(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = simulation_cost(PAIR, coins(2), rounds=10**6, replicates=10**7, record=range(1, 10**6))
+    assert cost.bytes > 2 * 8 * 10**6
+    assert cost.seconds > 1e5
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"record": range(1, 100_001)}, "the recorded rounds; record fewer rounds"),
+        ({"paths": 200_000}, "the paths kept; keep fewer paths"),
+        ({"workers": 60}, "the workers' libraries; use fewer workers"),
+    ],
+)
+def test_refusals_name_what_takes_most(options: dict[str, Any], words: str) -> None:
+    arguments: dict[str, Any] = {"rounds": 100_000, "replicates": 200_000, "record": [100_000]}
+    with pytest.raises(ValueError, match=r"^memory: expected at most 0\.0093 GiB") as refused:
+        simulate(PAIR, coins(2), **(arguments | options), seed=0, memory="10MB")
+    message = str(refused.value)
+    assert "\n" not in message
+    assert words in message
+    assert message.endswith(", or allow more memory")
+
+
+def test_as_much_as_is_predicted_is_allowed() -> None:
+    cost = simulation_cost(PAIR, coins(2), rounds=5, replicates=4)
+    simulate(PAIR, coins(2), rounds=5, replicates=4, seed=0, memory=cost.bytes)
+    with pytest.raises(ValueError, match="got about"):
+        simulate(PAIR, coins(2), rounds=5, replicates=4, seed=0, memory=cost.bytes - 1)
+
+
+def test_a_refusal_by_the_machine_does_not_offer_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exact.cost.memory_limit", lambda: 100)
+    with pytest.raises(ValueError, match=r"take fewer agents, hypotheses or workers$"):
+        check_cost(Cost(101, 1.0, {"run": 101}, 1, 0))
+    check_cost(Cost(100, 1.0, {"run": 100}, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1", 1), ("1k", 1000), ("500M", 500 * 10**6), ("2GiB", 2 << 30), ("2 GB", 2 * 10**9),
+        ("1.5g", 1_500_000_000), ("0.5Ti", 1 << 39), ("10b", 10), (12, 12),
+    ],
+)  # fmt: skip
+def test_sizes_in_words(text: str | int, size: int) -> None:
+    assert as_memory("memory", text) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["", "M", "-1M", "1e9", "1 000", "5X", "0", "0.1", "iB", "1i", "١"]
+)
+def test_sizes_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match="--memory: expected a size such as 500M or 2GiB, got"):
+        as_memory("--memory", text)
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        as_memory("memory", 0)

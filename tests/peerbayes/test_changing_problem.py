@@ -1,0 +1,243 @@
+"""Problem files on networks that change: what they mean, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from peerbayes.builtin import load_problem, load_variants
+from peerbayes.changing_analysis import analyse_changing
+from peerbayes.changing_documents import CHANGES
+from peerbayes.changing_problem import ChangingProblem
+from peerbayes.cli import main
+from peerbayes.problem import problem_from_document, read_problem
+from peerbayes.schemas import read_schema
+from peerbayes.verify import verify
+from theory.changing import PeriodicNetwork, Phase, influence, rotating_star
+from theory.network import Network
+
+HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
+LAZY = [["3/4", "1/4"], ["1/4", "3/4"]]
+COIN = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
+
+
+def document(network: dict[str, Any], *, agents: int = 2, **more: Any) -> dict[str, Any]:
+    """A problem of coins on a network."""
+    model = {"hypotheses": ["fair", "loaded"], "agents": [{"count": agents, **COIN}]}
+    return {"name": "coins", "network": network, "model": model, **more}
+
+
+def ring(changes: dict[str, Any], *, agents: int = 5) -> dict[str, Any]:
+    """Coins on a ring that changes."""
+    network = {"topology": "ring", "agents": agents, "rule": "metropolis", "changes": changes}
+    return document(network, agents=agents)
+
+
+def test_a_sequence_is_the_periodic_network() -> None:
+    phases = [{"weights": HALF, "active": [0]}, {"weights": LAZY, "active": [1]}]
+    problem = problem_from_document(document({"sequence": phases}))
+    assert isinstance(problem, ChangingProblem)
+    network = PeriodicNetwork(
+        (
+            Phase(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([True, False])),
+            Phase(np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([False, True])),
+        )
+    )
+    np.testing.assert_array_equal(influence(problem.network).values, influence(network).values)
+    assert problem.specification is not None
+    again = problem_from_document(problem.specification.document())
+    assert again.specification == problem.specification
+
+
+def test_probabilities_and_transition_are_laws_of_the_phase() -> None:
+    phases = [{"weights": HALF, "active": [0]}, {"weights": LAZY, "active": [1]}]
+    law = ["1/3", "2/3"]
+    drawn = problem_from_document(document({"sequence": phases, "probabilities": law}))
+    chain = problem_from_document(document({"sequence": phases, "transition": [law, law]}))
+    assert isinstance(drawn, ChangingProblem)
+    assert isinstance(chain, ChangingProblem)
+    # A chain that forgets where it is draws its phases independently: the same linear equations
+    # but for the order of sums.
+    np.testing.assert_allclose(
+        influence(drawn.network).values, influence(chain.network).values, rtol=1e-12
+    )
+
+
+def test_rotation_is_the_rotating_star() -> None:
+    problem = load_problem("rotating-star 25")
+    assert isinstance(problem, ChangingProblem)
+    reference = rotating_star(groups=5, group_size=5, edge_confidence=0.5)
+    np.testing.assert_array_equal(influence(problem.network).values, influence(reference).values)
+    assert problem.network.agents == 26
+    assert load_problem("rotating-star 100").network.agents == 101
+
+
+def test_every_kind_of_change_can_be_written_and_read_back(tmp_path: Path) -> None:
+    problems = load_variants("restless-ring")
+    assert len(problems) == len(CHANGES)
+    for problem in problems:
+        assert isinstance(problem, ChangingProblem)
+        assert problem.specification is not None
+        path = tmp_path / "copy.json"
+        path.write_text(problem.specification.to_json(), encoding="utf-8")
+        again = read_problem(path)
+        assert again.specification == problem.specification
+        Draft202012Validator(read_schema("problem")).validate(problem.specification.document())
+
+
+def test_lost_messages_cost_no_rate_and_late_ones_do() -> None:
+    fixed = Network.from_topology("ring", agents=5, rule="metropolis")
+    rates = {}
+    for name, changes in {
+        "links": {"kind": "links", "up": "1/2"},
+        "delays": {"kind": "delays", "delay": 3},
+    }.items():
+        problem = problem_from_document(ring(changes))
+        assert isinstance(problem, ChangingProblem)
+        analysis = analyse_changing(problem)
+        rates[name] = analysis.rate.rate
+    plain = float(np.log(4 / 3)) / 2
+    # Uniform v; three rounds late on two links of weight 1/3 each: two rounds on average.
+    assert rates["links"] == pytest.approx(plain, rel=1e-9)
+    assert rates["delays"] == pytest.approx(plain / 3, rel=1e-9)
+    assert fixed.stationary_distribution == pytest.approx(np.full(5, 0.2))
+
+
+@pytest.mark.parametrize("name", ["restless-ring delays", "restless-ring gossip"])
+def test_json_of_analyse_fits_its_schema(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyse", name, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    Draft202012Validator(read_schema("analyse")).validate(result)
+    assert sum(result["network"]["influence"]) == pytest.approx(
+        result["network"]["total_influence"]
+    )
+    assert main(["analyse", name]) == 0
+    assert "influence" in capsys.readouterr().out
+
+
+def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
+    outcome = verify(["restless-ring links last"], seed=3, out=tmp_path)
+    assert outcome.statements
+    assert not outcome.failed
+    page = outcome.report_path.read_text(encoding="utf-8")
+    assert "Total influence" in page
+
+
+def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from peerbayes import changing_verification
+    from theory import ExpectedLogRatio
+    from theory.changing import changing_log_ratio
+
+    def late(*args: Any, **options: Any) -> ExpectedLogRatio:
+        means = changing_log_ratio(*args, **options)
+        return replace(means, values=means.values * 1.05)
+
+    monkeypatch.setattr(changing_verification, "changing_log_ratio", late)
+    assert verify(["restless-ring delays"], seed=3, out=tmp_path).failed
+
+
+def test_simulate_leaves_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--rounds", "50", "--replicates", "20", "--json", "--quiet"]
+    assert main(["simulate", "restless-ring walk", *options, "--out", str(tmp_path)]) == 0
+    result = json.loads(capsys.readouterr().out)
+    Draft202012Validator(read_schema("simulate")).validate(result)
+    assert Path(result["record"]).is_file()
+
+
+BAD = [
+    ("a split", document({"sequence": [{"weights": [["1", "0"], ["0", "1"]]}]}), ["{0}", "{1}"]),
+    (
+        "an agent that never observes",
+        document({"sequence": [{"weights": HALF, "active": [0]}]}),
+        ["agent", "1", "likelihood"],
+    ),
+    (
+        "phases that never mix",
+        document({"sequence": [{"weights": [["0", "1"], ["1", "0"]]}] * 2}),
+        ["network"],
+    ),
+    (
+        "a phase of another size",
+        document({"sequence": [{"weights": HALF}, {"weights": [["1"]]}]}),
+        ["network.sequence[1].weights", "2 rows"],
+    ),
+    (
+        "an unknown active agent",
+        document({"sequence": [{"weights": HALF, "active": [2]}]}),
+        ["network.sequence[0].active[0]", "from 0 to 1"],
+    ),
+    (
+        "two laws of the phases",
+        document({"sequence": [{"weights": HALF}], "probabilities": ["1"], "transition": [["1"]]}),
+        ["at most one law"],
+    ),
+    (
+        "a law of another length",
+        document({"sequence": [{"weights": HALF}], "probabilities": ["1/2", "1/2"]}),
+        ["network.probabilities", "1 phases"],
+    ),
+    (
+        "a transition of another shape",
+        document({"sequence": [{"weights": HALF}], "transition": [["1/2", "1/2"]]}),
+        ["network.transition[0]"],
+    ),
+    ("a mistyped kind", ring({"kind": "link", "up": "1/2"}), ["changes.kind", "'links'"]),
+    ("no kind", ring({"up": "1/2"}), ["changes.kind", "none"]),
+    ("a probability above one", ring({"kind": "links", "up": "3/2"}), ["up", "1.5"]),
+    ("a negative probability", ring({"kind": "links", "up": -0.5}), ["up", "-0.5"]),
+    ("presence above one", ring({"kind": "presence", "present": 2}), ["present"]),
+    ("both delays", ring({"kind": "delays", "delay": 1, "delays": [[0]]}), ["exactly one"]),
+    ("no delays", ring({"kind": "delays"}), ["exactly one"]),
+    ("a negative delay", ring({"kind": "delays", "delay": -1}), ["delay", "at least 0"]),
+    ("an unknown key", ring({"kind": "gossip", "up": 1}), ["changes.up", "one of the keys kind"]),
+    ("rates of another number", ring({"kind": "clocks", "rates": ["1"]}), ["rates"]),
+    ("a rotation of a ring", ring({"kind": "rotation", "group_size": 2}), ["changes", "star"]),
+    (
+        "groups that do not divide",
+        document(
+            {
+                "topology": "star",
+                "agents": 6,
+                "edge_confidence": "1/2",
+                "changes": {"kind": "rotation", "group_size": 2},
+            },
+            agents=6,
+        ),
+        ["group_size", "divisor of the 5 edges"],
+    ),
+    ("another number of agents", document({"sequence": [{"weights": HALF}]}, agents=3), ["counts"]),
+]
+
+
+@pytest.mark.parametrize(("case", "bad", "parts"), BAD, ids=[case for case, _, _ in BAD])
+def test_bad_input_is_one_line(
+    case: str,
+    bad: dict[str, Any],
+    parts: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(bad), encoding="utf-8")
+    assert main(["analyse", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    for part in [str(path), *parts, "expected", "got", ";"]:
+        assert part in captured.err
+
+
+@pytest.mark.parametrize("option", [["--exact"], ["--certify"], ["--rounds", "5"]])
+def test_what_is_not_offered_is_refused(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["analyse", "rotating-star", *option]) == 2
+    line = capsys.readouterr().err
+    assert option[0] in line
+    assert "a network that changes" in line

@@ -1,0 +1,197 @@
+"""`peerbayes run`: the experiments' lines, records, and what is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from peerbayes import cli
+from peerbayes.experiments import EXPERIMENTS, find_experiment, run_experiment
+from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.run import fingerprint, part_seed
+from peerbayes.records import read_record
+from peerbayes.schemas import read_schema
+from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.test_report import Page
+
+
+@dataclass(frozen=True)
+class Coin:
+    """An experiment of three parts, each a number; counts how often parts are run."""
+
+    ran: list[str]
+    name: str = "coin"
+    title: str = "a coin"
+    source: str = "nowhere"
+    replicates: int = 5
+    bias: float = 0.5
+    parts: tuple[str, ...] = ("a", "b", "c")
+    fails: str = ""
+
+    def settings(self) -> dict[str, Any]:
+        return {"bias": self.bias}
+
+    def run_part(self, part: str, *, seed: int, replicates: int, progress: Any) -> dict[str, Any]:
+        if part == self.fails:
+            raise KeyboardInterrupt
+        self.ran.append(part)
+        return {"seed": seed, "value": self.bias * replicates}
+
+    def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
+        return tuple(
+            Line(name, "", content["value"], 1.0, 2.5, content["value"] == 2.5)
+            for name, content in parts.items()
+        )
+
+
+@pytest.fixture
+def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coin's record is none that the page knows."""
+    monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
+
+
+@pytest.mark.usefixtures("no_page")
+def test_an_interrupted_run_is_taken_up_again(tmp_path: Path) -> None:
+    whole = Coin([])
+    run_experiment(whole, seed=3, out=tmp_path / "whole")
+    assert whole.ran == ["a", "b", "c"]
+    broken = Coin([], fails="b")
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(broken, seed=3, out=tmp_path / "parts")
+    again = Coin([])
+    result = run_experiment(again, seed=3, out=tmp_path / "parts", resume=True)
+    assert again.ran == ["b", "c"]
+    assert result.reused == ("a",)
+    first, second = tmp_path / "whole" / "run-coin.json", tmp_path / "parts" / "run-coin.json"
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.usefixtures("no_page")
+def test_without_resume_everything_is_run_again(tmp_path: Path) -> None:
+    coin = Coin([])
+    run_experiment(coin, out=tmp_path)
+    result = run_experiment(coin, out=tmp_path)
+    assert coin.ran == ["a", "b", "c"] * 2
+    assert result.reused == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"bias": 0.25}, {"replicates": 6}, {"seed": 4}],
+)
+@pytest.mark.usefixtures("no_page")
+def test_parts_of_other_settings_are_not_taken(change: dict[str, Any], tmp_path: Path) -> None:
+    run_experiment(Coin([]), seed=3, out=tmp_path)
+    options = {"seed": 3, **{k: v for k, v in change.items() if k == "seed"}}
+    other = Coin([], **{k: v for k, v in change.items() if k != "seed"})
+    result = run_experiment(other, out=tmp_path, resume=True, **options)
+    assert result.reused == ()
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"no json"])
+@pytest.mark.usefixtures("no_page")
+def test_damaged_parts_are_run_again(damage: bytes, tmp_path: Path) -> None:
+    run_experiment(Coin([]), out=tmp_path)
+    (tmp_path / "coin.parts" / "b.json").write_bytes(damage)
+    coin = Coin([])
+    result = run_experiment(coin, out=tmp_path, resume=True)
+    assert coin.ran == ["b"]
+    assert result.reused == ("a", "c")
+
+
+@pytest.mark.usefixtures("no_page")
+def test_a_changed_part_is_run_again(tmp_path: Path) -> None:
+    run_experiment(Coin([]), out=tmp_path)
+    path = tmp_path / "coin.parts" / "c.json"
+    path.write_text(path.read_text().replace("2.5", "2.4"))
+    assert run_experiment(Coin([]), out=tmp_path, resume=True).reused == ("a", "b")
+
+
+def test_fingerprints_and_seeds_tell_parts_apart() -> None:
+    coin = Coin([])
+    marks = {
+        fingerprint(coin, part, seed=seed, replicates=replicates)
+        for part in coin.parts
+        for seed in (0, 1)
+        for replicates in (2, 3)
+    }
+    assert len(marks) == 12
+    seeds = [part_seed(seed, index) for seed in range(20) for index in range(20)]
+    assert len(set(seeds)) == 400
+    assert all(0 <= seed < 2**62 for seed in seeds)
+
+
+@pytest.mark.usefixtures("no_page")
+def test_a_contradiction_is_a_failure(tmp_path: Path) -> None:
+    assert not run_experiment(Coin([]), out=tmp_path).failed
+    assert run_experiment(Coin([], bias=0.4), out=tmp_path).failed
+
+
+@pytest.mark.parametrize("name", ["regression-2", "regression-4"])
+def test_the_papers_regressions(
+    name: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short = replace(EXPERIMENTS[name], rounds=300, records=8, draws=20)  # type: ignore[type-var]
+    monkeypatch.setattr("peerbayes.experiments.find_experiment", lambda name: short)
+    arguments = ["run", name, "--replicates", "100", "--out", str(tmp_path), "--seed", "1"]
+    assert cli.main([*arguments, "--json", "--quiet"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    Draft202012Validator(read_schema("run")).validate(result)
+    lines = {line["what"]: line for line in result["lines"]}
+    agents = {"regression-2": 2, "regression-4": 4}[name]
+    assert len(lines) == agents + 6
+    assert all(line["holds"] for line in lines.values())
+    printed = [line["printed"] for line in lines.values() if line["printed"]]
+    assert printed == ["MSE stays high"] * agents + ["MSE equals the central node's"]
+    # The limits of the two quotients: 432/245 over 48/25, 3344/1225 over 16/5.
+    limit = {"regression-2": 0.9184, "regression-4": 0.8531}[name]
+    assert f"tends to {limit}" in lines["cooperating over central node"]["remark"]
+    for learner in ("agent 0 alone", "cooperating"):
+        assert any(learner in what for what in lines)
+    page = Page(Path(result["report"]).read_text(encoding="utf-8"))
+    assert page.tags["svg"] >= 3
+    assert "MSE stays high" in page.text
+    assert "Measured and predicted agree" in page.text
+    body = read_record(result["record"]).body
+    assert set(body["content"]) == set(result["parts"])
+    assert len(body["content"]["cooperating"]["coordinates"]) == agents + 1
+    # Once more: every part is read back, and the record is the same to the last bit.
+    before = Path(result["record"]).read_bytes()
+    assert cli.main([*arguments, "--resume", "--quiet"]) == 0
+    text = capsys.readouterr().out
+    assert "read back: cooperating, agent 0 alone" in text
+    assert all(len(row) <= 80 for row in text.splitlines() if not row.startswith(("record", "rep")))
+    assert Path(result["record"]).read_bytes() == before
+    # The page of everything in a folder shows runs too.
+    assert cli.main(["report", "--out", str(tmp_path)]) == 0
+    assert name in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_registry_and_list(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, experiment in EXPERIMENTS.items():
+        assert find_experiment(name) is experiment
+        assert experiment.name == name
+        assert experiment.replicates >= 1000
+        json.dumps(experiment.settings())
+    assert cli.main(["list"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in EXPERIMENTS)
+
+
+def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = complaint(capsys, "run", "regresion-2")
+    assert "EXPERIMENT: expected one of regression-2" in text
+    assert "did you mean 'regression-2'?" in text
+    assert "at least 2" in complaint(capsys, "run", "regression-2", "--replicates", "1")
+    path = tmp_path / "taken"
+    path.write_text("")
+    assert "a folder" in complaint(capsys, "run", "regression-2", "--out", str(path))

@@ -1,0 +1,195 @@
+"""Problem files with faulty agents: what they mean, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from peerbayes.builtin import load_problem, load_variants
+from peerbayes.cli import main
+from peerbayes.faulty_analysis import FaultyAnalysis
+from peerbayes.faulty_problem import FaultyProblem
+from peerbayes.faulty_verification import verify_faulty
+from peerbayes.problem import problem_from_document
+from peerbayes.schemas import read_schema
+from peerbayes.verify import verify
+from theory.robustness import BEHAVIOURS, RULES, Push, StuckData, TrimmedMean
+
+PUSH = {"behaviour": "push", "hypothesis": "loaded", "strength": "1"}
+
+
+def document(faults: dict[str, Any] | None, **network: Any) -> dict[str, Any]:
+    """Coins on a torus of nine, with faults."""
+    coin = {"count": 9, "truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
+    content = {
+        "name": "torus",
+        "network": {"topology": "torus", "shape": [3, 3], "rule": "metropolis", **network},
+        "model": {"hypotheses": ["fair", "loaded"], "agents": [coin]},
+        "faults": faults,
+    }
+    return {key: value for key, value in content.items() if value is not None}
+
+
+def faulty(faults: dict[str, Any]) -> FaultyProblem:
+    problem = problem_from_document(document(faults))
+    assert isinstance(problem, FaultyProblem)
+    return problem
+
+
+def test_a_file_says_who_does_what() -> None:
+    problem = faulty(
+        {
+            "rule": "trimmed-mean",
+            "tolerate": 1,
+            "agents": [
+                {"agents": [4], **PUSH},
+                {"agents": [0], "behaviour": "stuck-data", "outcome": 0},
+            ],
+            "beyond_tolerance": True,
+        }
+    )
+    assert list(problem.faults) == [0, 4]
+    assert problem.rule == TrimmedMean(1)
+    assert problem.faults[4] == Push("loaded", 1.0)
+    assert isinstance(problem.faults[0], StuckData)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"behaviour": "constant-belief", "belief": ["1/10", "9/10"]},
+        {"behaviour": "silent"},
+        {"behaviour": "stuck-data", "outcome": 1},
+        PUSH,
+        {"behaviour": "random-lies", "scale": "2"},
+        {"behaviour": "split", "first": "fair", "second": "loaded", "strength": 1.0},
+        {"behaviour": "colluding", "hypothesis": "loaded"},
+    ],
+    ids=lambda fault: fault["behaviour"],
+)
+def test_every_behaviour_can_be_written(fault: dict[str, Any]) -> None:
+    content = {"agents": [{"agents": [4], **fault}]}
+    problem = faulty(content)
+    assert isinstance(problem.faults[4], BEHAVIOURS[fault["behaviour"]])
+    assert problem.specification is not None
+    again = problem_from_document(problem.specification.document())
+    assert again.specification == problem.specification
+    Draft202012Validator(read_schema("problem")).validate(document(content))
+    analysis = FaultyAnalysis(problem)
+    Draft202012Validator(read_schema("analyse")).validate(analysis.as_json())
+    verification = verify_faulty(problem, seed=1)
+    assert not any(comparison.is_broken for comparison in verification.comparisons)
+
+
+def test_a_constant_liar_stops_everybody_and_trimming_does_not_let_it() -> None:
+    liar = {"agents": [4], "behaviour": "constant-belief", "belief": ["1/2", "1/2"]}
+    plain = FaultyAnalysis(faulty({"agents": [liar]}))
+    assert plain.averaging is not None
+    assert not plain.averaging.learns
+    np.testing.assert_allclose(plain.averaging.rates, 0, atol=1e-12)
+    verification = verify_faulty(
+        faulty({"rule": "trimmed-mean", "tolerate": 1, "agents": [liar]}), seed=1
+    )
+    assert verification.as_record()["rates"][0]["lowest"] > 0.05
+
+
+def test_builtins_cover_every_rule() -> None:
+    problems = load_variants("liars-torus")
+    rules = {type(problem.rule) for problem in problems if isinstance(problem, FaultyProblem)}
+    assert rules == set(RULES.values())
+    default = load_problem("liars-torus")
+    assert isinstance(default, FaultyProblem)
+    assert len(default.faults) == 1
+
+
+def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
+    names = ["liars-torus average 1", "liars-torus clip 3", "liars-torus trimmed-mean seldom 1"]
+    outcome = verify(names, seed=2, out=tmp_path)
+    assert not outcome.failed
+    assert {statement.problem for statement in outcome.statements} == set(names)
+    page = outcome.report_path.read_text(encoding="utf-8")
+    assert "Faulty agents are red" in page
+    # Valid and tight: the promise of agents that talk seldom is above zero, and a third is kept.
+    seldom = [s for s in outcome.statements if s.problem == names[2]]
+    assert seldom[0].side == "lower"
+    assert seldom[0].predicted is not None
+    assert seldom[0].measured is not None
+    assert 0 < seldom[0].predicted <= seldom[0].measured
+
+
+def test_simulate_counts_the_honest_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--rounds", "60", "--replicates", "20", "--json", "--quiet", "--out", str(tmp_path)]
+    assert main(["simulate", "liars-torus", *options]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["rates"]["loaded"]["mean"]) == 24
+    assert sum(result["settled"].values()) == pytest.approx(1)
+
+
+def test_tables_name_the_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyse", "liars-torus"]) == 0
+    text = capsys.readouterr().out
+    assert "trimmed-mean 1" in text
+    assert "3-robust" in text
+
+
+BAD = [
+    (
+        "more liars than the rule tolerates",
+        {"rule": "trimmed-mean", "tolerate": 1, "agents": [{"agents": [1, 3], **PUSH}]},
+        ["faults", "at most 1 faulty", "agents 1, 3"],
+    ),
+    ("a mistyped rule", {"rule": "trimed-mean"}, ["faults.rule", "'trimmed-mean'"]),
+    ("a rule without its number", {"rule": "trimmed-mean"}, ["faults.tolerate", "add it"]),
+    ("a number without its rule", {"rule": "median", "radius": 1}, ["faults.radius", "clip"]),
+    ("an unknown behaviour", {"agents": [{"agents": [1], "behaviour": "lie"}]}, ["behaviour"]),
+    ("no behaviour", {"agents": [{"agents": [1]}]}, ["faults.agents[0].behaviour"]),
+    ("an unknown agent", {"agents": [{"agents": [9], **PUSH}]}, ["faults", "0 to 8"]),
+    ("one agent twice", {"agents": [{"agents": [1, 1], **PUSH}]}, ["agents[1]", "once"]),
+    (
+        "an unknown hypothesis",
+        {"agents": [{"agents": [1], "behaviour": "push", "hypothesis": "x", "strength": 1}]},
+        ["faults", "hypothesis", "'x'"],
+    ),
+    ("nobody honest", {"agents": [{"agents": list(range(9)), **PUSH}]}, ["honest"]),
+    (
+        "an outcome that does not exist",
+        {"agents": [{"agents": [1], "behaviour": "stuck-data", "outcome": 2}]},
+        ["faults", "outcome"],
+    ),
+    ("a radius of zero", {"rule": "clip", "radius": 0}, ["faults.radius", "above 0"]),
+]
+
+
+@pytest.mark.parametrize(("case", "faults", "parts"), BAD, ids=[case for case, _, _ in BAD])
+def test_bad_input_is_one_line(
+    case: str,
+    faults: dict[str, Any],
+    parts: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(document(faults)), encoding="utf-8")
+    assert main(["analyse", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    for part in [str(path), *parts, "expected", "got", ";"]:
+        assert part in captured.err
+
+
+def test_faults_on_a_network_that_changes_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "both.json"
+    both = document({"rule": "median"}, changes={"kind": "gossip"})
+    path.write_text(json.dumps(both), encoding="utf-8")
+    assert main(["analyse", str(path)]) == 2
+    assert "a network that stays the same" in capsys.readouterr().err

@@ -1,0 +1,196 @@
+"""Constants in fractions: the papers' cases, floats beside them, and condition numbers of 1e12."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from theory.rational import RationalNetwork
+from theory.regression import calibration, regression_limits
+from theory.regression.papers import four_agents, two_nodes
+from theory.regression.rational import rational_limits, rational_regression
+from theory.regression.rational_model import RationalRegressionAgent, RationalRegressionModel
+
+F = Fraction
+
+
+def diagonal(table: tuple[tuple[F, ...], ...]) -> list[F]:
+    assert all(x == 0 for i, row in enumerate(table) for j, x in enumerate(row) if i != j)
+    return [row[k] for k, row in enumerate(table)]
+
+
+def test_p1_by_hand() -> None:
+    case = two_nodes()
+    exact = rational_regression(case.network, case.model)
+    assert exact.stationary_distribution == (F(6, 7), F(1, 7))
+    assert diagonal(exact.estimator_covariance) == [
+        F(16, 25) * x for x in (F(37, 49), F(3), F(4, 3))
+    ]
+    assert diagonal(exact.reported_covariance) == [F(16, 25) * x for x in (F(1), F(7, 2), F(28, 3))]
+    assert exact.coordinate_ratios == (F(37, 49), F(6, 7), F(1, 7))
+    assert exact.excess_error_constant == F(16, 25) * F(135, 49) == F(432, 245)
+    assert exact.central_constant == F(16, 25) * F(5, 2)
+    assert exact.central_node_constant == F(16, 25) * 3
+    assert exact.excess_error_constant < exact.central_node_constant
+    assert exact.alone == (F(12, 25), F(1, 12))
+
+
+def test_p2_by_hand() -> None:
+    case = four_agents()
+    exact = rational_regression(case.network, case.model)
+    v = (F(3, 14), F(5, 14), F(3, 14), F(3, 14))
+    assert exact.stationary_distribution == v
+    squares = sum(x * x for x in v)
+    moments = [F(1, 3), F(3, 4), F(25, 48), F(3, 16)]
+    assert squares == F(13, 49)
+    assert diagonal(exact.estimator_covariance) == [
+        F(16, 25) * x for x in (squares, *(1 / s for s in moments))
+    ]
+    assert exact.coordinate_ratios == (squares, *v)
+    assert exact.excess_error_constant == F(16, 25) * (squares + 4)
+    assert exact.central_constant == F(16, 25) * (F(1, 4) + 4)
+    assert exact.central_node_constant == F(16, 25) * 5
+    moments_of = zip((F(1, 2), F(1, 2), F(1, 10), F(1, 5)), moments, strict=True)
+    shares = [theta**2 * s for theta, s in moments_of]
+    assert exact.alone == tuple(sum(shares) - share for share in shares)
+
+
+fractions = st.fractions(-2, 2, max_denominator=6)
+
+
+@st.composite
+def rational_models(draw: st.DrawFn, agents: int) -> RationalRegressionModel:
+    d = draw(st.integers(1, 3))
+
+    def rows(height: int, width: int) -> list[list[F]]:
+        line = st.lists(fractions, min_size=width, max_size=width)
+        return draw(st.lists(line, min_size=height, max_size=height))
+
+    def square(shift: F, rank: int) -> list[list[F]]:
+        roots = rows(rank, d)
+        return [
+            [sum((r[a] * r[b] for r in roots), shift * (a == b)) for b in range(d)]
+            for a in range(d)
+        ]
+
+    kinds = [
+        RationalRegressionAgent(
+            second_moment=square(F(0), draw(st.integers(1, 2))),
+            noise_std=draw(st.sampled_from(["4/5", "2"])),
+            claimed_noise_std=draw(st.sampled_from([None, "1/2"])),
+            batch=draw(st.integers(1, 2)),
+            tempering=draw(st.sampled_from([1, "1/3"])),
+        )
+        for _ in range(agents)
+    ]
+    return RationalRegressionModel(
+        rows(1, d)[0], kinds, square(F(1, 2), 1), square(F(0), 2), rows(1, d)[0]
+    )
+
+
+@given(rational_models(3))
+def test_floats_agree_with_fractions(model: RationalRegressionModel) -> None:
+    network = RationalNetwork.from_rows(
+        [["1/2", "1/4", "1/4"], ["1/3", "1/3", "1/3"], ["1/5", 0, "4/5"]]
+    )
+    exact = rational_regression(network, model)
+    floats = regression_limits(network.as_network(), model.as_model())
+    assert floats.is_identified == exact.is_identified
+    assert (floats.central_constant is None) == (exact.central_constant is None)
+    pairs = [
+        (floats.excess_error_constant, exact.excess_error_constant),
+        (floats.reported_error_constant, exact.reported_error_constant),
+        (floats.central_constant or 0, exact.central_constant or 0),
+        (floats.limit, exact.limit),
+    ]
+    for ours, theirs in pairs:
+        # Random moments with entries of denominators up to 36: conditions up to about 1e7.
+        assert ours == pytest.approx(float(theirs), rel=1e-7, abs=1e-7)
+    for ours, theirs in (
+        (floats.alone, exact.alone),
+        (floats.alone_constants, exact.alone_constants),
+        (floats.limit_estimate, exact.limit_estimate),
+    ):
+        wanted = np.array([float(x) for x in theirs])
+        np.testing.assert_allclose(ours, wanted, rtol=1e-7, atol=1e-7)
+    ratios = calibration(network.as_network(), model.as_model()).coordinates
+    for ratio, other in zip(ratios, exact.coordinate_ratios, strict=True):
+        if other is not None:
+            assert ratio == pytest.approx(float(other), rel=1e-7)
+
+
+def graded(width: str, other: str) -> RationalRegressionModel:
+    """Two agents in units that differ by `width`, with a bias that correlates with x."""
+    ranges = [[1, 1], ["-1", "2"], [0, 0], [f"-{width}", f"3{width[1:]}"]]
+    more = [[1, 1], [0, 0], [f"-{other}", other], [0, f"{width}"]]
+    unit = [["1" if a == b else "0" for b in range(4)] for a in range(4)]
+    kinds = [RationalRegressionAgent(ranges=r, noise_std="1/2") for r in (ranges, more)]
+    return RationalRegressionModel(["1", "2", "-1", "1/2"], kinds, unit, unit)
+
+
+def test_units_that_differ_by_a_million_cost_no_digits() -> None:
+    """Condition 1e22 of A⁻¹: scaling to a unit diagonal takes it all away."""
+    model = graded("1e-6", "1000000")
+    network = RationalNetwork.from_rows([["9/10", "1/10"], ["3/5", "2/5"]])
+    exact = rational_regression(network, model)
+    floats = regression_limits(network.as_network(), model.as_model())
+    assert np.linalg.cond(floats.reported_covariance) > 1e22
+    wanted = np.array([[float(x) for x in row] for row in exact.estimator_covariance])
+    np.testing.assert_allclose(floats.estimator_covariance, wanted, rtol=1e-12, atol=0)
+    assert floats.excess_error_constant == pytest.approx(
+        float(exact.excess_error_constant), rel=1e-13
+    )
+
+
+@pytest.mark.parametrize("exponent", [6, 9, 12])
+def test_correlations_lose_no_more_digits_than_the_condition_number(exponent: int) -> None:
+    """Two coordinates with correlation 1 − 10^−e: no scaling helps, and the error is ε·10^e."""
+    near = 1 - F(1, 10**exponent)
+    close = [[F(1), near], [near, F(1)]]
+    # The doubles that the floats see, so that only the computation is on trial.
+    seen = [[F(float(x)) for x in row] for row in close]
+    unit = [[1, 0], [0, 1]]
+    kinds = [
+        RationalRegressionAgent(second_moment=seen, noise_std=1),
+        RationalRegressionAgent(second_moment=[[1, 0], [0, 0]], noise_std=1),
+    ]
+    model = RationalRegressionModel([1, 1], kinds, unit, unit)
+    weights = (F(3, 4), F(1, 4))
+    exact = rational_limits(weights, model)
+    floats = regression_limits([0.75, 0.25], model.as_model())
+    wanted = float(exact.excess_error_constant)
+    assert floats.excess_error_constant == pytest.approx(wanted, rel=1e-15 * 10**exponent + 1e-14)
+    lone = float(exact.alone_constants[0])
+    assert lone > 10**exponent / 2
+    assert floats.alone_constants[0] == pytest.approx(lone, rel=1e-15 * 10**exponent)
+
+
+def test_bad_input_is_named() -> None:
+    good = RationalRegressionAgent(ranges=[[1, 1], [-1, 1]], noise_std=1)
+    unit = [[1, 0], [0, 1]]
+    with pytest.raises(ValueError, match="noise_std: expected a number above 0, got 0"):
+        RationalRegressionAgent(ranges=[[1, 1]], noise_std=0)
+    with pytest.raises(ValueError, match=r"ranges\[1\]: expected \[low, high\]"):
+        RationalRegressionAgent(ranges=[[1, 1], [1, -1]], noise_std=1)
+    with pytest.raises(ValueError, match="second_moment: expected a positive semidefinite matrix"):
+        RationalRegressionAgent(second_moment=[[1, 2], [2, 1]], noise_std=1)
+    with pytest.raises(ValueError, match="exactly one of ranges and second_moment"):
+        RationalRegressionAgent(noise_std=1)
+    with pytest.raises(ValueError, match="prior_covariance: expected a positive definite matrix"):
+        RationalRegressionModel([1, 1], [good], [[1, 1], [1, 1]], unit)
+    with pytest.raises(ValueError, match=r"agents\[0\]: expected inputs of dimension 1"):
+        RationalRegressionModel([1], [good], [[1]], [[1]])
+    with pytest.raises(ValueError, match="agents: expected at least one"):
+        RationalRegressionModel([1], [], [[1]], [[1]])
+    with pytest.raises(ValueError, match="weights: expected 1 positive fractions"):
+        rational_limits([F(1, 2)], RationalRegressionModel([1, 1], [good], unit, unit))
+    with pytest.raises(ValueError, match=r"theta: expected a fraction, got 'x'"):
+        RationalRegressionModel(["x", 1], [good], unit, unit)
+    with pytest.raises(ValueError, match="model: expected as many agents as the network, 2"):
+        rational_regression(
+            two_nodes().network, RationalRegressionModel([1, 1], [good], unit, unit)
+        )

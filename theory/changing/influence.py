@@ -1,0 +1,191 @@
+"""Whose observations count, and how much: the influence u of each agent.
+
+In a changing network the observation of agent j in round k ends, in everybody's log-belief, with a
+weight that depends on what the network does from round k on. Its average over the rounds is the
+*influence* u_j, and almost surely
+
+    −(1/n) log ρ_i^(n)(θ) → Σ_j u_j I_j(θ*, θ)
+
+at every agent i (docs: mathematics/changing). For a network that does not change u = v. In general
+Σ_j u_j is below one: it is the share of the rounds, or of the weight, that brings new evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory.changing.delays import DelayedNetwork
+from theory.changing.expected_weights import expected_weights
+from theory.changing.joint_presence import joint_presence
+from theory.changing.kinds import ChangingNetwork
+from theory.changing.links import RandomLinks
+from theory.changing.markov import MarkovNetwork
+from theory.changing.periodic import PeriodicNetwork
+from theory.changing.presence import RandomPresence
+from theory.changing.stationary import by_markov_phase, by_phase, stationary_vector
+from theory.learning.model import FiniteModel
+from theory.learning.rate import LearningRate
+from theory.network.network import Network
+from theory.validation import FloatArray, IntArray, fail, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """How much of one observation of each agent ends in every log-belief, on average per round.
+
+    Floating point, accurate to rounding where no parts of the network are nearly decoupled.
+
+    Attributes
+    ----------
+    values
+        u, shape (N,), at least 0.
+    by_phase
+        Shape (S, N), for networks with phases: the weight of what agents hold at the start of a
+        round of phase s in what all hold in the end, on average over the rounds that follow; rows
+        sum to one. None for others.
+    event_rate
+        Rounds per unit of time, where rounds are events in continuous time; else None.
+    mean_age
+        How many rounds old a message is when it is pooled, averaged with the weights v_i W_ij:
+        0 where messages are fresh.
+    """
+
+    values: FloatArray
+    by_phase: FloatArray | None = None
+    event_rate: float | None = None
+    mean_age: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Σ_j u_j, in [0, 1]: with identical agents the rate is this times the rate of one."""
+        return float(self.values.sum())
+
+    @property
+    def per_time(self) -> FloatArray | None:
+        """Influence per unit of time, shape (N,), where rounds are events in continuous time."""
+        if self.event_rate is None:
+            return None
+        return np.asarray(self.values * self.event_rate)
+
+    @property
+    def unheard(self) -> IntArray:
+        """The agents whose observations end in nobody's log-belief: u_j = 0."""
+        return np.flatnonzero(self.values == 0)
+
+
+def influence(network: Network | ChangingNetwork) -> Influence:
+    """Whose observations count, and how much (docs: mathematics/changing).
+
+    Raises
+    ------
+    ValueError
+        If agents of given mean absence come and go and there are more than ten of them, or a
+        linear system does not resolve.
+
+    Examples
+    --------
+    Two agents talk in turn; only the one who listens observes.
+
+    >>> from theory.changing import PeriodicNetwork, Phase
+    >>> network = PeriodicNetwork(
+    ...     [Phase([[0.5, 0.5], [0, 1]], [0]), Phase([[1, 0], [0.5, 0.5]], [1])]
+    ... )
+    >>> influence(network).values.round(12).tolist()
+    [0.166666666667, 0.166666666667]
+    """
+    if isinstance(network, Network):
+        return Influence(network.stationary_distribution)
+    if isinstance(network, PeriodicNetwork):
+        return _over_phases(by_phase(network), network)
+    if isinstance(network, MarkovNetwork):
+        return _over_phases(by_markov_phase(network), network)
+    if isinstance(network, DelayedNetwork):
+        return _aged(network.network, mean_delay(network))
+    if isinstance(network, RandomLinks) and network.on_loss == "last":
+        v = network.network.stationary_distribution
+        age = (1.0 - network.link_up) / network.link_up
+        listener = network.network.edges[:, 0]
+        return _aged(network.network, float((v[listener] * network.link_weights) @ age))
+    if isinstance(network, RandomPresence) and network.mean_absence is not None:
+        found = influence(joint_presence(network))
+        return Influence(found.values)
+    mean = expected_weights(network)
+    values = np.asarray(stationary_vector(mean.weights) @ mean.observed)
+    return Influence(read_only(values))
+
+
+def mean_delay(network: DelayedNetwork) -> float:
+    """Σ_i v_i Σ_j W_ij τ_ij, in rounds."""
+    v = network.network.stationary_distribution
+    return float(sum(d * (v @ part.sum(axis=1)) for d, part in enumerate(network.weights_by_delay)))
+
+
+def changing_rate(network: Network | ChangingNetwork, model: FiniteModel) -> LearningRate:
+    """The rate of rejection of every wrong hypothesis, Σ_j u_j I_j, in nats per round.
+
+    As :func:`theory.learning_rate`, with the influence u in place of v. A hypothesis that no agent
+    with u_j > 0 can tell from the reference has the rate 0.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents, or as for :func:`influence`.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent
+    >>> from theory.changing import rotating_star
+    >>> coin = FiniteAgent.from_tables(
+    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+    ... )
+    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[26])
+    >>> star = rotating_star(groups=5, group_size=5, edge_confidence=0.5)
+    >>> round(changing_rate(star, model).rate / 0.14384103622589042, 9)
+    0.285714286
+    """
+    check_agents(network, model)
+    return rate_of(influence(network).values, model)
+
+
+def check_agents(network: Network | ChangingNetwork, model: FiniteModel) -> None:
+    """Check that network and model have equally many agents."""
+    if network.agents != model.agents:
+        raise fail(
+            "model",
+            f"as many agents as the network, {network.agents}",
+            f"{model.agents}",
+            "change the agents' counts or the network's size",
+        )
+
+
+def rate_of(values: FloatArray, model: FiniteModel) -> LearningRate:
+    """The learning rate for given influences, shape (N,)."""
+    totals = model.weighted_divergences(values)
+    reference = model.reference_hypotheses(values)
+    rates = totals - totals[reference[0]]
+    rates[list(reference)] = 0.0
+    wrong = [m for m in range(len(model.hypotheses)) if m not in reference]
+    binding = min(wrong, key=lambda m: float(rates[m])) if wrong else None
+    return LearningRate(
+        rate=np.inf if binding is None else float(rates[binding]),
+        binding=binding,
+        rates=read_only(rates),
+        reference=reference,
+        is_compromise=not model.optimal_hypotheses,
+    )
+
+
+def _over_phases(values: FloatArray, network: PeriodicNetwork | MarkovNetwork) -> Influence:
+    observes = np.array([phase.observes for phase in network.phases])
+    if isinstance(network, PeriodicNetwork):
+        mean = np.where(observes, values, 0.0).mean(axis=0)
+        return Influence(read_only(mean), read_only(values))
+    mean = network.stationary_phases @ np.where(observes, values, 0.0)
+    return Influence(read_only(mean), read_only(values), network.event_rate)
+
+
+def _aged(network: Network, age: float) -> Influence:
+    values = network.stationary_distribution / (1.0 + age)
+    return Influence(read_only(values), mean_age=age)

@@ -1,0 +1,198 @@
+"""When a network that changes brings its agents together.
+
+The log-beliefs of a changing network are sums over products W_n … W_k. All agents come to agree,
+and to agree on what the observations of all of them say, where
+
+1. the *union* of the phases is strongly connected: everybody is heard by everybody in the long run;
+2. the products *mix*: W_n … W_k tends to a matrix 1 v_kᵀ of equal rows.
+
+The first does not imply the second: two agents that swap beliefs in every round are connected
+and never agree. A walk decides it: follow a row of the product from the last factor to the first,
+as a walker that steps from i to j with probability [W_t]_ij, t = n, n−1, …, k. Products mix exactly
+if any two walkers on the same sequence of phases can meet (docs: mathematics/changing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from theory.changing.phase import BoolArray, Phase, weighted_sum
+from theory.network.structure import Weights, as_dense, communicating_classes, cyclic_classes
+from theory.validation import FloatArray, IntArray, fail
+
+# The walk of pairs takes S matrix products a step: up to this many entries S·N² it takes seconds.
+_MOST_PAIRS = 2_000_000
+
+
+def check_phases(phases: Sequence[Phase]) -> None:
+    """Check that the union of the phases is strongly connected, and that everybody observes.
+
+    Raises
+    ------
+    ValueError
+        If some agents do not hear others in any phase (the message names the split), or an agent
+        is active in none.
+    """
+    check_strong(
+        "phases",
+        weighted_sum(phases, np.ones(len(phases))),
+        what="phases whose union is strongly connected",
+    )
+    idle = np.flatnonzero(~np.any([phase.observes for phase in phases], axis=0))
+    if idle.size:
+        raise fail(
+            "phases",
+            "every agent active in some phase",
+            f"{_members(idle)} active in none",
+            "let them observe in some phase, or, if they only relay, give them a likelihood that "
+            "is the same for all hypotheses",
+        )
+
+
+def check_strong(argument: str, weights: Weights, *, what: str) -> None:
+    """Check that everybody reaches everybody over positive weights; the message names the split."""
+    labels = communicating_classes(weights)
+    if labels.max() > 0:
+        raise fail(
+            argument,
+            what,
+            f"a split into {labels.max() + 1} classes that do not all hear each other: "
+            f"{named_groups(labels)}",
+            "add weights that lead from each class to the others in some round",
+        )
+
+
+def check_periodic(phases: Sequence[Phase]) -> None:
+    """Check that the product over one period mixes, for phases whose union is connected.
+
+    Raises
+    ------
+    ValueError
+        If it does not: the message names groups of agents that never agree.
+    """
+    if all(phase.keeps_some for phase in phases):
+        return  # then the product has all weights of the union, and a positive diagonal
+    agents, period = phases[0].agents, len(phases)
+    walk = backward_walk(phases)
+    closed = closed_classes(walk)
+    starts = [members[members < agents] for members in closed]
+    if len(closed) > 1:
+        raise _no_agreement(starts)
+    members = closed[0]
+    labels = cyclic_classes(sparse.csr_array(walk[members][:, members]))
+    if labels.max() + 1 > period:
+        first = labels[members < agents]
+        raise _no_agreement([starts[0][first == label] for label in np.unique(first)])
+
+
+def backward_walk(phases: Sequence[Phase]) -> sparse.csr_array[np.float64]:
+    """The walk along a row of the products, with the phase, on T·N places s·N + i.
+
+    The step out of place (s + 1, i) follows row i of phase s to place (s, j).
+    """
+    period = len(phases)
+    if period == 1:
+        return sparse.csr_array(phases[0].weights)
+    blocks: list[list[sparse.csr_array[np.float64] | None]] = [
+        [None] * period for _ in range(period)
+    ]
+    for s, phase in enumerate(phases):
+        blocks[(s + 1) % period][s] = sparse.csr_array(phase.weights)
+    return sparse.csr_array(sparse.block_array(blocks, format="csr"))
+
+
+def closed_classes(weights: Weights) -> list[IntArray]:
+    """The sets of places that a walk by `weights` cannot leave and that reach each other."""
+    matrix = sparse.csr_array(weights)
+    labels = communicating_classes(matrix)
+    entries = sparse.coo_array(matrix)
+    row, column = entries.coords
+    leaves = (labels[row] != labels[column]) & (entries.data > 0)
+    closed = np.setdiff1d(np.arange(labels.max() + 1), labels[row[leaves]])
+    return [np.flatnonzero(labels == label) for label in closed]
+
+
+def check_pairs(phases: Sequence[Phase], transition: FloatArray) -> None:
+    """Check that products of phases drawn by a Markov chain mix, the union being connected.
+
+    Two walkers on the same phases must be able to meet from any places, in any phase.
+
+    Raises
+    ------
+    ValueError
+        If some two agents never agree, or the check would take too long.
+    """
+    if all(phase.keeps_some for phase in phases):
+        return  # a walker may wait for the other wherever it stands
+    agents = phases[0].agents
+    if len(phases) * agents * agents > _MOST_PAIRS:
+        raise fail(
+            "phases",
+            f"a positive weight of every agent on itself where phases times agents² exceeds "
+            f"{_MOST_PAIRS:g}",
+            f"{len(phases)} phases of {agents} agents, some without",
+            "give every agent a weight on itself in every phase",
+        )
+    tables = [(as_dense(phase.weights) > 0).astype(np.float32) for phase in phases]
+    # The walk goes back in time: after a step in phase s it steps in a phase that s can follow.
+    before = [np.flatnonzero(transition[:, s] > 0) for s in range(len(phases))]
+    # Whether walkers at i and j that step in phase s next can meet, now or later.
+    meet: list[BoolArray] = [np.eye(agents, dtype=np.bool_) for _ in phases]
+    while True:
+        new = []
+        for s, table in enumerate(tables):
+            ahead = np.any([meet[r] for r in before[s]], axis=0).astype(np.float32)
+            new.append(meet[s] | (table @ ahead @ table.T > 0))
+        if all(np.array_equal(a, b) for a, b in zip(meet, new, strict=True)):
+            break
+        meet = new
+    for reached in meet:
+        if not reached.all():
+            first, second = (int(i) for i in np.argwhere(~reached)[0])
+            raise _no_agreement([np.array([first]), np.array([second])])
+
+
+def groups_of(labels: IntArray) -> list[IntArray]:
+    """The members of each label."""
+    return [np.flatnonzero(labels == label) for label in range(int(labels.max()) + 1)]
+
+
+def named_groups(labels: IntArray) -> str:
+    """The groups that `labels` forms, for people: '{0, 2}, {1, 3, …}, …'."""
+    return _listed(groups_of(labels))
+
+
+def period_of(transition: FloatArray) -> int:
+    """The period of an irreducible Markov chain."""
+    return int(cyclic_classes(sparse.csr_array(transition)).max()) + 1
+
+
+def phase_classes(transition: FloatArray) -> IntArray:
+    """Labels of the phases that lead to each other; shape (S,)."""
+    _, labels = csgraph.connected_components(
+        sparse.csr_array(transition), directed=True, connection="strong"
+    )
+    return np.asarray(labels, dtype=np.int64)
+
+
+def _no_agreement(groups: Sequence[IntArray]) -> ValueError:
+    return fail(
+        "phases",
+        "phases whose products mix, so that all agents come to agree",
+        f"groups that never agree: {_listed(groups)}",
+        "give some agents a positive weight on themselves, or let the groups meet in a phase",
+    )
+
+
+def _listed(groups: Sequence[IntArray], *, most: int = 4) -> str:
+    named = [_members(group) for group in groups[:most]]
+    return ", ".join([*named, "…"] if len(groups) > most else named)
+
+
+def _members(agents: IntArray, *, most: int = 6) -> str:
+    inside = [str(int(agent)) for agent in agents[:most]]
+    return "{" + ", ".join([*inside, "…"] if len(agents) > most else inside) + "}"

@@ -1,0 +1,112 @@
+"""Networks that go through the same phases again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from theory.changing.mixing import check_periodic, check_phases
+from theory.changing.phase import Phase, as_layout, as_phases, replaced_rows
+from theory.validation import FloatArray, as_integer, as_probability
+
+# Below this many agents the weights of a phase are stored as a dense array.
+DENSE_PHASE = 64
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodicNetwork:
+    """Phases 0 … T−1 in turn: round t, counted from 1, is of phase (t − 1) mod T.
+
+    Parameters
+    ----------
+    phases
+        Phases, or bare weight matrices (then everybody observes).
+    name
+        What to call it.
+    layout
+        Positions for drawing, shape (N, 2), if there are natural ones.
+
+    Raises
+    ------
+    ValueError
+        If the phases disagree about the number of agents; if their union is not strongly connected
+        (the message names the split); if an agent is active in none; if the product over a period
+        does not mix (it names groups that never agree).
+
+    Examples
+    --------
+    >>> talk, listen = [[0.5, 0.5], [0, 1]], [[1, 0], [0.5, 0.5]]
+    >>> PeriodicNetwork([talk, listen]).period
+    2
+    """
+
+    phases: tuple[Phase, ...]
+    name: str = "network"
+    layout: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phases", as_phases(self.phases))
+        object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
+        check_phases(self.phases)
+        check_periodic(self.phases)
+
+    @property
+    def agents(self) -> int:
+        """N, the number of agents."""
+        return self.phases[0].agents
+
+    @property
+    def period(self) -> int:
+        """T, the number of phases."""
+        return len(self.phases)
+
+    def phase_of(self, rounds: int) -> Phase:
+        """The phase of round t, counted from 1."""
+        return self.phases[(as_integer("rounds", rounds, minimum=1) - 1) % self.period]
+
+
+def rotating_star(
+    *, groups: int, group_size: int, edge_confidence: float, name: str = "rotating star"
+) -> PeriodicNetwork:
+    """P2's network of sec. 1.4.3: groups in turn form a star with agent 0.
+
+    In phase g the centre, agent 0, weighs itself and the members of group g alike; each of these
+    gives a = `edge_confidence` to the centre and 1 − a to itself. Agents g·m + 1 … (g + 1)·m form
+    group g, m = `group_size`. All others rest: they neither observe nor pool.
+
+    Raises
+    ------
+    ValueError
+        If a count is below 1 or the confidence not in (0, 1).
+
+    Examples
+    --------
+    >>> star = rotating_star(groups=5, group_size=5, edge_confidence=0.5)
+    >>> star.agents, star.period
+    (26, 5)
+    """
+    count = as_integer("groups", groups, minimum=1)
+    size = as_integer("group_size", group_size, minimum=1)
+    confidence = as_probability("edge_confidence", edge_confidence)
+    agents = count * size + 1
+    phases = []
+    for group in range(count):
+        edges = np.arange(group * size + 1, (group + 1) * size + 1)
+        present = np.append(0, edges)
+        rows: list[Any] = [_row(agents, present, np.full(size + 1, 1 / (size + 1)))]
+        rows += [_row(agents, [0, edge], [confidence, 1 - confidence]) for edge in edges]
+        weights = replaced_rows(agents, present.tolist(), rows, dense=agents <= DENSE_PHASE)
+        phases.append(Phase(weights, present))
+    angle = 2 * np.pi * np.arange(agents - 1) / (agents - 1)
+    circle = np.column_stack([np.sin(angle), np.cos(angle)])
+    return PeriodicNetwork(tuple(phases), name=name, layout=np.vstack([[0.0, 0.0], circle]))
+
+
+def _row(agents: int, columns: Sequence[int] | Any, values: Sequence[float] | Any) -> Any:
+    from scipy import sparse
+
+    shape = (1, agents)
+    return sparse.coo_array((values, (np.zeros(len(columns), dtype=int), columns)), shape=shape)

@@ -1,0 +1,155 @@
+"""What agents hold at the start of a round, and its weight in what all hold in the end.
+
+For a fixed k the product W_n … W_k tends to 1 v_kᵀ, and v_kᵀ = v_{k+1}ᵀ W_k. So, on average over
+what is to come,
+
+- periodic phases: v(s) = v(s + 1) W_s, v(0) the stationary vector of the product over one period;
+- a Markov chain of phases: m(s) = E[v_k | phase s in round k] solves
+  m(s) = Σ_r Q_sr m(r) W_s, one linear system of size S·N;
+- phases drawn afresh: m(s) = m W_s, m the stationary vector of E[W].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from theory.changing.markov import MarkovNetwork
+from theory.changing.mixing import backward_walk, closed_classes
+from theory.changing.periodic import PeriodicNetwork
+from theory.changing.phase import weighted_sum
+from theory.network.stationary import DENSE_AGENTS, detailed_balance, stationary
+from theory.network.structure import Weights, as_dense
+from theory.validation import FloatArray, fail
+
+# Systems of more entries are solved by iteration.
+_MOST_ENTRIES = 1_000_000
+# Relative residual at which the iteration stops, and what is accepted.
+_TOLERANCE = 1e-14
+_ACCEPTED = 1e-11
+
+
+def stationary_vector(weights: Weights) -> FloatArray:
+    """The stationary vector of a matrix with one closed class, zero outside it; shape (N,).
+
+    Raises
+    ------
+    ValueError
+        If a sparse factorisation does not resolve it.
+    """
+    closed = closed_classes(weights)[0]
+    values = np.zeros(weights.shape[0])
+    if closed.size == 1:
+        values[closed] = 1.0
+        return values
+    part: Weights = sparse.csr_array(sparse.csr_array(weights)[closed][:, closed])
+    if closed.size <= DENSE_AGENTS:
+        part = as_dense(part)
+    balanced = detailed_balance(part) if sparse.issparse(part) else None
+    values[closed] = stationary(part, balanced).values
+    return values
+
+
+def by_phase(network: PeriodicNetwork) -> FloatArray:
+    """v(s) for every phase, shape (T, N); each sums to one."""
+    period, agents = network.period, network.agents
+    values = np.empty((period, agents))
+    if agents <= DENSE_AGENTS:
+        product = as_dense(network.phases[0].weights)
+        for phase in network.phases[1:]:
+            product = np.asarray(phase.weights @ product)
+        values[0] = stationary_vector(product)
+    else:
+        walk = stationary_vector(backward_walk(network.phases))
+        values[0] = walk[:agents] / walk[:agents].sum()
+    following = values[0]
+    for s in range(period - 1, 0, -1):
+        values[s] = following @ network.phases[s].weights
+        values[s] /= values[s].sum()
+        following = values[s]
+    return values
+
+
+def by_markov_phase(network: MarkovNetwork) -> FloatArray:
+    """m(s) for every phase, shape (S, N); each sums to one.
+
+    Raises
+    ------
+    ValueError
+        If the linear system does not resolve.
+    """
+    phases, agents = network.phases, network.agents
+    if network.is_independent:
+        mean = stationary_vector(weighted_sum(phases, network.stationary_phases))
+        values = np.array([mean @ phase.weights for phase in phases])
+        return np.asarray(values / values.sum(axis=1, keepdims=True))
+    entries = _entries(network)
+    if entries <= _MOST_ENTRIES or len(phases) * agents <= DENSE_AGENTS:
+        joint = stationary_vector(joint_walk(network)).reshape(len(phases), agents)
+        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+    return iterated(network)
+
+
+def _entries(network: MarkovNetwork) -> float:
+    before = (network.transition > 0).sum(axis=0)
+    sizes = np.array([_count(phase.weights) for phase in network.phases])
+    return float(before @ sizes)
+
+
+def _count(weights: Weights) -> int:
+    return int(weights.nnz) if sparse.issparse(weights) else int(np.count_nonzero(weights))
+
+
+def joint_walk(network: MarkovNetwork) -> sparse.csr_array[np.float64]:
+    """The walk along a row of the products, with the phase, on S·N places s·N + i.
+
+    Seen backwards, phase r is preceded by s with probability π_s Q_sr / π_r; the step from (r, i)
+    into (s, j) has this probability times [W_s]_ij. Its stationary vector is π_s m_j(s).
+    """
+    pi = network.stationary_phases
+    backward = (network.transition * pi[:, None]).T / pi[:, None]
+    blocks: list[list[Any]] = []
+    for r in range(len(pi)):
+        row: list[Any] = []
+        for s, phase in enumerate(network.phases):
+            chance = float(backward[r, s])
+            row.append(sparse.csr_array(phase.weights) * chance if chance > 0 else None)
+        blocks.append(row)
+    return sparse.csr_array(sparse.block_array(blocks, format="csr"))
+
+
+def iterated(network: MarkovNetwork) -> FloatArray:
+    """m(s) by GMRES on the S·N equations, without forming them; shape (S, N)."""
+    phases, agents = network.phases, network.agents
+    pi, chain = network.stationary_phases, network.transition
+    shape = (len(phases), agents)
+
+    def once(values: FloatArray) -> FloatArray:
+        ahead = chain @ values
+        return np.array([row @ phase.weights for row, phase in zip(ahead, phases, strict=True)])
+
+    def equations(flat: FloatArray) -> FloatArray:
+        values = flat.reshape(shape)
+        # A step keeps Σ_s π_s Σ_j m_j(s), so that the added term sets it to one.
+        return np.asarray((values - once(values) + (pi @ values).sum() / agents).ravel())
+
+    size = shape[0] * shape[1]
+    system = sparse_linalg.LinearOperator((size, size), matvec=equations, dtype=np.float64)
+    right = np.full(size, 1.0 / agents)
+    solution, _ = sparse_linalg.gmres(
+        system, right, x0=right, rtol=_TOLERANCE, atol=0.0, restart=100, maxiter=20
+    )
+    values = once(np.maximum(solution.reshape(shape), 0.0))
+    values /= values.sum(axis=1, keepdims=True)
+    left = float(np.abs(once(values) - values).sum(axis=1).max())
+    if not left <= _ACCEPTED:
+        raise fail(
+            "phases",
+            "a network whose phases change and mix fast enough to solve for its influence",
+            f"a residual of {left:.1g}",
+            "use fewer phases, or measure",
+        )
+    return values

@@ -1,0 +1,45 @@
+"""Bayesian linear regression over a network, predicted."""
+
+from theory.regression.agent import RegressionAgent
+from theory.regression.best import BestStationary, best_stationary_distribution
+from theory.regression.calibration import Calibration, calibrating_tempering, calibration
+from theory.regression.conditional import (
+    AveragedError,
+    ConditionalError,
+    averaged_error,
+    conditional_error,
+    draw_inputs,
+)
+from theory.regression.limits import RegressionLimits, regression_limits
+from theory.regression.model import RegressionModel
+from theory.regression.moments import uniform_second_moment
+from theory.regression.predicted import (
+    ErrorCurve,
+    alone_error,
+    central_error,
+    central_node_error,
+    predicted_error,
+)
+
+__all__ = [
+    "AveragedError",
+    "BestStationary",
+    "Calibration",
+    "ConditionalError",
+    "ErrorCurve",
+    "RegressionAgent",
+    "RegressionLimits",
+    "RegressionModel",
+    "alone_error",
+    "averaged_error",
+    "best_stationary_distribution",
+    "calibrating_tempering",
+    "calibration",
+    "central_error",
+    "central_node_error",
+    "conditional_error",
+    "draw_inputs",
+    "predicted_error",
+    "regression_limits",
+    "uniform_second_moment",
+]

@@ -1,0 +1,240 @@
+"""The excess error given the inputs: exact in expectation over the noise.
+
+Given every input, agent i's estimate after n rounds is linear in the labels' noise:
+
+    estimate − θ* = Ω_i⁻¹ ( Σ_j [W^n]_ij Ω_j^0 (m_j − θ*)  +  Σ_k Σ_j [W^k]_ij c_j x ε ),
+
+so that its mean and its covariance are known without any error but rounding. Averaged over drawn
+inputs this is the expected error, with far less scatter than runs of the learning itself have
+(Rao and Blackwell): the noise is integrated out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from theory.network import Network
+from theory.regression.influence import as_rounds, is_mixed
+from theory.regression.model import RegressionModel, check_fits
+from theory.regression.positive import Factor
+from theory.regression.predicted import refuse_targets
+from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalError:
+    """Exact moments of every agent's estimate given the inputs, at T recorded rounds.
+
+    Attributes
+    ----------
+    rounds
+        Shape (T,).
+    bias
+        Shape (T, N, d): the mean of estimate − θ*.
+    covariance, reported_covariance
+        Shape (T, N, d, d): the estimate's, and the belief's own.
+    excess_error, reported_error
+        Shape (T, N): biasᵀ S_test bias + tr(S_test covariance), and tr(S_test reported_covariance).
+    """
+
+    rounds: IntArray
+    bias: FloatArray
+    covariance: FloatArray
+    reported_covariance: FloatArray
+    excess_error: FloatArray
+    reported_error: FloatArray
+
+    @property
+    def coordinate_ratios(self) -> FloatArray:
+        """True over reported variance of each coefficient, shape (T, N, d): 1 is calibrated."""
+        true = np.diagonal(self.covariance, axis1=-2, axis2=-1)
+        return np.asarray(true / np.diagonal(self.reported_covariance, axis1=-2, axis2=-1))
+
+    @property
+    def direction_ratios(self) -> FloatArray:
+        """The stationary values over all directions of the same, increasing, shape (T, N, d)."""
+        factor = Factor.of(self.reported_covariance)
+        half = factor.half(factor.half(self.covariance).swapaxes(-1, -2))
+        return np.asarray(np.linalg.eigvalsh((half + half.swapaxes(-1, -2)) / 2))
+
+
+def conditional_error(
+    network: Network,
+    model: RegressionModel,
+    inputs: ArrayLike,
+    rounds: Sequence[int] | IntArray,
+) -> ConditionalError:
+    """Mean and covariance of every estimate given the inputs.
+
+    Parameters
+    ----------
+    inputs
+        Shape (n, N, batch, d): the inputs of each round; rows of zeros stand for pairs that were
+        not drawn, where agents' batches differ.
+    rounds
+        Increasing round numbers up to n.
+
+    Raises
+    ------
+    ValueError
+        If network, model and inputs do not fit, rounds do not increase from 1 to n, or some agent's
+        labels are those of a data set, so that they are not random given the inputs.
+
+    Notes
+    -----
+    Memory: n N d² numbers for the squares of the inputs, and 2 T N d² for the result. Work: that of
+    W^k for all k until it is mixed, and T N² d² for each.
+
+    Examples
+    --------
+    One agent that measures one number, x = 1, four times with noise of variance 1:
+
+    >>> import numpy as np
+    >>> from theory.regression import RegressionAgent, RegressionModel
+    >>> agent = RegressionAgent(ranges=[[1, 1]], noise_std=1)
+    >>> model = RegressionModel([2.0], [agent], [[1.0]], [[1.0]])
+    >>> result = conditional_error(Network([[1]]), model, np.ones((4, 1, 1, 1)), [4])
+    >>> result.bias.ravel().round(12).tolist(), result.covariance.ravel().round(12).tolist()
+    ([-0.4], [0.16])
+    """
+    check_fits(network, model)
+    refuse_targets(model)
+    wanted = as_rounds(rounds)
+    x = as_float_array("inputs", inputs, ndim=4)
+    if x.shape[1] != model.agents or x.shape[3] != model.dimension or len(x) < wanted[-1]:
+        raise fail(
+            "inputs",
+            f"shape (at least {wanted[-1]} rounds, {model.agents} agents, batch,"
+            f" {model.dimension})",
+            f"shape {x.shape}",
+            "draw inputs for every round and agent",
+        )
+    T, N, d = len(wanted), model.agents, model.dimension
+    gram = (x.swapaxes(2, 3) @ x).reshape(len(x), N, d * d)
+    weight = np.array([kind.weight for kind in model.kinds])[model.assignment]
+    over = np.array([kind.overweight for kind in model.kinds])[model.assignment]
+    information = np.zeros((T, N, d * d))
+    # `gram` times weight is what a round adds to Ω, times weight·over what it adds to V.
+    noise = np.zeros((T, N, d * d))
+    powers = network.powers()
+    power = np.eye(N)
+    prior_at: dict[int, FloatArray] = {}
+    ends = np.array(wanted)
+    longest, lag, mixed = wanted[-1], 0, False
+    while lag < longest and not mixed:
+        power = next(powers)
+        lag += 1
+        if lag in wanted:
+            prior_at[lag] = power
+        live = np.flatnonzero(ends >= lag)
+        seen = gram[ends[live] - lag]
+        information[live] += (power * weight) @ seen
+        noise[live] += (power**2 * (weight * over)) @ seen
+        mixed = is_mixed(power)
+    if lag < longest:
+        older = np.cumsum(gram, axis=0)
+        live = np.flatnonzero(ends > lag)
+        seen = older[ends[live] - lag - 1]
+        information[live] += (power * weight) @ seen
+        noise[live] += (power**2 * (weight * over)) @ seen
+    bias, covariance, reported = [], [], []
+    S = model.test_second_moment
+    for t, n in enumerate(wanted):
+        mixing = prior_at.get(n, power)
+        prior = model.prior_precision
+        if prior.ndim == 3:
+            prior = np.tensordot(mixing, prior, axes=1)
+        factor = Factor.of(prior + information[t].reshape(N, d, d))
+        bias.append(factor.solve((mixing @ model.prior_errors)[..., None])[..., 0])
+        covariance.append(factor.sandwich(noise[t].reshape(N, d, d)))
+        reported.append(factor.inverse())
+    b, C, R = np.array(bias), np.array(covariance), np.array(reported)
+    return ConditionalError(
+        np.array(wanted, dtype=np.int64),
+        read_only(b),
+        read_only(C),
+        read_only(R),
+        read_only(((b @ S) * b).sum(axis=-1) + (S * C).sum(axis=(-2, -1))),
+        read_only((S * R).sum(axis=(-2, -1))),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedError:
+    """Expected errors estimated by averaging over drawn inputs; unbiased, with standard errors.
+
+    All arrays but `rounds` have shape (T, N); the errors' standard errors are those of the mean
+    over `draws` independent draws.
+    """
+
+    rounds: IntArray
+    excess_error: FloatArray
+    standard_error: FloatArray
+    reported_error: FloatArray
+    reported_standard_error: FloatArray
+    draws: int
+
+
+def averaged_error(
+    network: Network,
+    model: RegressionModel,
+    rounds: Sequence[int] | IntArray,
+    *,
+    draws: int,
+    seed: int | np.random.SeedSequence | np.random.Generator,
+) -> AveragedError:
+    """The expected excess error by averaging `conditional_error` over drawn inputs.
+
+    Parameters
+    ----------
+    draws
+        How many independent sets of inputs, at least 2.
+    seed
+        A whole number, a seed sequence or a generator.
+
+    Raises
+    ------
+    ValueError
+        As for `conditional_error`, or if `draws` is below 2.
+
+    Examples
+    --------
+    >>> from theory.regression.papers import two_nodes
+    >>> case = two_nodes().as_floats()
+    >>> averaged = averaged_error(case.network, case.model, [100], draws=50, seed=1)
+    >>> bool(averaged.standard_error.max() < 0.02 * averaged.excess_error.min())
+    True
+    """
+    check_fits(network, model)
+    refuse_targets(model)
+    count = as_integer("draws", draws, minimum=2)
+    wanted = as_rounds(rounds)
+    generator = np.random.default_rng(seed)
+    excess, reported = np.empty((2, count, len(wanted), model.agents))
+    for r in range(count):
+        x = draw_inputs(model, wanted[-1], generator)
+        result = conditional_error(network, model, x, wanted)
+        excess[r], reported[r] = result.excess_error, result.reported_error
+    scale = np.sqrt(count)
+    return AveragedError(
+        np.array(wanted, dtype=np.int64),
+        read_only(excess.mean(axis=0)),
+        read_only(excess.std(axis=0, ddof=1) / scale),
+        read_only(reported.mean(axis=0)),
+        read_only(reported.std(axis=0, ddof=1) / scale),
+        count,
+    )
+
+
+def draw_inputs(model: RegressionModel, rounds: int, generator: np.random.Generator) -> FloatArray:
+    """Inputs of every agent, shape (rounds, N, batch, d); rows of zeros pad smaller batches."""
+    x = np.zeros((rounds, model.agents, model.batch, model.dimension))
+    for k, kind in enumerate(model.kinds):
+        who = np.flatnonzero(model.assignment == k)
+        if who.size:
+            x[:, who, : kind.batch] = kind.draw_inputs(generator, (rounds, who.size, kind.batch))
+    return x

@@ -1,0 +1,184 @@
+"""Checks that matrices are symmetric and positive, and solves with those that are.
+
+Everything goes through Cholesky factors of the matrix scaled to a unit diagonal: coordinates in
+wildly different units then cost no digits, since the factorisation commutes with such a scaling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+
+from theory.validation import FloatArray, as_float_array, fail
+
+# What typing a matrix in decimals, or summing rows of data, may do to its symmetry.
+_SYMMETRY = 1e-12
+
+
+def as_symmetric(argument: str, values: ArrayLike) -> FloatArray:
+    """A finite symmetric matrix, shape (d, d), made exactly symmetric.
+
+    Raises
+    ------
+    ValueError
+        If it is not square, or not symmetric up to 1e-12 of its entries' sizes.
+    """
+    matrix = as_float_array(argument, values, ndim=2)
+    if matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+        raise fail(argument, "a square matrix", f"shape {matrix.shape}", "give d rows of d numbers")
+    size = np.abs(matrix)
+    wrong = np.abs(matrix - matrix.T) > _SYMMETRY * np.maximum(size, size.T)
+    if wrong.any():
+        i, j = (int(k) for k in np.argwhere(wrong)[0])
+        raise fail(
+            argument,
+            "a symmetric matrix",
+            f"{matrix[i, j]:g} at [{i}, {j}] and {matrix[j, i]:g} at [{j}, {i}]",
+            "make the two equal",
+        )
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def as_positive_definite(argument: str, values: ArrayLike) -> FloatArray:
+    """A symmetric positive definite matrix, shape (d, d).
+
+    Raises
+    ------
+    ValueError
+        If it is not symmetric, or not positive definite beyond rounding.
+    """
+    matrix = as_symmetric(argument, values)
+    _check_diagonal(argument, matrix, strict=True)
+    lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
+    if lowest <= rank_tolerance(len(matrix)):
+        raise fail(
+            argument,
+            "a positive definite matrix",
+            f"a smallest eigenvalue of {lowest:.3g} (scaled to a unit diagonal)",
+            "make every variance positive and every correlation below 1",
+        )
+    return matrix
+
+
+def as_positive_semidefinite(argument: str, values: ArrayLike) -> FloatArray:
+    """A symmetric positive semidefinite matrix, shape (d, d), up to rounding.
+
+    Raises
+    ------
+    ValueError
+        If it is not symmetric, or has a negative eigenvalue beyond rounding.
+    """
+    matrix = as_symmetric(argument, values)
+    _check_diagonal(argument, matrix, strict=False)
+    lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
+    empty = np.diag(matrix) == 0
+    if lowest < -rank_tolerance(len(matrix)) or matrix[empty].any():
+        raise fail(
+            argument,
+            "a positive semidefinite matrix",
+            f"a smallest eigenvalue of {float(np.linalg.eigvalsh(matrix).min()):.3g}",
+            "give E x xᵀ of some x",
+        )
+    return matrix
+
+
+def rank_tolerance(dimension: int) -> float:
+    """Eigenvalues of a matrix with unit diagonal below this are rounding."""
+    # Entries of E x xᵀ carry a few roundings each; so does each of d steps of the eigensolver.
+    return 8 * dimension * float(np.finfo(float).eps)
+
+
+def scales(matrix: FloatArray) -> FloatArray:
+    """Factors d, shape (..., d), with d_a d_b M_ab of unit diagonal; 1 where that is zero."""
+    diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
+    return np.asarray(1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """The Cholesky factor of one or many positive definite matrices, shape (..., d, d).
+
+    `scale` of shape (..., d) and `lower` of shape (..., d, d): diag(scale) M diag(scale) is
+    lower · lowerᵀ.
+    """
+
+    scale: FloatArray
+    lower: FloatArray
+
+    @classmethod
+    def of(cls, matrix: FloatArray) -> Factor:
+        """Factor a positive definite matrix.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If it is not positive definite.
+        """
+        scale = scales(matrix)
+        scaled = scale[..., :, None] * matrix * scale[..., None, :]
+        return cls(scale, np.asarray(np.linalg.cholesky(scaled), dtype=np.float64))
+
+    def half(self, right: FloatArray) -> FloatArray:
+        """R⁻ᵀ·right for M = RᵀR, so that xᵀM⁻¹y is half(x)ᵀ half(y); right: (..., d, c)."""
+        return _lower_solve(self.lower, self.scale[..., None] * right)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """M⁻¹·right, for a right side of shape (..., d, c)."""
+        inner = _lower_solve(self.lower, self.scale[..., None] * right)
+        return np.asarray(self.scale[..., None] * _upper_solve(self.lower, inner))
+
+    def sandwich(self, middle: FloatArray) -> FloatArray:
+        """M⁻¹·middle·M⁻¹ for a symmetric middle, symmetric to the last digit."""
+        left = self.solve(middle)
+        both = self.solve(left.swapaxes(-1, -2))
+        return np.asarray((both + both.swapaxes(-1, -2)) / 2)
+
+    def inverse(self) -> FloatArray:
+        """M⁻¹, where the matrix itself is what is asked for (a reported covariance)."""
+        inner = self.half(np.broadcast_to(np.eye(self.lower.shape[-1]), self.lower.shape))
+        return np.asarray(inner.swapaxes(-1, -2) @ inner)
+
+
+def _lower_solve(lower: FloatArray, right: FloatArray) -> FloatArray:
+    if lower.ndim == 2 and right.ndim == 2:
+        return np.asarray(solve_triangular(lower, right, lower=True, check_finite=False))
+    return _substitute(lower, right)
+
+
+def _upper_solve(lower: FloatArray, right: FloatArray) -> FloatArray:
+    if lower.ndim == 2 and right.ndim == 2:
+        return np.asarray(solve_triangular(lower, right, lower=True, trans=1, check_finite=False))
+    # Reversing rows and columns of the transpose gives a lower triangle again.
+    flipped = lower.swapaxes(-1, -2)[..., ::-1, ::-1]
+    return np.asarray(_substitute(flipped, right[..., ::-1, :])[..., ::-1, :])
+
+
+def _substitute(lower: FloatArray, right: FloatArray) -> FloatArray:
+    """Forward substitution for a stack of triangles: d steps, each over the whole stack."""
+    shape = np.broadcast_shapes(lower.shape[:-2], right.shape[:-2])
+    result = np.empty((*shape, *right.shape[-2:]))
+    for k in range(lower.shape[-1]):
+        known = lower[..., k, None, :k] @ result[..., :k, :]
+        result[..., k, :] = (right[..., k, :] - known[..., 0, :]) / lower[..., k, k, None]
+    return result
+
+
+def _unit_diagonal(matrix: FloatArray) -> FloatArray:
+    scale = scales(matrix)
+    return np.asarray(scale[:, None] * matrix * scale)
+
+
+def _check_diagonal(argument: str, matrix: FloatArray, *, strict: bool) -> None:
+    diagonal = np.diag(matrix)
+    wrong = diagonal <= 0 if strict else diagonal < 0
+    if wrong.any():
+        k = int(np.flatnonzero(wrong)[0])
+        raise fail(
+            f"{argument}[{k}][{k}]",
+            "a number above 0" if strict else "a number of at least 0",
+            f"{diagonal[k]:g}",
+            "variances are positive" if strict else "a mean square is not negative",
+        )

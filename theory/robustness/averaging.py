@@ -1,0 +1,367 @@
+"""What faulty agents do to the others under plain averaging, exactly.
+
+Follow the weights from agent i: a walk that steps from i to j with probability W_ij. Stop it at
+an agent that speaks without listening. Where it ends decides what i comes to believe
+(docs: mathematics/faults):
+
+* if it must end at speakers, i's own evidence and that of all others adds a bounded amount to its
+  log-odds, and Λ_i/n tends to the mean growth of what the speakers say, weighted by the
+  probabilities that the walk ends at each: zero for those that repeat themselves;
+* what is left after that growth settles to a law whose mean and variance solve linear equations;
+* if it may end in a set of agents that hear no speaker, Λ_i/n has their rate Σ_j v_j I_j as a part.
+
+An agent with stuck data pools like the others; its evidence is a constant in place of I_j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_discrete_lyapunov
+from scipy.stats import norm
+
+from theory.learning.model import FiniteModel
+from theory.network import Network
+from theory.network.stationary import eliminate
+from theory.network.structure import as_dense, communicating_classes
+from theory.robustness.behaviours import LARGEST_MESSAGE, Colluding, StuckData
+from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
+from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+
+# Lyapunov equations take N³ operations a hypothesis.
+MOST_AGENTS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class FaultyAveraging:
+    """The limits of Λ_i(best, θ) for H honest agents; floating point, exact up to rounding.
+
+    Attributes
+    ----------
+    honest
+        Shape (H,).
+    reference
+        What the honest agents ought to find; `best` is its first member.
+    speakers
+        Shape (F,): the faulty agents that say something without listening.
+    hitting
+        Shape (H, F): the probability that the walk from an honest agent first stops there.
+    rates
+        Shape (H, M): the limit of Λ_i(best, θ)/n in nats per round.
+    mean
+        Shape (H, M): the limit of E Λ_i(best, θ) − n·rate; NaN where the walk need not end at a
+        speaker.
+    variance
+        Shape (H, M): the limit of Var Λ_i(best, θ), in nats²; infinite where the walk need not end
+        at a speaker and evidence varies.
+    lowest
+        Shape (H, M): the infimum of what Λ_i(best, θ) − n·rate can be in the limit; −inf or NaN
+        as above.
+    """
+
+    honest: IntArray
+    reference: tuple[int, ...]
+    speakers: IntArray
+    hitting: FloatArray
+    rates: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    lowest: FloatArray
+
+    @property
+    def best(self) -> int:
+        """The hypothesis all log-ratios are taken against."""
+        return self.reference[0]
+
+    @property
+    def learns(self) -> bool:
+        """Whether every honest agent rejects every wrong hypothesis in the long run."""
+        wrong = [m for m in range(self.rates.shape[1]) if m not in self.reference]
+        return bool((self.rates[:, wrong] > 0).all())
+
+    @cached_property
+    def error_estimates(self) -> FloatArray:
+        """P(Λ_i(best, θ) ≤ 0) in the limit, shape (H, M); zero for the reference.
+
+        An estimate by a normal law where the rate is zero (the stationary law is a sum of
+        independent terms, the last few of which weigh most); 0 or 1 elsewhere, by the rate's sign.
+        """
+        scale = max(1.0, float(np.abs(self.rates).max()))
+        settled = np.abs(self.rates) <= 1e-12 * scale
+        deviation = np.sqrt(self.variance)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            estimate = norm.cdf(-self.mean / deviation)
+        estimate = np.where(self.variance == 0, (self.mean <= 0).astype(np.float64), estimate)
+        result = np.where(settled, estimate, (self.rates < 0).astype(np.float64))
+        result[:, list(self.reference)] = 0.0
+        return read_only(result)
+
+
+@dataclass(frozen=True, eq=False)
+class FaultyLogRatio:
+    """E and Var of Λ_i^(n)(best, θ) at T rounds, shapes (T, H, M), exact up to rounding."""
+
+    rounds: IntArray
+    honest: IntArray
+    best: int
+    mean: FloatArray
+    variance: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """Λ ← Q(Λ + z) + offset + n·slope + noise, for the P agents that pool.
+
+    `pooling` are their numbers; Q has shape (P, P), `heard` = R shape (P, F); offset and slope
+    (P, M); `deviations` (F,) of the speakers' noise; `information` and `variances` (P, M) of z,
+    `minima` (P, M) of its infimum; `prior` (P, M).
+    """
+
+    honest: IntArray
+    pooling: IntArray
+    speakers: IntArray
+    reference: tuple[int, ...]
+    Q: FloatArray
+    heard: FloatArray
+    offset: FloatArray
+    slope: FloatArray
+    deviations: FloatArray
+    information: FloatArray
+    variances: FloatArray
+    minima: FloatArray
+    prior: FloatArray
+
+
+def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> FaultyAveraging:
+    """What every honest agent comes to believe where all average and some are faulty.
+
+    Raises
+    ------
+    ValueError
+        If a behaviour does not fit, is :class:`~theory.robustness.behaviours.Colluding` (what
+        that does depends on what others say, and is not linear), nobody is honest, or there are
+        more than 500 agents.
+
+    Examples
+    --------
+    One agent of five that always says the same stops the other four from learning:
+
+    >>> from theory import FiniteAgent
+    >>> from theory.robustness import ConstantBelief
+    >>> coin = FiniteAgent.from_tables(
+    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+    ... )
+    >>> model = FiniteModel.from_agents(("fair", "loaded"), [coin], counts=[5])
+    >>> crowd = Network.from_topology("complete", agents=5)
+    >>> stopped = faulty_averaging(crowd, model, {0: ConstantBelief([0.0, 0.0])})
+    >>> bool(stopped.rates.any()), stopped.mean[:, 1].round(4).tolist()
+    (False, [0.5754, 0.5754, 0.5754, 0.5754])
+    """
+    system = _system(network, model, faults)
+    P, F = system.heard.shape
+    # The walk on pooling agents and, absorbing, speakers.
+    chain = np.block([[system.Q, system.heard], [np.zeros((F, P)), np.eye(F)]])
+    labels = communicating_classes(chain)
+    closed = _closed_classes(chain, labels)
+    own = [c for c in closed if (np.flatnonzero(labels == c) < P).all()]
+    inside = np.isin(labels[:P], own)
+    transient = np.flatnonzero(~inside)
+
+    rates = np.zeros_like(system.slope)
+    class_of = labels[:P]
+    for label in own:
+        members = np.flatnonzero(class_of == label)
+        v = eliminate(system.Q[np.ix_(members, members)])
+        rates[members] = v @ system.information[members]
+    Q = system.Q[np.ix_(transient, transient)]
+    leak = system.Q[np.ix_(transient, np.flatnonzero(inside))]
+    inverse = np.eye(transient.size) - Q
+    rates[transient] = np.linalg.solve(inverse, leak @ rates[inside] + system.slope[transient])
+    hitting = np.zeros((P, F))
+    hitting[transient] = np.linalg.solve(inverse, system.heard[transient])
+
+    # Only agents whose walk must end at a speaker settle.
+    drifts = np.zeros(P, dtype=bool)
+    if own:
+        drifts[inside] = True
+        drifts[transient] = np.linalg.solve(inverse, leak.sum(axis=1)) > 1e-14
+    calm = np.flatnonzero(~drifts)
+    mean = np.full_like(rates, np.nan)
+    lowest = np.full_like(rates, np.nan)
+    variance = np.where(_ever_varies(system, drifts), np.inf, 0.0)
+    if calm.size:
+        Q = system.Q[np.ix_(calm, calm)]
+        inverse = np.eye(calm.size) - Q
+        # α n + β = Q(α(n − 1) + β + I) + offset + n·slope, with α the rate.
+        steady = Q @ (system.information[calm] - rates[calm]) + system.offset[calm]
+        mean[calm] = np.linalg.solve(inverse, steady)
+        endless = ~np.isfinite(system.minima[calm])
+        minima = np.where(endless, 0.0, system.minima[calm])
+        bounded = np.linalg.solve(inverse, Q @ (minima - rates[calm]) + system.offset[calm])
+        unbounded = np.linalg.solve(inverse, Q @ endless.astype(np.float64)) > 0
+        lowest[calm] = np.where(unbounded, -np.inf, bounded)
+        noise = (system.heard[calm] * system.deviations**2) @ system.heard[calm].T
+        for m in range(rates.shape[1]):
+            if m == system.reference[0]:
+                variance[calm, m] = 0.0
+                continue
+            fed = Q * system.variances[calm, m] @ Q.T + 2 * noise
+            variance[calm, m] = np.diag(solve_discrete_lyapunov(Q, fed))
+        if system.deviations.any():
+            blurred = (hitting[calm][:, system.deviations > 0] > 0).any(axis=1)
+            lowest[calm[blurred]] = -np.inf
+    for array in (mean, lowest, variance):
+        array[:, system.reference[0]] = 0.0
+
+    chosen = np.searchsorted(system.pooling, system.honest)
+    return FaultyAveraging(
+        honest=read_only(system.honest),
+        reference=system.reference,
+        speakers=read_only(system.speakers),
+        hitting=read_only(hitting[chosen]),
+        rates=read_only(rates[chosen]),
+        mean=read_only(mean[chosen]),
+        variance=read_only(variance[chosen]),
+        lowest=read_only(lowest[chosen]),
+    )
+
+
+def faulty_log_ratio(
+    network: Network, model: FiniteModel, faults: Faults, rounds: Sequence[int] | IntArray
+) -> FaultyLogRatio:
+    """The exact mean and variance of every honest agent's log-odds at given rounds.
+
+    The mean follows m_n = Q(m_{n−1} + I) + offset + n·slope, the covariance
+    S_n = Q(S_{n−1} + V)Qᵀ + noise.
+
+    Parameters
+    ----------
+    rounds
+        Increasing whole numbers of at least 1.
+
+    Raises
+    ------
+    ValueError
+        If rounds do not increase from 1 or more, or as for :func:`faulty_averaging`.
+    """
+    wanted = [as_integer("rounds", int(n), minimum=1) for n in rounds]
+    if not wanted or any(b <= a for a, b in pairwise(wanted)):
+        raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
+    system = _system(network, model, faults)
+    Q, best = system.Q, system.reference[0]
+    chosen = np.searchsorted(system.pooling, system.honest)
+    noise = 2 * (system.heard * system.deviations**2) @ system.heard.T
+    M = system.slope.shape[1]
+    mean = system.prior
+    covariance = np.zeros((M, *Q.shape))
+    means = np.empty((len(wanted), chosen.size, M))
+    variances = np.zeros_like(means)
+    done = 0
+    for index, n in enumerate(wanted):
+        while done < n:
+            done += 1
+            mean = Q @ (mean + system.information) + system.offset + done * system.slope
+            for m in range(M):
+                if m != best:
+                    fed = covariance[m] + np.diag(system.variances[:, m])
+                    covariance[m] = Q @ fed @ Q.T + noise
+        means[index] = mean[chosen]
+        variances[index] = np.diagonal(covariance, axis1=1, axis2=2).T[chosen]
+    return FaultyLogRatio(
+        np.array(wanted, dtype=np.int64),
+        read_only(system.honest),
+        best,
+        read_only(means),
+        read_only(variances),
+    )
+
+
+def _system(network: Network, model: FiniteModel, faults: Faults) -> _System:
+    checked = checked_faults(network, model, faults)
+    as_integer("network", network.agents, minimum=1, maximum=MOST_AGENTS)
+    for agent, behaviour in checked.items():
+        if isinstance(behaviour, Colluding):
+            raise fail(
+                f"faults[{agent}]",
+                "a behaviour that does not look at what others say",
+                "Colluding",
+                "measure it with exact.faults.simulate_faulty",
+            )
+    honest = honest_agents(network, checked)
+    reference = honest_reference(network, model, honest)
+    best = reference[0]
+    W = np.array(as_dense(network.weights))
+    speaking = {a: b for a, b in checked.items() if not isinstance(b, StuckData | Colluding)}
+    pooling = np.setdiff1d(np.arange(network.agents), np.array(list(speaking), dtype=np.int64))
+
+    M = len(model.hypotheses)
+    offset, slope = np.zeros((network.agents, M)), np.zeros((network.agents, M))
+    deviations = []
+    for agent, behaviour in speaking.items():
+        listeners = np.setdiff1d(np.flatnonzero(W[:, agent] > 0), [agent])
+        speech = behaviour.speech(model, listeners.size)
+        with np.errstate(invalid="ignore", over="ignore"):
+            said = speech.offset[:, [best]] - speech.offset
+            grown = speech.slope[:, [best]] - speech.slope
+            gaps = speech.offset.max(axis=1) - speech.offset.min(axis=1)
+            useless = ~(gaps <= LARGEST_MESSAGE)
+        # What is thrown away leaves its weight with the listener.
+        W[listeners[useless], listeners[useless]] += W[listeners[useless], agent]
+        W[listeners[useless], agent] = 0.0
+        kept = listeners[~useless]
+        offset[kept] += W[kept, agent][:, None] * said[~useless]
+        slope[kept] += W[kept, agent][:, None] * grown[~useless]
+        deviations.append(speech.deviation)
+
+    laws = [model.log_ratio_laws(best, theta) for theta in range(M)]
+
+    def table(values: list[list[float]]) -> FloatArray:
+        return np.array(values).T[model.assignment]
+
+    information = np.array(model.information(best))
+    variances = table([[law.variance for law in row] for row in laws])
+    minima = table([[law.minimum for law in row] for row in laws])
+    for agent, behaviour in checked.items():
+        if isinstance(behaviour, StuckData):
+            datum = behaviour.datum(model, agent)
+            information[agent] = minima[agent] = datum[best] - datum
+            variances[agent] = 0.0
+    prior = (model.log_priors[:, [best]] - model.log_priors)[model.assignment]
+    speakers = np.array(list(speaking), dtype=np.int64)
+    return _System(
+        honest=honest,
+        pooling=pooling,
+        speakers=speakers,
+        reference=reference,
+        Q=W[np.ix_(pooling, pooling)],
+        heard=W[np.ix_(pooling, speakers)],
+        offset=offset[pooling],
+        slope=slope[pooling],
+        deviations=np.array(deviations, dtype=np.float64),
+        information=information[pooling],
+        variances=variances[pooling],
+        minima=minima[pooling],
+        prior=prior[pooling],
+    )
+
+
+def _closed_classes(chain: FloatArray, labels: IntArray) -> list[int]:
+    """The classes that no weight leads out of."""
+    rows, columns = np.nonzero(chain)
+    leaving = np.unique(labels[rows[labels[rows] != labels[columns]]])
+    return [int(c) for c in np.setdiff1d(labels, leaving)]
+
+
+def _ever_varies(system: _System, drifts: NDArray[np.bool_]) -> FloatArray:
+    """Whether an agent that drifts hears of evidence that varies, shape (P, M)."""
+    reach = system.Q > 0
+    np.fill_diagonal(reach, True)
+    for _ in range(max(1, int(np.ceil(np.log2(max(2, reach.shape[0])))))):
+        reach = (reach.astype(np.float64) @ reach.astype(np.float64)) > 0
+    varies = reach.astype(np.float64) @ (system.variances > 0).astype(np.float64) > 0
+    return np.asarray(varies & drifts[:, None])
