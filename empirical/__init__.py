@@ -12,6 +12,13 @@ from empirical.classifiers import (
     likelihood_table,
 )
 from empirical.data import DataNotFound, Images, load_digits, load_images, locate
+from empirical.diabetes import (
+    GROUPS,
+    RegressionTable,
+    load_diabetes,
+    split_features,
+    split_rows,
+)
 from empirical.partition import (
     GRID_PLACEMENTS,
     LABEL_SPLITS,
@@ -22,6 +29,7 @@ from empirical.partition import (
 
 __all__ = [
     "GRID_PLACEMENTS",
+    "GROUPS",
     "LABEL_SPLITS",
     "RECIPES",
     "Classifier",
@@ -31,10 +39,14 @@ __all__ = [
     "LikelihoodTable",
     "Partition",
     "Recipe",
+    "RegressionTable",
     "classifier_model",
     "likelihood_table",
+    "load_diabetes",
     "load_digits",
     "load_images",
     "locate",
+    "split_features",
+    "split_rows",
     "star_partition",
 ]

@@ -249,7 +249,7 @@ def _pieces(arrays: Arrays) -> Iterator[memoryview]:
         if not array.flags.c_contiguous:
             raise ValueError("sums are kept in contiguous arrays")
         if array.size:
-            yield memoryview(array.reshape(-1).view(np.uint8))
+            yield array.reshape(-1).view(np.uint8).data
 
 
 def _header(file: BinaryIO, path: Path) -> tuple[str, dict[str, Any]]:

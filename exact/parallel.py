@@ -14,7 +14,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, nullcontext
 from copy import deepcopy
@@ -128,14 +128,16 @@ def run_units(
     return total
 
 
-def _here(work: Work, begin: int, advanced: Advanced) -> Iterator[Arrays]:
+def _here(work: Work, begin: int, advanced: Advanced) -> Generator[Arrays, None, None]:
     """The units one after the other, in this process."""
     with one_thread():
         for unit in range(begin, work.units):
             yield work.run(unit, advanced)
 
 
-def _spread(work: Work, begin: int, workers: int, backend: str | None) -> Iterator[Arrays]:
+def _spread(
+    work: Work, begin: int, workers: int, backend: str | None
+) -> Generator[Arrays, None, None]:
     """The same from workers, in the order of the units."""
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
@@ -275,7 +277,8 @@ def _dask_client(workers: int) -> Any:
     try:
         get_client()
     except ValueError:
-        if dask.config.get("scheduler-address", None):
-            return Client()
-        return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+        options: dict[str, Any] = {}
+        if not dask.config.get("scheduler-address", None):
+            options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+        return Client(**options)  # type: ignore[no-untyped-call, unused-ignore]
     return nullcontext()

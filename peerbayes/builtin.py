@@ -22,6 +22,7 @@ from peerbayes.changing_documents import (
     restless_ring_documents,
     rotating_star_documents,
 )
+from peerbayes.diabetes_problems import DiabetesBuiltin
 from peerbayes.digit_readers import GRID_PLACES, grid_document, star_document
 from peerbayes.image_problems import image_problems, image_variants
 from peerbayes.messages import input_error, nearest
@@ -108,7 +109,7 @@ class ImageBuiltin:
         return image_problems(self.name, chosen, data=data, progress=progress)
 
 
-Builtin = WrittenBuiltin | ImageBuiltin
+Builtin = WrittenBuiltin | ImageBuiltin | DiabetesBuiltin
 """A family: its name, title, variants and default, and how to build some of them."""
 
 
@@ -185,6 +186,11 @@ def _families() -> tuple[Builtin, ...]:
             "P2's four nodes, a linear regression; two variants of its own",
             "p2-regression",
             p2_documents(),
+        ),
+        DiabetesBuiltin(
+            "diabetes",
+            "scikit-learn's diabetes data, a regression split over agents in three ways",
+            "diabetes features",
         ),
     )
 

@@ -165,6 +165,25 @@ def frequency_at_least(
     return Comparison(problem, statement, limit, estimate, error, "exact", high >= limit, note=note)
 
 
+def frequency_is(
+    problem: str,
+    statement: str,
+    *,
+    probability: float,
+    failures: int,
+    trials: int,
+    slack: float = 0.0,
+    note: str = "",
+) -> Comparison:
+    """An event whose `probability` is known to within `slack` was seen in `failures` of `trials`.
+
+    Holds if the Clopper-Pearson interval reaches it.
+    """
+    estimate, error, low, high = _frequency(failures, trials)
+    holds = low <= probability + slack and probability - slack <= high
+    return Comparison(problem, statement, probability, estimate, error, "exact", holds, note=note)
+
+
 def _frequency(failures: int, trials: int) -> tuple[float, float, float, float]:
     """The frequency, its standard error, and both ends of its Clopper-Pearson interval."""
     from scipy.stats import binomtest

@@ -152,7 +152,9 @@ def check_exact(problem: Problem | RegressionProblem, *, remedy: str = "") -> No
     if problem.is_exact:
         return
     if problem.specification is None:
-        got = "what was learnt from data, in floating point"
+        learnt = isinstance(problem, Problem)
+        what = "hypotheses that were learnt from data" if learnt else "a data set"
+        got = f"{what}, in floating point"
     else:
         got = "floating-point numbers"
     raise input_error(

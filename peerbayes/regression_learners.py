@@ -8,7 +8,7 @@ expected error of every recorded round, averaged over drawn inputs given which i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -75,14 +75,15 @@ def learners(problem: RegressionProblem, *, alone: Sequence[int] | None = None) 
     return result
 
 
-_SINGLE = Network([[1.0]])
+_SINGLE = Network(np.ones((1, 1)))
 # The complete network of a large problem would cost more than the problem itself.
-_MOST_POOLED = 100
+_MOST_POOLED = 30
 
 
 def _pooled(problem: RegressionProblem) -> Learner | None:
     agents = problem.network.agents
-    if agents > _MOST_POOLED:
+    # Who is sent pieces of a data set's rows cannot put them together again.
+    if agents > _MOST_POOLED or problem.regression.has_targets:
         return None
     complete = Network(np.full((agents, agents), 1 / agents))
     model = problem.regression.tempered(float(agents))
@@ -94,6 +95,8 @@ def central_node(problem: RegressionProblem) -> RegressionAgent | None:
 
     Inputs are uniform where the file gives ranges, else normal. None if the agents' noises differ.
     """
+    if problem.node is not None:
+        return problem.node
     model = problem.regression
     noise = model.noise_std
     if noise is None:
@@ -274,8 +277,16 @@ def run_learner(
     )
     # Inputs of the prediction are drawn apart from those of the run.
     stream = np.random.SeedSequence(seed, spawn_key=(1,))
-    expected = averaged_error(learner.network, learner.model, record, draws=draws, seed=stream)
     limits = regression_limits(learner.network, learner.model)
+    expected = averaged_error(
+        learner.network, _free_of_targets(learner.model), record, draws=draws, seed=stream
+    )
+    if learner.model.has_targets:
+        # What beliefs report does not depend on labels; errors are known in the limit alone.
+        error = limits.limit + limits.excess_error_constant / expected.rounds[:, None]
+        error = np.broadcast_to(error, expected.excess_error.shape)
+        none = np.zeros_like(error)
+        expected = replace(expected, excess_error=error, standard_error=none)
     return Curve(
         learner,
         run,
@@ -284,6 +295,40 @@ def run_learner(
         limit=limits.limit,
         reported_constant=limits.reported_error_constant,
     )
+
+
+def _free_of_targets(model: RegressionModel) -> RegressionModel:
+    """The same inputs, with labels that follow the model."""
+    if not model.has_targets:
+        return model
+    kinds = [
+        RegressionAgent(
+            inputs=kind.inputs,
+            noise_std=kind.noise_std,
+            claimed_noise_std=kind.claimed_noise_std,
+            batch=kind.batch,
+            tempering=kind.tempering,
+        )
+        if kind.targets is not None
+        else kind
+        for kind in model.kinds
+    ]
+    return replace(model, kinds=tuple(kinds))
+
+
+def first_order(learner: Learner) -> float:
+    """How far n times the excess error may be from n times its limit, to first order.
+
+    The constant, and what the first agent's prior adds where the limit of the estimates is not
+    θ*. Labels that do not follow the model correlate with the precisions, which moves estimates
+    by as much again: the constant is counted twice.
+    """
+    model = learner.model
+    limits = regression_limits(learner.network, model)
+    pull = model.prior_precisions[0] @ (model.prior_means[0] - limits.limit_estimate)
+    offset = model.test_second_moment @ (limits.limit_estimate - model.theta)
+    drift = 2 * abs(float(offset @ limits.reported_covariance @ pull))
+    return 2 * limits.excess_error_constant + drift
 
 
 def expected_calibration(

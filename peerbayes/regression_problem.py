@@ -14,12 +14,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from peerbayes.changes_section import SequenceNetwork
+from peerbayes.entries import Section
 from peerbayes.messages import input_error, translate
 from peerbayes.problem import placed
 from peerbayes.schema import SECTIONS, RegressionSpecification
 from theory import Network
 from theory.rational import RationalNetwork
-from theory.regression import RegressionModel
+from theory.regression import RegressionAgent, RegressionModel
 from theory.regression.rational_model import RationalRegressionModel
 from theory.validation import fail
 
@@ -38,6 +39,8 @@ class RegressionProblem:
         The parsed file, exact numbers included; None for problems made from a data set.
     family, parameters
         For one variant of a built-in: the built-in's name, and what was varied.
+    node
+        What a central node sees; left out: one sample a round, its input from the test's law.
 
     Raises
     ------
@@ -52,6 +55,7 @@ class RegressionProblem:
     specification: RegressionSpecification | None = None
     family: str = ""
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+    node: RegressionAgent | None = None
 
     def __post_init__(self) -> None:
         if self.network.agents != self.regression.agents:
@@ -136,7 +140,7 @@ def regression_from_document(
     try:
         specification = RegressionSpecification.model_validate(dict(document))
     except ValidationError as error:
-        sections = {**SECTIONS, "": RegressionSpecification}
+        sections: dict[str, type[Section]] = {**SECTIONS, "": RegressionSpecification}
         raise translate(error, source=source, sections=sections) from None
     section = specification.network
     if isinstance(section, SequenceNetwork) or section.changes is not None:

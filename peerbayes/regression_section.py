@@ -212,9 +212,9 @@ class RegressionSection(PriorSection):
         self.check_prior(dimension)
         _check_inputs(self.test_ranges, self.test_second_moment, dimension, prefix="test_")
         if not any(entry for row in self.test_moment for entry in row):
-            place = "test_ranges" if self.test_ranges is not None else "test_second_moment"
+            key = "test_ranges" if self.test_ranges is not None else "test_second_moment"
             remedy = "give a coordinate a range"
-            raise problem_error((place,), "a test that sees something", "only zeros", remedy)
+            raise problem_error((key,), "a test that sees something", "only zeros", remedy)
         for k, agent in enumerate(self.agents):
             try:
                 agent.check(dimension)

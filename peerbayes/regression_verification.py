@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 
 from peerbayes.comparison import Comparison, equal_in_mean, within_transient
+from peerbayes.messages import input_error
 from peerbayes.regression_analysis import RegressionAnalysis, analyse_regression
 from peerbayes.regression_learners import (
     Curve,
+    Learner,
     allowed_error,
     expected_calibration,
+    first_order,
     learners,
     run_learner,
 )
@@ -37,6 +40,9 @@ _RECORDS = 16
 _DRAWS = 60
 # Numbers drawn at most for each curve: a few seconds on one core.
 _MOST_DRAWS = 6e7
+# Numbers that a prediction keeps: a quarter of a gigabyte.
+_MOST_KEPT = 3e7
+_LEAST_ROUNDS = 50
 # Agents whose life alone is shown.
 _MOST_ALONE = 4
 # The second order leaves out terms of the third: its own transient is taken half as large again.
@@ -106,33 +112,70 @@ def verify_regression(
     progress
         Called with (done, total).
     """
+    rounds = _rounds(problem)
     analysis = analyse_regression(problem)
     count = problem.network.agents
     alone = sorted({round(float(i)) for i in np.linspace(0, count - 1, min(count, _MOST_ALONE))})
     every = learners(problem, alone=alone)
-    record = recorded_rounds(_ROUNDS, most=_RECORDS)
+    record = recorded_rounds(rounds, most=_RECORDS)
     curves = tuple(
         run_learner(
             learner,
-            rounds=_ROUNDS,
+            rounds=rounds,
             record=record,
-            replicates=_affordable(learner.model.agents * learner.model.batch, problem),
+            replicates=_affordable(learner, rounds),
             draws=_DRAWS,
             seed=seed + index,
             progress=_share(progress, index, len(every)),
         )
         for index, learner in enumerate(every)
     )
-    comparisons = (
-        *(_expected_error(problem.name, curve) for curve in curves),
-        _everywhere(problem.name, curves),
-        *_constant(problem.name, curves[0]),
-        *(_lasting(problem.name, curve) for curve in curves if curve.learner.role == "alone"),
-        *_honesty(problem.name, curves[0]),
-        *_calibration(problem, curves[0], seed=seed),
-        *_against_central(problem.name, curves),
-    )
+    statements = _of_a_data_set if problem.regression.has_targets else _of_a_model
+    comparisons = tuple(statements(problem, curves, seed))
     return RegressionVerification(problem, analysis, curves, comparisons)
+
+
+def _of_a_model(
+    problem: RegressionProblem, curves: Sequence[Curve], seed: int
+) -> list[Comparison]:
+    """What is said of labels that follow the model: expectations are known at every round."""
+    name, together = problem.name, curves[0]
+    return [
+        *(_expected_error(name, curve) for curve in curves),
+        _everywhere(name, curves),
+        *_constant(name, together),
+        *(_lasting(name, curve) for curve in curves if curve.learner.role == "alone"),
+        _report(name, together),
+        _quotient(
+            name,
+            f"true error over reported error after {together.rounds[-1]} rounds",
+            together.error_at_end,
+            together.report_at_end,
+        ),
+        *_calibration(problem, together, seed=seed),
+        *_against_central(name, curves),
+    ]
+
+
+def _of_a_data_set(
+    problem: RegressionProblem, curves: Sequence[Curve], seed: int
+) -> list[Comparison]:
+    """What is said of a data set's own labels: limits, and what beliefs report."""
+    statements = []
+    for curve in curves:
+        n = int(curve.rounds[-1])
+        statements.append(
+            within_transient(
+                problem.name,
+                f"excess error after {n} rounds and for ever, {curve.learner.name}",
+                predicted=curve.limit,
+                measured=float(curve.measured[-1]),
+                standard_error=float(curve.standard_error[-1]),
+                allowed=float(curve.allowed[-1]),
+                transient=first_order(curve.learner) / n,
+            )
+        )
+    return [*statements, *(_report(problem.name, curve) for curve in curves)]
 
 
 def _share(progress: Progress | None, index: int, parts: int) -> Progress | None:
@@ -142,8 +185,32 @@ def _share(progress: Progress | None, index: int, parts: int) -> Progress | None
     return lambda done, total: progress(index * total + done, parts * total)
 
 
-def _affordable(pairs: int, problem: RegressionProblem) -> int:
-    numbers = pairs * problem.regression.dimension * _ROUNDS
+def _rounds(problem: RegressionProblem) -> int:
+    """As many rounds as there is memory for: a prediction keeps every round's second moments.
+
+    Raises
+    ------
+    ValueError
+        If these are too few.
+    """
+    model = problem.regression
+    rounds = int(_MOST_KEPT / (model.agents * model.dimension**2))
+    if rounds < _LEAST_ROUNDS:
+        most = int(_MOST_KEPT / _LEAST_ROUNDS)
+        raise input_error(
+            problem.name,
+            ("regression",),
+            f"agents times squared coefficients of at most {most}, to be verified",
+            f"{model.agents} times {model.dimension}²",
+            "use 'peerbayes simulate', which needs less memory",
+        )
+    return min(rounds, _ROUNDS)
+
+
+def _affordable(learner: Learner, rounds: int) -> int:
+    """As many replicates as there is time for, between the least and enough."""
+    model = learner.model
+    numbers = model.agents * model.batch * model.dimension * rounds
     return int(np.clip(_MOST_DRAWS / numbers, _LEAST_REPLICATES, _REPLICATES))
 
 
@@ -188,7 +255,7 @@ def _everywhere(name: str, curves: Sequence[Curve]) -> Comparison:
 def _constant(name: str, curve: Curve) -> list[Comparison]:
     """N times the error, of the network and as it is reported."""
     n = float(curve.rounds[-1])
-    if curve.limit > 0 or curve.learner.model.has_targets:
+    if curve.limit > 0:
         return []
     from theory.regression import predicted_error
 
@@ -242,26 +309,17 @@ def _lasting(name: str, curve: Curve) -> Comparison:
     )
 
 
-def _honesty(name: str, curve: Curve) -> list[Comparison]:
-    """What the beliefs report on average, and true error over reported error."""
-    n = int(curve.rounds[-1])
-    reported = equal_in_mean(
+def _report(name: str, curve: Curve) -> Comparison:
+    """What the beliefs report on average."""
+    who = "the network" if curve.learner.role == "cooperating" else curve.learner.name
+    return equal_in_mean(
         name,
-        f"error that the network reports after {n} rounds",
+        f"error that {who} reports after {curve.rounds[-1]} rounds",
         predicted=float(curve.reported_predicted[-1]),
         measured=float(curve.reported[-1]),
         standard_error=float(curve.reported_standard_error[-1]),
         allowed=float(curve.reported_allowed[-1]),
     )
-    return [
-        reported,
-        _quotient(
-            name,
-            f"true error over reported error after {n} rounds",
-            curve.error_at_end,
-            curve.report_at_end,
-        ),
-    ]
 
 
 def _calibration(problem: RegressionProblem, curve: Curve, *, seed: int) -> list[Comparison]:

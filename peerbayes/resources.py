@@ -76,8 +76,7 @@ class Resources:
         }
         for option, given in asked.items():
             if given:
-                wanted = "hypotheses on a network that stays the same, nobody faulty"
-                raise fail(option, wanted, f"{name}, {kind}", "leave the option out")
+                raise fail(option, f"a problem without {kind}", name, "leave the option out")
 
     def announce(self, name: str, cost: Cost) -> None:
         """Say what a long or large run is expected to take."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from exact import Simulation, simulate, simulation_cost
-from exact.changing import simulate_changing
+from exact.changing import changing_cost, simulate_changing
 from exact.faults import simulate_faulty
 from peerbayes.changing_problem import ChangingProblem
 from peerbayes.faulty_problem import FaultyProblem
@@ -176,7 +176,14 @@ def _run(
             beyond_tolerance=problem.beyond_tolerance,
         ).simulation
     if isinstance(problem, ChangingProblem):
-        resources.refuse_spreading(problem.name, "a network that changes")
+        cost = changing_cost(
+            problem.network,
+            model,
+            rounds=rounds,
+            replicates=replicates,
+            workers=resources.workers,
+        )
+        resources.announce(problem.name, cost)
         return simulate_changing(
             problem.network,
             model,
@@ -184,6 +191,7 @@ def _run(
             replicates=replicates,
             seed=seed,
             progress=progress,
+            **resources.options(path),
         )
     cost = simulation_cost(
         problem.network,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from exact import Simulation, simulate
+from exact.law import error_law
 from peerbayes.analyse import Analysis, analyse
 from peerbayes.comparison import (
     ROUNDING,
@@ -21,10 +22,11 @@ from peerbayes.comparison import (
     equal_in_mean,
     frequency_at_least,
     frequency_at_most,
+    frequency_is,
     within_transient,
 )
 from peerbayes.problem import Problem
-from theory import LogRatioSpread, SampleSize, expected_log_ratio, log_ratio_spread
+from theory import FiniteAgent, LogRatioSpread, SampleSize, expected_log_ratio, log_ratio_spread
 from theory.validation import FloatArray
 
 Progress = Callable[[int, int], None]
@@ -39,6 +41,9 @@ _LEAST_REPLICATES = 20
 _MOST_RATE_DRAWS = 1.2e8
 _MOST_FAILURE_DRAWS = 6e7
 _PATHS = 12
+# Histories of a small problem that are gone through one by one: a second or so.
+_MOST_HISTORIES = 1e5
+_MOST_LAW_ROUNDS = 12
 # Numbers kept per record of all agents and hypotheses: a quarter of a gigabyte.
 _MOST_KEPT = 3e7
 
@@ -196,6 +201,7 @@ def verify_problem(
         _every_agent(result, means.values),
         *_limit_statements(result),
         *_failure_statements(result),
+        *_law_statements(result),
     )
     return replace(result, comparisons=comparisons)
 
@@ -265,7 +271,7 @@ def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | Non
         {round(n) for n in np.geomspace(1, dense, _records(analysis, 40))}
         | set(reachable)
         | ({last} if last is not None and last <= rounds else set())
-        | {rounds}
+        | {rounds, min(rounds, max(1, _enumerable_rounds(analysis.problem)))}
     )
     return simulate(
         network,
@@ -434,6 +440,38 @@ def _failure_statements(result: ProblemVerification) -> list[Comparison]:
             )
         )
     return statements
+
+
+def _enumerable_rounds(problem: Problem) -> int:
+    """The number of rounds whose histories are few enough to go through; 0 if none is."""
+    finite = [kind for kind in problem.model.kinds if isinstance(kind, FiniteAgent)]
+    if len(finite) < len(problem.model.kinds):
+        return 0
+    sizes = np.array([kind.probabilities.size for kind in finite], dtype=np.float64)
+    histories = float(np.log(sizes[problem.model.assignment]).sum())
+    return min(_MOST_LAW_ROUNDS, int(np.log(_MOST_HISTORIES) / max(histories, 1e-9)))
+
+
+def _law_statements(result: ProblemVerification) -> list[Comparison]:
+    """The exact probability of an error in the first rounds of a small problem."""
+    problem, failures = result.problem, result.failures
+    rounds = _enumerable_rounds(problem)
+    where = np.flatnonzero(failures.rounds == rounds)
+    if not where.size or not result.wrong:
+        return []
+    law = error_law(problem.network, problem.model, rounds)
+    low, high = float(law.some_lower[-1]), float(law.some_upper[-1])
+    return [
+        frequency_is(
+            problem.name,
+            f"some agent is wrong after {rounds} rounds, by enumeration",
+            probability=(low + high) / 2,
+            failures=int(failures.errors[where[0]]),
+            trials=failures.replicates,
+            slack=(high - low) / 2,
+            note="every history gone through; ties count as errors",
+        )
+    ]
 
 
 def _not_simulated(result: ProblemVerification) -> list[str]:

@@ -16,7 +16,7 @@ from theory.validation import FloatArray
 class DelayedProcess:
     """Keeps the public beliefs of as many rounds as the longest delay, in a ring."""
 
-    fresh = False
+    draws, fresh = 0, False
 
     def __init__(self, network: DelayedNetwork) -> None:
         matrix = canonical(network.network.weights)

@@ -87,30 +87,28 @@ def pool_links(
     hear, itself included.
     """
     agents, replicates, columns = public.shape
+    total = np.empty(replicates)
     for i in range(agents):
         for r in range(replicates):
-            target = out[i, r]
-            mine = public[i, r]
-            target[:] = 0.0
-            heard_weight = 0.0
-            lost_weight = 0.0
-            for e in range(indptr[i], indptr[i + 1]):
-                if up[draw[e], r]:
-                    weight = data[e]
-                    heard_weight += weight
-                    heard = public[indices[e], r]
+            total[r] = own[i]
+            for m in range(columns):
+                out[i, r, m] = own[i] * public[i, r, m]
+        for e in range(indptr[i], indptr[i + 1]):
+            weight, j = data[e], indices[e]
+            for r in range(replicates):
+                works = up[draw[e], r]
+                if works or not renormalise:
+                    total[r] += weight
+                    source = j if works else i
                     for m in range(columns):
-                        target[m] += weight * heard[m]
-                else:
-                    lost_weight += data[e]
-            if renormalise and heard_weight + own[i] > 0.0:
-                total = heard_weight + own[i]
+                        out[i, r, m] += weight * public[source, r, m]
+        if renormalise:
+            for r in range(replicates):
                 for m in range(columns):
-                    target[m] = (target[m] + own[i] * mine[m]) / total
-            else:
-                kept = own[i] + lost_weight
-                for m in range(columns):
-                    target[m] += kept * mine[m]
+                    if total[r] > 0.0:
+                        out[i, r, m] /= total[r]
+                    else:
+                        out[i, r, m] = public[i, r, m]
 
 
 @njit(cache=True, nogil=True)
@@ -129,19 +127,16 @@ def pool_last(
     agents, replicates, columns = public.shape
     for i in range(agents):
         for r in range(replicates):
-            target = out[i, r]
-            mine = public[i, r]
             for m in range(columns):
-                target[m] = own[i] * mine[m]
-            for e in range(indptr[i], indptr[i + 1]):
-                held = memory[e, r]
+                out[i, r, m] = own[i] * public[i, r, m]
+        for e in range(indptr[i], indptr[i + 1]):
+            weight, j = data[e], indices[e]
+            for r in range(replicates):
                 if up[draw[e], r]:
-                    heard = public[indices[e], r]
                     for m in range(columns):
-                        held[m] = heard[m]
-                weight = data[e]
+                        memory[e, r, m] = public[j, r, m]
                 for m in range(columns):
-                    target[m] += weight * held[m]
+                    out[i, r, m] += weight * memory[e, r, m]
 
 
 @njit(cache=True, nogil=True)
@@ -158,25 +153,16 @@ def pool_present(
     agents, replicates, columns = public.shape
     for i in range(agents):
         for r in range(replicates):
-            target = out[i, r]
-            mine = public[i, r]
-            if not present[i, r]:
-                for m in range(columns):
-                    target[m] = mine[m]
-                continue
-            target[:] = 0.0
-            kept = own[i]
-            for e in range(indptr[i], indptr[i + 1]):
-                j = indices[e]
-                if present[j, r]:
-                    weight = data[e]
-                    heard = public[j, r]
-                    for m in range(columns):
-                        target[m] += weight * heard[m]
-                else:
-                    kept += data[e]
+            weight = own[i] if present[i, r] else 1.0
             for m in range(columns):
-                target[m] += kept * mine[m]
+                out[i, r, m] = weight * public[i, r, m]
+        for e in range(indptr[i], indptr[i + 1]):
+            weight, j = data[e], indices[e]
+            for r in range(replicates):
+                if present[i, r]:
+                    source = j if present[j, r] else i
+                    for m in range(columns):
+                        out[i, r, m] += weight * public[source, r, m]
 
 
 @njit(cache=True, nogil=True)

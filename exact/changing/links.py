@@ -34,7 +34,7 @@ class LinksProcess:
         self.fresh = self._rule != "last"
         self._memory = np.empty((0, 0, 0))
         self._fresh = True
-        self.links = listener.size + network.agents
+        self.links, self.draws = listener.size + network.agents, self._chance.size
         self.layers = 2 + (listener.size // network.agents if self._rule == "last" else 0)
 
     def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:

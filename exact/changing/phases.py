@@ -41,7 +41,7 @@ class PhasePool:
 class PeriodicProcess:
     """Round t is of phase (t − 1) mod T, in all replicates."""
 
-    layers = 1
+    layers, draws = 1, 0
     fresh = True
 
     def __init__(self, network: PeriodicNetwork | Network) -> None:
@@ -68,16 +68,14 @@ class PeriodicProcess:
 class MarkovProcess:
     """Every replicate goes through the phases on a path of its own, drawn from the chain."""
 
-    layers = 3
+    layers, draws = 3, 1
     fresh = True
 
     def __init__(self, network: MarkovNetwork) -> None:
         phases = network.phases
-        self._dense = (
-            np.array([as_dense(phase.weights) for phase in phases])
-            if len(phases) <= MOST_DENSE and all(worth_dense(phase.weights) for phase in phases)
-            else None
-        )
+        few = len(phases) <= MOST_DENSE
+        dense = few and any(worth_dense(phase.weights) for phase in phases)
+        self._pools = [PhasePool(phase) for phase in phases] if dense else None
         self._rows, self._begin = stacked([moving_rows(phase.weights) for phase in phases])
         self._observes = np.array([phase.observes for phase in phases])
         self._all_observe = bool(self._observes.all())
@@ -100,7 +98,7 @@ class MarkovProcess:
         if not self._all_observe:
             observed[~self._observes[self._which].T] = 0.0
         observed += private
-        if self._dense is None:
+        if self._pools is None:
             from exact.changing.kernels import pool_phases
 
             rows = self._rows
@@ -116,11 +114,13 @@ class MarkovProcess:
                 private,
             )
             return private
-        agents, _, columns = observed.shape
+        agents = len(observed)
         for phase in np.unique(self._which):
             chosen = np.flatnonzero(self._which == phase)
-            heard = observed[:, chosen].reshape(agents, -1)
-            private[:, chosen] = (self._dense[phase] @ heard).reshape(agents, -1, columns)
+            heard = observed.take(chosen, axis=1)
+            pooled = np.empty_like(heard)
+            self._pools[phase].pool(heard.reshape(agents, -1), pooled.reshape(agents, -1))
+            private[:, chosen] = pooled
         return private
 
     def _step(self) -> None:

@@ -21,7 +21,7 @@ class PresenceProcess:
 
     def __init__(self, network: RandomPresence) -> None:
         self._links = links_of(network.network.weights)
-        self.links = self._links.data.size + network.agents
+        self.links, self.draws = self._links.data.size + network.agents, network.agents
         self._present = network.present
         self._stay, self._come = 1.0 - network.leaving, network.returning
         self._here = np.zeros((network.agents, 0), dtype=np.bool_)

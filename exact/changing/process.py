@@ -40,6 +40,9 @@ from exact.sampling import Sampler, group_size, kind_rows, ratios
 from theory import FiniteModel
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
+# Seconds for a number that the process draws, with what it decides.
+DRAW_AND_USE = 1e-8
+
 
 class Process(Protocol):
     """What one round does to the beliefs of N agents, in R replicates, for C log-ratios each."""
@@ -88,6 +91,7 @@ def run_process(
     linear: bool = False,
     layers: int = 2,
     links: int | None = None,
+    draws: int = 0,
     workers: int = 1,
     backend: str | None = None,
     memory: int | str | None = None,
@@ -113,9 +117,10 @@ def run_process(
         Whether the process only adds and averages, by the same weights for all hypotheses. It may
         then be given fewer columns than there are log-ratios (:mod:`exact.compression`). Medians,
         clipping and the like are not linear.
-    layers, links
-        How many arrays of shape (N, R, C) the process keeps, and how many weights it uses in a
-        round (10·N if left out): for the estimates of memory and time.
+    layers, links, draws
+        How many arrays of shape (N, R, C) the process keeps, how many weights it uses in a round
+        (10·N if left out), and how many random numbers it draws for a replicate in a round: for
+        the estimates of memory and time.
     workers, backend, memory
         As for :func:`exact.simulate`.
     checkpoint
@@ -157,6 +162,7 @@ def run_process(
         linear=linear,
         layers=layers,
         links=links,
+        draws=draws,
     )
     check_cost(design.cost(workers=workers), memory=allowed)
     work = design.work(process, seed=seed, recorded=recorded_rounds(record, rounds))
@@ -176,7 +182,7 @@ class Design:
         As given.
     watched
         The agents to report on.
-    linear, layers
+    linear, layers, draws
         As given.
     extent
         The sizes, from which cost and units follow.
@@ -187,6 +193,7 @@ class Design:
     watched: IntArray
     linear: bool
     layers: int
+    draws: int
     extent: Extent
 
     @classmethod
@@ -203,6 +210,7 @@ class Design:
         linear: bool = False,
         layers: int = 2,
         links: int | None = None,
+        draws: int = 0,
     ) -> Design:
         """Check the arguments of :func:`run_process` and cut up the run."""
         rounds = as_integer("rounds", rounds, minimum=1)
@@ -236,7 +244,7 @@ class Design:
             table=sum(2 * a.size + group * columns * p.size**group for p, a, _ in rows),
             gaussian=any(b.any() for _, _, b in rows),
         )
-        return cls(model, chosen, watched, linear, layers, extent)
+        return cls(model, chosen, watched, linear, layers, draws, extent)
 
     def cost(self, *, workers: int = 1) -> Cost:
         """What the run takes: estimates, with what the process keeps."""
@@ -244,8 +252,9 @@ class Design:
         cost = extent.cost(workers=workers)
         kept = NUMBER * self.layers * extent.agents * extent.room * extent.columns
         more = kept * min(workers, extent.units)
-        # Every round is a few calls of its own.
-        calls = extent.chunks * extent.rounds * CALL / min(workers, extent.units)
+        # Every round is a few calls of its own, and draws.
+        each = CALL + DRAW_AND_USE * self.draws * extent.room
+        calls = extent.chunks * extent.rounds * each / min(workers, extent.units)
         return replace(
             cost,
             bytes=cost.bytes + more,

@@ -31,8 +31,8 @@ from theory.changing import (
 )
 from theory.validation import as_integer, fail
 
-# Besides what every process has, each knows `layers` and `links` (see run_process), and whether it
-# is `fresh`: whether agents always pool what is said in the same round.
+# Besides what every process has, each knows `layers`, `links` and `draws` (see run_process), and
+# whether it is `fresh`: whether agents always pool what is said in the same round.
 ChangingProcess = PeriodicProcess | MarkovProcess | LinksProcess | PresenceProcess | DelayedProcess
 
 
@@ -112,6 +112,7 @@ def simulate_changing(
         linear=True,
         layers=process.layers,
         links=process.links,
+        draws=process.draws,
         workers=workers,
         backend=backend,
         memory=memory,
@@ -157,6 +158,7 @@ def changing_cost(
         linear=True,
         layers=process.layers,
         links=process.links,
+        draws=process.draws,
     )
     return design.cost(workers=as_integer("workers", workers, minimum=1))
 

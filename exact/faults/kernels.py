@@ -100,7 +100,7 @@ def pool(
                         last += 1
                     gone = last - high
                     for k in range(first, high):
-                        weight[k] = weight[k]
+                        weight[k] = weight[k + gone]
                 total = own_weights[i]
                 move = 0.0
                 for k in range(low, high):

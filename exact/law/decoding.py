@@ -116,7 +116,7 @@ class Decoder:
         # Each term is off by two roundings or so, and so is each sum.
         slack = (digits @ sizes + reach) * (8 + 2 * slope.size) * 2.0**-53
         if not self.problem.is_rational:
-            moved = 0 * self.terms.displacement * (1 if other is None else 2) + slack
+            moved = self.terms.displacement * (1 if other is None else 2) + slack
             return Verdict((values <= moved)[:, None], (values <= -moved)[:, None])
         decided = values <= 0
         for state in np.flatnonzero(np.abs(values) <= slack):

@@ -16,8 +16,8 @@ never sees, and of which nobody tells it, its precision is that of its prior.
 **Accuracy.** Means and variances are those of the stored Ω and h, to the last digits
 (:mod:`exact.regression.factors`). Storing them rounds: relative errors of ε = 10⁻¹⁶ in Ω and h
 move the mean along the least known direction u by about ε √κ · √(λ |θ|²) posterior standard
-deviations, with κ the condition number and λ the largest eigenvalue of Ω. With κ = 10¹² and
-√λ |θ| = 10⁶, a millionth of the noise in the best known direction, that is 10⁻⁴ of one.
+deviations, with κ the condition number and λ the largest eigenvalue of Ω. With κ = 10¹² and the
+best known direction known to a millionth of |θ|, √λ |θ| = 10⁶, that is 10⁻⁴ of one.
 """
 
 from __future__ import annotations

@@ -136,12 +136,12 @@ def test_nothing_is_taken_to_predict(monkeypatch: pytest.MonkeyPatch) -> None:
     ("options", "words"),
     [
         ({"record": range(1, 100_001)}, "the recorded rounds; record fewer rounds"),
-        ({"paths": 200_000}, "the paths kept; keep fewer paths"),
+        ({"paths": 10**6}, "the paths kept; keep fewer paths"),
         ({"workers": 60}, "the workers' libraries; use fewer workers"),
     ],
 )
 def test_refusals_name_what_takes_most(options: dict[str, Any], words: str) -> None:
-    arguments: dict[str, Any] = {"rounds": 100_000, "replicates": 200_000, "record": [100_000]}
+    arguments: dict[str, Any] = {"rounds": 10**5, "replicates": 10**6, "record": [10**5]}
     with pytest.raises(ValueError, match=r"^memory: expected at most 0\.0093 GiB") as refused:
         simulate(PAIR, coins(2), **(arguments | options), seed=0, memory="10MB")
     message = str(refused.value)

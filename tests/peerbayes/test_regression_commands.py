@@ -223,7 +223,7 @@ def test_verify(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = read_record(files / "o" / "verify.json").body
     assert [entry["form"] for entry in body["problems"]] == ["regression"] * 2
     page = (files / "o" / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg class=\"plot\"") == 8
+    assert page.count('<svg class="plot"') == 8
 
 
 @pytest.mark.usefixtures("quick")

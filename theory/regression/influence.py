@@ -79,7 +79,8 @@ def influence_sums(
     for index, n in enumerate(wanted):
         while done < n and not mixed:
             power = next(powers)
-            added = np.array([model.kind_weights(power**q) for q in (1, 2, 3)])
+            square = power * power
+            added = np.array([model.kind_weights(q) for q in (power, square, square * power)])
             sums = sums + added
             done += 1
             mixed = is_mixed(power)

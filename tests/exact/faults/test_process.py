@@ -329,3 +329,17 @@ def test_pooling_against_any_hypothesis_by_the_slow_way(data: st.DataObject) -> 
     direct = same.advance(zeros.copy(), carried(beliefs, against)[:, None])[:, 0]
     full = np.insert(-direct, against, 0.0, axis=-1)
     np.testing.assert_allclose(got[1:], carried(full, best)[1:], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("hypothesis", "margin"), [(0, 0.0), (1, 0.0), (0, 2.0), (1, 2.0)])
+def test_colluders_say_what_the_least_convinced_honest_agent_says(
+    hypothesis: int, margin: float
+) -> None:
+    network = Network.from_topology("complete", agents=4)
+    liars: dict[int, Behaviour] = {0: Colluding(hypothesis, margin), 3: Colluding("fair")}
+    process = FaultyProcess(network, coins(4), liars, Average(), best=0)
+    process.restart(np.random.SeedSequence(0), replicates=1, columns=1)
+    public = np.array([50.0, 1.0, 3.0, -50.0])[:, None, None]
+    new = process.advance(np.zeros((4, 1, 1)), public)[:, 0, 0]
+    lie = 1.0 - margin if hypothesis == 1 else 3.0 + margin
+    np.testing.assert_allclose(new[1:3], (lie + 1.0 + 3.0 + 3.0) / 4, rtol=1e-14)

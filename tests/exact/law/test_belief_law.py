@@ -162,13 +162,19 @@ def test_weights_of_every_round() -> None:
     fixed = belief_law(RATIONAL_PAIR, model, 4, exact=True)
     listed = belief_law([RATIONAL_PAIR.rows] * 4, model, 4, exact=True)
     assert listed.fractions == fixed.fractions
-    rows = [["1/2", "1/2"], ["1/4", "3/4"]], [["1", "0"], ["0", "1"]], [["0", "1"], ["1", "0"]]
+    rows = (
+        [["1/2", "1/2"], ["1/4", "3/4"]],
+        [["1/3", "2/3"], ["1", "0"]],
+        [["0", "1"], ["3/5", "2/5"]],
+    )
     table = [tuple(tuple(Fraction(x) for x in row) for row in W) for W in rows]
     law = belief_law(rows, model, 3, exact=True)
     found = law.joint_errors()
     assert found.fractions is not None
     keys = [tuple(bool(x) for x in row) for row in found.patterns]
     assert dict(zip(keys, found.fractions, strict=True)) == error_patterns(table, model, {0})
+    # The order of the rounds matters.
+    assert belief_law(rows[::-1], model, 3, exact=True).fractions != law.fractions
     doubles = belief_law([np.array(W, dtype=float) for W in table], coins(2), 3)
     assert doubles.error_probability() == pytest.approx(law.error_probability(), rel=1e-12)
 
@@ -183,6 +189,10 @@ def test_one_agent_of_many_rounds() -> None:
         assert law.agents == (agent,)
         # Tight: few states lie within a thousandth of a tie.
         assert found.upper - found.lower < 0.02
+        coarse = pair_law(PAIR, coins(2), 9, agent=agent, hypothesis=1, merge_within=0.3)
+        wide = coarse.error_enclosure(agent)
+        assert wide.lower <= joint.error_probability(agent) <= wide.upper
+        assert coarse.states < law.states / 10
     far = pair_law(PAIR, coins(2), 60, agent=0, hypothesis=1, merge_within=0.05)
     run = simulate(PAIR, coins(2), rounds=60, replicates=40_000, seed=3, record=[60])
     measured = proportion(int(run.agent_errors[0, 0]), 40_000, confidence=0.999)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exact import simulate
 from exact.law import RareError, error_law, rare_errors
 from exact.law.lags import lags
 from exact.law.rare import _prepare
@@ -29,6 +30,19 @@ from theory import (
 
 ALONE = Network([[1.0]])
 STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
+
+INPUTS = FiniteModel.from_agents(
+    ["a", "b", "c"],
+    [GaussianAgent([0.3, 0.7], [0.0, 1.0], 1.5, [[0.0, 1.0], [0.8, 1.3], [0.0, 0.0]], 1.0)],
+    counts=[2],
+)
+
+# One input says much more than the other: tilting moves probability between them.
+UNEVEN = FiniteModel.from_agents(
+    ["a", "b"],
+    [GaussianAgent([0.3, 0.7], [0.0, 0.0], 1.0, [[0.0, 0.0], [3.0, 0.4]], 1.0)],
+    counts=[2],
+)
 
 
 def agrees(found: RareError, log_truth: float) -> bool:
@@ -129,8 +143,7 @@ def test_normal_agents_in_closed_form() -> None:
 
 def test_normal_agents_with_several_inputs_and_hypotheses() -> None:
     """Settled lags, where outcomes are counted, against lags one by one."""
-    kind = GaussianAgent([0.3, 0.7], [0.0, 1.0], 1.5, [[0.0, 1.0], [0.8, 1.3], [0.0, 0.0]], 1.0)
-    model = FiniteModel.from_agents(["a", "b", "c"], [kind], counts=[2])
+    model = INPUTS
     even = Network([[0.5, 0.5], [0.5, 0.5]])
     # A network that settles late computes nearly the same by another way.
     late = Network([[0.5 + 1e-7, 0.5 - 1e-7], [0.5 - 1e-7, 0.5 + 1e-7]])
@@ -142,13 +155,18 @@ def test_normal_agents_with_several_inputs_and_hypotheses() -> None:
     assert refined.log_lower[0] - 0.2 < one.log_probability < refined.log_upper[0] + 0.2
 
 
-def test_plain_sampling_agrees_for_mixed_agents() -> None:
-    from exact import simulate
-
-    network = Network.from_topology("ring", agents=4)
-    model = mixed_model(4)
-    run = simulate(network, model, rounds=12, replicates=200_000, seed=8, record=[12])
-    found = rare_errors(network, model, rounds=12, seed=9, target_standard_error=0.01)
+@pytest.mark.parametrize(
+    ("network", "model", "rounds"),
+    [
+        (Network.from_topology("ring", agents=4), mixed_model(4), 12),
+        (PAIR, UNEVEN, 3),
+        (Network([[0.5, 0.5], [0.5, 0.5]]), UNEVEN, 3),
+    ],
+    ids=["mixed", "uneven", "counted"],
+)
+def test_plain_sampling_agrees(network: Network, model: FiniteModel, rounds: int) -> None:
+    run = simulate(network, model, rounds=rounds, replicates=200_000, seed=8, record=[rounds])
+    found = rare_errors(network, model, rounds=rounds, seed=9, target_standard_error=0.01)
     counts = [*run.agent_errors[0].tolist(), int(run.errors[0])]
     for estimate, count in zip([*found.each_agent, found.some_agent], counts, strict=True):
         plain = np.sqrt((1 - count / 200_000) / count)
@@ -173,16 +191,22 @@ def test_the_tilt_balances_every_agent() -> None:
     assert mixture.shares.sum() == pytest.approx(1)
 
 
-def test_weights_average_to_one() -> None:
-    """Truth over mixture has mean one under the mixture, whatever happens."""
-    mixture, _ = _prepare(PAIR, coins(2), 6, None)
+@pytest.mark.parametrize("network", [PAIR, Network([[0.5, 0.5], [0.5, 0.5]])])
+@pytest.mark.parametrize("model", [coins(2), INPUTS], ids=["coins", "normal"])
+def test_weights_average_to_one(network: Network, model: FiniteModel) -> None:
+    """Truth over mixture has mean one under the mixture, whatever happens: at rounds one by one,
+    and where outcomes are counted.
+    """
+    mixture, _ = _prepare(network, model, 3, None)
     rng = np.random.default_rng(0)
     means, variances = [], []
     for component, share in zip(mixture.components, mixture.shares, strict=True):
         weights = np.exp(mixture.log_weights(mixture.draw(rng, component, 100_000)))
         means.append(share * weights.mean())
         variances.append(share**2 * weights.var() / 100_000)
-    assert abs(sum(means) - 1) < 4 * np.sqrt(sum(variances))
+    error = np.sqrt(sum(variances))
+    assert abs(sum(means) - 1) < 4 * error
+    assert error < 0.01
 
 
 def test_no_error_weighs_more_than_the_bound() -> None:

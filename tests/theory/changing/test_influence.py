@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models import COIN, coins
-from tests.strategies import changing_networks, networks
+from tests.strategies import changing_networks
 from tests.theory.changing.oracles import phase_rounds, possible_rounds
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import (
@@ -137,20 +137,18 @@ def test_three_ways_to_solve_for_a_chain_of_phases(network: ChangingNetwork) -> 
         np.testing.assert_allclose(values[s], expected, rtol=1e-9, atol=1e-14)
 
 
-@given(networks(kinds=("positive", "directed"), max_agents=4), networks(kinds=("star",), max_agents=4))
+@given(changing_networks(changes=("periodic",)))
 @settings(max_examples=20)
-def test_periodic_and_independent_phases_are_special_chains(one: Network, two: Network) -> None:
-    agents = min(one.agents, two.agents)
-    tables = [np.eye(4)[:agents, :agents] * 0, np.eye(agents)]
-    tables = [n.weights[:agents, :agents] / n.weights[:agents, :agents].sum(axis=1, keepdims=True) for n in (one, two)]
-    phases = [Phase(np.nan_to_num(t), list(range(agents))) for t in tables]
-    turns = MarkovNetwork(tuple(phases), np.array([[0.0, 1.0], [1.0, 0.0]]))
-    expected = by_phase(PeriodicNetwork(phases))
-    np.testing.assert_allclose(by_markov_phase(turns), expected, rtol=1e-9, atol=1e-13)
-    law = np.array([0.3, 0.7])
-    fast = by_markov_phase(MarkovNetwork.independent(phases, law))
-    joint = stationary_vector(joint_walk(MarkovNetwork.independent(phases, law))).reshape(2, -1)
-    np.testing.assert_allclose(fast, joint / law[:, None], rtol=1e-9, atol=1e-13)
+def test_periodic_and_independent_phases_are_special_chains(network: ChangingNetwork) -> None:
+    assert isinstance(network, PeriodicNetwork)
+    count = network.period
+    turns = MarkovNetwork(network.phases, np.roll(np.eye(count), 1, axis=1))
+    np.testing.assert_allclose(by_markov_phase(turns), by_phase(network), rtol=1e-9, atol=1e-13)
+    law = np.arange(1.0, count + 1) / (count * (count + 1) / 2)
+    drawn = MarkovNetwork.independent(network.phases, law)
+    joint = stationary_vector(joint_walk(drawn)).reshape(count, -1)
+    found = by_markov_phase(drawn)
+    np.testing.assert_allclose(found, joint / law[:, None], rtol=1e-9, atol=1e-13)
 
 
 def test_a_chain_that_hardly_ever_moves() -> None:

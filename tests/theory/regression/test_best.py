@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import networks, regression_models
@@ -21,6 +21,7 @@ KINDS = ("positive", "directed", "non-normal", "symmetric", "star", "sparse")
 
 
 @given(networks(kinds=KINDS, max_agents=4), st.data())
+@settings(max_examples=40)
 def test_no_other_distribution_has_a_smaller_covariance(
     network: Network, data: st.DataObject
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import networks, regression_models
@@ -26,6 +26,7 @@ KINDS = ("positive", "directed", "nearly-decomposable", "non-normal", "symmetric
 
 
 @given(networks(kinds=KINDS, max_agents=5), st.data())
+@settings(max_examples=40)
 def test_ratios_lie_between_the_weights(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
     result = calibration(network, model)
@@ -43,6 +44,7 @@ def test_ratios_lie_between_the_weights(network: Network, data: st.DataObject) -
 
 
 @given(networks(kinds=KINDS, max_agents=5), st.data())
+@settings(max_examples=40)
 def test_tempering_calibrates_every_direction(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
     mended = model.tempered(calibrating_tempering(network, model))

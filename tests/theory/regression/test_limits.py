@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
@@ -60,6 +60,7 @@ def at_the_end(
 
 
 @given(networks(kinds=BENIGN, max_agents=4), st.data())
+@settings(max_examples=40)
 def test_constants_are_those_of_a_later_round(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
     limits = regression_limits(network, model)

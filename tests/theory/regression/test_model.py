@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -78,6 +79,9 @@ def test_factor_solves_stacks_in_any_units() -> None:
     solved = factor.solve(right)
     # Residuals in each row's own unit.
     np.testing.assert_allclose((matrix @ solved - right) / units[:, None], 0, atol=1e-12)
+    with mock.patch("theory.regression.positive._SMALL", 0):
+        np.testing.assert_allclose(factor.solve(right), solved, rtol=1e-11)
+        np.testing.assert_allclose(factor.inverse(), Factor.of(matrix).inverse(), rtol=1e-11)
     one = Factor.of(matrix[0, 0])
     np.testing.assert_allclose(one.solve(right[0, 0]), solved[0, 0], rtol=1e-10)
     np.testing.assert_allclose(

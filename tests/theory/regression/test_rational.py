@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theory.rational import RationalNetwork
@@ -93,6 +93,7 @@ def rational_models(draw: st.DrawFn, agents: int) -> RationalRegressionModel:
 
 
 @given(rational_models(3))
+@settings(max_examples=40)
 def test_floats_agree_with_fractions(model: RationalRegressionModel) -> None:
     network = RationalNetwork.from_rows(
         [["1/2", "1/4", "1/4"], ["1/3", "1/3", "1/3"], ["1/5", 0, "4/5"]]
@@ -167,6 +168,33 @@ def test_correlations_lose_no_more_digits_than_the_condition_number(exponent: in
     lone = float(exact.alone_constants[0])
     assert lone > 10**exponent / 2
     assert floats.alone_constants[0] == pytest.approx(lone, rel=1e-15 * 10**exponent)
+
+
+def test_a_hilbert_matrix_of_condition_a_million_million() -> None:
+    """The least seen of nine directions, in the constant itself; limits at the agents' union."""
+    d = 9
+    hilbert = [[F(float(F(1, a + b + 1))) for b in range(d)] for a in range(d)]
+    unit = [[int(a == b) for b in range(d)] for a in range(d)]
+    kinds = [
+        RationalRegressionAgent(second_moment=hilbert, noise_std=1),
+        RationalRegressionAgent(
+            second_moment=[[x * x_other for x_other in range(1, d + 1)] for x in range(1, d + 1)],
+            noise_std=2,
+        ),
+    ]
+    model = RationalRegressionModel([1] * d, kinds, unit, unit)
+    exact = rational_limits((F(1, 4), F(3, 4)), model)
+    floats = regression_limits([0.25, 0.75], model.as_model())
+    condition = np.linalg.cond(model.kinds[0].as_agent().second_moment)
+    assert 1e11 < condition < 1e12
+    for ours, theirs in (
+        (floats.excess_error_constant, exact.excess_error_constant),
+        (floats.reported_error_constant, exact.reported_error_constant),
+        (floats.central_constant, exact.central_constant),
+        (floats.alone_constants[0], exact.alone_constants[0]),
+    ):
+        assert theirs is not None
+        assert ours == pytest.approx(float(theirs), rel=condition * 2**-52)
 
 
 def test_bad_input_is_named() -> None:

@@ -1,0 +1,182 @@
+"""What large runs take, predicted before they start and measured; and what a second worker brings.
+
+=====================  ==========================================================================
+``predicted (MiB)``    bytes of the cost that is worked out beforehand, beyond network and model
+``measured (MiB)``     the growth of a fresh process at its peak, what is compiled loaded before
+``predicted (s)``      seconds of the cost, of the run alone
+``measured (s)``       CPU seconds of the run
+=====================  ==========================================================================
+
+The second table has the seconds by the clock of a run with one worker and with two, the processes
+started beforehand, and whether their numbers agree to the last bit.
+
+    python -m benchmarks.scale [--out FILE] [--repeats 3] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.tables import report
+from exact import simulate, simulation_cost
+from exact.cost import START
+from exact.regression import regression_cost, simulate_regression
+from theory import FiniteAgent, FiniteModel, Network
+from theory.regression import RegressionAgent, RegressionModel
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Size:
+    """One line of the first table; a regression has a dimension in place of hypotheses."""
+
+    name: str
+    agents: int
+    rounds: int
+    replicates: int
+    hypotheses: int = 0
+    dimension: int = 0
+
+
+SIZES = (
+    Size("ring of N = 100 000, M = 10, n = 100, R = 10", 100_000, 100, 10, hypotheses=10),
+    Size("ring of N = 100 000, M = 2, n = 1 000, R = 10", 100_000, 1000, 10, hypotheses=2),
+    Size("regression on a ring of N = 1 000, d = 50, n = 20, R = 100", 1000, 20, 100, dimension=50),
+)
+TOY_SIZES = (
+    Size("ring of N = 3 000, M = 10, n = 5, R = 2", 3000, 5, 2, hypotheses=10),
+    Size("regression on a ring of N = 20, d = 3, n = 5, R = 4", 20, 5, 4, dimension=3),
+)
+# Network, replicates and rounds of the second table: a few seconds.
+WORKERS = (20, 40_000, 1000)
+TOY_WORKERS = (5, 1000, 20)
+
+
+def model(hypotheses: int, agents: int) -> FiniteModel:
+    """One kind of agent with four outcomes, random likelihoods."""
+    table = np.log(np.random.default_rng(0).dirichlet(np.ones(4), size=hypotheses))
+    names = [f"h{m}" for m in range(hypotheses)]
+    return FiniteModel.from_agents(names, [FiniteAgent([0.25] * 4, table)], counts=[agents])
+
+
+def regression(dimension: int, agents: int) -> RegressionModel:
+    """Agents that see normal inputs of every direction."""
+    rng = np.random.default_rng(0)
+    agent = RegressionAgent(second_moment=np.eye(dimension), noise_std=1.0)
+    return RegressionModel(
+        rng.normal(size=dimension),
+        [agent] * agents,
+        prior_mean=np.zeros(dimension),
+        prior_covariance=np.eye(dimension),
+        test_second_moment=np.eye(dimension),
+    )
+
+
+def prepared(size: Size, agents: int) -> tuple[Callable[..., Any], Any, dict[str, int]]:
+    """How to run a size, what it is predicted to cost, and the options of the run."""
+    network = Network.from_topology("ring", agents=agents)
+    options = {"rounds": size.rounds, "replicates": size.replicates}
+    if size.dimension:
+        law = regression(size.dimension, agents)
+        cost = regression_cost(network, law, **options)
+        return lambda **more: simulate_regression(network, law, seed=0, **more), cost, options
+    finite = model(size.hypotheses, agents)
+    predicted = simulation_cost(network, finite, **options)
+    return lambda **more: simulate(network, finite, seed=0, **more), predicted, options
+
+
+def measure_alone(size: Size) -> dict[str, float]:
+    """Predicted and measured bytes and seconds, in the process that calls it."""
+    import resource
+
+    # Loads what is compiled.
+    few, _, _ = prepared(size, min(size.agents, 3000 if not size.dimension else 5))
+    few(rounds=2, replicates=2)
+    run, cost, options = prepared(size, size.agents)
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    before = pages * resource.getpagesize()
+    start = time.process_time()
+    run(**options)
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    fixed = 0.0 if size.dimension else START
+    return {
+        "predicted_bytes": cost.bytes,
+        "measured_bytes": peak - before,
+        "predicted_seconds": cost.seconds - fixed,
+        "measured_seconds": seconds,
+    }
+
+
+def measure(size: Size) -> dict[str, Any]:
+    """The same in a process of its own, as a row of the table."""
+    code = (
+        "import json; from threadpoolctl import threadpool_limits; "
+        "from benchmarks.scale import Size, measure_alone\n"
+        f"with threadpool_limits(1): print(json.dumps(measure_alone({size!r})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    return {
+        "part": "cost",
+        "size": size.name,
+        "MiB": {
+            "predicted": found["predicted_bytes"] / MIB,
+            "measured": found["measured_bytes"] / MIB,
+        },
+        "s": {"predicted": found["predicted_seconds"], "measured": found["measured_seconds"]},
+    }
+
+
+def workers(agents: int, replicates: int, rounds: int, *, repeats: int) -> dict[str, Any]:
+    """Seconds by the clock with one worker and with two, as a row of the table."""
+    network, law = Network.from_topology("ring", agents=agents), model(10, agents)
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    runs = {}
+    for _ in range(repeats + 1):
+        for count in seconds:
+            start = time.perf_counter()
+            runs[count] = simulate(
+                network, law, rounds=rounds, replicates=replicates, seed=0, workers=count
+            )
+            seconds[count].append(time.perf_counter() - start)
+    # The first ones start the processes.
+    one, two = (statistics.median(times[1:]) for times in seconds.values())
+    same = runs[1].mean.tobytes() == runs[2].mean.tobytes()
+    return {
+        "part": "workers",
+        "size": f"ring of N = {agents}, M = 10, n = {rounds}, R = {replicates}",
+        "s": {"one worker": one, "two workers": two},
+        "speed-up": one / two,
+        "same bits": "yes" if same else "no",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
+    options = parser.parse_args()
+    with threadpool_limits(1):
+        rows = [measure(size) for size in (TOY_SIZES if options.quick else SIZES)]
+        spread = TOY_WORKERS if options.quick else WORKERS
+        rows.append(workers(*spread, repeats=options.repeats))
+    report(rows, repeats=options.repeats, out=options.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Workers, memory and resuming from the command line: notices, refusals, and the same record."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import peerbayes
+from exact.cost import Cost
+from peerbayes import cli
+from peerbayes.builtin import load_problem
+from peerbayes.resources import Resources
+from peerbayes.simulate import simulate_problem
+
+ROOT = Path(peerbayes.__file__).parents[1]
+RUN = ["simulate", "two-coins", "--rounds", "300", "--replicates", "20000", "--seed", "2"]
+RECORD = "simulate-two-coins-n300-r20000-s2.json"
+CHECKPOINT = RECORD.replace(".json", ".checkpoint")
+
+
+@pytest.fixture(autouse=True)
+def short_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a run of a fraction of a second has several units."""
+    monkeypatch.setattr("exact.cost.UNIT_SECONDS", 0.01)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str]]:
+    """The exit code, and the lines on standard error."""
+    code = cli.main(list(arguments))
+    return code, capsys.readouterr().err.splitlines()
+
+
+def test_the_record_does_not_depend_on_the_workers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, options in (
+        ("a", []),
+        ("b", ["--workers", "2"]),
+        ("c", ["--workers", "3", "--backend", "threading", "--memory", "20G"]),
+    ):
+        assert run(capsys, *RUN, *options, "--quiet", "--out", str(tmp_path / folder)) == (0, [])
+        assert [path.name for path in (tmp_path / folder).iterdir()] == [RECORD]
+    first, *others = [(tmp_path / folder / RECORD).read_bytes() for folder in "abc"]
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--workers", "0"], "'--workers': expected a whole number of at least 1, got '0'"),
+        (["--workers", "two"], "'--workers': expected a whole number"),
+        (["--memory", "lots"], "--memory: expected a size such as 500M or 2GiB, got 'lots'"),
+        (["--memory", ""], "--memory: expected a size such as 500M or 2GiB, got ''"),
+        (["--memory", "1M"], "memory: expected at most 0.00093 GiB for the run"),
+        (["--backend", "slurm"], "backend: expected one of dask, loky"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(
+    options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = run(capsys, *RUN, *options, "--out", str(tmp_path / "o"))
+    assert code == 2
+    assert len(lines) == 1
+    assert words in lines[0]
+    assert not (tmp_path / "o").exists()
+
+
+PROGRAM = """
+import os, signal, sys
+import exact.checkpoint, exact.cost, exact.parallel
+from peerbayes.cli import main
+
+exact.cost.UNIT_SECONDS = 0.01
+exact.parallel.EVERY_SECONDS = exact.checkpoint.EVERY_SECONDS = exact.checkpoint.SHARE = 0
+save = exact.checkpoint.Checkpoint.save
+
+def save_and_die(self, done, total):
+    save(self, done, total)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+exact.checkpoint.Checkpoint.save = save_and_die
+main(sys.argv[1:])
+"""
+
+
+def kill_in_the_middle(out: Path) -> None:
+    """Run the command, and kill it with signal 9 as soon as there is a checkpoint."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *RUN, "--out", str(out)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert [path.name for path in out.iterdir()] == [CHECKPOINT]
+
+
+def test_killed_and_resumed_leaves_the_same_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run(capsys, *RUN, "--quiet", "--out", str(whole))[0] == 0
+    kill_in_the_middle(killed)
+    left = (killed / CHECKPOINT).read_bytes()
+
+    # Another version of the program, or a damaged file: refused, and left as it is.
+    with monkeypatch.context() as patch:
+        patch.setattr("exact.checkpoint.version", lambda name: "99")
+        code, lines = run(capsys, *RUN, "--resume", "--out", str(killed))
+    assert (code, len(lines)) == (2, 1)
+    assert "expected a checkpoint of this run: the same problem, arguments and versions" in lines[0]
+    (killed / CHECKPOINT).write_bytes(left[:-1] + bytes([left[-1] ^ 1]))
+    code, lines = run(capsys, *RUN, "--resume", "--out", str(killed))
+    assert (code, len(lines)) == (2, 1)
+    assert "damaged or truncated file" in lines[0]
+    (killed / CHECKPOINT).write_bytes(left)
+
+    # Only what was missing is run.
+    units = []
+    from exact.replicates import Replicates
+
+    original = Replicates.run
+
+    def counted(self, unit, advanced):  # type: ignore[no-untyped-def]
+        units.append(unit)
+        return original(self, unit, advanced)
+
+    monkeypatch.setattr(Replicates, "run", counted)
+    code, lines = run(capsys, *RUN, "--resume", "--out", str(killed))
+    assert code == 0
+    assert [line for line in lines if "resume" in line] == []
+    assert units[0] == 1
+    assert units == list(range(1, units[-1] + 1))
+    assert [path.name for path in killed.iterdir()] == [RECORD]
+    assert (killed / RECORD).read_bytes() == (whole / RECORD).read_bytes()
+
+
+def test_without_resume_a_checkpoint_is_mentioned_and_a_run_starts_afresh(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / CHECKPOINT).write_bytes(b"left behind")
+    code, lines = run(capsys, *RUN, "--out", str(tmp_path))
+    assert code == 0
+    assert "left by a killed run; starting afresh (--resume goes on)" in lines[0]
+    assert [path.name for path in tmp_path.iterdir()] == [RECORD]
+    (tmp_path / CHECKPOINT).write_bytes(b"left behind")
+    assert run(capsys, *RUN, "--quiet", "--out", str(tmp_path)) == (0, [])
+
+
+def test_nothing_to_resume_starts_from_the_beginning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = run(capsys, *RUN, "--resume", "--out", str(tmp_path))
+    assert code == 0
+    assert lines[0] == "nothing to resume: starting from the beginning"
+
+
+def test_long_and_large_runs_are_announced() -> None:
+    said: list[str] = []
+    resources = Resources(notice=said.append)
+    resources.announce("a", Cost(5 << 20, 9.0, {}, 1, 0))
+    assert said == []
+    resources.announce("b", Cost(3 << 29, 9.0, {}, 1, 0))
+    resources.announce("c", Cost(5 << 20, 7200.0, {}, 1, 0))
+    assert said == [
+        "b: about 9 s, up to 1.5 GiB of memory (estimates)",
+        "c: about 2 h, up to 0.0049 GiB of memory (estimates)",
+    ]
+    Resources().announce("d", Cost(3 << 29, 1e6, {}, 1, 0))
+
+
+def test_a_long_run_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    class StoppedError(Exception):
+        """Raised in place of the run."""
+
+    def stop(*arguments: object, **options: object) -> None:
+        raise StoppedError
+
+    monkeypatch.setattr("peerbayes.simulate.simulate", stop)
+    with pytest.raises(StoppedError):
+        simulate_problem(
+            load_problem("two-coins"),
+            rounds=10**6,
+            replicates=10**6,
+            seed=0,
+            resources=Resources(notice=said.append),
+        )
+    assert len(said) == 1
+    assert said[0].startswith("two-coins: about ")
+    assert "(estimates)" in said[0]

@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.models import COIN, coins, finite_models
+from tests.strategies import changing_networks
+from tests.theory.changing.oracles import phase_rounds, phase_sequences, possible_rounds, run
+from theory import FiniteModel, Network, expected_log_ratio
+from theory.changing import (
+    ChangingNetwork,
+    DelayedNetwork,
+    MarkovNetwork,
+    PeriodicNetwork,
+    RandomLinks,
+    RandomPresence,
+    changing_log_ratio,
+    changing_rate,
+    rotating_star,
+)
+from theory.network.structure import as_dense
+from theory.validation import FloatArray
+
+SKEW = Network([[0.2, 0.5, 0.3], [0.4, 0.0, 0.6], [0.9, 0.1, 0.0]])
+MODEL = FiniteModel.from_agents(
+    ["fair", "loaded"], [COIN] * 3, priors=[[0.2, 0.8], None, [0.9, 0.1]]
+)
+INFORMATION = MODEL.information(0)
+PRIOR = (MODEL.log_priors[:, [0]] - MODEL.log_priors)[MODEL.assignment]
+
+
+def found(network: ChangingNetwork, rounds: int) -> FloatArray:
+    return changing_log_ratio(network, MODEL, [rounds], best=0).values[0]
+
+
+@given(changing_networks(changes=("periodic", "markov"), min_agents=3, max_agents=3))
+@settings(max_examples=40)
+def test_every_course_of_the_phases(network: ChangingNetwork) -> None:
+    assert isinstance(network, PeriodicNetwork | MarkovNetwork)
+    cases = phase_rounds(network)
+    for n in (1, 2, 5):
+        if isinstance(network, PeriodicNetwork):
+            course = [cases[t % network.period] for t in range(n)]
+            expected = run(course, INFORMATION, PRIOR)
+        else:
+            expected = sum(
+                chance * run([cases[s] for s in sequence], INFORMATION, PRIOR)
+                for chance, sequence in phase_sequences(network, n)
+            )
+        # A few averages of numbers of order one.
+        np.testing.assert_allclose(found(network, n), expected, atol=1e-13)
+
+
+def test_a_first_phase_that_is_given() -> None:
+    walk = MarkovNetwork.walk(SKEW, initial=[0, 0, 1])
+    cases = phase_rounds(walk)
+    expected = sum(
+        chance * run([cases[s] for s in sequence], INFORMATION, PRIOR)
+        for chance, sequence in phase_sequences(walk, 4)
+    )
+    np.testing.assert_allclose(found(walk, 4), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        RandomLinks(SKEW, 0.4),
+        RandomLinks(SKEW, 0.4, "renormalise"),
+        RandomPresence(SKEW, np.array([0.3, 1.0, 0.8])),
+    ],
+    ids=["own", "renormalise", "presence"],
+)
+def test_every_course_of_links_and_agents(network: RandomLinks | RandomPresence) -> None:
+    cases = possible_rounds(network)
+    expected = sum(
+        p * q * run([(a, x), (b, y)], INFORMATION, PRIOR)
+        for p, a, x in cases
+        for q, b, y in cases
+    )
+    np.testing.assert_allclose(found(network, 2), expected, atol=1e-12)
+
+
+def test_every_course_of_remembered_messages() -> None:
+    up = np.array([[1, 0.3, 0.8], [0.5, 1, 0.4], [0.9, 0.4, 1]])
+    network = RandomLinks(SKEW, up, "last")
+    edges, weights = network.network.edges, np.asarray(SKEW.weights)
+    expected = np.zeros_like(PRIOR)
+
+    def descend(chance: float, state: FloatArray, kept: FloatArray, left: int) -> None:
+        nonlocal expected
+        if left == 0:
+            expected += chance * state
+            return
+        said = state + INFORMATION
+        for case in range(2 ** len(edges)):
+            arrived = (case >> np.arange(len(edges))) & 1
+            here = np.prod(np.where(arrived, network.link_up, 1 - network.link_up))
+            held = np.where(arrived[:, None], said[edges[:, 1]], kept)
+            pooled = np.diag(weights)[:, None] * said
+            for link, (i, j) in enumerate(edges):
+                pooled[i] += weights[i, j] * held[link]
+            descend(chance * float(here), pooled, held, left - 1)
+
+    descend(1.0, PRIOR, PRIOR[edges[:, 1]], 2)
+    np.testing.assert_allclose(found(network, 2), expected, atol=1e-12)
+
+
+def test_delays_by_keeping_everything_that_was_said() -> None:
+    delays = np.array([[1, 3, 0], [0, 0, 2], [1, 1, 0]])
+    network = DelayedNetwork(SKEW, delays)
+    weights = as_dense(SKEW.weights)
+    state, said = PRIOR, {t: PRIOR for t in range(-5, 1)}
+    for t in range(1, 13):
+        said[t] = state + INFORMATION
+        state = np.array(
+            [
+                sum(weights[i, j] * said[t - delays[i, j]][j] for j in range(3))
+                for i in range(3)
+            ]
+        )
+        np.testing.assert_allclose(found(network, t), state, atol=1e-13)
+
+
+def test_a_network_that_does_not_change() -> None:
+    plain = expected_log_ratio(SKEW, MODEL, [1, 7, 10**6], best=0).values
+    for same in (SKEW, PeriodicNetwork([SKEW.weights] * 2), DelayedNetwork(SKEW, 0)):
+        values = changing_log_ratio(same, MODEL, [1, 7, 10**6], best=0).values
+        np.testing.assert_allclose(values, plain, rtol=1e-11, atol=1e-13)
+
+
+def test_far_ahead_costs_nothing() -> None:
+    star = rotating_star(groups=3, group_size=2, edge_confidence=0.5)
+    wanted = [1, 2, 300, 301, 302, 10**12]
+    values = changing_log_ratio(star, coins(7), wanted, best=0).values[..., 1]
+    # The same rounds one by one, with the weights themselves.
+    cases = phase_rounds(star)
+    course = [cases[t % 3] for t in range(302)]
+    information = coins(7).information(0)
+    for index, n in enumerate(wanted[:-1]):
+        expected = run(course[:n], information, np.zeros((7, 2)))[:, 1]
+        np.testing.assert_allclose(values[index], expected, rtol=1e-12)
+    rate = changing_rate(star, coins(7)).rate
+    np.testing.assert_allclose(values[-1], 1e12 * rate, rtol=1e-10)
+
+
+@given(finite_models(3))
+@settings(max_examples=15)
+def test_a_chain_and_its_mean_matrix_agree(model: FiniteModel) -> None:
+    """Independent phases by E[W], and by conditioning on every phase."""
+    drawn = MarkovNetwork.clocks(SKEW, [1.0, 2.0, 3.0])
+    conditioned = MarkovNetwork(drawn.phases, drawn.transition, drawn.stationary_phases)
+    one = changing_log_ratio(drawn, model, [1, 9, 80], best=1).values
+    two = changing_log_ratio(conditioned, model, [1, 9, 80], best=1).values
+    np.testing.assert_allclose(one, two, atol=1e-11)  # eighty sums of numbers up to ten
+
+
+def test_bad_input() -> None:
+    star = rotating_star(groups=3, group_size=2, edge_confidence=0.5)
+    with pytest.raises(ValueError, match="increasing round numbers"):
+        changing_log_ratio(star, coins(7), [3, 3], best=0)
+    with pytest.raises(ValueError, match="as many agents as the network, 7, got 2"):
+        changing_log_ratio(star, coins(2), [3], best=0)

@@ -1,0 +1,135 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.models import COIN, coins
+from tests.strategies import changing_networks
+from tests.theory.changing.oracles import phase_rounds
+from theory import FiniteModel, GaussianAgent, Network, sample_sizes
+from theory.changing import (
+    ChangingNetwork,
+    DelayedNetwork,
+    PeriodicNetwork,
+    RandomLinks,
+    changing_error_bound,
+    changing_exponent,
+    changing_sample_sizes,
+    rotating_star,
+)
+from theory.changing.lagged import lagged_weights
+
+PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
+RING = Network.from_topology("ring", agents=5)
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.01, 1e-6])
+def test_a_network_that_does_not_change_has_the_known_sizes(delta: float) -> None:
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN] * 2, priors=[[0.3, 0.7], None])
+    plain = sample_sizes(PAIR, model, delta=delta, certify=False)
+    for network in (PAIR, PeriodicNetwork([PAIR.weights] * 3), DelayedNetwork(PAIR, 0)):
+        found = changing_sample_sizes(network, model, delta=delta)
+        assert found.repaired.rounds == plain.repaired.rounds
+        assert found.chernoff.rounds is not None
+        assert plain.chernoff.rounds is not None
+        # Grids of tilts differ: by less than one per cent of the rounds, and one.
+        assert abs(found.chernoff.rounds - plain.chernoff.rounds) <= 1 + plain.chernoff.rounds // 100
+
+
+@given(changing_networks(changes=("periodic", "delays"), min_agents=3, max_agents=3))
+@settings(max_examples=30)
+def test_lagged_weights_are_what_the_recursion_does(network: ChangingNetwork) -> None:
+    """A unit of evidence at agent j, m rounds before the end, in the recursion itself."""
+    assert isinstance(network, PeriodicNetwork | DelayedNetwork)
+    rounds = 7
+    period = network.period if isinstance(network, PeriodicNetwork) else 1
+    lags = lagged_weights(network, (rounds - 1) % period)
+    for m in range(1, rounds + 1):
+        expected = np.zeros((3, 3))
+        said: dict[int, np.ndarray] = {}
+        for t in range(rounds - m + 1, rounds + 1):
+            fresh = expected + np.eye(3) * (t == rounds - m + 1)
+            if isinstance(network, PeriodicNetwork):
+                weights, observes = phase_rounds(network)[(t - 1) % period]
+                if t == rounds - m + 1:
+                    fresh = np.diag(observes)
+                expected = weights @ fresh
+            else:
+                said[t] = fresh
+                expected = sum(
+                    part @ said[t - d]
+                    for d, part in enumerate(network.weights_by_delay)
+                    if t - d in said
+                ) + np.zeros((3, 3))
+        np.testing.assert_allclose(next(lags).observed, expected, atol=1e-14)
+
+
+def error_probability(network: PeriodicNetwork, rounds: int) -> float:
+    """P(some agent does not strictly prefer "fair"), over all tosses."""
+    cases = phase_rounds(network)
+    z = np.log([0.5 / 0.75, 0.5 / 0.25])
+    wrong = 0
+    histories = 0
+    for tosses in product([0, 1], repeat=rounds * network.agents):
+        state = np.zeros(network.agents)
+        for t, row in enumerate(np.array(tosses).reshape(rounds, -1)):
+            weights, observes = cases[t % network.period]
+            state = weights @ (state + observes * z[row])
+        wrong += bool((state <= 1e-12).any())
+        histories += 1
+    return wrong / histories
+
+
+def test_bounds_hold_in_every_phase() -> None:
+    star = rotating_star(groups=2, group_size=1, edge_confidence=0.5)
+    for rounds in (1, 2, 3, 4):
+        truth, bound = error_probability(star, rounds), changing_error_bound(star, coins(3), rounds)
+        assert truth <= bound <= 1
+
+
+def test_bounds_are_tight_to_first_order() -> None:
+    """The logarithm of the bound falls by the exponent every round, from any phase on."""
+    star = rotating_star(groups=2, group_size=2, edge_confidence=0.5)
+    exponent = changing_exponent(star, coins(5)).exponent
+    one, two = (np.log(changing_error_bound(star, coins(5), n)) for n in (400, 600))
+    assert (one - two) / 200 == pytest.approx(exponent, rel=2e-3)  # the grid of tilts
+    assert (one - two) / 200 <= exponent * (1 + 1e-9)
+
+
+def test_the_bound_stays_below_from_the_round_given_on() -> None:
+    star = rotating_star(groups=3, group_size=2, edge_confidence=0.2)
+    found = changing_sample_sizes(star, coins(7), delta=0.05).chernoff
+    assert found.rounds is not None
+    assert changing_error_bound(star, coins(7), found.rounds - 1) > 0.05
+    for n in range(found.rounds, found.rounds + 40):
+        assert changing_error_bound(star, coins(7), n) <= 0.05
+
+
+def test_late_messages_cost_a_constant_number_of_rounds() -> None:
+    """The exponent does not change, so neither does the slope in log(1/δ)."""
+    gaps = []
+    for delta in (1e-3, 1e-12):
+        late = changing_sample_sizes(DelayedNetwork(RING, 3), coins(5), delta=delta).chernoff
+        fresh = changing_sample_sizes(RING, coins(5), delta=delta).chernoff
+        assert late.rounds is not None
+        assert fresh.rounds is not None
+        gaps.append(late.rounds - fresh.rounds)
+    assert 0 < gaps[0] <= gaps[1] + 1
+    assert gaps[1] < 2 * gaps[0]
+
+
+def test_what_gives_no_number_says_why() -> None:
+    random = changing_sample_sizes(RandomLinks(RING, 0.5), coins(5), delta=0.1)
+    assert random.chernoff.rounds is None
+    assert "random networks" in random.chernoff.note
+    agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
+    normal = FiniteModel.from_agents(["zero", "one"], [agent], counts=[5])
+    sizes = changing_sample_sizes(DelayedNetwork(RING, 1), normal, delta=0.1)
+    assert sizes.repaired.rounds is None
+    assert "unbounded" in sizes.repaired.note
+    assert sizes.chernoff.rounds is not None
+    large = rotating_star(groups=100, group_size=10, edge_confidence=0.5)
+    assert "too many" in changing_sample_sizes(large, coins(1001), delta=0.1).chernoff.note
+    with pytest.raises(ValueError, match="delta"):
+        changing_sample_sizes(RING, coins(5), delta=2)
