@@ -1,8 +1,8 @@
 """Exact evaluation: the algorithm itself, on finitely many hypotheses.
 
 :mod:`exact.beliefs` is the algorithm as the papers write it; :mod:`exact.learning` the same in
-log-ratios, fast, for many replicates; :mod:`exact.changing` runs networks that change. This floor
-imports ``theory`` alone.
+log-ratios, fast, for many replicates; :mod:`exact.changing` runs networks that change, and
+:mod:`exact.regression` linear regression. This floor imports ``theory`` alone.
 """
 
 from exact.beliefs import Beliefs, bayes_update, consensus, estimates, learn, normalise

@@ -1,8 +1,8 @@
 """Regressions on scikit-learn's diabetes data, its features or its patients split over agents.
 
-Labels are those of the data, which no linear model explains: errors are those against the regression
-on all features of all training patients. Beside the network stands a central node that sees all
-features of one patient a round.
+Labels are those of the data, which no linear model explains: errors are those against the
+regression on all features of all training patients. Beside the network stands a central node
+that sees all features of one patient a round.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ class DiabetesBuiltin:
     ) -> tuple[RegressionProblem, ...]:
         """The problems of some of the variants."""
         return tuple(
-            _problem(self.name, split)
-            for split in _TITLES
-            if f"{self.name} {split}" in names
+            _problem(self.name, split) for split in _TITLES if f"{self.name} {split}" in names
         )
 
 
@@ -70,9 +68,7 @@ def _problem(family: str, split: str) -> RegressionProblem:
         regression=_model(table, split),
         family=family,
         parameters={"split": split},
-        node=RegressionAgent(
-            inputs=table.inputs, targets=table.targets, noise_std=table.noise_std
-        ),
+        node=RegressionAgent(inputs=table.inputs, targets=table.targets, noise_std=table.noise_std),
     )
 
 

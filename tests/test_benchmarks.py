@@ -27,7 +27,7 @@ from tests.oracles import exact_eigenvalues, exact_stationary, precision
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
-NAMES = ("accounting", "consensus", "networks", "numbers", "regression")
+NAMES = ("accounting", "consensus", "laws", "networks", "numbers", "regression")
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 
 

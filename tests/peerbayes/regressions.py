@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from peerbayes import regression_verification as verification
+
 LINE: dict[str, Any] = {
     "name": "line",
     "title": "a line through noisy points",
@@ -45,3 +49,9 @@ NORMAL: dict[str, Any] = {
         "test_second_moment": [[1.0, 0.0], [0.0, 1.0]],
     },
 }
+
+
+def shorten_verification(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verification with few rounds and replicates."""
+    for name, value in (("_ROUNDS", 200), ("_REPLICATES", 300), ("_RECORDS", 6), ("_DRAWS", 20)):
+        monkeypatch.setattr(verification, name, value)

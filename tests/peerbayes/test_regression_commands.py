@@ -13,7 +13,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes import cli
-from peerbayes import regression_verification as verification
 from peerbayes.problem import problem_from_document
 from peerbayes.problems import RegressionProblem
 from peerbayes.records import read_record
@@ -22,7 +21,7 @@ from peerbayes.regression_learners import expected_calibration, learners, run_le
 from peerbayes.regression_simulation import recorded_rounds, simulate_regression_problem
 from peerbayes.regression_verification import verify_regression
 from peerbayes.schemas import read_schema
-from tests.peerbayes.regressions import LINE, NORMAL
+from tests.peerbayes.regressions import LINE, NORMAL, shorten_verification
 from theory.regression import predicted_error, regression_limits
 
 
@@ -54,9 +53,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Verification with few rounds and replicates."""
-    for name, value in (("_ROUNDS", 200), ("_REPLICATES", 300), ("_RECORDS", 6), ("_DRAWS", 20)):
-        monkeypatch.setattr(verification, name, value)
+    shorten_verification(monkeypatch)
 
 
 def test_analyse_prints_the_constants_of_the_papers(

@@ -142,16 +142,16 @@ def error_bounds(
     """The bounds that apply, or why there is none."""
     if network.agents > _MOST_AGENTS:
         return f"not computed for more than {_MOST_AGENTS} agents"
+    period = network.period if isinstance(network, PeriodicNetwork) else 1
+    most = int(min(_MOST_LAGS, _MOST_ENTRIES / (period * network.agents**2)))
+    if most < 4 * period or most < 4 * _longest(network):
+        return "not computed: too many agents for this many phases"
     rate = changing_rate(network, model)
     wrong = Wrong(model, rate, changing_exponent(network, model))
     if not wrong.hypotheses:
         return "every hypothesis is optimal: there is nothing to reject"
     if not rate.rate > 0:
         return "some wrong hypothesis is never rejected"
-    period = network.period if isinstance(network, PeriodicNetwork) else 1
-    most = int(min(_MOST_LAGS, _MOST_ENTRIES / (period * network.agents**2)))
-    if most < 4 * period or most < 4 * _longest(network):
-        return "not computed: too many agents for this many phases"
     work = float(period * network.agents**2 * len(wrong.hypotheses)) * min(most, 500)
     sums: list[Hoeffding | Chernoff] = [Chernoff(wrong, fine=work * 40 <= _MOST_FINE)]
     if wrong.is_bounded:

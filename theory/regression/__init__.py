@@ -2,7 +2,6 @@
 
 from theory.regression.agent import RegressionAgent
 from theory.regression.best import BestStationary, best_stationary_distribution
-from theory.regression.calibration import Calibration, calibrating_tempering, calibration
 from theory.regression.conditional import (
     AveragedError,
     ConditionalError,
@@ -10,6 +9,7 @@ from theory.regression.conditional import (
     conditional_error,
     draw_inputs,
 )
+from theory.regression.confidence import Calibration, calibrating_tempering, calibration
 from theory.regression.limits import RegressionLimits, regression_limits
 from theory.regression.model import RegressionModel
 from theory.regression.moments import uniform_second_moment

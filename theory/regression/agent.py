@@ -204,7 +204,7 @@ class RegressionAgent:
         return noise + self.spread(np.outer(gap, gap)) if gap.any() else noise
 
     def draw_inputs(self, generator: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-        """Independent inputs of shape (*shape, d)."""
+        """Independent inputs: `shape` and one axis more, of length d."""
         if self.ranges is not None:
             low, high = self.ranges.T
             return np.asarray(generator.uniform(low, high, size=(*shape, self.dimension)))

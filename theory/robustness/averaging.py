@@ -186,14 +186,13 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
     hitting[transient] = np.linalg.solve(inverse, system.heard[transient])
 
     # Only agents whose walk must end at a speaker settle.
-    drifts = np.zeros(P, dtype=bool)
-    if own:
-        drifts[inside] = True
-        drifts[transient] = np.linalg.solve(inverse, leak.sum(axis=1)) > 1e-14
+    reach = _reach(system.Q)
+    drifts = (reach & inside).any(axis=1)
     calm = np.flatnonzero(~drifts)
     mean = np.full_like(rates, np.nan)
     lowest = np.full_like(rates, np.nan)
-    variance = np.where(_ever_varies(system, drifts), np.inf, 0.0)
+    varies = reach.astype(np.float64) @ (system.variances > 0).astype(np.float64) > 0
+    variance = np.where(varies & drifts[:, None], np.inf, 0.0)
     if calm.size:
         Q = system.Q[np.ix_(calm, calm)]
         inverse = np.eye(calm.size) - Q
@@ -357,11 +356,10 @@ def _closed_classes(chain: FloatArray, labels: IntArray) -> list[int]:
     return [int(c) for c in np.setdiff1d(labels, leaving)]
 
 
-def _ever_varies(system: _System, drifts: NDArray[np.bool_]) -> FloatArray:
-    """Whether an agent that drifts hears of evidence that varies, shape (P, M)."""
-    reach = system.Q > 0
-    np.fill_diagonal(reach, True)
-    for _ in range(max(1, int(np.ceil(np.log2(max(2, reach.shape[0])))))):
-        reach = (reach.astype(np.float64) @ reach.astype(np.float64)) > 0
-    varies = reach.astype(np.float64) @ (system.variances > 0).astype(np.float64) > 0
-    return np.asarray(varies & drifts[:, None])
+def _reach(Q: FloatArray) -> NDArray[np.bool_]:
+    """Which agents each agent hears of, itself included; shape (P, P)."""
+    reach = (Q > 0) | np.eye(len(Q), dtype=bool)
+    for _ in range(max(1, len(Q).bit_length())):
+        steps = reach.astype(np.float64)
+        reach = steps @ steps > 0
+    return np.asarray(reach)

@@ -6,7 +6,8 @@ enough (docs: mathematics/faults), and two closures of the set of informative ag
 * let agents join who hear at least f + 1 that have joined. Whoever is left over *never* learns by
   the trimmed mean that tolerates f, liars or none: what comes from outside is trimmed;
 * let agents join who hear at least 2f + 1 that have joined, f of whom may lie. If all join, all
-  honest agents learn, provided that agents pool seldom enough.
+  honest agents learn, provided that agents pool seldom enough, and that all give themselves some
+  weight or all are informative.
 
 Between the two the answer is open.
 """
@@ -79,7 +80,9 @@ def trimmed_spread(network: Network, informative: Iterable[int], *, tolerate: in
         raise fail("informative", "at least one agent", "none", "name those whose data tell")
     reached = _closure(network, seeds, 2 * f + 1)
     blocked = np.flatnonzero(~_closure(network, seeds, f + 1))
-    everybody = bool(reached.all())
+    # Where all have evidence nobody needs to keep what it has.
+    keeps = len(seeds) == N or bool((network.weights.diagonal() > 0).all())
+    everybody = bool(reached.all()) and keeps
     return TrimmedSpread(
         status="blocked" if blocked.size else "reached" if everybody else "undecided",
         reached=tuple(np.flatnonzero(reached).tolist()),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import BayesianRidge, Ridge
 
+from exact import learn
 from exact.regression import (
     FourierBasis,
     GaussianBeliefs,
@@ -73,6 +74,23 @@ def test_beliefs_are_weighted_sums_over_all_that_was_seen(data: st.DataObject) -
     assert np.abs(run.private.precision[-1] - precision).max() < 1e-14 * T * scale
     gap = np.abs(run.private.information[-1] - information).max()
     assert gap < 1e-14 * T * max(1.0, np.abs(information).max())
+
+
+def test_regression_is_finite_learning_on_a_fine_grid_of_coefficients() -> None:
+    """The same data, with every point of a grid as a hypothesis and the prior's density on it."""
+    rng = np.random.default_rng(4)
+    designs, targets = rng.normal(size=(15, 2, 3, 1)), rng.normal(size=(15, 2, 3))
+    prior = GaussianBeliefs.from_moments([[0.5], [-0.3]], [[[1.0]], [[2.0]]])
+    run = learn_regression(PAIR, designs, targets, prior=prior, noise_std=0.8)
+    grid, step = np.linspace(-10, 10, 4001, retstep=True)
+    gaps = targets[..., None] - designs * grid
+    likelihoods = -(gaps**2).sum(axis=2) / (2 * 0.64)
+    finite = learn(PAIR, likelihoods, log_priors=prior.log_density(grid[:, None]))
+    for mine, theirs in ((run.private, finite.private), (run.public, finite.public)):
+        density = np.exp(mine.log_density(grid[:, None]))
+        # Equal at every point but for the constant, for which a sum stands in for the integral:
+        # exact to rounding, deviations being many steps.
+        assert np.abs(density - np.exp(theirs) / step).max() < 1e-10
 
 
 def test_unknown_noise_is_learnt_by_everybody() -> None:

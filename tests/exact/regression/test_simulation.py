@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from exact import parallel
+from exact.checkpoint import Checkpoint
 from exact.regression import GaussianBeliefs, regression_cost, simulate_regression
 from exact.regression import cost as cost_module
 from exact.regression import simulation as simulation_module
@@ -321,6 +324,32 @@ def test_the_numbers_depend_on_the_problem_alone(
         PAIR, model, replicates=replicates, record=[30], **(options | {"seed": 5})
     )
     assert (other.excess_error != one.excess_error).all()
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost_module, "UNIT_SECONDS", 1e-3)
+    monkeypatch.setattr(parallel, "EVERY_SECONDS", 0.0)
+    options: dict[str, Any] = {"rounds": 30, "seed": 4, "record": [5, 30]}
+    work = regression_work(PAIR, papers_model(), replicates=1, **options)
+    options["replicates"] = 4 * work.plan.unit + 3
+    whole = simulate_regression(PAIR, papers_model(), **options)
+    path = tmp_path / "sums"
+
+    def stop(done: int, total: int) -> None:
+        if path.exists() and done > total // 2:
+            raise KeyboardInterrupt
+
+    first = Checkpoint(path, "this run")
+    with pytest.raises(KeyboardInterrupt):
+        simulate_regression(PAIR, papers_model(), checkpoint=first, progress=stop, **options)
+    again = Checkpoint(path, "this run", resume=True)
+    assert again.done()
+    resumed = simulate_regression(PAIR, papers_model(), checkpoint=again, **options)
+    for name in ("excess_error", "variance", "covered", "network_standard_error"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
+    assert not path.exists()
 
 
 def test_sparse_weights_give_the_same_numbers() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def phase_sequences(network: MarkovNetwork, rounds: int) -> Iterator[tuple[float
     """Every sequence of phases and its probability."""
     for sequence in product(range(len(network.phases)), repeat=rounds):
         chance = network.first_phases[sequence[0]]
-        for before, after in zip(sequence, sequence[1:], strict=False):
+        for before, after in pairwise(sequence):
             chance *= network.transition[before, after]
         if chance > 0:
             yield float(chance), sequence

@@ -27,9 +27,7 @@ SKEW = Network([[0.2, 0.5, 0.3], [0.4, 0.0, 0.6], [0.9, 0.1, 0.0]])
 
 @given(changing_networks(changes=("periodic",), min_agents=3, max_agents=3), finite_models(3))
 @settings(max_examples=30)
-def test_periodic_against_a_general_minimiser(
-    network: ChangingNetwork, model: FiniteModel
-) -> None:
+def test_periodic_against_a_general_minimiser(network: ChangingNetwork, model: FiniteModel) -> None:
     assert isinstance(network, PeriodicNetwork)
     result, reference = changing_exponent(network, model), changing_rate(network, model).reference
     if len(reference) > 1:

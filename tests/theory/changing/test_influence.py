@@ -54,7 +54,9 @@ def test_periodic_phases_in_fractions() -> None:
     active = [[0, 2], [1]]
 
     def product(a: list[list[Fraction]], b: list[list[Fraction]]) -> list[list[Fraction]]:
-        return [[sum(x * y for x, y in zip(r, c, strict=True)) for c in zip(*b, strict=True)] for r in a]
+        return [
+            [sum(x * y for x, y in zip(r, c, strict=True)) for c in zip(*b, strict=True)] for r in a
+        ]
 
     def stationary(p: list[list[Fraction]]) -> list[Fraction]:
         # Two steps of elimination by hand, on v (P − 1) = 0 with v_2 = 1.
@@ -112,7 +114,9 @@ def test_an_agent_may_be_heard_in_no_phase_in_which_it_observes() -> None:
     assert changing_rate(PeriodicNetwork(phases), model).rate == 0
 
 
-@pytest.mark.parametrize(("groups", "size", "a"), [(5, 5, 0.5), (10, 10, 0.5), (3, 2, 0.1), (1, 4, 0.9)])
+@pytest.mark.parametrize(
+    ("groups", "size", "a"), [(5, 5, 0.5), (10, 10, 0.5), (3, 2, 0.1), (1, 4, 0.9)]
+)
 def test_the_rotating_star_has_a_formula(groups: int, size: int, a: float) -> None:
     """v is the same in every phase: (m + 1)a and ones, over their sum (docs)."""
     found = influence(rotating_star(groups=groups, group_size=size, edge_confidence=a))
@@ -198,7 +202,11 @@ def test_expected_weights_by_enumeration(on_loss: str, symmetric: bool) -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([1e-6, 0.01, 0.3, 1.0]), st.sampled_from([1e-3, 0.5, 1.0])), min_size=1, max_size=7),
+    st.lists(
+        st.tuples(st.sampled_from([1e-6, 0.01, 0.3, 1.0]), st.sampled_from([1e-3, 0.5, 1.0])),
+        min_size=1,
+        max_size=7,
+    ),
     st.sampled_from([0.0, 1e-7, 0.2]),
 )
 @settings(max_examples=40)

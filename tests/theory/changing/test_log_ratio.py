@@ -72,9 +72,7 @@ def test_a_first_phase_that_is_given() -> None:
 def test_every_course_of_links_and_agents(network: RandomLinks | RandomPresence) -> None:
     cases = possible_rounds(network)
     expected = sum(
-        p * q * run([(a, x), (b, y)], INFORMATION, PRIOR)
-        for p, a, x in cases
-        for q, b, y in cases
+        p * q * run([(a, x), (b, y)], INFORMATION, PRIOR) for p, a, x in cases for q, b, y in cases
     )
     np.testing.assert_allclose(found(network, 2), expected, atol=1e-12)
 
@@ -108,14 +106,11 @@ def test_delays_by_keeping_everything_that_was_said() -> None:
     delays = np.array([[1, 3, 0], [0, 0, 2], [1, 1, 0]])
     network = DelayedNetwork(SKEW, delays)
     weights = as_dense(SKEW.weights)
-    state, said = PRIOR, {t: PRIOR for t in range(-5, 1)}
+    state, said = PRIOR, dict.fromkeys(range(-5, 1), PRIOR)
     for t in range(1, 13):
         said[t] = state + INFORMATION
         state = np.array(
-            [
-                sum(weights[i, j] * said[t - delays[i, j]][j] for j in range(3))
-                for i in range(3)
-            ]
+            [sum(weights[i, j] * said[t - delays[i, j]][j] for j in range(3)) for i in range(3)]
         )
         np.testing.assert_allclose(found(network, t), state, atol=1e-13)
 

@@ -133,7 +133,7 @@ def test_chains_of_phases_are_checked() -> None:
     half = [[0.5, 0.5], [0.5, 0.5]]
     with pytest.raises(ValueError, match=r"transition: expected phases that all lead .*\{0\}, \{1"):
         MarkovNetwork((Phase(half), Phase(REST)), np.eye(2))
-    with pytest.raises(ValueError, match="transition: .* 2 phases, got shape"):
+    with pytest.raises(ValueError, match=r"transition: .* 2 phases, got shape"):
         MarkovNetwork((Phase(half), Phase(REST)), np.ones((1, 1)))
     with pytest.raises(ValueError, match="initial: "):
         MarkovNetwork((Phase(half),), np.ones((1, 1)), np.array([0.5, 0.5]))
@@ -202,7 +202,7 @@ def test_presence_is_checked() -> None:
 def test_delays_are_checked() -> None:
     with pytest.raises(ValueError, match="delays: expected whole numbers of rounds"):
         DelayedNetwork(PAIR, -1)
-    with pytest.raises(ValueError, match="delays: expected whole numbers of rounds .* got 0.5"):
+    with pytest.raises(ValueError, match=r"delays: expected whole numbers of rounds .* got 0\.5"):
         DelayedNetwork(PAIR, np.full((2, 2), 0.5))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="delays: expected a number, or shape"):
         DelayedNetwork(PAIR, np.zeros((3, 3), dtype=int))

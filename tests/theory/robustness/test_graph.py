@@ -131,9 +131,21 @@ def test_blocked_agents_are_the_largest_set_closed_to_what_is_known(data: st.Dat
     expected = "undecided"
     if spread.blocked:
         expected = "blocked"
-    elif len(spread.reached) == N:
+    elif len(spread.reached) == N and (
+        len(informative) == N or (network.weights.diagonal() > 0).all()
+    ):
         expected = "reached"
     assert spread.status == expected
+
+
+def test_agents_that_keep_nothing_are_not_promised_to_learn() -> None:
+    """Theorem 5 needs a weight of one's own; with evidence everywhere Theorem 2 does not."""
+    weights = (np.ones((4, 4)) - np.eye(4)) / 3
+    crowd = Network(weights)
+    assert trimmed_spread(crowd, [0, 1, 2], tolerate=1).status == "undecided"
+    assert trimmed_spread(crowd, range(4), tolerate=1).status == "reached"
+    lazy = Network((weights + np.eye(4)) / 2)
+    assert trimmed_spread(lazy, [0, 1, 2], tolerate=1).status == "reached"
 
 
 def test_bad_arguments_are_named() -> None:

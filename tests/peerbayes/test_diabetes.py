@@ -1,0 +1,83 @@
+"""The regressions on scikit-learn's diabetes data: limits by least squares, run and predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from empirical import load_diabetes
+from peerbayes import cli
+from peerbayes import regression_verification as verification
+from peerbayes.builtin import BUILTINS, load_problem, load_variants
+from peerbayes.problems import RegressionProblem
+from peerbayes.regression_analysis import analyse_regression
+from peerbayes.regression_learners import first_order, learners
+from peerbayes.regression_verification import verify_regression
+from tests.peerbayes.test_bad_input import complaint
+
+
+@pytest.fixture(scope="module")
+def problems() -> dict[str, RegressionProblem]:
+    loaded = load_variants("diabetes")
+    assert all(isinstance(problem, RegressionProblem) for problem in loaded)
+    return {str(problem.parameters["split"]): problem for problem in loaded}  # type: ignore[misc]
+
+
+def test_variants(problems: dict[str, RegressionProblem]) -> None:
+    assert tuple(p.name for p in problems.values()) == BUILTINS["diabetes"].variants
+    assert load_problem("diabetes").name == "diabetes features"
+    for problem in problems.values():
+        assert not problem.is_exact
+        assert problem.regression.has_targets
+        np.testing.assert_allclose(
+            problem.network.stationary_distribution, np.array([2, 3, 2]) / 7, rtol=1e-14
+        )
+
+
+def test_the_network_adds_up_what_each_group_finds_by_itself(
+    problems: dict[str, RegressionProblem],
+) -> None:
+    table = load_diabetes(seed=0)
+    problem = problems["features"]
+    theta = np.zeros(11)
+    for kind in problem.regression.kinds:
+        seen = np.flatnonzero(kind.inputs.any(axis=0))
+        theta[seen] += np.linalg.lstsq(table.inputs[:, seen], table.targets, rcond=None)[0]
+    found = analyse_regression(problem).limits
+    # Centred features and labels: every group's bias is zero, to rounding.
+    np.testing.assert_allclose(found.limit_estimate, theta, atol=1e-12)
+    gap = theta - table.least_squares
+    expected = gap @ (table.inputs.T @ table.inputs / 300) @ gap
+    assert found.limit == pytest.approx(expected, rel=1e-10)
+    # Worse together than any of them alone; with uncorrelated groups nothing is lost.
+    assert found.limit > 2 * found.alone.max()
+    assert analyse_regression(problems["components"]).limits.limit < 1e-20
+
+
+def test_learners_are_those_that_can_be(problems: dict[str, RegressionProblem]) -> None:
+    roles = [learner.role for learner in learners(problems["rows"])]
+    assert roles == ["cooperating", "alone", "alone", "alone", "central node"]
+    assert all(first_order(learner) > 0 for learner in learners(problems["rows"]))
+
+
+def test_verify(problems: dict[str, RegressionProblem], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "_ROUNDS", 400)
+    monkeypatch.setattr(verification, "_REPLICATES", 200)
+    for split in ("features", "rows"):
+        result = verify_regression(problems[split], seed=2)
+        assert len(result.comparisons) == 10
+        assert all(comparison.holds for comparison in result.comparisons)
+        together = result.comparisons[0]
+        assert together.kind == "asymptotic"
+        assert together.measured is not None
+        # Tight as well: the limit is seen to a few hundredths.
+        assert abs(together.measured - result.analysis.limits.limit) < 0.03
+
+
+def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["analyse", "diabetes rows"]) == 0
+    text = capsys.readouterr().out
+    assert "agent 2 alone" in text
+    assert "labels of a data set" in " ".join(text.split())
+    text = complaint(capsys, "analyse", "diabetes", "--exact")
+    assert "a data set, in floating point" in text

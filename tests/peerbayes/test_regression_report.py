@@ -1,0 +1,144 @@
+"""The page's sections on regressions: complete, valid, and true to their record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from peerbayes import cli
+from peerbayes.problem import problem_from_document
+from peerbayes.records import plain, write_record
+from peerbayes.regression_verification import verify_regression
+from peerbayes.report.canvas import plotting_style
+from peerbayes.report.errors import calibration_plot, errors_plot, honesty_plot
+from peerbayes.report.regression import regression_view, run_view
+from tests.peerbayes import reports
+from tests.peerbayes.regressions import LINE, NORMAL, shorten_verification
+from tests.peerbayes.test_report import HOSTILE, page_of
+
+
+def curve(name: str, role: str = "cooperating", *, level: float = 2.0, limit: float = 0.0) -> Any:
+    """A curve made by hand, measured a standard error above its prediction."""
+    rounds = np.array([1, 10, 100, 1000])
+    predicted = limit + level / (rounds + level)
+    return plain(
+        {
+            "name": name, "role": role, "rounds": rounds, "replicates": 100,
+            "measured": 1.02 * predicted, "standard_error": 0.02 * predicted,
+            "predicted": predicted, "predicted_standard_error": 0 * predicted,
+            "constant": level, "limit": limit,
+            "reported": {
+                "rounds": rounds, "measured": 3 * predicted, "standard_error": 0.01 * predicted,
+                "predicted": 3 * predicted, "constant": 3 * level,
+            },
+            "coordinates": [coordinate("coefficient 0")],
+        }
+    )  # fmt: skip
+
+
+def coordinate(name: str) -> dict[str, Any]:
+    return {
+        "name": name, "rounds": [1, 10, 100], "measured": [0.1, 0.4, 0.5],
+        "standard_error": [0.01, 0.02, 0.02], "limit": 0.5,
+    }  # fmt: skip
+
+
+def run_body(*, broken: bool = False, name: str = "regression-2") -> dict[str, Any]:
+    """The body of a record of ``run``."""
+    line = {
+        "what": "excess error", "printed": "MSE stays high", "measured": 0.25,
+        "standard_error": 0.01, "predicted": 0.24, "holds": True, "remark": "tends to 0.2",
+    }  # fmt: skip
+    lines = [line, {**line, "printed": "", "holds": None}]
+    if broken:
+        lines.append({**line, "holds": False})
+    return {
+        "experiment": name, "title": "a line", "source": "P1 5.1", "seed": 1, "replicates": 100,
+        "parts": ["cooperating", "alone"], "lines": lines,
+        "content": {
+            "cooperating": curve("cooperating"), "alone": curve("alone", "alone", limit=0.5),
+        },
+    }  # fmt: skip
+
+
+def test_a_verified_regression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_verification(monkeypatch)
+    entries = [
+        plain(verify_regression(problem_from_document(document), seed=1).as_record())
+        for document in (LINE, NORMAL)
+    ]
+    entries[0]["title"] = " ".join(HOSTILE)
+    page, _ = page_of(tmp_path, reports.verify_body(reports.problem(), *entries))
+    assert page.tags["script"] == 0
+    with plotting_style():
+        view = regression_view(entries[0], key="k")
+    assert len(view.pictures) == 4
+    assert len(view.statements) == len(entries[0]["comparisons"])
+    assert "times as much" in view.finding
+    assert "2 of 2 agents keep an error for ever" in view.finding
+    for statement in entries[1]["comparisons"]:
+        assert " ".join(statement["statement"].split()) in page.text
+    for words in ("Reported error and true error", "Calibration of each coefficient", "1.763/n"):
+        assert words in page.text
+
+
+def test_an_experiment(tmp_path: Path) -> None:
+    page, _ = page_of(tmp_path, run_body(), kind="run")
+    assert "Measured and predicted agree" in page.text
+    for words in ("MSE stays high", "tends to 0.2", "0.25", "0.24", "P1 5.1", "nothing claimed"):
+        assert words in page.text
+    page, _ = page_of(tmp_path, run_body(broken=True), kind="run")
+    assert "1 of 3 lines contradict their prediction" in page.text
+
+
+def test_records_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_record(tmp_path / "a.json", kind="run", body=run_body())
+    write_record(tmp_path / "b.json", kind="verify", body=reports.verify_body(reports.problem()))
+    assert cli.main(["report", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Record 1: run, regression-2, seed 1" in text
+    assert "Record 2: verify" in text
+
+
+def test_a_simulated_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "line.json").write_text(json.dumps(LINE))
+    for replicates in ("20", "1"):
+        arguments = ["simulate", str(tmp_path / "line.json"), "--rounds", "50", "--json", "--quiet"]
+        assert cli.main([*arguments, "--replicates", replicates, "--out", str(tmp_path)]) == 0
+        record = json.loads(capsys.readouterr().out)["record"]
+        assert cli.main(["report", record, "--out", str(tmp_path)]) == 0
+        capsys.readouterr()
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert "agent 1" in text
+        assert "excess error" in text
+        assert "Measured excess error" in text
+
+
+def test_words_on_honesty() -> None:
+    together = curve("cooperating")
+    with plotting_style():
+        for factor, words in ((3.0, "knows more"), (1.0, "word is good"), (0.5, "says more")):
+            reported = {**together["reported"]}
+            reported["measured"] = [factor * value for value in together["measured"]]
+            assert words in honesty_plot(together, reported).finding
+
+
+def test_many_curves_are_cut_and_said() -> None:
+    with plotting_style():
+        plot = errors_plot([curve(f"agent {k} alone", "alone") for k in range(12)])
+        assert "3 curves are not drawn" in plot.finding
+        entries = [coordinate(f"coefficient {k}") for k in range(12)]
+        assert len(calibration_plot(entries).legend) == 10
+
+
+def test_damage_is_one_line(tmp_path: Path) -> None:
+    body = run_body()
+    del body["content"]["alone"]["rounds"]
+    with pytest.raises(ValueError, match="keys that this version writes"):
+        page_of(tmp_path, body, kind="run")
+    with plotting_style(), pytest.raises(KeyError):
+        run_view({**run_body(), "parts": ["absent"]}, key="k")
