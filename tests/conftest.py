@@ -2,12 +2,16 @@
 
 ``daily`` (the default) tries the same examples each time, so that a failure is the change's.
 ``explore`` tries new ones, ten times as many: HYPOTHESIS_PROFILE=explore make test
+``full`` is that of `make properties` (tests/properties/conftest.py).
 """
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 settings.register_profile("daily", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
+settings.register_profile(
+    "full", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
-from exact.regression import GaussianBeliefs
+from exact.regression import GaussianBeliefs, NormalInverseGammaBeliefs
+from tests.models import distributions, finite_agents, finite_models
+from theory import FiniteModel, GaussianAgent
 from theory.changing import (
     ON_LOSS,
     ChangingNetwork,
@@ -49,15 +54,29 @@ KINDS = (
 )
 
 
-@st.composite
+# What was generated in this process: how many networks of each kind, and which.
+GENERATED: Counter[str] = Counter()
+DIFFERENT: set[str] = set()
+
+
 def networks(
-    draw: st.DrawFn,
-    *,
-    kinds: tuple[str, ...] = KINDS,
-    min_agents: int = 2,
-    max_agents: int = 9,
-) -> Network:
+    *, kinds: tuple[str, ...] = KINDS, min_agents: int = 2, max_agents: int = 9
+) -> st.SearchStrategy[Network]:
     """Networks of the given kinds; the kind is the network's name."""
+    drawn = _networks(kinds=kinds, min_agents=min_agents, max_agents=max_agents)
+    return drawn.map(_counted)
+
+
+def _counted(network: Network) -> Network:
+    GENERATED[network.name] += 1
+    DIFFERENT.add(sha256(as_dense(network.weights).tobytes()).hexdigest()[:16])
+    return network
+
+
+@st.composite
+def _networks(
+    draw: st.DrawFn, *, kinds: tuple[str, ...], min_agents: int, max_agents: int
+) -> Network:
     kind = draw(st.sampled_from(kinds))
     agents = draw(st.integers(min_agents, max_agents))
     if kind == "star":
@@ -233,3 +252,98 @@ def gaussian_beliefs(draw: st.DrawFn, agents: int, *, dimension: int) -> Gaussia
     spread = rng.uniform(0.04, 4.0, size=(agents, 1, dimension))
     covariance = (turns * spread) @ turns.swapaxes(-1, -2)
     return GaussianBeliefs.from_moments(rng.uniform(-3, 3, (agents, dimension)), covariance)
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def gaussian_agents(draw: st.DrawFn, hypotheses: int) -> GaussianAgent:
+    """One or two inputs, real labels; what is claimed may be wrong for every hypothesis."""
+    inputs = draw(st.integers(1, 2))
+    means = _several(st.integers(-8, 8).map(lambda k: k / 4), inputs)
+    return GaussianAgent(
+        inputs=np.array(draw(distributions(inputs))),
+        truth_means=np.array(draw(means)),
+        truth_std=draw(st.sampled_from([0.3, 1.0, 2.0])),
+        means=np.array([draw(means) for _ in range(hypotheses)]),
+        std=draw(st.sampled_from([0.5, 1.0])),
+    )
+
+
+@st.composite
+def mixed_models(draw: st.DrawFn, agents: int) -> FiniteModel:
+    """Finite and Gaussian agents side by side, with priors of their own."""
+    hypotheses = draw(st.integers(2, 4))
+    some = st.one_of(finite_agents(hypotheses), gaussian_agents(hypotheses))
+    kinds = [draw(some) for _ in range(draw(st.integers(1, agents)))]
+    counts = [1] * len(kinds)
+    counts[-1] += agents - len(kinds)
+    return FiniteModel.from_agents(
+        [f"theta{m}" for m in range(hypotheses)],
+        kinds,
+        counts=counts,
+        priors=[draw(distributions(hypotheses)) for _ in kinds],
+    )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A network, and what its agents see."""
+
+    network: Network
+    model: FiniteModel
+
+    @property
+    def log_priors(self) -> NDArray[np.float64]:
+        """Of every agent, shape (N, M)."""
+        return self.model.log_priors[self.model.assignment]
+
+
+@st.composite
+def problems(
+    draw: st.DrawFn, *, kinds: tuple[str, ...] = KINDS, max_agents: int = 9, finite: bool = False
+) -> Problem:
+    """Networks of every kind with models of every kind, or with finite agents alone."""
+    network = draw(networks(kinds=kinds, max_agents=max_agents))
+    model = (finite_models if finite else mixed_models)(network.agents)
+    return Problem(network, draw(model))
+
+
+CONDITIONS = (1.0, 1e4, 1e8, 1e12)
+
+
+@st.composite
+def stiff_beliefs(draw: st.DrawFn, agents: int, *, dimension: int) -> GaussianBeliefs:
+    """Beliefs with condition numbers up to 1e12; some agents never saw some coordinates.
+
+    Along a coordinate never seen there is the prior alone, the same for all agents.
+    """
+    rng = np.random.default_rng(draw(seeds))
+    condition = draw(st.sampled_from(CONDITIONS))
+    # With the same axes for all, pooling does not mend what is ill-conditioned.
+    count = 1 if draw(st.booleans()) else agents
+    axes = np.linalg.qr(rng.normal(size=(count, dimension, dimension)))[0]
+    if draw(st.booleans()):
+        axes = np.broadcast_to(np.eye(dimension), axes.shape)
+    powers = rng.uniform(0, 1, (agents, dimension))
+    powers[:, 0], powers[:, -1] = 0.0, 1.0
+    blind = rng.random((agents, dimension)) < draw(st.sampled_from([0.0, 0.4]))
+    spread = np.where(blind, 1.0, condition**powers)
+    precision = (axes * spread[:, None, :]) @ axes.swapaxes(-1, -2)
+    precision = (precision + precision.swapaxes(-1, -2)) / 2
+    means = rng.uniform(-3, 3, (agents, dimension))
+    return GaussianBeliefs(precision, np.einsum("nde,ne->nd", precision, means))
+
+
+@st.composite
+def noisy_beliefs(draw: st.DrawFn, agents: int, *, dimension: int) -> NormalInverseGammaBeliefs:
+    """Beliefs about coefficients and noise, with any number of data behind them."""
+    unit = draw(gaussian_beliefs(agents, dimension=dimension))
+    rng = np.random.default_rng(draw(seeds))
+    return NormalInverseGammaBeliefs(
+        unit.precision,
+        unit.information,
+        10 ** rng.uniform(0, 2, agents),
+        10 ** rng.uniform(-1, 2, agents),
+    )

@@ -91,25 +91,25 @@ class BeliefLaw:
         return int(self.probabilities.size)
 
     @cached_property
-    def mean(self) -> FloatArray:
+    def log_ratio_mean(self) -> FloatArray:
         """E Λ, shape (A, C), in nats."""
         return read_only(np.tensordot(self.probabilities, self.log_ratios, axes=1))
 
     @cached_property
-    def covariance(self) -> FloatArray:
+    def log_ratio_covariance(self) -> FloatArray:
         """Cov(Λ_i(best, θ), Λ_j(best, θ')), shape (A, C, A, C), in nats²."""
         shape = self.log_ratios.shape[1:]
-        centred = (self.log_ratios - self.mean).reshape(self.states, -1)
+        centred = (self.log_ratios - self.log_ratio_mean).reshape(self.states, -1)
         return read_only(((self.probabilities * centred.T) @ centred).reshape(shape + shape))
 
     @cached_property
-    def variance(self) -> FloatArray:
+    def log_ratio_variance(self) -> FloatArray:
         """Var Λ, shape (A, C), in nats²."""
-        centred = self.log_ratios - self.mean
+        centred = self.log_ratios - self.log_ratio_mean
         return read_only(np.tensordot(self.probabilities, centred * centred, axes=1))
 
     def beliefs(self) -> FloatArray:
-        """Each state's beliefs in (best, *hypotheses), given those: shape (S, A, 1 + C)."""
+        """Beliefs in `best` and then `hypotheses`, given that it is one: shape (S, A, 1 + C)."""
         logs = np.concatenate([np.zeros((*self.log_ratios.shape[:2], 1)), -self.log_ratios], axis=2)
         logs -= logs.max(axis=2, keepdims=True)
         values = np.exp(logs)

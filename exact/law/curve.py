@@ -82,7 +82,7 @@ class ExactSampleSize:
     note: str
 
     @property
-    def rounds(self) -> int | None:
+    def exact_rounds(self) -> int | None:
         """The number n(δ); None where it is not known exactly."""
         return self.lower if self.lower == self.upper else None
 
@@ -160,7 +160,7 @@ def exact_sample_size(
     ... )
     >>> model = RationalModel.from_agents(["fair", "loaded"], [coin])
     >>> found = exact_sample_size(RationalNetwork([["1"]]), model, 0.05)
-    >>> found.rounds, found.proved_from
+    >>> found.exact_rounds, found.proved_from
     (42, 87)
     """
     delta = as_probability("delta", delta)

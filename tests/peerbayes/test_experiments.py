@@ -78,6 +78,7 @@ def test_without_resume_everything_is_run_again(tmp_path: Path) -> None:
     run_experiment(coin, out=tmp_path)
     result = run_experiment(coin, out=tmp_path)
     assert coin.ran == ["a", "b", "c"] * 2
+    assert len({part["seed"] for part in result.parts.values()}) == 3
     assert result.reused == ()
 
 

@@ -286,3 +286,28 @@ def test_curves_have_their_predictions_through_them() -> None:
 def test_exact_analysis_knows_its_problem() -> None:
     result = analyse_regression_exactly(regression(LINE)).as_json()
     assert result["problem"] == "line"
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("seed", range(0, 60, 10))
+def test_no_false_alarm(seed: int) -> None:
+    for document in (LINE, NORMAL):
+        result = verify_regression(regression(document), seed=seed)
+        assert [c.statement for c in result.comparisons if not c.holds] == []
+
+
+def test_what_is_too_large_to_verify_is_said() -> None:
+    document = json.loads(json.dumps(NORMAL))
+    # 7e5 numbers a round and 50 rounds are beyond the memory that predictions may take.
+    size = 60
+    document["network"]["agents"] = 200
+    eye = np.eye(size).tolist()
+    document["regression"] = {
+        "theta": [0.5] * size,
+        "noise_std": 1.0,
+        "prior_std": 1.0,
+        "agents": [{"count": 200, "second_moment": eye}],
+        "test_second_moment": eye,
+    }
+    with pytest.raises(ValueError, match=r"normal: regression: expected agents times squared"):
+        verify_regression(regression(document))

@@ -45,7 +45,7 @@ def _periodic(network: PeriodicNetwork, ending: int) -> Iterator[LaggedWeights]:
     product = np.eye(network.agents)
     m = 0
     while True:
-        phase = network.phases[(ending + m) % network.period]
+        phase = network.phases[(ending - m) % network.period]
         product = np.asarray(product @ phase.weights)
         observed = np.where(phase.observes, product, 0.0)
         yield LaggedWeights(observed, product, float(np.ptp(product, axis=0).max()))

@@ -37,7 +37,7 @@ from theory.network.network import Network
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Rounds taken one by one; networks that have not settled by then are refused.
-_MOST_ROUNDS = 200_000
+_MOST_ROUNDS = 1_000_000
 
 
 class _Recursion(Protocol):
@@ -88,7 +88,7 @@ def changing_log_ratio(
     ------
     ValueError
         If rounds do not increase from 1 or more, network and model do not fit, more than ten agents
-        come and go with given mean absences, or the network has not settled in 200 000 rounds.
+        come and go with given mean absences, or the network has not settled in a million rounds.
 
     Examples
     --------
@@ -133,9 +133,9 @@ def _run(recursion: _Recursion, wanted: list[int], *, settled: float) -> FloatAr
             continue
         added = state - recent[0]
         common = added.sum(axis=0) / recursion.share(t).sum()
-        # Differences of states are right to rounding of the states: to about t units in the last
-        # place of the increment, and so is what is extrapolated from them.
-        size = max(1.0, float(np.abs(state).max()))
+        # Differences of states are right to rounding of the states, a few units in the last place
+        # for each round of the period; so is what is extrapolated from them.
+        size = max(1.0, float(np.abs(state).max())) * period
         if float(np.abs(added - recursion.share(t) * common).max()) <= settled * size:
             # From here on each period adds the same to every agent.
             table = [recursion.shown(state)]
@@ -146,7 +146,7 @@ def _run(recursion: _Recursion, wanted: list[int], *, settled: float) -> FloatAr
                 whole, rest = divmod(n - t, period)
                 values.append(table[rest] + whole * common)
             break
-        if t >= _MOST_ROUNDS:
+        if t >= _MOST_ROUNDS and wanted[-1] > _MOST_ROUNDS:
             raise fail(
                 "rounds",
                 f"at most {_MOST_ROUNDS}, or a network that has settled by then",

@@ -70,7 +70,7 @@ def influence_sums(
     result = np.empty((3, len(wanted), N, K))
     shared = model.prior_precision.ndim == 2
     d = model.dimension
-    prior = np.empty((len(wanted), N, d, d))
+    prior = np.empty((0 if shared else len(wanted), N, d, d))
     errors = np.empty((len(wanted), N, d))
     powers = network.powers()
     power = np.eye(N)

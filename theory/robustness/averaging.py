@@ -187,12 +187,12 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
 
     # Only agents whose walk must end at a speaker settle.
     reach = _reach(system.Q)
-    drifts = (reach & inside).any(axis=1)
+    drifts: NDArray[np.bool_] = np.any(reach & inside, axis=1)
     calm = np.flatnonzero(~drifts)
     mean = np.full_like(rates, np.nan)
     lowest = np.full_like(rates, np.nan)
-    varies = reach.astype(np.float64) @ (system.variances > 0).astype(np.float64) > 0
-    variance = np.where(varies & drifts[:, None], np.inf, 0.0)
+    heard = reach.astype(np.float64) @ (system.variances > 0).astype(np.float64)
+    variance = np.where((heard > 0) & drifts[:, None], np.inf, 0.0)
     if calm.size:
         Q = system.Q[np.ix_(calm, calm)]
         inverse = np.eye(calm.size) - Q

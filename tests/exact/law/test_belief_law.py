@@ -58,10 +58,12 @@ def test_fractions_are_those_of_all_histories(data: st.DataObject) -> None:
     column = law.hypotheses.index(min(set(range(len(model.hypotheses))) - reference))
     moments = log_ratio_moments(weights, model, law.best, law.hypotheses[column])
     # Sums of a few hundred products of numbers below 10.
-    np.testing.assert_allclose(law.mean[:, column], [m for m, _ in moments], atol=1e-12)
-    np.testing.assert_allclose(law.variance[:, column], [v for _, v in moments], atol=1e-11)
-    diagonal = np.einsum("acac->ac", law.covariance)
-    np.testing.assert_allclose(diagonal, law.variance, atol=1e-12)
+    np.testing.assert_allclose(law.log_ratio_mean[:, column], [m for m, _ in moments], atol=1e-12)
+    np.testing.assert_allclose(
+        law.log_ratio_variance[:, column], [v for _, v in moments], atol=1e-11
+    )
+    diagonal = np.einsum("acac->ac", law.log_ratio_covariance)
+    np.testing.assert_allclose(diagonal, law.log_ratio_variance, atol=1e-12)
     assert law.displacement == 0.0
 
 
@@ -81,7 +83,7 @@ def test_doubles_are_those_of_all_histories(data: st.DataObject) -> None:
     assert found.lower * (1 - 1e-12) <= expected <= found.upper * (1 + 1e-12)
     assert law.error_probability() == pytest.approx(expected, rel=1e-12)
     ratios = expected_log_ratio(network, model, [rounds], best=law.best).values[0]
-    np.testing.assert_allclose(law.mean, ratios[:, list(law.hypotheses)], atol=1e-8)
+    np.testing.assert_allclose(law.log_ratio_mean, ratios[:, list(law.hypotheses)], atol=1e-8)
 
 
 @settings(max_examples=15)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 from math import gcd
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact.law.bases import coprime_base, exponents
@@ -57,6 +57,7 @@ def added(space: KeySpace, steps: list[EncodedStep]) -> Masses:
     return masses
 
 
+@settings(max_examples=40)
 @given(some_steps())
 def test_keys_are_a_law_of_vectors(steps: list[Step]) -> None:
     """Convolution by keys against all combinations, in fractions."""

@@ -400,6 +400,8 @@ def test_cost_is_predicted_and_memory_kept_to_it() -> None:
     # An upper estimate of the peak, and not a wild one.
     assert peak < cost.bytes < 8 * peak
     assert cost.bytes == sum(cost.memory.values())
+    # Two copies of all agents' 230 numbers, for eight replicates at least.
+    assert cost.memory["the state"] >= 2 * 8 * agents * 230 * 8
     assert cost.seconds == pytest.approx(sum(cost.time.values()))
     with pytest.raises(ValueError, match=r"memory: .* within") as caught:
         simulate_regression(network, model, seed=0, memory="1MiB", **options)
@@ -468,6 +470,11 @@ def test_the_central_learner_starts_from_the_average_prior() -> None:
     # Precisions 1 and 3, information 0 and 12: mean 6/2, variance 1/2.
     np.testing.assert_allclose(run.bias[0, 0, 0], 3.0, rtol=1e-12)
     np.testing.assert_allclose(run.reported_variance[0, 0, 0], 0.5, rtol=1e-12)
+    # And it does not temper.
+    options: dict[str, Any] = {"rounds": 3, "replicates": 2, "seed": 0, "mode": "central"}
+    plain, tempered = papers_model(), papers_model().tempered(5.0)
+    runs = [simulate_regression(PAIR, model, **options) for model in (plain, tempered)]
+    np.testing.assert_array_equal(runs[0].reported_error, runs[1].reported_error)
     assert isinstance(
         regression_work(PAIR, model, rounds=1, replicates=1, seed=0).prior, GaussianBeliefs
     )

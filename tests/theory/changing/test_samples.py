@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from tests.models import COIN, coins
 from tests.strategies import changing_networks
 from tests.theory.changing.oracles import phase_rounds
-from theory import FiniteModel, GaussianAgent, Network, sample_sizes
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, sample_sizes
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -146,3 +146,29 @@ def test_what_gives_no_number_says_why() -> None:
     assert "too many" in changing_sample_sizes(large, coins(1001), delta=0.1).chernoff.note
     with pytest.raises(ValueError, match="delta"):
         changing_sample_sizes(RING, coins(5), delta=2)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_tail_begun_early_is_a_bound_still(late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lags summed one by one for a round or two, the rest by the worst row; agents unlike."""
+    loud = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.95, 0.05]]]
+    )
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, loud, COIN])
+    network: PeriodicNetwork | DelayedNetwork
+    if late:
+        network = DelayedNetwork(Network.from_topology("path", agents=3), 1)
+    else:
+        network = rotating_star(groups=2, group_size=1, edge_confidence=0.1)
+    summed = error_bounds(network, model)
+    monkeypatch.setattr("theory.changing.samples._SETTLED", 2.0)
+    early = error_bounds(network, model)
+    assert not isinstance(summed, str)
+    assert not isinstance(early, str)
+    for one, two in zip(summed, early, strict=True):
+        assert one.name == two.name
+        assert len(two.parts[0].terms) < 4
+        assert len(one.parts[0].terms) > 10
+        for n in (20, 60, 61, 62, 200):
+            # To rounding of sums of a few hundred terms of order one.
+            assert one.probability(n) <= two.probability(n) * (1 + 1e-9)

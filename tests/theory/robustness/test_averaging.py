@@ -127,6 +127,15 @@ def test_the_stationary_variance_is_the_sum_over_the_past() -> None:
     assert (found.lowest[:, 1] == -np.inf).all()
 
 
+def test_what_is_left_after_the_growth_is_by_hand() -> None:
+    """Two agents alike and a liar that says −n: β = 2(−n + 1 + I + β)/3 − n/3 + n, or 2 + 2I."""
+    network = Network.from_topology("complete", agents=3)
+    found = faulty_averaging(network, coins(3), {0: Push(1, 1.0)})
+    information = -np.log(0.75) / 2
+    np.testing.assert_allclose(found.rates[:, 1], -1.0, rtol=1e-12)
+    np.testing.assert_allclose(found.mean[:, 1], 2 + 2 * information, rtol=1e-12)
+
+
 def test_hitting_probabilities_are_those_of_walks() -> None:
     network = Network.from_topology("path", agents=5)
     found = faulty_averaging(network, coins(5), {0: Push(1, 1.0), 4: Push(0, 2.0)})
