@@ -38,7 +38,7 @@ from theory.changing import (
 from theory.network.structure import Weights, as_dense
 from theory.rational import RationalModel, RationalNetwork
 from theory.regression import RegressionModel, conditional_error, draw_inputs, regression_limits
-from theory.robustness import faulty_averaging
+from theory.robustness import Behaviour, Colluding, Split, faulty_averaging
 from theory.validation import FloatArray, IntArray
 
 
@@ -149,7 +149,7 @@ def run(network: ChangingNetwork, observed: FloatArray, seed: int) -> FloatArray
 
 
 @st.composite
-def faulty(draw: st.DrawFn) -> tuple[Problem, dict[int, object]]:
+def faulty(draw: st.DrawFn) -> tuple[Problem, dict[int, Behaviour]]:
     network = draw(networks(min_agents=3, max_agents=7))
     model = draw(finite_models(network.agents))
     liars = draw(st.lists(st.integers(0, network.agents - 1), unique=True, min_size=1, max_size=2))
@@ -159,17 +159,18 @@ def faulty(draw: st.DrawFn) -> tuple[Problem, dict[int, object]]:
 
 @often(15)
 @given(case=faulty(), seed=seeds)
-def test_faulty_agents(case: tuple[Problem, dict[int, object]], seed: int) -> None:
+def test_faulty_agents(case: tuple[Problem, dict[int, Behaviour]], seed: int) -> None:
     problem, faults = case
-    assume(not any(type(fault).__name__ == "Colluding" for fault in faults.values()))
+    # No prediction for colluders; and what a split liar says goes by the listeners' numbers.
+    assume(not any(isinstance(fault, Colluding | Split) for fault in faults.values()))
     agents = problem.network.agents
     order = orders(agents, seed)
     place = np.argsort(order)
-    one = faulty_averaging(problem.network, problem.model, faults)  # type: ignore[arg-type]
+    one = faulty_averaging(problem.network, problem.model, faults)
     two = faulty_averaging(
         other(problem.network, order),
         reassigned(problem.model, order),
-        {int(place[i]): fault for i, fault in faults.items()},  # type: ignore[misc]
+        {int(place[i]): fault for i, fault in faults.items()},
     )
     rows = [list(two.honest).index(place[i]) for i in one.honest]
     assert one.reference == two.reference
@@ -259,7 +260,7 @@ def test_exact_laws(problem: tuple[RationalNetwork, RationalModel], seed: int) -
     turned = RationalModel(
         model.hypotheses,
         model.kinds,
-        model.assignment[order],
+        tuple(model.assignment[i] for i in order),
         model.priors,
     )
     one = belief_law(network, model, rounds, exact=True)
@@ -270,8 +271,8 @@ def test_exact_laws(problem: tuple[RationalNetwork, RationalModel], seed: int) -
     assert one.error_fraction() == two.error_fraction()
     for place, i in enumerate(order.tolist()):
         assert one.error_fraction(i) == two.error_fraction(place)
-    assert_close(two.mean, one.mean[order])
-    assert_close(two.variance, one.variance[order])
+    assert_close(two.log_ratio_mean, one.log_ratio_mean[order])
+    assert_close(two.log_ratio_variance, one.log_ratio_variance[order])
     assert_close(
         np.sort(two.log_ratios.sum(axis=(1, 2))), np.sort(one.log_ratios.sum(axis=(1, 2)))
     )
@@ -280,4 +281,5 @@ def test_exact_laws(problem: tuple[RationalNetwork, RationalModel], seed: int) -
 def test_coins_are_all_alike() -> None:
     """Relabelling is a symmetry of the complete network: all agents have the same law."""
     law = belief_law(Network.from_topology("complete", agents=4), coins(4), 3)
-    assert_close(law.mean, np.broadcast_to(law.mean[0], law.mean.shape))
+    mean = law.log_ratio_mean
+    assert_close(mean, np.broadcast_to(mean[0], mean.shape))

@@ -22,6 +22,7 @@ from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.phase import weighted_sum
 from theory.changing.presence import RandomPresence
+from theory.network.structure import off_diagonal
 from theory.validation import FloatArray, IntArray
 
 # Steps in y. The integrand is analytic for |Im y| < π/2, so that the rule's error is about
@@ -55,7 +56,7 @@ def expected_weights(
     listener, speaker = network.network.edges.T
     if isinstance(network, RandomPresence):
         q = network.present
-        link = np.asarray(sparse.csr_array(network.network.weights)[listener, speaker]).ravel()
+        link = off_diagonal(network.network.weights).weight
         heard = _assembled(listener, speaker, link * q[listener] * q[speaker], network.agents)
         share = np.bincount(listener, link * q[speaker], minlength=network.agents)
         # A present agent keeps what it does not get from others, and observes.

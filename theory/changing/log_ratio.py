@@ -129,7 +129,10 @@ def _run(recursion: _Recursion, wanted: list[int], *, settled: float) -> FloatAr
             values.append(recursion.shown(state))
             if len(values) == len(wanted):
                 break
-        if t < period or t % period:
+        if t <= period or t % period:
+            continue
+        # What is added follows the law of the phases, which must have come to rest, too.
+        if float(np.abs(recursion.share(t) - recursion.share(t - period)).max()) > settled:
             continue
         added = state - recent[0]
         common = added.sum(axis=0) / recursion.share(t).sum()

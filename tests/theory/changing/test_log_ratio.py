@@ -11,10 +11,12 @@ from theory.changing import (
     DelayedNetwork,
     MarkovNetwork,
     PeriodicNetwork,
+    Phase,
     RandomLinks,
     RandomPresence,
     changing_log_ratio,
     changing_rate,
+    influence,
     rotating_star,
 )
 from theory.network.structure import as_dense
@@ -120,6 +122,40 @@ def test_a_network_that_does_not_change() -> None:
     for same in (SKEW, PeriodicNetwork([SKEW.weights] * 2), DelayedNetwork(SKEW, 0)):
         values = changing_log_ratio(same, MODEL, [1, 7, 10**6], best=0).values
         np.testing.assert_allclose(values, plain, rtol=1e-11, atol=1e-13)
+
+
+def test_a_law_of_phases_that_still_moves_is_not_taken_for_settled() -> None:
+    """Everything looked at rest after one round: all agents had added the same."""
+    pool, watch = Phase(np.full((2, 2), 0.5)), Phase(np.eye(2), [0])
+    chain = np.array([[0.5, 0.5], [0.5, 0.5]])
+    network = MarkovNetwork((pool, watch), chain, initial=[1.0, 0.0])
+    model = coins(2)
+    rounds = [1, 2, 3, 10, 1000]
+    got = changing_log_ratio(network, model, rounds, best=0).values[:, :, 1]
+    information = model.information(0)[:, [1]]
+    # By hand: state(s) = W_s (Σ_r Q_rs state(r) + P(s) A_s I), summed over the phases.
+    law, table, wanted = np.array([1.0, 0.0]), np.zeros((2, 2)), []
+    for t in range(1, 1001):
+        if t > 1:
+            law, table = law @ chain, chain.T @ table
+        table = np.stack(
+            [
+                as_dense(phase.weights)
+                @ (table[s] + law[s] * np.where(phase.observes, information[:, 0], 0.0))
+                for s, phase in enumerate((pool, watch))
+            ]
+        )
+        if t in rounds:
+            wanted.append(table.sum(axis=0))
+    # A thousand additions of numbers of order one.
+    np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
+def test_one_agent_that_comes_and_goes() -> None:
+    alone = RandomPresence(Network([[1.0]]), 0.5)
+    assert influence(alone).values == pytest.approx([0.5], rel=1e-15)
+    got = changing_log_ratio(alone, coins(1), [4], best=0).values[0, 0, 1]
+    assert got == pytest.approx(2 * coins(1).information(0)[0, 1], rel=1e-14)
 
 
 def test_far_ahead_costs_nothing() -> None:
