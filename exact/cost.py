@@ -82,6 +82,8 @@ class Extent:
         Numbers in the look-up tables.
     gaussian
         Whether some agents draw normal numbers.
+    hearing
+        Seconds for a number that is heard; what a multiplication and an addition take if left out.
     """
 
     agents: int
@@ -97,6 +99,7 @@ class Extent:
     group: int
     table: int
     gaussian: bool
+    hearing: float | None = None
 
     @property
     def room(self) -> int:
@@ -124,7 +127,9 @@ class Extent:
         rows = float(self.agents * self.room)
         drawn = DRAW / self.group + (NORMAL + LOOK_UP * self.columns) * self.gaussian
         looked_up = LOOK_UP * self.columns
-        heard = self.links / self.agents * self.columns * (SPARSE if self.sparse else DENSE)
+        hearing = SPARSE if self.sparse else DENSE
+        hearing = hearing if self.hearing is None else self.hearing
+        heard = self.links / self.agents * self.columns * hearing
         batch = batch_of(self.plan, self.agents * max(1, self.room // self.group))
         calls = CALL * self.rounds / min(batch, self.plan.depth)
         recorded = RECORD_CALL + RECORD * rows * self.hypotheses

@@ -15,9 +15,10 @@ changing a bit of the result (:mod:`exact.parallel`). :func:`learn_fast` runs gi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -396,6 +397,10 @@ class FixedNetwork:
     recorded: IntArray
     plan: Plan
     group: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies prepare anew: an engine holds views into its own memory, and no copy of one."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def basis(self) -> FloatArray | None:

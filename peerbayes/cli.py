@@ -356,6 +356,7 @@ def simulate(
                 seed=seed,
                 out=out,
                 progress=stages(f"{loaded.name}: simulate"),
+                resources=resources,
             )
             result = run.as_json()
             return _json(result) if json else _tables(regression_run_parts(result))

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from exact.regression import RegressionSimulation, simulate_regression
+from exact.regression import RegressionSimulation, regression_cost, simulate_regression
 from peerbayes.records import check_folder, file_name, plain, write_record
 from peerbayes.regression_problem import RegressionProblem
+from peerbayes.resources import Resources
 
 Progress = Callable[[int, int], None]
 
@@ -121,6 +122,7 @@ def simulate_regression_problem(
     seed: int,
     out: Path | None = None,
     progress: Progress | None = None,
+    resources: Resources | None = None,
 ) -> RegressionSummary:
     """Simulate learning of a regression over its network.
 
@@ -132,15 +134,30 @@ def simulate_regression_problem(
         Folder for the record; left out: none is written.
     progress
         Called with (done, total).
+    resources
+        Workers, memory and the like. With `out`, a long run keeps a checkpoint beside its record,
+        removed at the end.
 
     Raises
     ------
     ValueError
-        If a number is out of range, or the record cannot be written; the folder is tried before
-        the run.
+        If a number is out of range, the run would take too much memory, or the record cannot be
+        written; the folder is tried before the run.
     """
+    resources = Resources() if resources is None else resources
+    path = None
     if out is not None:
         check_folder(out)
+        path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
+    cost = regression_cost(
+        problem.network,
+        problem.regression,
+        rounds=rounds,
+        replicates=replicates,
+        record=recorded_rounds(rounds),
+        workers=resources.workers,
+    )
+    resources.announce(problem.name, cost)
     run = simulate_regression(
         problem.network,
         problem.regression,
@@ -149,10 +166,10 @@ def simulate_regression_problem(
         seed=seed,
         record=recorded_rounds(rounds),
         progress=progress,
+        **resources.options(path),
     )
     summary = RegressionSummary(problem, run)
-    if out is None:
+    if path is None:
         return summary
-    name = file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
-    path = write_record(out / name, kind="simulate", body=summary.as_record())
+    write_record(path, kind="simulate", body=summary.as_record())
     return RegressionSummary(problem, run, path)

@@ -9,15 +9,27 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from exact.cost import Cost
 from exact.limits import gibibytes
-from theory.validation import fail
 
 # A run is announced if it is expected to take longer, or more memory.
 ANNOUNCED_SECONDS = 10.0
 ANNOUNCED_BYTES = 1 << 30
+
+
+class Predicted(Protocol):
+    """What a run is expected to take."""
+
+    @property
+    def bytes(self) -> int:
+        """Of memory, at the peak."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """By the clock."""
+        ...
 
 
 def to_standard_error(text: str) -> None:
@@ -60,25 +72,7 @@ class Resources:
             "resume": self.resume,
         }
 
-    def refuse_spreading(self, name: str, kind: str) -> None:
-        """Refuse what a run of this kind of problem does not offer.
-
-        Raises
-        ------
-        ValueError
-            If several workers, a limit of memory, or going on from a checkpoint was asked for.
-        """
-        asked = {
-            "--workers": self.workers != 1,
-            "--backend": self.backend is not None,
-            "--memory": self.memory is not None,
-            "--resume": self.resume,
-        }
-        for option, given in asked.items():
-            if given:
-                raise fail(option, f"a problem without {kind}", name, "leave the option out")
-
-    def announce(self, name: str, cost: Cost) -> None:
+    def announce(self, name: str, cost: Predicted) -> None:
         """Say what a long or large run is expected to take."""
         if cost.seconds >= ANNOUNCED_SECONDS or cost.bytes >= ANNOUNCED_BYTES:
             memory = f"{gibibytes(cost.bytes)} GiB of memory"

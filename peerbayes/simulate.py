@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from exact import Simulation, simulate, simulation_cost
 from exact.changing import changing_cost, simulate_changing
-from exact.faults import simulate_faulty
+from exact.faults import faulty_cost, simulate_faulty
 from peerbayes.changing_problem import ChangingProblem
 from peerbayes.faulty_problem import FaultyProblem
 from peerbayes.problem import Problem
@@ -162,7 +162,21 @@ def _run(
     """The simulation of one problem, by the rules of its kind."""
     model = problem.model
     if isinstance(problem, FaultyProblem):
-        resources.refuse_spreading(problem.name, "faulty agents")
+        among: dict[str, Any] = {
+            "pool_every": problem.pool_every,
+            "beyond_tolerance": problem.beyond_tolerance,
+        }
+        cost = faulty_cost(
+            problem.network,
+            model,
+            problem.faults,
+            problem.rule,
+            rounds=rounds,
+            replicates=replicates,
+            workers=resources.workers,
+            **among,
+        )
+        resources.announce(problem.name, cost)
         return simulate_faulty(
             problem.network,
             model,
@@ -172,8 +186,8 @@ def _run(
             replicates=replicates,
             seed=seed,
             progress=progress,
-            pool_every=problem.pool_every,
-            beyond_tolerance=problem.beyond_tolerance,
+            **among,
+            **resources.options(path),
         ).simulation
     if isinstance(problem, ChangingProblem):
         cost = changing_cost(

@@ -211,8 +211,12 @@ class Design:
         layers: int = 2,
         links: int | None = None,
         draws: int = 0,
+        hearing: float | None = None,
     ) -> Design:
-        """Check the arguments of :func:`run_process` and cut up the run."""
+        """Check the arguments of :func:`run_process` and cut up the run.
+
+        `hearing` is how many seconds a number that is heard takes, if it is more than a sum.
+        """
         rounds = as_integer("rounds", rounds, minimum=1)
         replicates = as_integer("replicates", replicates, minimum=1)
         paths = as_integer("paths", paths, minimum=0)
@@ -243,6 +247,7 @@ class Design:
             group=group,
             table=sum(2 * a.size + group * columns * p.size**group for p, a, _ in rows),
             gaussian=any(b.any() for _, _, b in rows),
+            hearing=hearing,
         )
         return cls(model, chosen, watched, linear, layers, draws, extent)
 
@@ -262,10 +267,17 @@ class Design:
             parts={**cost.parts, "run": cost.parts["run"] + more},
         )
 
-    def work(self, process: Process, *, seed: int, recorded: IntArray) -> Replicates:
-        """The replicates, in units of work."""
+    def work(
+        self,
+        process: Process,
+        *,
+        seed: int,
+        recorded: IntArray,
+        runs: type[ProcessRunner] | None = None,
+    ) -> Replicates:
+        """The replicates, in units of work, each run by `runs`."""
         extent = self.extent
-        runner = ProcessRunner(
+        runner = (ProcessRunner if runs is None else runs)(
             process,
             self.model,
             best=self.reference[0],
@@ -356,6 +368,10 @@ class ProcessRunner:
             if basis is not None:
                 log_ratios = log_ratios @ basis
             yield with_best(log_ratios, self.best)
+        self.ended(process, chunk)
+
+    def ended(self, process: Process, chunk: Chunk) -> None:
+        """Called with the process that ran a chunk to its end, before it is forgotten."""
 
 
 def data_and_network(

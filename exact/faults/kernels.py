@@ -35,7 +35,7 @@ def pool(
 
     Agent i hears rows sources[e] of `said`, shape (S, R, C), for e from pointers[i] to
     pointers[i + 1] − 1, with weights[e], except those marked in `useless`, shape (S, R), which
-    are counted in discarded[i].
+    are counted in discarded[i, r].
     """
     most = 1
     for i in agents:
@@ -47,7 +47,7 @@ def pool(
         for r in range(own.shape[1]):
             for e in range(begin, end):
                 if useless[sources[e], r]:
-                    discarded[i] += 1
+                    discarded[i, r] += 1
             for c in range(own.shape[2]):
                 x = own[i, r, c]
                 if rule in (AVERAGE, CLIP):

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from exact.checkpoint import Arrays, Checkpoint
+from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.learning import last_round, recorded_rounds
 from exact.limits import check_work
 from exact.parallel import Advanced, run_units
@@ -172,7 +173,8 @@ def simulate_regression(
     workers: int = 1,
     backend: str | None = None,
     memory: int | str | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
     progress: Progress | None = None,
 ) -> RegressionSimulation:
     """Run the algorithm on drawn data, many times over, and measure what agents believe.
@@ -206,8 +208,8 @@ def simulate_regression(
         replicates are then expectations given the inputs. Labels must not be data.
     test_inputs, test_targets
         Shapes (m, d) and (m,): rows on which to measure the mean squared error of μ as well.
-    workers, backend, checkpoint
-        As for :func:`exact.parallel.run_units`.
+    workers, backend, checkpoint, resume
+        As for :func:`exact.simulate`.
     memory
         The most bytes the run may take, as a number or such as "2GiB"; three quarters of the
         machine's memory if left out.
@@ -224,7 +226,7 @@ def simulate_regression(
     ValueError
         If network and model disagree on the number of agents, an argument is out of range, or the
         run would take more memory than allowed (:func:`regression_cost`) or more than 10¹⁴
-        observations.
+        observations, or the checkpoint is damaged or of another run.
 
     Examples
     --------
@@ -258,9 +260,11 @@ def simulate_regression(
     )
     workers = as_integer("workers", workers, minimum=1)
     check_regression_cost(work.load.cost(work.replicates, workers=workers), memory)
-    sums = run_units(
-        work, workers=workers, backend=backend, checkpoint=checkpoint, progress=progress
-    )
+    kept = None
+    if checkpoint is not None:
+        mark = fingerprint(work, work.plan)
+        kept = Checkpoint(Path(checkpoint), mark, resume=resume)
+    sums = run_units(work, workers=workers, backend=backend, checkpoint=kept, progress=progress)
     return as_simulation(
         sums,
         work.yardstick,

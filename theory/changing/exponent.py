@@ -26,7 +26,7 @@ from theory.changing.kinds import ChangingNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.stationary import by_phase
 from theory.changing.trajectories import influence_samples
-from theory.learning.exponent import ErrorExponent, _maximise, error_exponent
+from theory.learning.exponent import ErrorExponent, error_exponent, largest_decay
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
@@ -131,7 +131,7 @@ def _averaged(
         if theta in reference:
             continue
         found = {
-            best: _maximise(model.log_ratio_laws(best, theta), assignment, flat)
+            best: largest_decay(model.log_ratio_laws(best, theta), assignment, flat)
             for best in reference
         }
         against[theta] = max(found, key=lambda best: found[best].value)

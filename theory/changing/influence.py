@@ -13,6 +13,7 @@ at every agent i (docs: mathematics/changing). For a network that does not chang
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -75,6 +76,9 @@ class Influence:
         return np.flatnonzero(self.values == 0)
 
 
+_FOUND: WeakKeyDictionary[ChangingNetwork, Influence] = WeakKeyDictionary()
+
+
 def influence(network: Network | ChangingNetwork) -> Influence:
     """Whose observations count, and how much (docs: mathematics/changing).
 
@@ -97,6 +101,13 @@ def influence(network: Network | ChangingNetwork) -> Influence:
     """
     if isinstance(network, Network):
         return Influence(network.stationary_distribution)
+    # Networks do not change once made: what was found holds as long as they live.
+    if network not in _FOUND:
+        _FOUND[network] = _solve(network)
+    return _FOUND[network]
+
+
+def _solve(network: ChangingNetwork) -> Influence:
     if isinstance(network, PeriodicNetwork):
         return _over_phases(by_phase(network), network)
     if isinstance(network, MarkovNetwork):

@@ -11,8 +11,6 @@ what is to come,
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
@@ -109,16 +107,18 @@ def joint_walk(network: MarkovNetwork) -> sparse.csr_array[np.float64]:
     Seen backwards, phase r is preceded by s with probability π_s Q_sr / π_r; the step from (r, i)
     into (s, j) has this probability times [W_s]_ij. Its stationary vector is π_s m_j(s).
     """
-    pi = network.stationary_phases
+    pi, agents = network.stationary_phases, network.agents
     backward = (network.transition * pi[:, None]).T / pi[:, None]
-    blocks: list[list[Any]] = []
-    for r in range(len(pi)):
-        row: list[Any] = []
-        for s, phase in enumerate(network.phases):
-            chance = float(backward[r, s])
-            row.append(sparse.csr_array(phase.weights) * chance if chance > 0 else None)
-        blocks.append(row)
-    return sparse.csr_array(sparse.block_array(blocks, format="csr"))
+    row, column, value = [], [], []
+    for s, phase in enumerate(network.phases):
+        after = np.flatnonzero(backward[:, s] > 0)
+        block = sparse.coo_array(phase.weights)
+        listener, speaker = block.coords
+        row.append(np.add.outer(agents * after, listener).ravel())
+        column.append(np.tile(agents * s + speaker, after.size))
+        value.append(np.multiply.outer(backward[after, s], block.data).ravel())
+    entries = (np.concatenate(value), (np.concatenate(row), np.concatenate(column)))
+    return sparse.csr_array(entries, shape=(pi.size * agents, pi.size * agents))
 
 
 def iterated(network: MarkovNetwork) -> FloatArray:

@@ -79,7 +79,7 @@ def _weighted_slope(
     return total
 
 
-def _maximise(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray) -> _Maximum:
+def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray) -> _Maximum:
     """max_{t ≥ 0} −Σ_j κ_j(−t v_j); the objective is concave in t and zero at t = 0."""
     per_kind = np.bincount(assignment, weights=v, minlength=len(laws))
     present = np.bincount(assignment, minlength=len(laws))
@@ -144,7 +144,7 @@ def error_exponent(network: Network, model: FiniteModel) -> ErrorExponent:
         if theta in rate.reference:
             continue
         found = {
-            best: _maximise(model.log_ratio_laws(best, theta), model.assignment, v)
+            best: largest_decay(model.log_ratio_laws(best, theta), model.assignment, v)
             for best in rate.reference
         }
         against[theta] = max(found, key=lambda best: found[best].value)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from math import comb
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from exact import simulate
-from exact.faults import FaultySimulation, simulate_faulty
+from exact.faults import FaultySimulation, faulty_cost, simulate_faulty
 from tests.exact.test_learning import mixed_model
 from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
@@ -323,3 +325,60 @@ def test_bad_arguments_are_named(options: dict[str, object], message: str) -> No
     }  # fmt: skip
     with pytest.raises(ValueError, match=f"^{message}"):
         simulate_faulty(TORUS, **(good | options))  # type: ignore[arg-type]
+
+
+def assert_same(one: FaultySimulation, two: FaultySimulation) -> None:
+    for name in ("mean", "standard_error", "agent_errors", "settled", "paths"):
+        a, b = getattr(one.simulation, name), getattr(two.simulation, name)
+        assert a.tobytes() == b.tobytes()
+    np.testing.assert_array_equal(one.discarded, two.discarded)
+
+
+def test_workers_and_resuming_change_no_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor what was thrown away: counted in each unit, and each unit once."""
+    monkeypatch.setattr("exact.cost.UNIT_SECONDS", 0.01)
+    monkeypatch.setattr("exact.parallel.EVERY_SECONDS", 0.0)
+    faults: dict[int, Behaviour] = {0: RandomLies(2.0), 12: Silent()}
+    options: dict[str, Any] = {
+        "rounds": 30, "replicates": 2001, "seed": 3, "record": [7, 30], "paths": 3, "pool_every": 2
+    }  # fmt: skip
+    rule = TrimmedMean(1)
+    cost = faulty_cost(
+        TORUS, coins(25), faults, rule, **{k: v for k, v in options.items() if k != "seed"}
+    )
+    assert cost.units > 3
+    one = simulate_faulty(TORUS, coins(25), faults, rule, **options)
+    for backend in ("threading", "loky"):
+        two = simulate_faulty(TORUS, coins(25), faults, rule, workers=2, backend=backend, **options)
+        assert_same(one, two)
+    # The four who hear the silent agent miss it whenever they talk, in the replicates reported.
+    expected = np.zeros(25, dtype=int)
+    expected[TORUS.weights[:, 12] > 0] = 15 * 2001
+    expected[12] = 0
+    np.testing.assert_array_equal(one.discarded, expected)
+
+    path = tmp_path / "sums"
+
+    def stop(done: int, total: int) -> None:
+        if path.exists() and done > total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_faulty(TORUS, coins(25), faults, rule, checkpoint=path, progress=stop, **options)
+    again: dict[str, Any] = {"checkpoint": path, "resume": True}
+    for other in ({"faults": faults | {12: RandomLies(1.0)}}, {"rule": Median()}, {"against": 0}):
+        changed = {"faults": faults, "rule": rule, **other, **options, **again}
+        with pytest.raises(ValueError, match="expected a checkpoint of this run"):
+            simulate_faulty(TORUS, coins(25), **changed)
+    assert_same(one, simulate_faulty(TORUS, coins(25), faults, rule, **options, **again))
+    assert not path.exists()
+
+
+def test_the_cost_follows_the_rule() -> None:
+    options = {"rounds": 1000, "replicates": 1000}
+    costs = [faulty_cost(TORUS, coins(25), {}, rule, **options) for rule in (Average(), Median())]
+    assert 2 < costs[1].seconds / costs[0].seconds < 10
+    with pytest.raises(ValueError, match="^memory: expected at most 0.00093 GiB"):
+        simulate_faulty(TORUS, coins(25), {}, **options, seed=0, memory="1M")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exact import parallel
-from exact.checkpoint import Checkpoint
 from exact.regression import GaussianBeliefs, regression_cost, simulate_regression
 from exact.regression import cost as cost_module
 from exact.regression import simulation as simulation_module
@@ -341,12 +340,22 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
         if path.exists() and done > total // 2:
             raise KeyboardInterrupt
 
-    first = Checkpoint(path, "this run")
     with pytest.raises(KeyboardInterrupt):
-        simulate_regression(PAIR, papers_model(), checkpoint=first, progress=stop, **options)
-    again = Checkpoint(path, "this run", resume=True)
-    assert again.done()
-    resumed = simulate_regression(PAIR, papers_model(), checkpoint=again, **options)
+        simulate_regression(PAIR, papers_model(), checkpoint=path, progress=stop, **options)
+    assert path.exists()
+    other = options | {"seed": 5}
+    with pytest.raises(ValueError, match="expected a checkpoint of this run"):
+        simulate_regression(PAIR, papers_model(), checkpoint=path, resume=True, **other)
+    units: list[int] = []
+    run = RegressionWork.run
+
+    def counted(work: RegressionWork, unit: int, advanced: Any) -> Any:
+        units.append(unit)
+        return run(work, unit, advanced)
+
+    monkeypatch.setattr(RegressionWork, "run", counted)
+    resumed = simulate_regression(PAIR, papers_model(), checkpoint=path, resume=True, **options)
+    assert units[0] > 0
     for name in ("excess_error", "variance", "covered", "network_standard_error"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
     assert not path.exists()
