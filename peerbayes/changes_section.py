@@ -28,6 +28,9 @@ from theory.changing import (
 )
 from theory.validation import fail
 
+# As theory.changing: what is said must be kept until it is heard.
+LONGEST_DELAY = 10_000
+
 Agents = Annotated[tuple[int, ...], Field(strict=False)]
 
 
@@ -72,8 +75,10 @@ class DelayChanges(Section):
     """Messages are late by a fixed number of rounds."""
 
     kind: Literal["delays"]
-    delay: int | None = Field(default=None, ge=0, description="Age of every message, in rounds.")
-    delays: Row[Row[Annotated[int, Field(ge=0)]]] | None = Field(
+    delay: Annotated[int, Field(ge=0, le=LONGEST_DELAY)] | None = Field(
+        default=None, description="Age of every message, in rounds."
+    )
+    delays: Row[Row[Annotated[int, Field(ge=0, le=LONGEST_DELAY)]]] | None = Field(
         default=None, description="Age of what agent i uses of agent j, row by row."
     )
 
@@ -82,6 +87,10 @@ class DelayChanges(Section):
         if (self.delay is None) == (self.delays is None):
             got = "neither" if self.delay is None else "both"
             raise problem_error((), "exactly one of delay, delays", got, "keep one of them")
+        for i, row in enumerate(self.delays or ()):
+            if len(row) != len(self.delays or ()):
+                wanted = f"{len(self.delays or ())} numbers, one for each of as many rows"
+                raise problem_error(("delays", i), wanted, len(row), "make the matrix square")
         return self
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
@@ -112,6 +121,9 @@ class ClockChanges(Section):
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
         """The network in event time: a round is a tick."""
         rates = [1.0] * network.agents if self.rates is None else [float(r) for r in self.rates]
+        if len(rates) != network.agents:
+            remedy = "give every agent a rate"
+            raise fail("rates", f"one for each of {network.agents} agents", len(rates), remedy)
         return MarkovNetwork.clocks(network, clock_rates=rates)
 
 
@@ -136,7 +148,7 @@ class RotationChanges(Section):
         confidence = getattr(section, "edge_confidence", None)
         if getattr(section, "topology", None) != "star" or confidence is None:
             raise fail(
-                "changes",
+                "kind",
                 'a star with edge_confidence for kind = "rotation"',
                 f"{network.name!r}",
                 'write topology = "star" and edge_confidence',
@@ -144,7 +156,7 @@ class RotationChanges(Section):
         groups, rest = divmod(network.agents - 1, self.group_size)
         if rest:
             raise fail(
-                "changes.group_size",
+                "group_size",
                 f"a divisor of the {network.agents - 1} edges",
                 self.group_size,
                 "change it, or the number of agents",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from peerbayes.changes_section import SequenceNetwork
+from peerbayes.entries import Section
 from peerbayes.messages import input_error
 from peerbayes.schema import ProblemSpecification
-from theory import FiniteModel
+from theory import FiniteModel, Network
 from theory.changing import ChangingNetwork
 
 
@@ -60,16 +62,24 @@ def is_changing(specification: ProblemSpecification) -> bool:
     return isinstance(section, SequenceNetwork) or section.changes is not None
 
 
-def build_changing_network(specification: ProblemSpecification) -> ChangingNetwork:
-    """The network of a file that changes.
+def build_changing_network(
+    specification: ProblemSpecification,
+    placed: Callable[[str, Section], AbstractContextManager[None]],
+) -> ChangingNetwork:
+    """The network of a file that changes; `placed` puts the table in front of messages.
 
     Raises
     ------
     ValueError
-        As the network that it describes; the message begins with the key's name.
+        As the network that it describes.
     """
     section = specification.network
+    with placed("network", section):
+        built = section.build(specification.name)
     if isinstance(section, SequenceNetwork):
-        return section.build(specification.name)
+        assert not isinstance(built, Network)
+        return built
     assert section.changes is not None
-    return section.changes.apply(section.build(specification.name), section)
+    assert isinstance(built, Network)
+    with placed("network.changes", section.changes):
+        return section.changes.apply(built, section)

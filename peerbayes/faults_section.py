@@ -231,7 +231,3 @@ class FaultsSection(Section):
             assert self.radius is not None
             return Clip(float(self.radius))
         return Median() if self.rule == "median" else Average()
-
-    def build(self) -> dict[int, Behaviour]:
-        """What each faulty agent does."""
-        return {agent: fault.build() for fault in self.agents for agent in fault.agents}

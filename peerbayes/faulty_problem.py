@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from peerbayes.faults_section import FaultsSection
@@ -12,6 +14,16 @@ from theory import FiniteModel, Network
 from theory.robustness import Behaviour, Rule, check_tolerance
 from theory.robustness.faults import checked_faults
 from theory.validation import fail
+
+
+@contextmanager
+def _entry(index: int) -> Iterator[None]:
+    """Put the entry of [[faults.agents]] in front of a message about one agent's fault."""
+    try:
+        yield
+    except ValueError as error:
+        text = re.sub(r"^faults\[\d+\]\.", "", str(error))
+        raise ValueError(f"agents[{index}].{text}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +56,6 @@ class FaultyProblem:
     beyond_tolerance: bool = False
 
     def __post_init__(self) -> None:
-        for agent in self.faults:
-            if not 0 <= agent < self.problem.network.agents:
-                raise fail(
-                    "agents",
-                    f"faulty agents from 0 to {self.problem.network.agents - 1}",
-                    agent,
-                    "correct it",
-                )
         checked = checked_faults(self.problem.network, self.problem.model, self.faults)
         if not self.beyond_tolerance:
             check_tolerance(self.problem.network, checked, self.rule)
@@ -66,9 +70,20 @@ class FaultyProblem:
         ValueError
             As the class.
         """
+        faults: dict[int, Behaviour] = {}
+        for k, fault in enumerate(section.agents):
+            behaviour = fault.build()
+            for index, agent in enumerate(fault.agents):
+                if agent >= problem.network.agents:
+                    wanted = f"an agent from 0 to {problem.network.agents - 1}"
+                    raise fail(f"agents[{k}].agents[{index}]", wanted, agent, "correct it")
+                faults[agent] = behaviour
+                if len(faults) < problem.network.agents:
+                    with _entry(k):
+                        checked_faults(problem.network, problem.model, {agent: behaviour})
         return cls(
             problem,
-            section.build(),
+            faults,
             section.build_rule(),
             pool_every=section.pool_every,
             beyond_tolerance=section.beyond_tolerance,

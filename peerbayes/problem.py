@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,8 +198,7 @@ def _changing(
         wanted = "a network that stays the same"
         remedy = "leave out [faults], or what changes"
         raise input_error(source, ("faults",), wanted, "one that changes", remedy)
-    with placed(source, "network", specification.network):
-        network = build_changing_network(specification)
+    network = build_changing_network(specification, partial(placed, source))
     _check_agents(source, specification, network.agents)
     with placed(source, "model", specification.model):
         model = specification.model.build()

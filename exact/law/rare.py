@@ -92,7 +92,8 @@ class RareError:
         """Whether the estimate rests on enough errors, of which none can weigh too much.
 
         At least 100 by their effective size, and the largest weight possible would add at most a
-        tenth to the estimate.
+        tenth to the estimate. This is about small probabilities: where nearly every run errs, the
+        standard error is too small for the few that do not, and :meth:`interval` is right still.
         """
         if self.is_impossible:
             return True

@@ -13,8 +13,8 @@ from scipy import sparse
 from exact import draw_log_likelihoods, learn, learn_fast, simulate
 from exact.propagation import agent_order, plan_for, reach
 from exact.sampling import Sampler, group_size
-from tests.models import coins, error_probability, finite_models
-from tests.strategies import networks
+from tests.models import coins, error_probability
+from tests.strategies import finite_models, networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, expected_log_ratio
 from theory.validation import FloatArray
 

@@ -194,10 +194,34 @@ BAD = [
     ("presence above one", ring({"kind": "presence", "present": 2}), ["present"]),
     ("both delays", ring({"kind": "delays", "delay": 1, "delays": [[0]]}), ["exactly one"]),
     ("no delays", ring({"kind": "delays"}), ["exactly one"]),
+    (
+        "ragged delays",
+        ring({"kind": "delays", "delays": [[0, 1], [0]]}),
+        ["network.changes.delays[1]", "2 numbers", "square"],
+    ),
+    (
+        "delays of another size",
+        ring({"kind": "delays", "delays": [[0, 1], [1, 0]]}),
+        ["network.changes.delays", "(5, 5)"],
+    ),
+    (
+        "a delay of an age",
+        ring({"kind": "delays", "delay": 9 * 10**21}),
+        ["network.changes.delay", "at most 10000"],
+    ),
+    (
+        "too many pairs",
+        ring({"kind": "gossip"}, agents=5000),
+        ["network.changes", "pairs of agents", "5000"],
+    ),
     ("a negative delay", ring({"kind": "delays", "delay": -1}), ["delay", "at least 0"]),
     ("an unknown key", ring({"kind": "gossip", "up": 1}), ["changes.up", "one of the keys kind"]),
     ("rates of another number", ring({"kind": "clocks", "rates": ["1"]}), ["rates"]),
-    ("a rotation of a ring", ring({"kind": "rotation", "group_size": 2}), ["changes", "star"]),
+    (
+        "a rotation of a ring",
+        ring({"kind": "rotation", "group_size": 2}),
+        ["network.changes.kind", "star"],
+    ),
     (
         "groups that do not divide",
         document(

@@ -150,18 +150,22 @@ BAD = [
     ("a number without its rule", {"rule": "median", "radius": 1}, ["faults.radius", "clip"]),
     ("an unknown behaviour", {"agents": [{"agents": [1], "behaviour": "lie"}]}, ["behaviour"]),
     ("no behaviour", {"agents": [{"agents": [1]}]}, ["faults.agents[0].behaviour"]),
-    ("an unknown agent", {"agents": [{"agents": [9], **PUSH}]}, ["faults", "0 to 8"]),
+    (
+        "an unknown agent",
+        {"agents": [{"agents": [9], **PUSH}]},
+        ["faults.agents[0].agents[0]", "0 to 8"],
+    ),
     ("one agent twice", {"agents": [{"agents": [1, 1], **PUSH}]}, ["agents[1]", "once"]),
     (
         "an unknown hypothesis",
         {"agents": [{"agents": [1], "behaviour": "push", "hypothesis": "x", "strength": 1}]},
-        ["faults", "hypothesis", "'x'"],
+        ["faults.agents[0].hypothesis", "'x'"],
     ),
     ("nobody honest", {"agents": [{"agents": list(range(9)), **PUSH}]}, ["honest"]),
     (
         "an outcome that does not exist",
         {"agents": [{"agents": [1], "behaviour": "stuck-data", "outcome": 2}]},
-        ["faults", "outcome"],
+        ["faults.agents[0].outcome"],
     ),
     ("a radius of zero", {"rule": "clip", "radius": 0}, ["faults.radius", "above 0"]),
 ]

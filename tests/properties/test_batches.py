@@ -63,13 +63,9 @@ def test_pooling_after_every_batch(problem: Problem, batch: int, seed: int) -> N
     sums = seen.reshape(3, batch, *seen.shape[1:]).sum(axis=1)
     expected = learn(problem.network, sums, log_priors=problem.log_priors).private[-1]
     still, pools = Phase(np.eye(model.agents)), Phase(problem.network.weights)
-    found = learn_changing(
-        [*[still] * (batch - 1), pools] * 3, seen, log_priors=problem.log_priors
-    )
+    found = learn_changing([*[still] * (batch - 1), pools] * 3, seen, log_priors=problem.log_priors)
     assert_close(found.private[-1], expected)
-    process = FaultyProcess(
-        problem.network, model, {}, Average(), best=0, pool_every=batch
-    )
+    process = FaultyProcess(problem.network, model, {}, Average(), best=0, pool_every=batch)
     process.restart(np.random.SeedSequence(0), replicates=1, columns=seen.shape[-1] - 1)
     state = (problem.log_priors[:, [0]] - problem.log_priors)[:, None, 1:]
     for row in seen:

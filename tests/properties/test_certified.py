@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from exact import belief_law, error_law, learn_fast
 from exact.law.doubles import in_doubles
 from tests.exact.law.oracles import reference_of
-from tests.models import rational_models
 from tests.properties.support import often
-from tests.strategies import Problem, problems
-from tests.theory.rational.networks import directed_ring, rational_networks, reset_chain
+from tests.strategies import Problem, problems, rational_models, rational_networks
+from tests.theory.rational.networks import directed_ring, reset_chain
 from theory import account, expected_log_ratio
 from theory.certified import certify_learning, certify_network
 from theory.numbers import Enclosure
@@ -40,7 +39,12 @@ def rational_problems(draw: st.DrawFn) -> tuple[RationalNetwork, RationalModel]:
 
 def scaled(interval: Enclosure, low: float, high: float) -> tuple[float, float]:
     """All products of a number of the interval with one from `low` to `high`."""
-    ends = [interval.lower * low, interval.lower * high, interval.upper * low, interval.upper * high]
+    ends = [
+        interval.lower * low,
+        interval.lower * high,
+        interval.upper * low,
+        interval.upper * high,
+    ]
     return min(ends), max(ends)
 
 
@@ -48,9 +52,7 @@ def scaled(interval: Enclosure, low: float, high: float) -> tuple[float, float]:
 @given(problem=rational_problems(), rounds=st.sampled_from([1, 10, 300]))
 @example(rational_coins(reset_chain(6)), 300)
 @example(rational_coins(directed_ring(3, Fraction(1, 1000))), 300)
-def test_expected_log_ratios(
-    problem: tuple[RationalNetwork, RationalModel], rounds: int
-) -> None:
+def test_expected_log_ratios(problem: tuple[RationalNetwork, RationalModel], rounds: int) -> None:
     """|E Λ_i − n K| ≤ D_i max_j |I_j| + max_j |Λ_j(0)|, with certified K, D and I."""
     network, model = problem
     learning = certify_learning(network, model)
@@ -96,7 +98,9 @@ def test_laws(problem: tuple[RationalNetwork, RationalModel], rounds: int) -> No
             [sum((row[k] * network.rows[k][j] for k in range(N)), Fraction(0)) for j in range(N)]
             for row in power
         ]
-        total = [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(total, power, strict=True)]
+        total = [
+            [a + b for a, b in zip(x, y, strict=True)] for x, y in zip(total, power, strict=True)
+        ]
     for place, theta in enumerate(law.hypotheses):
         gains = [x.enclosure() for x in model.information(law.best, theta)]
         odds = [x.enclosure() for x in model.prior_log_odds(law.best, theta)]

@@ -138,9 +138,7 @@ def regression_problems(draw: st.DrawFn) -> tuple[Network, RegressionModel]:
 def test_regression(problem: tuple[Network, RegressionModel], rounds: int, seed: int) -> None:
     network, model = problem
     record = sorted({1, rounds // 2 + 1, rounds})
-    work = regression_work(
-        network, model, rounds=rounds, replicates=2, seed=seed, record=record
-    )
+    work = regression_work(network, model, rounds=rounds, replicates=2, seed=seed, record=record)
     carried = fast_states(work)
     for r in range(2):
         designs, targets = drawn(work, rounds, r)

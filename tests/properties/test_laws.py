@@ -15,11 +15,17 @@ from hypothesis import strategies as st
 from exact import BeliefLaw, Simulation, belief_law, proportion, simulate, simulate_changing
 from exact.law.doubles import in_doubles
 from tests.exact.law.oracles import reference_of
-from tests.models import finite_models, rational_models
 from tests.properties.pinned import COUPLED, pinned
 from tests.properties.support import TIMES, assert_close, often
-from tests.strategies import Problem, networks, problems, seeds
-from tests.theory.rational.networks import rational_networks
+from tests.strategies import (
+    Problem,
+    finite_models,
+    networks,
+    problems,
+    rational_models,
+    rational_networks,
+    seeds,
+)
 from theory import FiniteModel, Network, expected_log_ratio, log_ratio_spread
 from theory.changing import PeriodicNetwork, changing_error_bound, changing_log_ratio
 from theory.rational import RationalModel, RationalNetwork
@@ -150,7 +156,8 @@ def test_the_first_round_of_a_pair_by_hand(network: Network, seed: int) -> None:
     prior = (model.log_priors[:, 0] - model.log_priors[:, 1])[model.assignment]
     z = [kind.log_likelihoods[0] - kind.log_likelihoods[1] for kind in (first, second)]
     p = [kind.probabilities for kind in (first, second)]
-    values = np.array([W @ (prior + [z[0][a], z[1][b]]) for a in (0, 1) for b in (0, 1)])
+    seen = np.array([[z[0][a], z[1][b]] for a in (0, 1) for b in (0, 1)])
+    values = (prior + seen) @ np.asarray(W).T
     chances = np.array([p[0][a] * p[1][b] for a in (0, 1) for b in (0, 1)])
     assert_close(law.log_ratio_mean[:, 0], chances @ values, 1e-8)
     wrong = (values <= 1e-9).any(axis=1)

@@ -32,7 +32,13 @@ rules = st.sampled_from(ON_LOSS)
 @example(pinned(COUPLED), "last", 0.2, 0.7, 3, 1.0, 0)
 @example(pinned(RESET), "renormalise", 0.7, 0.2, 3, 1.0, 0)
 def test_copies_and_order_change_no_bit(
-    problem: Problem, rule: str, drop: float, delay: float, longest: int, duplicate: float, seed: int
+    problem: Problem,
+    rule: str,
+    drop: float,
+    delay: float,
+    longest: int,
+    duplicate: float,
+    seed: int,
 ) -> None:
     """And what is pooled are averages: the papers' form with the weights and ages that were met."""
     observed = draw_log_likelihoods(problem.model, rounds=6, seed=seed)
@@ -80,10 +86,14 @@ def schedules(draw: st.DrawFn) -> tuple[list[tuple[int, int, int]], list[tuple[i
             st.lists(letters, max_size=14, unique_by=lambda letter: letter[:2])
         )
     ]
-    copies = [
-        (now + draw(st.integers(0, 3)), sender, sent)
-        for now, sender, sent in draw(st.lists(st.sampled_from(first), max_size=14))
-    ] if first else []
+    copies = (
+        [
+            (now + draw(st.integers(0, 3)), sender, sent)
+            for now, sender, sent in draw(st.lists(st.sampled_from(first), max_size=14))
+        ]
+        if first
+        else []
+    )
     return first, draw(st.permutations(first + copies))
 
 

@@ -11,21 +11,23 @@ from exact import belief_law, draw_log_likelihoods, learn, learn_fast
 from exact.changing import process_for
 from exact.regression import GaussianBeliefs, learn_regression
 from tests.exact.law.oracles import reference_of
-from tests.models import coins, finite_models, rational_models
+from tests.models import coins
 from tests.properties.pinned import COUPLED, LEANING, RESET, SWAP, pinned
 from tests.properties.support import assert_close, often
 from tests.strategies import (
     Problem,
     behaviours,
     changing_networks,
+    finite_models,
     networks,
     noisy_beliefs,
     problems,
+    rational_models,
+    rational_networks,
     regression_models,
     seeds,
     stiff_beliefs,
 )
-from tests.theory.rational.networks import rational_networks
 from theory import FiniteModel, Network, expected_log_ratio
 from theory.changing import (
     ChangingNetwork,
@@ -94,9 +96,7 @@ def test_hypotheses(problem: Problem, rounds: int, seed: int) -> None:
     observed = draw_log_likelihoods(problem.model, rounds=rounds, seed=seed)
     order = orders(observed.shape[-1], seed)
     one = learn(problem.network, observed, log_priors=problem.log_priors)
-    two = learn_fast(
-        problem.network, observed[..., order], log_priors=problem.log_priors[:, order]
-    )
+    two = learn_fast(problem.network, observed[..., order], log_priors=problem.log_priors[:, order])
     assert_close(two.private, one.private[..., order])
 
 
@@ -119,9 +119,7 @@ def other_changing(network: ChangingNetwork, order: IntArray) -> ChangingNetwork
     seed=seeds,
 )
 @example(SWAP, 12, 1)
-def test_agents_of_a_network_that_changes(
-    network: ChangingNetwork, rounds: int, seed: int
-) -> None:
+def test_agents_of_a_network_that_changes(network: ChangingNetwork, rounds: int, seed: int) -> None:
     """The influence, the expected log-ratios, and a run on the same data and phases."""
     order = orders(network.agents, seed)
     there = other_changing(network, order)
@@ -196,13 +194,16 @@ def regressions(draw: st.DrawFn) -> tuple[Network, RegressionModel]:
 def test_predictions_of_a_regression(problem: tuple[Network, RegressionModel], seed: int) -> None:
     network, model = problem
     order = orders(network.agents, seed)
-    there, again = other(network, order), RegressionModel(
-        model.theta,
-        model.kinds,
-        model.prior_covariances[order],
-        model.test_second_moment,
-        model.prior_means[order],
-        model.assignment[order],
+    there, again = (
+        other(network, order),
+        RegressionModel(
+            model.theta,
+            model.kinds,
+            model.prior_covariances[order],
+            model.test_second_moment,
+            model.prior_means[order],
+            model.assignment[order],
+        ),
     )
     inputs = draw_inputs(model, 6, np.random.default_rng(seed))
     one = conditional_error(network, model, inputs, [1, 6])
@@ -275,9 +276,7 @@ def test_exact_laws(problem: tuple[RationalNetwork, RationalModel], seed: int) -
         assert one.error_fraction(i) == two.error_fraction(place)
     assert_close(two.log_ratio_mean, one.log_ratio_mean[order])
     assert_close(two.log_ratio_variance, one.log_ratio_variance[order])
-    assert_close(
-        np.sort(two.log_ratios.sum(axis=(1, 2))), np.sort(one.log_ratios.sum(axis=(1, 2)))
-    )
+    assert_close(np.sort(two.log_ratios.sum(axis=(1, 2))), np.sort(one.log_ratios.sum(axis=(1, 2))))
 
 
 def test_coins_are_all_alike() -> None:

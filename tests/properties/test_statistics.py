@@ -113,9 +113,7 @@ def test_fixed_networks(problem: Problem, largest: int, block: int, seed: int) -
     columns = hypotheses - 1 if basis is None else len(basis)
     recorded = np.array([1, 4, 9])
     plan = plan_for(network, columns=columns, group=1)
-    runner = FixedNetwork(
-        network, model, best=reference[0], recorded=recorded, plan=plan, group=1
-    )
+    runner = FixedNetwork(network, model, best=reference[0], recorded=recorded, plan=plan, group=1)
     replicates = 2 * largest * block + 1
     work = Replicates(
         runner,

@@ -151,13 +151,9 @@ def test_pooling_keeps_the_weighted_sum_of_precisions(
 
 
 @often(20)
-@given(
-    network=changing_networks(changes=("periodic",)), rounds=st.integers(1, 20), seed=seeds
-)
+@given(network=changing_networks(changes=("periodic",)), rounds=st.integers(1, 20), seed=seeds)
 @example(SWAP, 20, 0)
-def test_phases_keep_their_weighted_sums(
-    network: PeriodicNetwork, rounds: int, seed: int
-) -> None:
+def test_phases_keep_their_weighted_sums(network: PeriodicNetwork, rounds: int, seed: int) -> None:
     """With v(s) of the phase that is next: v(s + 1) W_s = v(s), so v(s) Λ changes by data alone."""
     v = influence(network).by_phase
     assert v is not None

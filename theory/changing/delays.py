@@ -62,11 +62,12 @@ class DelayedNetwork:
             )
         if not ((numbers >= 0) & (numbers <= _LONGEST) & (numbers == np.floor(numbers))).all():
             bad = (numbers < 0) | (numbers > _LONGEST) | (numbers != np.floor(numbers))
+            first = float(np.atleast_1d(numbers)[np.atleast_1d(bad)][0])
             raise fail(
                 "delays",
                 f"whole numbers of rounds from 0 to {_LONGEST}",
-                f"{np.atleast_1d(numbers)[np.atleast_1d(bad)][0]:g}",
-                "round it",
+                f"{first:g}",
+                "round it" if 0 <= first <= _LONGEST else f"choose 0 to {_LONGEST}",
             )
         if numbers.ndim == 0:
             object.__setattr__(self, "delays", int(numbers))

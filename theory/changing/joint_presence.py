@@ -42,7 +42,7 @@ def joint_presence(network: RandomPresence) -> MarkovNetwork:
         here[moving] = states
         off = np.where(np.outer(here, here), table, 0.0)
         np.fill_diagonal(off, 0.0)
-        phases.append(Phase(off + np.diag(1.0 - off.sum(axis=1)), here))
+        phases.append(Phase(off + np.diag(np.maximum(1.0 - off.sum(axis=1), 0.0)), here))
     transition, first = np.ones((1, 1)), np.ones(1)
     for agent in moving:
         leave, back = float(network.leaving[agent]), float(network.returning[agent])

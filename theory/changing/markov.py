@@ -200,6 +200,13 @@ class MarkovNetwork:
         if (pairs[:, 0] == pairs[:, 1]).any():
             where = int(np.flatnonzero(pairs[:, 0] == pairs[:, 1])[0])
             raise fail("edges", "two agents each", pairs[where].tolist(), "leave that edge out")
+        if len(pairs) > _MOST_PHASES:
+            raise fail(
+                "edges",
+                f"at most {_MOST_PHASES} pairs of agents that may meet, one phase each",
+                len(pairs),
+                "use a smaller or sparser network",
+            )
         phases = []
         for a, b in pairs.tolist():
             row = sparse.coo_array(([0.5, 0.5], ([0, 0], [a, b])), shape=(1, size))
@@ -277,19 +284,20 @@ class MarkovNetwork:
         ValueError
             As for the class.
         """
+        phases = awake_phases(network)
         chain = network.weights if transition is None else transition
         if sparse.issparse(chain):
             chain = chain.toarray()
         first = None if initial is None else as_distribution("initial", initial)
         table = np.asarray(chain, dtype=np.float64)
-        return cls(awake_phases(network), table, first, name=name, layout=network.layout)
+        return cls(phases, table, first, name=name, layout=network.layout)
 
 
 def awake_phases(network: Network) -> tuple[Phase, ...]:
     """Phase j: agent j observes and pools with its row; all others rest."""
     size = network.agents
     if size > _MOST_PHASES:
-        raise fail("network", f"at most {_MOST_PHASES} agents, one phase each", size, "use fewer")
+        raise fail("agents", f"at most {_MOST_PHASES}, one phase each", size, "use fewer")
     table = sparse.csr_array(network.weights)
     dense = size <= DENSE_PHASE
     return tuple(

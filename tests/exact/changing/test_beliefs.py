@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from exact import draw_log_likelihoods, learn
 from exact.changing import draw_rounds, learn_changing
-from tests.models import finite_models
-from tests.strategies import changing_networks, networks
+from tests.strategies import changing_networks, finite_models, networks
 from theory import Network
 from theory.changing import DelayedNetwork, PeriodicNetwork, Phase, RandomLinks, RandomPresence
 from theory.network.structure import as_dense

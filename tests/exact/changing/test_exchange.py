@@ -18,8 +18,8 @@ from exact.changing import (
     process_for,
 )
 from tests.exact.test_learning import assert_same
-from tests.models import coins, finite_models
-from tests.strategies import networks
+from tests.models import coins
+from tests.strategies import finite_models, networks
 from theory import FiniteModel, Network
 from theory.changing import DelayedNetwork, Phase, RandomLinks
 from theory.validation import FloatArray

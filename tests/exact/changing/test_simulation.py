@@ -16,8 +16,8 @@ from exact.changing import changing_cost, learn_changing, process_for, simulate_
 from exact.changing.beliefs import read_off
 from exact.changing.weights import worth_dense
 from tests.exact.test_learning import assert_same, assert_within, mixed_model
-from tests.models import coins, finite_models
-from tests.strategies import changing_networks
+from tests.models import coins
+from tests.strategies import changing_networks, finite_models
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import (
     ChangingNetwork,

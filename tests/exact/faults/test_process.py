@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from exact import draw_log_likelihoods, learn_fast
 from exact.faults.process import FaultyProcess
-from tests.models import coins, finite_models
-from tests.strategies import behaviours, networks
+from tests.models import coins
+from tests.strategies import behaviours, finite_models, networks
 from theory import FiniteModel, Network
 from theory.robustness import (
     Average,

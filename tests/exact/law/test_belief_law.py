@@ -13,9 +13,8 @@ from exact import draw_log_likelihoods, learn, proportion, simulate
 from exact.law import belief_law, pair_law
 from exact.law.doubles import in_doubles
 from tests.exact.law.oracles import error_patterns, log_ratio_moments, reference_of
-from tests.models import COIN, coins, error_probability, finite_models, rational_models
-from tests.strategies import networks
-from tests.theory.rational.networks import rational_networks
+from tests.models import COIN, coins, error_probability
+from tests.strategies import finite_models, networks, rational_models, rational_networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, expected_log_ratio
 from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
 

@@ -20,9 +20,8 @@ from tests.exact.law.test_belief_law import (
     RATIONAL_PAIR,
     rational_coins,
 )
-from tests.models import coins, finite_models, rational_models
-from tests.strategies import networks
-from tests.theory.rational.networks import rational_networks
+from tests.models import coins
+from tests.strategies import finite_models, networks, rational_models, rational_networks
 from theory import Network, account, learning_rate, sample_sizes
 from theory.rational import RationalNetwork, tie_gap
 

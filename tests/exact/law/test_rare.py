@@ -16,8 +16,8 @@ from exact.law.rare import _prepare
 from exact.law.saddle import Cumulants
 from tests.exact.law.test_belief_law import PAIR, RATIONAL_PAIR, SAME, rational_coins
 from tests.exact.test_learning import mixed_model
-from tests.models import coins, finite_models
-from tests.strategies import networks
+from tests.models import coins
+from tests.strategies import finite_models, networks
 from theory import (
     FiniteAgent,
     FiniteModel,

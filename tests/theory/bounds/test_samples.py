@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tests.models import COIN, coins, error_probability, finite_models
+from tests.models import COIN, coins, error_probability
+from tests.strategies import finite_models
 from theory import (
     ErrorBound,
     FiniteModel,

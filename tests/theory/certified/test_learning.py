@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models import finite_models
-from tests.strategies import networks
+from tests.strategies import finite_models, networks
 from tests.theory.certified.cases import (
     DIGITS,
     atoms,

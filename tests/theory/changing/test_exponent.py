@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import minimize_scalar
 
-from tests.models import COIN, coins, finite_models
-from tests.strategies import changing_networks
+from tests.models import COIN, coins
+from tests.strategies import changing_networks, finite_models
 from tests.theory.changing.oracles import possible_rounds
 from theory import FiniteModel, GaussianAgent, Network, error_exponent
 from theory.changing import (

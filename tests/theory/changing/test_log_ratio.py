@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.models import COIN, coins, finite_models
-from tests.strategies import changing_networks
+from tests.models import COIN, coins
+from tests.strategies import changing_networks, finite_models
 from tests.theory.changing.oracles import phase_rounds, phase_sequences, possible_rounds, run
 from theory import FiniteModel, Network, expected_log_ratio
 from theory.changing import (

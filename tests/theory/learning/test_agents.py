@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from scipy import integrate, stats
 
-from tests.models import finite_agents
+from tests.strategies import finite_agents
 from theory import FiniteAgent, GaussianAgent
 
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import minimize_scalar
 
-from tests.models import COIN, coins, finite_agents, finite_models
-from tests.strategies import networks
+from tests.models import COIN, coins
+from tests.strategies import finite_agents, finite_models, networks
 from theory import (
     FiniteAgent,
     FiniteModel,

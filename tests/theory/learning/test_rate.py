@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models import COIN, coins, finite_models
+from tests.models import COIN, coins
+from tests.strategies import finite_models
 from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio, learning_rate
 
 PAIR = Network([[0.9, 0.1], [0.6, 0.4]])

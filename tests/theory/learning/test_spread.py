@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.models import COIN, coins, finite_models
+from tests.models import COIN, coins
+from tests.strategies import finite_models
 from theory import FiniteModel, GaussianAgent, Network, log_ratio_spread
 from theory.learning import spread as module
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from scipy.integrate import quad
 
-from tests.models import coins, finite_models
-from tests.strategies import networks
+from tests.models import coins
+from tests.strategies import finite_models, networks
 from theory import (
     FiniteAgent,
     FiniteModel,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.oracles import deviation_enclosures
-from tests.theory.rational.networks import directed_ring, rational_networks, reset_chain
+from tests.strategies import rational_networks
+from tests.theory.rational.networks import directed_ring, reset_chain
 from theory.network import Network
 from theory.rational import RationalNetwork
 from theory.rational.deviation import RationalDeviation

@@ -13,8 +13,8 @@ import sympy
 from hypothesis import given, settings
 
 from tests.oracles import exact_stationary, relative_error
-from tests.strategies import networks
-from tests.theory.rational.networks import as_sympy, rational_networks, reset_chain
+from tests.strategies import networks, rational_networks
+from tests.theory.rational.networks import as_sympy, reset_chain
 from theory.network import RULES, Network
 from theory.rational import RationalNetwork
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models import finite_models
-from tests.strategies import networks
+from tests.strategies import finite_models, networks
 from theory import GaussianAgent, Network, learning_rate
 from theory.numbers import LogSum
 from theory.rational import (

@@ -11,7 +11,8 @@ import pytest
 import sympy
 from hypothesis import given, settings
 
-from tests.theory.rational.networks import as_sympy, directed_ring, rational_networks, reset_chain
+from tests.strategies import rational_networks
+from tests.theory.rational.networks import as_sympy, directed_ring, reset_chain
 from theory.network import Network
 from theory.rational import AlgebraicNumber, RationalNetwork, RationalSpectrum
 from theory.rational.spectrum import MOST_SECONDS, expected_seconds, spectrum

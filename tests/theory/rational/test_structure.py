@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.theory.rational.networks import directed_ring, rational_networks
+from tests.strategies import rational_networks
+from tests.theory.rational.networks import directed_ring
 from theory.rational import RationalNetwork
 from theory.rational.structure import classes, is_reversible_flow, unbalanced_products
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.models import coins, finite_models
-from tests.strategies import behaviours, networks
+from tests.models import coins
+from tests.strategies import behaviours, finite_models, networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, learning_rate
 from theory.robustness import (
     Behaviour,

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from tests.models import COIN, coins, error_probability, finite_models
-from tests.strategies import networks
+from tests.models import COIN, coins, error_probability
+from tests.strategies import finite_models, networks
 from tests.theory.bounds.accounting.oracles import coin_log_probability, enumerated
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
 from theory.bounds.accounting import views as views_module

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tests.models import COIN, coins, finite_models
+from tests.models import COIN, coins
+from tests.strategies import finite_models
 from tests.theory.bounds.accounting.oracles import enumerated
 from theory import FiniteAgent, FiniteModel, Network, account
 from theory.bounds.accounting.events import EventSet
