@@ -16,17 +16,21 @@ WORKERS ?= 2
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help verify test check format bench docs clean
+.PHONY: help verify test properties check format bench docs clean
 .DELETE_ON_ERROR:
 
 help:  ## list the tasks
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 verify: $(VENV)/.core  ## predict and measure the built-in problems; ends with a table and a report
 	$(BIN)/peerbayes verify
 
 test: $(VENV)/.test  ## run every test, the code in the documentation included
 	$(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+properties: $(VENV)/.test  ## try what must always hold on at least 10 000 new networks; minutes
+	HYPOTHESIS_PROFILE=full $(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest tests/properties \
+		-n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.check  ## lint, formatting, types
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from peerbayes.entries import Distribution, Number, PositiveNumber, Row, Section, Table
+from peerbayes.entries import Distribution, PositiveNumber, Probability, Row, Section, Table
 from peerbayes.messages import TAG, describe, nearest, problem_error
 from theory import Network
 from theory.changing import (
@@ -31,14 +31,14 @@ from theory.validation import fail
 # As theory.changing: what is said must be kept until it is heard.
 LONGEST_DELAY = 10_000
 
-Agents = Annotated[tuple[int, ...], Field(strict=False)]
+Agents = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)]
 
 
 class LinkChanges(Section):
     """Every link is up or down in each round, by chance."""
 
     kind: Literal["links"]
-    up: Number = Field(description="Probability that a link is up in a round, in [0, 1].")
+    up: Probability = Field(description="Probability that a link is up in a round, in [0, 1].")
     on_loss: Literal["own", "renormalise", "last"] = Field(
         default="own",
         description="What stands in for a lost message: the own belief, what else arrived, or the "
@@ -59,7 +59,7 @@ class PresenceChanges(Section):
     """Agents leave and return, by chance."""
 
     kind: Literal["presence"]
-    present: Number = Field(description="Share of the rounds in which an agent is there, (0, 1].")
+    present: Probability = Field(description="Share of the rounds in which an agent is there.")
     mean_absence: PositiveNumber | None = Field(
         default=None, description="Mean rounds of an absence; left out: each round by itself."
     )

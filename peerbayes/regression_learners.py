@@ -25,6 +25,7 @@ from theory.regression import (
     averaged_error,
     conditional_error,
     draw_inputs,
+    predicted_error,
     regression_limits,
 )
 from theory.validation import FloatArray, IntArray
@@ -316,19 +317,25 @@ def _free_of_targets(model: RegressionModel) -> RegressionModel:
     return replace(model, kinds=tuple(kinds))
 
 
-def first_order(learner: Learner) -> float:
-    """How far n times the excess error may be from n times its limit, to first order.
+@dataclass(frozen=True)
+class FirstOrderError:
+    """Excess error at a round to first order in 1/n, and the size of what is added to its limit."""
 
-    The constant, and what the first agent's prior adds where the limit of the estimates is not
-    θ*. Labels that do not follow the model correlate with the precisions, which moves estimates
-    by as much again: the constant is counted twice.
+    value: float
+    correction: float
+
+
+def first_order_error(learner: Learner, rounds: int) -> FirstOrderError:
+    """The limit of a learner's excess error and what it is off by after `rounds`, to first order.
+
+    The correction is the constant over n, and what the prior adds where the limit of the estimates
+    is not θ*; its size counts both without regard to sign.
     """
-    model = learner.model
-    limits = regression_limits(learner.network, model)
-    pull = model.prior_precisions[0] @ (model.prior_means[0] - limits.limit_estimate)
-    offset = model.test_second_moment @ (limits.limit_estimate - model.theta)
-    drift = 2 * abs(float(offset @ limits.reported_covariance @ pull))
-    return 2 * limits.excess_error_constant + drift
+    limits = regression_limits(learner.network, learner.model)
+    curve = predicted_error(learner.network, learner.model, [rounds], order=1)
+    value = float(curve.excess_error[0].mean())
+    size = max(abs(value - limits.limit), limits.excess_error_constant / rounds)
+    return FirstOrderError(value, size)
 
 
 def expected_calibration(

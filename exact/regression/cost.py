@@ -26,15 +26,18 @@ LARGEST_STATE = 1 << 30
 UNIT_SECONDS = 0.25
 
 # Rates of one core.
-PRODUCT_FLOPS = 3e10
-SOLVE_FLOPS = 2e9
+PRODUCT_FLOPS = 4e10
+SPARSE_FLOPS = 6e9
+SOLVE_FLOPS = 5e9
 SOLVE_CALLS = 2e-7
 DRAWS = 1.2e8
 TERMS = 1e9
 COPIED = 1e9
 
 NUMBER = 8
+# A process with its libraries, and what a run takes whatever its size.
 LIBRARIES = 220 << 20
+SMALL = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ class Load:
         width = self.width(replicates)
         copies = 1 if self.shared else replicates
         links = self.learners**2 if self.links is None else self.links
-        rate = PRODUCT_FLOPS if self.links is None else COPIED
+        rate = PRODUCT_FLOPS if self.links is None else SPARSE_FLOPS
         d = self.dimension
         # A factor, its inverse, and the products with it.
         solves = self.times * self.learners * copies
@@ -165,11 +168,12 @@ class Load:
             "what is kept": NUMBER * 3 * kept,
             "the state": NUMBER * states * self.learners * self.width(together),
             "drawing": NUMBER * 2 * (1 << 15) + NUMBER * 3 * together * (self.rows + self.samples),
+            "what any run takes": SMALL,
             "solving": NUMBER * 7 * piece * d * d
             + NUMBER * 3 * self.learners * together * self.quantities,
         }
         if workers > 1:
-            for part in ("the state", "drawing", "solving"):
+            for part in ("the state", "drawing", "solving", "what any run takes"):
                 memory[part] *= workers
             # Each has its libraries, and sums on their way.
             memory["processes"] = (workers + 1) * (LIBRARIES + NUMBER * kept)
@@ -183,6 +187,7 @@ REMEDIES = {
     "drawing": "use smaller batches",
     "solving": "take fewer coefficients",
     "processes": "use fewer workers",
+    "what any run takes": "allow more memory",
 }
 
 

@@ -1,9 +1,10 @@
-"""The inner loop of regression, compiled by numba; imported only where it runs."""
+"""The inner loops of regression, compiled by numba; imported only where it runs."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from theory.validation import FloatArray, IntArray
 
@@ -59,3 +60,20 @@ def observe(
             else:
                 for r in range(replicates):
                     row[at + r] += weight[s] * inputs[i, 0] * label[r]
+
+
+@njit(cache=True, nogil=True)
+def add_sparse_product(
+    indptr: NDArray[np.integer],
+    indices: NDArray[np.integer],
+    data: FloatArray,
+    state: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Add W B to `out` for W in CSR form: no copy is made, and a row of `out` stays in cache."""
+    for i in range(out.shape[0]):
+        row = out[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            weight, heard = data[e], state[indices[e]]
+            for c in range(row.size):
+                row[c] += weight * heard[c]

@@ -42,7 +42,7 @@ from exact.regression.results import (
     as_simulation,
     merge_regressions,
 )
-from exact.regression.state import Carrier, Columns, settling_rounds
+from exact.regression.state import Carrier, Columns, lighter, settling_rounds
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
 from theory.validation import FloatArray, IntArray, as_integer, fail
@@ -370,7 +370,7 @@ def regression_work(
         prior = prior.consensus(np.full((1, model.agents), 1 / model.agents))
         v = np.ones(1)
     if mode == "cooperate":
-        weights = network.weights
+        weights = lighter(network.weights)
         settled = settling_rounds(network, most=last)
     if mode == "central-node":
         model = central_node(model) if node is None else lone(model, node)

@@ -37,6 +37,8 @@ from theory.validation import FloatArray, IntArray
 DRAWS_AT_ONCE = 1 << 15
 # Rows of W^m that differ from v by less, in sum, are taken to be v: 50 roundings of numbers near 1.
 SETTLED = 1e-14
+# An entry of sparse W costs five to ten times one of dense W.
+SPARSE_SHARE = 0.1
 # Networks beyond this size are not asked for powers of W, which are dense.
 DENSE_AGENTS = 2000
 
@@ -247,10 +249,19 @@ class Carrier:
         )
 
 
+def lighter(weights: FloatArray | csr_array) -> FloatArray | csr_array:
+    """W without its zeros, if so few entries are left that products with them are quicker."""
+    if isinstance(weights, csr_array) or np.count_nonzero(weights) > weights.size * SPARSE_SHARE:
+        return weights
+    return csr_array(weights)
+
+
 def add_product(weights: FloatArray | csr_array, state: FloatArray, out: FloatArray) -> None:
     """Add W · state to `out`, in place; BLAS sees the transposes of our rows."""
     if isinstance(weights, csr_array):
-        out += weights @ state
+        from exact.regression.kernels import add_sparse_product
+
+        add_sparse_product(weights.indptr, weights.indices, weights.data, state, out)
     else:
         dgemm(1.0, state.T, weights.T, 1.0, out.T, overwrite_c=True)
 

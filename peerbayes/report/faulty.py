@@ -74,7 +74,9 @@ def honest_plot(problem: Mapping[str, Any]) -> Plot | None:
 def _finding(problem: Mapping[str, Any]) -> str:
     names = listed(problem["analysis"]["faults"]["optimal_hypotheses"], joint="or")
     faulty = len(problem["analysis"]["faults"]["faulty"])
-    who = {0: "Nobody is faulty.", 1: "One agent is faulty."}.get(faulty, f"{faulty} are faulty.")
+    who = {0: "Nobody is faulty.", 1: "One agent is faulty."}.get(
+        faulty, f"{faulty} agents are faulty."
+    )
     return (
         f"{who} The others pool by {problem['rule']}; at the last round "
         f"{percentage(problem['settled'])} of them in all runs hold {names}, which is true."

@@ -14,6 +14,7 @@ from peerbayes.report.curves import failures_plot, sweep_plot, trajectory_plot
 from peerbayes.report.graph import MOST_AGENTS, network_plot
 from peerbayes.report.rows import ladder_plot, rates_plot
 from peerbayes.report.wording import count, listed, number, percentage
+from peerbayes.tables import limit_sign
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def statements(comparisons: Sequence[Mapping[str, Any]]) -> tuple[Statement, ...
     return tuple(
         Statement(
             c["statement"],
-            number(c["predicted"], 5),
+            limit_sign(c) + number(c["predicted"], 5),
             number(c["measured"], 5),
             number(c["standard_error"], 2),
             c["kind"],

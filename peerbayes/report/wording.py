@@ -65,6 +65,8 @@ def number(value: object, digits: int = 4) -> str:
 
     >>> number(0.0200631), number(0.05), number(3.31e-38, 2), number(0), number(float("nan"))
     ('0.02006', '0.05', '3.3 × 10⁻³⁸', '0', '–')
+    >>> number(-0.999999)
+    '-1'
     >>> number(3346987.0)
     '3\u202f346\u202f987'
     """
@@ -80,7 +82,7 @@ def number(value: object, digits: int = 4) -> str:
     if -5 <= power < 9:
         text = f"{value:.{max(0, digits - 1 - power)}f}"
         # 0.05000 is a round number, 0.0230 was measured.
-        return text.rstrip("0") if text.endswith("00") and "." in text else text
+        return text.rstrip("0").rstrip(".") if text.endswith("00") and "." in text else text
     # A plain 1 in front of a power says nothing.
     factor = "" if mantissa.strip("0.") == "1" and digits == 1 else f"{mantissa} × "
     return factor + power_of_ten(power)

@@ -11,7 +11,7 @@ from peerbayes import regression_verification as verification
 from peerbayes.builtin import BUILTINS, load_problem, load_variants
 from peerbayes.problems import RegressionProblem
 from peerbayes.regression_analysis import analyse_regression
-from peerbayes.regression_learners import first_order, learners
+from peerbayes.regression_learners import first_order_error, learners
 from peerbayes.regression_verification import verify_regression
 from tests.peerbayes.test_bad_input import complaint
 
@@ -57,7 +57,7 @@ def test_the_network_adds_up_what_each_group_finds_by_itself(
 def test_learners_are_those_that_can_be(problems: dict[str, RegressionProblem]) -> None:
     roles = [learner.role for learner in learners(problems["rows"])]
     assert roles == ["cooperating", "alone", "alone", "alone", "central node"]
-    assert all(first_order(learner) > 0 for learner in learners(problems["rows"]))
+    assert all(first_order_error(one, 100).correction > 0 for one in learners(problems["rows"]))
 
 
 def test_verify(problems: dict[str, RegressionProblem], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import peerbayes
 from exact.cost import Cost
 from peerbayes import cli
 from peerbayes.builtin import load_problem
+from peerbayes.regression_simulation import simulate_regression_problem
 from peerbayes.resources import Resources
 from peerbayes.simulate import simulate_problem
 
@@ -27,6 +28,7 @@ CHECKPOINT = RECORD.replace(".json", ".checkpoint")
 def short_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a run of a fraction of a second has several units."""
     monkeypatch.setattr("exact.cost.UNIT_SECONDS", 0.01)
+    monkeypatch.setattr("exact.regression.cost.UNIT_SECONDS", 0.01)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str]]:
@@ -70,12 +72,45 @@ def test_bad_options_are_refused_in_one_line(
     assert not (tmp_path / "o").exists()
 
 
+KINDS = {
+    "finite": "two-coins",
+    "changing": "restless-ring links",
+    "faulty": "liars-torus",
+    "regression": "p1-regression",
+}
+
+
+@pytest.mark.parametrize("kind", ["changing", "faulty", "regression"])
+def test_workers_change_no_byte_of_any_kind_of_record(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["simulate", KINDS[kind], "--rounds", "30", "--replicates", "3000", "--quiet"]
+    for folder, options in (("a", []), ("b", ["--workers", "2", "--backend", "threading"])):
+        assert run(capsys, *command, *options, "--out", str(tmp_path / folder)) == (0, [])
+    (first,) = (tmp_path / "a").iterdir()
+    assert first.read_bytes() == (tmp_path / "b" / first.name).read_bytes()
+    assert len(list((tmp_path / "b").iterdir())) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_is_kept_to_by_every_kind_of_problem(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["simulate", KINDS[kind], "--rounds", "10", "--replicates", "2", "--memory", "1M"]
+    code, lines = run(capsys, *command, "--quiet", "--out", str(tmp_path))
+    assert code == 2
+    assert len(lines) == 1
+    assert lines[0].startswith("peerbayes: memory: expected ")
+    assert "0.00093 GiB" in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
 PROGRAM = """
 import os, signal, sys
-import exact.checkpoint, exact.cost, exact.parallel
+import exact.checkpoint, exact.cost, exact.parallel, exact.regression.cost
 from peerbayes.cli import main
 
-exact.cost.UNIT_SECONDS = 0.01
+exact.cost.UNIT_SECONDS = exact.regression.cost.UNIT_SECONDS = 0.01
 exact.parallel.EVERY_SECONDS = exact.checkpoint.EVERY_SECONDS = exact.checkpoint.SHARE = 0
 save = exact.checkpoint.Checkpoint.save
 
@@ -88,17 +123,17 @@ main(sys.argv[1:])
 """
 
 
-def kill_in_the_middle(out: Path) -> None:
+def kill_in_the_middle(out: Path, command: list[str], checkpoint: str) -> None:
     """Run the command, and kill it with signal 9 as soon as there is a checkpoint."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *RUN, "--out", str(out)],
+        [sys.executable, "-c", PROGRAM, *command, "--out", str(out)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         timeout=120,
         check=False,
     )
     assert done.returncode == -signal.SIGKILL
-    assert [path.name for path in out.iterdir()] == [CHECKPOINT]
+    assert [path.name for path in out.iterdir()] == [checkpoint]
 
 
 def test_killed_and_resumed_leaves_the_same_record(
@@ -106,7 +141,7 @@ def test_killed_and_resumed_leaves_the_same_record(
 ) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert run(capsys, *RUN, "--quiet", "--out", str(whole))[0] == 0
-    kill_in_the_middle(killed)
+    kill_in_the_middle(killed, RUN, CHECKPOINT)
     left = (killed / CHECKPOINT).read_bytes()
 
     # Another version of the program, or a damaged file: refused, and left as it is.
@@ -139,6 +174,37 @@ def test_killed_and_resumed_leaves_the_same_record(
     assert units == list(range(1, units[-1] + 1))
     assert [path.name for path in killed.iterdir()] == [RECORD]
     assert (killed / RECORD).read_bytes() == (whole / RECORD).read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["faulty", "regression"])
+def test_other_kinds_resume_too(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    command = ["simulate", KINDS[kind], "--rounds", "40", "--replicates", "3000", "--seed", "2"]
+    assert run(capsys, *command, "--quiet", "--out", str(whole)) == (0, [])
+    (record,) = whole.iterdir()
+    kill_in_the_middle(killed, command, record.with_suffix(".checkpoint").name)
+    code, lines = run(
+        capsys, *command, "--resume", "--workers", "2", "--memory", "1GiB", "--out", str(killed)
+    )
+    assert code == 0
+    assert [line for line in lines if "resume" in line] == []
+    assert [path.name for path in killed.iterdir()] == [record.name]
+    assert (killed / record.name).read_bytes() == record.read_bytes()
+
+
+def test_a_long_regression_is_announced_and_refused() -> None:
+    said: list[str] = []
+    options = {"rounds": 10**7, "replicates": 10**5, "seed": 0}
+    with pytest.raises(ValueError, match=r"^memory: expected a run within"):
+        simulate_regression_problem(
+            load_problem("p1-regression"),
+            **options,
+            resources=Resources(memory="1M", notice=said.append),
+        )
+    assert len(said) == 1
+    assert said[0].startswith("p1-regression: about ")
 
 
 def test_without_resume_a_checkpoint_is_mentioned_and_a_run_starts_afresh(

@@ -203,6 +203,19 @@ class RegressionAgent:
         noise = self.noise_std**2 * self.second_moment
         return noise + self.spread(np.outer(gap, gap)) if gap.any() else noise
 
+    def score_drift(self, theta: FloatArray, at: FloatArray, inverse: FloatArray) -> FloatArray:
+        """E (x xᵀ − S) M x (y − xᵀ`at`) for symmetric M = `inverse`, shape (d,).
+
+        How the score goes with the precision that the same pair brings; zero where `at` is `theta`
+        and there are no targets.
+        """
+        if self.inputs is not None and self.targets is not None:
+            scores = self.inputs * (self.targets - self.inputs @ at)[:, None]
+            along = (self.inputs @ inverse * self.inputs).sum(axis=1)
+            mean = along @ scores / len(scores)
+            return np.asarray(mean - self.second_moment @ inverse @ scores.mean(axis=0))
+        return np.asarray(self.spread(inverse) @ (theta - at))
+
     def draw_inputs(self, generator: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Independent inputs: `shape` and one axis more, of length d."""
         if self.ranges is not None:

@@ -54,7 +54,8 @@ def predicted_error(
     """Every agent's expected excess error over a network, transient and prior included.
 
     Agents with targets need `order` 1: where their labels do not follow θ*, the estimate's mean and
-    the scores' covariance about it take the places of bias and noise.
+    the scores' covariance about it take the places of bias and noise, and scores that go with the
+    precision move the mean.
 
     Where some x is random, early rounds (n of the order of d) are beyond the second order;
     :func:`~theory.regression.averaged_error` is right there too. Exact at either order if inputs
@@ -233,6 +234,21 @@ def _at_round(
     inverse = factor.inverse()
     square = factor.sandwich(noise + p[:, :, None] * p[:, None, :])
     error = (S * square).sum(axis=(1, 2))
+    if model.has_targets:
+        # A pair that pulls away from the mean weighs in the precision, too: E Ω⁻¹r ≈ −Ω̄⁻¹ E ΔΩ̄⁻¹r,
+        # which meets the offset of the mean from θ*.
+        shares = sums.second * weight**2 * batch
+        drift = np.array(
+            [
+                sum(
+                    share * kind.score_drift(model.theta, at, of)
+                    for kind, share in zip(model.kinds, row, strict=True)
+                )
+                for row, at, of in zip(shares, means, inverse, strict=True)
+            ]
+        )
+        shift = factor.solve(drift[..., None])[..., 0]
+        error = error - 2 * ((means - model.theta) @ S * shift).sum(axis=1)
     reported = (S * inverse).sum(axis=(1, 2))
     if order == 1:
         return error, reported

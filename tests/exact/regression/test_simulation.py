@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exact import parallel
+from exact.parallel import run_units
 from exact.regression import GaussianBeliefs, regression_cost, simulate_regression
 from exact.regression import cost as cost_module
 from exact.regression import simulation as simulation_module
@@ -369,6 +371,22 @@ def test_sparse_weights_give_the_same_numbers() -> None:
     a = simulate_regression(ring, model, **options)
     b = simulate_regression(dense, model, **options)
     np.testing.assert_allclose(a.excess_error, b.excess_error, rtol=1e-10)
+
+
+def test_dense_weights_that_are_mostly_zero_are_run_as_sparse_ones() -> None:
+    ring = Network.from_topology("ring", agents=40)
+    assert not ring.is_sparse
+    model = data_model(40)
+    options: dict[str, Any] = {"rounds": 60, "replicates": 3, "record": [2, 60]}
+    work = regression_work(ring, model, seed=1, **options)
+    assert isinstance(work.weights, sparse.csr_array)
+    assert work.weights.nnz == 120
+    dense = replace(work, weights=np.asarray(ring.weights))
+    found, expected = run_units(work), run_units(dense)
+    # Sums of three products a round in another order, of numbers of one sign or nearly so.
+    np.testing.assert_allclose(found["each_mean"], expected["each_mean"], rtol=1e-9, atol=1e-12)
+    few, many = work.load.seconds(3), dense.load.seconds(3)
+    assert few["products with W"] < many["products with W"]
 
 
 def test_relabelling_agents_relabels_exact_quantities() -> None:

@@ -146,3 +146,30 @@ def test_bad_input_is_named() -> None:
     small = RegressionAgent(ranges=[[1, 1]], noise_std=1)
     with pytest.raises(ValueError, match=r"agents\[0\]: expected inputs of dimension 3"):
         central_node_error(case.model, small, [1])
+
+
+def test_labels_that_do_not_follow_theta_are_right_to_first_order() -> None:
+    """Two agents with two rows each, W = 1vᵀ: a sum over two binomial counts."""
+    one = RegressionAgent(inputs=[[1.0], [2.0]], targets=[1.0, 0.0], noise_std=0.9)
+    two = RegressionAgent(inputs=[[0.5], [3.0]], targets=[1.0, 2.0], noise_std=0.5)
+    model = RegressionModel([1.0], [one, two], [[2.0]], [[1.0]])
+    v = np.array([0.3, 0.7])
+    network = Network([v, v])
+    assert regression_limits(network, model).limit > 0.01
+    misses = []
+    for n in (200, 400, 800):
+        count = np.arange(n + 1)
+        chance = np.outer(binom.pmf(count, n, 0.5), binom.pmf(count, n, 0.5))
+        first, other = count[:, None], count[None]
+        weight = v / np.array([0.81, 0.25])
+        precision = (
+            0.5
+            + weight[0] * (1.0 * first + 4.0 * (n - first))
+            + weight[1] * (0.25 * other + 9.0 * (n - other))
+        )
+        information = weight[0] * 1.0 * first + weight[1] * (0.5 * other + 6.0 * (n - other))
+        exact = float((chance * (information / precision - 1.0) ** 2).sum())
+        found = float(predicted_error(network, model, [n], order=1).excess_error[0, 0])
+        misses.append(abs(found - exact))
+    # Halving 1/n divides the miss by four, by two if scores did not go with precisions.
+    np.testing.assert_allclose(np.divide(misses[:-1], misses[1:]), 4, rtol=0.1)
