@@ -166,7 +166,7 @@ def simulate_regression_problem(
         seed=seed,
         record=recorded_rounds(rounds),
         progress=progress,
-
+        **resources.options(path),
     )
     summary = RegressionSummary(problem, run)
     if path is None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theory.regression.positive import cholesky
 from theory.validation import FloatArray, fail
 
 # Each step gains as many digits as the condition number leaves: three at 10¹², when they are few.
@@ -52,7 +53,7 @@ class Factors:
         # The exponent of the square root, without forming numbers that over- or underflow.
         scale = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))
         scaled = matrix * scale[..., :, None] * scale[..., None, :]
-        return cls(matrix, np.linalg.cholesky(scaled), scale)
+        return cls(matrix, cholesky(scaled), scale)
 
     def solve(self, right: FloatArray) -> FloatArray:
         """A⁻¹ B for B of shape (..., d, k), refined: correct to the last digits or so."""

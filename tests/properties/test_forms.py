@@ -148,7 +148,7 @@ def regression_problems(draw: st.DrawFn) -> tuple[Network, RegressionModel]:
     return network, draw(regression_models(network.agents))
 
 
-@often(20)
+@often(12)
 @given(problem=regression_problems(), rounds=st.sampled_from([1, 6, 40, 200]), seed=seeds)
 def test_regression(problem: tuple[Network, RegressionModel], rounds: int, seed: int) -> None:
     """Records far apart, so that rounds between them are pooled by v where W has settled."""

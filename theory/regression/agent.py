@@ -34,6 +34,23 @@ from theory.validation import (
 Law = Literal["uniform", "normal", "data"]
 
 
+# Inputs, labels and noise are multiplied up to eight at a time.
+LARGEST = 1e20
+
+
+def check_size(argument: str, values: FloatArray, largest: float) -> None:
+    """Check that no entry exceeds `largest` in size.
+
+    Raises
+    ------
+    ValueError
+        If one does.
+    """
+    size = float(np.abs(values).max(initial=0.0))
+    if size > largest:
+        raise fail(argument, f"sizes of at most {largest:g}", f"{size:g}", "choose other units")
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RegressionAgent:
     """One agent, or one kind of agent; exactly one of the first three arguments says its inputs.
@@ -123,9 +140,20 @@ class RegressionAgent:
         object.__setattr__(self, "claimed_noise_std", as_positive("claimed_noise_std", claimed))
         object.__setattr__(self, "batch", as_integer("batch", self.batch, minimum=1))
         object.__setattr__(self, "tempering", as_positive("tempering", self.tempering))
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Refuse numbers whose fourth powers and quotients would leave the range of doubles."""
+        for argument in ("noise_std", "claimed_noise_std", "tempering"):
+            value = float(getattr(self, argument))
+            if not 1 / LARGEST <= value <= LARGEST:
+                wanted = f"a size of {1 / LARGEST:g} to {LARGEST:g}"
+                raise fail(argument, wanted, f"{value:g}", "choose other units")
+        check_size("second_moment", self.second_moment, LARGEST**2)
 
     def _take_ranges(self) -> FloatArray:
         ranges = as_float_array("ranges", self.ranges, ndim=2)  # type: ignore[arg-type]
+        check_size("ranges", ranges, LARGEST)
         if ranges.shape[1] != 2 or ranges.shape[0] == 0:
             raise fail("ranges", "shape (d, 2)", f"shape {ranges.shape}", "give [low, high] pairs")
         backwards = np.flatnonzero(ranges[:, 0] > ranges[:, 1])
@@ -137,11 +165,13 @@ class RegressionAgent:
 
     def _take_inputs(self) -> FloatArray:
         inputs = as_float_array("inputs", self.inputs, ndim=2)  # type: ignore[arg-type]
+        check_size("inputs", inputs, LARGEST)
         if inputs.size == 0:
             raise fail("inputs", "at least one row and one column", "none", "give some data")
         object.__setattr__(self, "inputs", inputs)
         if self.targets is not None:
             targets = as_float_array("targets", self.targets, ndim=1)
+            check_size("targets", targets, LARGEST)
             if targets.size != len(inputs):
                 raise fail(
                     "targets", f"one for each of {len(inputs)} rows", targets.size, "match them"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network import Network
-from theory.regression.agent import RegressionAgent
+from theory.regression.agent import LARGEST, RegressionAgent, check_size
 from theory.regression.positive import (
     Factor,
     as_positive_definite,
@@ -102,6 +102,10 @@ class RegressionModel:
         _check_shape("test_second_moment", test.shape, (d, d))
         object.__setattr__(self, "test_second_moment", read_only(test))
         self._take_prior(d)
+        for argument in ("theta", "prior_mean"):
+            check_size(argument, getattr(self, argument), LARGEST)
+        for argument in ("test_second_moment", "prior_covariance"):
+            check_size(argument, getattr(self, argument), LARGEST**2)
 
     def _take_agents(self, d: int) -> None:
         given = tuple(self.kinds)

@@ -97,6 +97,26 @@ def scales(matrix: FloatArray) -> FloatArray:
     return np.asarray(1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)))
 
 
+def cholesky(matrix: FloatArray) -> FloatArray:
+    """The lower Cholesky factor of matrices of unit diagonal or near it, shape (..., d, d).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If one of them is not positive definite to working precision; in one line, with a remedy.
+    """
+    try:
+        return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        error = fail(
+            "precision",
+            "a positive definite matrix, to working precision",
+            "one that is singular",
+            "bring noise levels closer together, or drop a coordinate that others imply",
+        )
+        raise np.linalg.LinAlgError(str(error)) from None
+
+
 @dataclass(frozen=True, eq=False)
 class Factor:
     """The Cholesky factor of one or many positive definite matrices, shape (..., d, d).
@@ -119,7 +139,7 @@ class Factor:
         """
         scale = scales(matrix)
         scaled = scale[..., :, None] * matrix * scale[..., None, :]
-        return cls(scale, np.asarray(np.linalg.cholesky(scaled), dtype=np.float64))
+        return cls(scale, cholesky(scaled))
 
     def half(self, right: FloatArray) -> FloatArray:
         """R⁻ᵀ·right for M = RᵀR, so that xᵀM⁻¹y is half(x)ᵀ half(y); right: (..., d, c)."""

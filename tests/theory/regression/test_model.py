@@ -119,6 +119,11 @@ BAD_AGENTS: list[tuple[dict[str, Any], str]] = [
     ({"inputs": [[1], [2]], "targets": [1]}, "targets: expected one for each of 2 rows, got 1"),
     ({"inputs": [[1]], "targets": [float("nan")]}, "targets: expected finite numbers"),
     ({"ranges": [[1, 1]], "targets": [1]}, "targets: expected none without inputs"),
+    ({"ranges": [[1, 1]], "noise_std": 1e-170}, "noise_std: expected a size of 1e-20 to 1e"),
+    ({"ranges": [[1, 1]], "claimed_noise_std": 1e200}, "claimed_noise_std: expected a size"),
+    ({"ranges": [[-1e200, 1e200]]}, "ranges: expected sizes of at most 1e"),
+    ({"second_moment": [[1e100]]}, "second_moment: expected sizes of at most 1e"),
+    ({"inputs": [[1e21]]}, "inputs: expected sizes of at most 1e"),
 ]
 
 
