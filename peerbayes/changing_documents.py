@@ -43,6 +43,7 @@ RULES: dict[str, dict[str, Any]] = {
     # Agents that talk seldom are promised a rate above zero.
     "trimmed-mean seldom": {"rule": "trimmed-mean", "tolerate": 1, "pool_every": 300},
     "median": {"rule": "median"},
+    "median seldom": {"rule": "median", "pool_every": 300},
     "clip": {"rule": "clip", "radius": "1/2"},
 }
 

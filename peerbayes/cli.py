@@ -427,6 +427,8 @@ def verify(
 
     sweeps = sweep_parts([sweep.as_record() for sweep in outcome.sweeps])
     _tables([*verification_parts(outcome.as_json(), every=bool(names)), *sweeps])
+    if outcome.unjudged:
+        _write(f"\nmeasured only, nothing is claimed: {', '.join(outcome.unjudged)}\n")
     _write(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
     return code
 

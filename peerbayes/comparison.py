@@ -122,16 +122,29 @@ def within_transient(
     *,
     predicted: float,
     measured: float,
-    standard_error: float,
+    standard_error: float | None,
     allowed: float,
     transient: float,
+    is_theorem: bool = True,
+    note: str = "",
 ) -> Comparison:
-    """`measured` is within `transient` and the `allowed` sampling error of `predicted`."""
+    """`measured` is within `transient` and the `allowed` sampling error of `predicted`.
+
+    No theorem where the transient is an allowance and not a bound.
+    """
     slack = transient + allowed + rounding(predicted)
     holds = bool(abs(measured - predicted) <= slack) and bool(np.isfinite(slack))
-    note = f"allowed transient {transient:.2g}"
+    words = f"allowed transient {transient:.2g}" + (f"; {note}" if note else "")
     return Comparison(
-        problem, statement, predicted, measured, standard_error, "asymptotic", holds, note=note
+        problem,
+        statement,
+        predicted,
+        measured,
+        standard_error,
+        "asymptotic",
+        holds,
+        is_theorem,
+        words,
     )
 
 

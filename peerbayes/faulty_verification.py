@@ -194,9 +194,11 @@ def _averaging_statements(result: FaultyVerification) -> list[Comparison]:
                 f"furthest from it rises by as much between rounds {_FAR // 2} and {_FAR}",
                 predicted=rate,
                 measured=float(slopes[agent, m]),
-                standard_error=0.0,
+                standard_error=None,
                 allowed=0.0,
                 transient=_SLOPE_TOLERANCE * scale,
+                note="computed, not measured: the limit against the exact means, which the run "
+                "confirms",
             )
         )
     return statements
@@ -216,7 +218,7 @@ def _guarantee_statements(result: FaultyVerification) -> list[Comparison]:
     statements = []
     for m in analysis.wrong:
         name = model.hypotheses[m]
-        if analysis.pooling is not None:
+        if analysis.pooling is not None and analysis.pooling.rates[m] > 0:
             worst = int(np.argmin(rates[:, m] + allowed[:, m]))
             bound, slack = float(analysis.pooling.rates[m]), float(allowed[worst, m] + prior[m])
             measured = float(rates[worst, m])

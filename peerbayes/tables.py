@@ -219,7 +219,7 @@ def verification_parts(
         if failing:
             parts.append(_statement_table("What does not hold", failing, with_problem=True))
     if any(verdict(statement) == "fails*" for statement in statements):
-        parts.append(Text("* as published, not a theorem: no fault of this program"))
+        parts.append(Text("* no theorem: published, or an allowance and not a bound"))
     return parts
 
 

@@ -35,6 +35,11 @@ class Verification(Protocol):
     """What every kind of problem gives: verdicts, and what the report needs of it."""
 
     @property
+    def problem(self) -> AnyProblem:
+        """What was verified."""
+        ...
+
+    @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Every verdict."""
         ...
@@ -59,6 +64,11 @@ class VerifyOutcome:
         """Every verdict, problem by problem, then the sweeps."""
         single = [c for verification in self.verifications for c in verification.comparisons]
         return (*single, *(c for sweep in self.sweeps for c in sweep.comparisons()))
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """Problems of which nothing is claimed: they were measured only."""
+        return tuple(v.problem.name for v in self.verifications if not v.comparisons)
 
     @property
     def failed(self) -> bool:

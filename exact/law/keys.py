@@ -160,9 +160,34 @@ class KeySpace:
 def _echelon(
     vectors: list[tuple[Fraction, ...]],
 ) -> tuple[tuple[int, ...], tuple[tuple[Fraction, ...], ...]]:
-    """Pivots and rows of the reduced echelon form of some vectors that are not all zero."""
-    matrix = flint.fmpq_mat([[as_fmpq(x) for x in vector] for vector in vectors])
+    """Pivots and rows of a reduced echelon form of some vectors that are not all zero.
+
+    The form is exact whatever the pivots. They are chosen so that the entries of the rows stay
+    small, and a vector is no small difference of large terms: vectors that rounding to a grid has
+    made independent are nearly dependent in most coordinates.
+    """
+    order = _largest_first(np.array([[float(x) for x in vector] for vector in vectors]))
+    matrix = flint.fmpq_mat([[as_fmpq(vector[d]) for d in order] for vector in vectors])
     reduced, rank = matrix.rref()
     table = reduced.table()[:rank]
-    pivots = tuple(next(d for d, x in enumerate(row) if x != 0) for row in table)
-    return pivots, tuple(tuple(as_fraction(x) for x in row) for row in table)
+    pivots = tuple(order[next(d for d, x in enumerate(row) if x != 0)] for row in table)
+    place = {d: index for index, d in enumerate(order)}
+    return pivots, tuple(
+        tuple(as_fraction(row[place[d]]) for d in range(len(order))) for row in table
+    )
+
+
+def _largest_first(matrix: NDArray[np.float64]) -> list[int]:
+    """The columns in the order in which elimination with complete pivoting takes them."""
+    rest = matrix / max(float(np.abs(matrix).max()), np.finfo(np.float64).tiny)
+    order: list[int] = []
+    for _ in range(min(rest.shape)):
+        row, column = np.unravel_index(int(np.abs(rest).argmax()), rest.shape)
+        pivot = rest[row, column]
+        # What is left is rounding.
+        if abs(pivot) <= rest.shape[1] * np.finfo(np.float64).eps:
+            break
+        order.append(int(column))
+        rest = rest - np.outer(rest[:, column] / pivot, rest[row])
+        rest[:, column] = 0.0
+    return order + [d for d in range(rest.shape[1]) if d not in order]

@@ -28,7 +28,8 @@ class Verdict:
 
 HOLDS = Verdict("good", "✓", "holds")
 BROKEN = Verdict("bad", "✗", "BROKEN")
-REFUTED = Verdict("news", "△", "fails (published, not a theorem)")
+REFUTED = Verdict("news", "△", "fails (not a theorem)")
+NOTHING = Verdict("quiet", "○", "measured only: nothing is claimed")
 
 
 def verdict(statement: Mapping[str, Any]) -> Verdict:
@@ -40,6 +41,8 @@ def verdict(statement: Mapping[str, Any]) -> Verdict:
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict on a group: broken if one is, else refuted if one is."""
+    if not verdicts:
+        return NOTHING
     return next((v for v in (BROKEN, REFUTED) if v in verdicts), HOLDS)
 
 

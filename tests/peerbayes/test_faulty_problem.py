@@ -122,6 +122,16 @@ def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
     assert 0 < seldom[0].predicted <= seldom[0].measured
 
 
+def test_where_nothing_is_promised_nothing_is_claimed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", "liars-torus median 3", "--quiet", "--out", str(tmp_path)]) == 0
+    assert "measured only, nothing is claimed: liars-torus median 3" in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "it was measured only" in page
+    assert "✓" not in page
+
+
 def test_simulate_counts_the_honest_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from peerbayes.cli import main
 from peerbayes.records import write_record
 from peerbayes.report import write_report
-from peerbayes.report.views import problem_view, verdict, worst
+from peerbayes.report.views import NOTHING, problem_view, verdict, worst
 from peerbayes.report.wording import clean
 from tests.peerbayes import reports
 
@@ -137,7 +137,7 @@ def test_every_statement_appears_with_its_verdict(tmp_path: Path) -> None:
     rows = re.findall(r"<tr><td class=\"verdict[^>]*>(.*?)</td><th[^>]*>(.*?)</th>", text)
     assert Counter(statement.replace("&#39;", "'") for _, statement in rows) == expected
     words = Counter(word.strip() for word, _ in rows)
-    assert words["✗ BROKEN"] == words["△ fails (published, not a theorem)"] == 1
+    assert words["✗ BROKEN"] == words["△ fails (not a theorem)"] == 1
     assert words["✓ holds"] == sum(expected.values()) - 2
     assert f"1 of {len(rows)} statements is BROKEN" in page.text
     assert f"p2-star a=0.3 : {comparisons[1]['statement']}" in page.text
@@ -161,10 +161,10 @@ def test_verdicts() -> None:
     holds, broken = verdict(make("p", "s")), verdict(make("p", "s", holds=False))
     refuted = verdict(make("p", "s", holds=False, is_theorem=False))
     assert [v.words for v in (holds, broken, refuted)] == [
-        "holds", "BROKEN", "fails (published, not a theorem)",
+        "holds", "BROKEN", "fails (not a theorem)",
     ]  # fmt: skip
     assert worst([holds, refuted, broken]) == broken
-    assert worst([]) == holds
+    assert worst([]) == NOTHING
     assert worst([holds, refuted]) == refuted
 
 

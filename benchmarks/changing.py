@@ -1,0 +1,221 @@
+"""How near networks that change come to the machine's limit, and to the papers' form of the rounds.
+
+For each network, in turn in one run, on one thread:
+
+=================  ==============================================================================
+``limit``          a copy of what is carried: one reading and one writing of 8·N·R·(M − 1) bytes
+``drawing``        drawing the observations and looking up their log-ratios, and nothing else
+``process``        what a round does to beliefs, with what is random about the network, nothing
+                   observed
+``simulated``      what `simulate_changing` does, one recorded round at the end
+``papers``         the papers' form, step by step, of rounds and observations that are given: one
+                   replicate, times R
+=================  ==============================================================================
+
+Times are per round, CPU seconds. Agents have as many outcomes as there are hypotheses, so that all
+M − 1 columns are carried.
+
+    python -m benchmarks.changing [--out FILE] [--repeats 5] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.limits import Copy, interleaved
+from benchmarks.tables import report
+from exact.changing import draw_rounds, learn_changing, process_for, simulate_changing
+from exact.changing.process import Design, observations
+from exact.replicates import chunks
+from theory import FiniteAgent, FiniteModel, Network
+from theory.changing import (
+    ChangingNetwork,
+    DelayedNetwork,
+    MarkovNetwork,
+    PeriodicNetwork,
+    RandomLinks,
+    RandomPresence,
+    rotating_star,
+)
+
+HYPOTHESES = 4
+
+
+@dataclass(frozen=True)
+class Size:
+    """One line of the table; `given` is the number of rounds that the papers' form runs."""
+
+    name: str
+    network: Callable[[], ChangingNetwork]
+    replicates: int
+    rounds: int = 200
+    given: int = 10
+
+
+def torus(side: int) -> Network:
+    return Network.from_topology("torus", shape=[side, side])
+
+
+def sizes(*, quick: bool) -> list[Size]:
+    """Every kind of process; dense and sparse rounds."""
+    if quick:
+        small = Network.from_topology("ring", agents=5)
+        return [
+            Size("links", lambda: RandomLinks(small, 0.5), 8, rounds=5, given=2),
+            Size("delays", lambda: DelayedNetwork(small, 2), 8, rounds=5, given=2),
+        ]
+    large = Network.from_topology("ring", agents=1000)
+    return [
+        Size("stars in turn, N = 26, R = 1 000", lambda: stars(), 1000),
+        Size("one pair at a time, N = 100, R = 200", lambda: pairs(torus(10)), 200),
+        Size("links up half the time, N = 100, R = 200", lambda: RandomLinks(torus(10), 0.5), 200),
+        Size(
+            "the same, last message used again",
+            lambda: RandomLinks(torus(10), 0.5, on_loss="last"),
+            200,
+        ),
+        Size(
+            "agents away a tenth of the time, N = 100, R = 200",
+            lambda: RandomPresence(torus(10), 0.9, mean_absence=5.0),
+            200,
+        ),
+        Size("messages 3 rounds old, N = 100, R = 200", lambda: DelayedNetwork(torus(10), 3), 200),
+        Size(
+            "links up half the time, N = 1 000, R = 20",
+            lambda: RandomLinks(large, 0.5),
+            20,
+            given=2,
+        ),
+    ]
+
+
+def stars() -> PeriodicNetwork:
+    return rotating_star(groups=5, group_size=5, edge_confidence=0.5)
+
+
+def pairs(network: Network) -> MarkovNetwork:
+    return MarkovNetwork.gossip_pairs(network)
+
+
+def model(agents: int) -> FiniteModel:
+    """One kind of agent, random likelihoods."""
+    table = np.log(np.random.default_rng(1).dirichlet(np.full(HYPOTHESES, 2.0), size=HYPOTHESES))
+    kind = FiniteAgent(np.exp(table[0]), table)
+    return FiniteModel.from_agents([f"h{m}" for m in range(HYPOTHESES)], [kind], counts=[agents])
+
+
+class Parts:
+    """The two halves of a simulated round, each by itself, chunk by chunk."""
+
+    def __init__(self, size: Size, network: ChangingNetwork) -> None:
+        self.process, self.rounds = process_for(network), size.rounds
+        design = Design.of(
+            model(network.agents),
+            reference=[0],
+            rounds=size.rounds,
+            replicates=size.replicates,
+            record=[size.rounds],
+            linear=True,
+            layers=self.process.layers,
+            links=self.process.links,
+            draws=self.process.draws,
+        )
+        work = design.work(self.process, seed=0, recorded=np.array([size.rounds]))
+        self.agents, self.columns = network.agents, design.extent.columns
+        self.sampler = work.runner.sampler  # type: ignore[attr-defined]
+        plan = design.extent.plan
+        self.chunks = [
+            (chunk.stream, plan.storage(chunk.size))
+            for chunk in chunks(size.replicates, largest=plan.replicates, seed=0)
+        ]
+
+    def draw(self) -> None:
+        for stream, room in self.chunks:
+            self.sampler.restart(stream, replicates=room)
+            for _ in observations(self.sampler, self.rounds, replicates=room):
+                pass
+
+    def advance(self) -> None:
+        for stream, room in self.chunks:
+            self.process.restart(stream, replicates=room, columns=self.columns)
+            # Zeros stay zeros, whatever a process adds to whatever.
+            state, nothing = np.zeros((2, self.agents, room, self.columns))
+            for _ in range(self.rounds):
+                state = self.process.advance(state, nothing)
+                if state is nothing:
+                    nothing = np.zeros_like(state)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Milliseconds per round, and shares of the limit."""
+
+    network: str
+    limit_rate: float
+    process_share: float
+    papers_over_simulated: float
+    milliseconds: dict[str, float]
+
+
+def measure(size: Size, *, repeats: int) -> Row:
+    network = size.network()
+    law = model(network.agents)
+    parts = Parts(size, network)
+    drawn = draw_rounds(network, rounds=size.given, seed=0)
+    rng = np.random.default_rng(0)
+    observed = rng.normal(size=(size.given, network.agents, HYPOTHESES))
+    limit = Copy(network.agents * size.replicates * (HYPOTHESES - 1))
+
+    def simulated() -> None:
+        simulate_changing(
+            network,
+            law,
+            rounds=size.rounds,
+            replicates=size.replicates,
+            seed=0,
+            record=[size.rounds],
+        )
+
+    seconds = interleaved(
+        {
+            "limit": limit,
+            "drawing": parts.draw,
+            "process": parts.advance,
+            "simulated": simulated,
+            "papers": lambda: learn_changing(drawn.phases, observed, ages=drawn.ages),
+        },
+        repeats=repeats,
+    )
+    for name in ("drawing", "process", "simulated"):
+        seconds[name] /= size.rounds
+    seconds["papers"] *= size.replicates / size.given
+    return Row(
+        network=size.name,
+        limit_rate=limit.bytes / seconds["limit"] / 1e9,
+        process_share=seconds["limit"] / seconds["process"],
+        papers_over_simulated=seconds["papers"] / seconds["simulated"],
+        milliseconds={name: 1e3 * value for name, value in seconds.items()},
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
+    options = parser.parse_args()
+    with threadpool_limits(1):
+        rows = [
+            asdict(measure(size, repeats=options.repeats)) for size in sizes(quick=options.quick)
+        ]
+    report(rows, repeats=options.repeats, out=options.out)
+
+
+if __name__ == "__main__":
+    main()
