@@ -53,7 +53,7 @@ class Size:
 
 SIZES = (
     Size("ring of N = 100 000, M = 10, n = 100, R = 10", 100_000, 100, 10, hypotheses=10),
-    Size("ring of N = 100 000, M = 2, n = 1 000, R = 10", 100_000, 1000, 10, hypotheses=2),
+    Size("ring of N = 100 000, M = 2, n = 500, R = 10", 100_000, 500, 10, hypotheses=2),
     Size("regression on a ring of N = 1 000, d = 50, n = 10, R = 4", 1000, 10, 4, dimension=50),
 )
 TOY_SIZES = (

@@ -219,7 +219,7 @@ def verification_parts(
         if failing:
             parts.append(_statement_table("What does not hold", failing, with_problem=True))
     if any(verdict(statement) == "fails*" for statement in statements):
-        parts.append(Text("* no theorem: published, or an allowance and not a bound"))
+        parts.append(Text("* not a theorem: published as one, or an allowance in place of a bound"))
     return parts
 
 

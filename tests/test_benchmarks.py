@@ -27,7 +27,16 @@ from tests.oracles import exact_eigenvalues, exact_stationary, precision
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
-NAMES = ("accounting", "consensus", "laws", "networks", "numbers", "regression")
+NAMES = (
+    "accounting",
+    "changing",
+    "consensus",
+    "laws",
+    "networks",
+    "numbers",
+    "regression",
+    "scale",
+)
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 
 

@@ -167,13 +167,14 @@ class Load:
             # Totals, a unit's sums, and the arrays of the result.
             "what is kept": NUMBER * 3 * kept,
             "the state": NUMBER * states * self.learners * self.width(together),
+            "the priors": NUMBER * 2 * self.learners * d * d,
             "drawing": NUMBER * 2 * (1 << 15) + NUMBER * 3 * together * (self.rows + self.samples),
             "what any run takes": SMALL,
             "solving": NUMBER * 7 * piece * d * d
             + NUMBER * 3 * self.learners * together * self.quantities,
         }
         if workers > 1:
-            for part in ("the state", "drawing", "solving", "what any run takes"):
+            for part in memory.keys() - {"what is kept"}:
                 memory[part] *= workers
             # Each has its libraries, and sums on their way.
             memory["processes"] = (workers + 1) * (LIBRARIES + NUMBER * kept)
@@ -184,6 +185,7 @@ class Load:
 REMEDIES = {
     "what is kept": "record fewer rounds, or give fewer directions",
     "the state": "take fewer agents or coefficients",
+    "the priors": "take fewer agents or coefficients",
     "drawing": "use smaller batches",
     "solving": "take fewer coefficients",
     "processes": "use fewer workers",

@@ -169,16 +169,13 @@ class Carrier:
         pairs = len(self._columns.pairs)
         split = pairs * copies
         width = split + prior.dimension * replicates
-        row = np.concatenate(
-            [
-                np.repeat(self._columns.pack(prior.precision), copies, axis=1),
-                np.repeat(prior.information, replicates, axis=1),
-            ],
-            axis=1,
-        )
         state = aligned((prior.agents, width))
         other = aligned((prior.agents, width)) if self._weights is not None else state
-        state[:] = row
+        # Views of the state: another copy of it would be a third of the run's memory.
+        precision = state[:, :split].reshape(prior.agents, pairs, copies)
+        precision[:] = self._columns.pack(prior.precision)[..., None]
+        information = state[:, split:].reshape(prior.agents, prior.dimension, replicates)
+        information[:] = prior.information[..., None]
         first = True
         drawn = len(self._samples.owner) * replicates + self._samples.rows * copies
         batch = max(1, DRAWS_AT_ONCE // drawn)

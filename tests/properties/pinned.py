@@ -70,3 +70,21 @@ def pinned(network: Network) -> Problem:
         priors=[[0.4, 0.6] if k else [0.5, 0.5] for k in order],
     )
     return Problem(network, model)
+
+
+def one_who_sees() -> Problem:
+    """Two agents who hear the third, and one who all but does not.
+
+    Rounds move the log-ratios against both wrong hypotheses in nearly the same proportion. An exact
+    law once decoded them as differences of numbers a billion times as large, and was off by 1e-7.
+    """
+    weights = np.array([[1, 1e-12, 1], [1e-12, 1, 1e-12], [1, 1e-12, 2]])
+    tables = [[0.5, 0.5], [1 / 3, 2 / 3], [0.25, 0.75]]
+    seeing, blind = (
+        FiniteAgent.from_tables(
+            inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[row] for row in likelihood]
+        )
+        for likelihood in (tables, [[0.5, 0.5]] * 3)
+    )
+    model = FiniteModel.from_agents(["true", "false", "worse"], [blind, seeing], counts=[2, 1])
+    return Problem(Network(weights / weights.sum(axis=1, keepdims=True)), model)

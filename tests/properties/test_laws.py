@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from exact import BeliefLaw, Simulation, belief_law, proportion, simulate, simulate_changing
 from exact.law.doubles import in_doubles
 from tests.exact.law.oracles import reference_of
-from tests.properties.pinned import COUPLED, pinned
+from tests.properties.pinned import COUPLED, one_who_sees, pinned
 from tests.properties.support import TIMES, assert_close, often
 from tests.strategies import (
     Problem,
@@ -70,6 +70,7 @@ def decidable(problem: Problem) -> bool:
 @often(EXAMPLES)
 @given(problem=problems(max_agents=3, finite=True), seed=seeds)
 @example(pinned(COUPLED), 0)
+@example(one_who_sees(), 0)
 def test_any_network(problem: Problem, seed: int) -> None:
     assume(decidable(problem))
     network, model = problem.network, problem.model
