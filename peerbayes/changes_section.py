@@ -7,14 +7,22 @@ describes: links fail, agents come and go, messages are late, agents wake up by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from peerbayes.entries import Distribution, PositiveNumber, Probability, Row, Section, Table
-from peerbayes.messages import TAG, describe, nearest, problem_error
+from peerbayes.entries import (
+    Distribution,
+    PositiveNumber,
+    Probability,
+    Row,
+    Section,
+    Table,
+    known_table,
+    tag_of,
+)
+from peerbayes.messages import TAG, problem_error
 from theory import Network
 from theory.changing import (
     ChangingNetwork,
@@ -191,25 +199,14 @@ CHANGES: dict[
 
 def _known_kind(value: object) -> object:
     """Refuse a table without a kind, or of one that there is not."""
-    if isinstance(value, Section):
-        return value
-    if not isinstance(value, Mapping):
-        raise problem_error((), "a table", describe(value), "write it under [network.changes]")
-    wanted = f"one of {', '.join(CHANGES)}"
-    kind = value.get("kind")
-    if kind is None:
-        raise problem_error(("kind",), wanted, "none", "say what changes")
-    if not isinstance(kind, str) or kind not in CHANGES:
-        guess = nearest(kind, CHANGES) if isinstance(kind, str) else None
-        remedy = f"did you mean {guess!r}?" if guess else "choose one"
-        raise problem_error(("kind",), wanted, describe(kind), remedy)
-    return value
+    return known_table(
+        value, key="kind", known=CHANGES, place="[network.changes]", remedy="say what changes"
+    )
 
 
 def _kind(value: object) -> str:
     """The tag of one kind of change."""
-    kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
-    return f"{TAG}{kind}"
+    return tag_of(value, key="kind")
 
 
 ChangesSection = Annotated[

@@ -41,7 +41,7 @@ from theory.changing import (
     changing_sample_sizes,
     influence,
 )
-from theory.validation import as_probability
+from theory.validation import FloatArray, as_probability
 
 # The exponent of a random network is an average over a path of the network; its standard error is
 # printed beside it.
@@ -56,7 +56,8 @@ class ChangingAnalysis:
     problem: ChangingProblem
     influence: Influence
     rate: LearningRate
-    exponent: ChangingExponent
+    exponent: ChangingExponent | None
+    no_exponent: str
     samples: ChangingSampleSizes
 
     @property
@@ -77,7 +78,9 @@ class ChangingAnalysis:
             )
         if self.rate.binding is None:
             notes.append("every hypothesis is optimal: there is no rate and nothing to reject")
-        if not self.exponent.is_exact:
+        if self.exponent is None:
+            notes.append(f"exponent: {self.no_exponent}")
+        elif not self.exponent.is_exact:
             notes.append(
                 "exponent: of the errors given the course of the network, estimated from "
                 f"{self.exponent.samples} rounds of one course; that over all courses is not known"
@@ -113,10 +116,7 @@ class ChangingAnalysis:
                 "rate": number(self.rate.rate),
                 "binding_hypothesis": _name(names, self.rate.binding),
                 "rates": {names[m]: number(self.rate.rates[m]) for m in wrong},
-                "error_exponent": number(self.exponent.exponent),
-                "error_exponent_standard_error": number(self.exponent.standard_error),
-                "binding_for_exponent": _name(names, self.exponent.binding),
-                "exponents": {names[m]: number(self.exponent.exponents[m]) for m in wrong},
+                **self._exponent_json(wrong),
                 "divergences": {names[m]: information[:, m].tolist() for m in wrong},
                 "ambiguous_pairs": [[names[a], names[b]] for a, b in model.ambiguous_pairs],
             },
@@ -130,6 +130,23 @@ class ChangingAnalysis:
             "notes": self.notes,
         }
 
+    def _exponent_json(self, wrong: list[int]) -> dict[str, Any]:
+        """What is known of the exponent, by hypothesis."""
+        names, found = self.problem.model.hypotheses, self.exponent
+        if found is None:
+            return {
+                "error_exponent": None,
+                "error_exponent_standard_error": None,
+                "binding_for_exponent": None,
+                "exponents": {names[m]: None for m in wrong},
+            }
+        return {
+            "error_exponent": number(found.exponent),
+            "error_exponent_standard_error": number(found.standard_error),
+            "binding_for_exponent": _name(names, found.binding),
+            "exponents": {names[m]: number(found.exponents[m]) for m in wrong},
+        }
+
 
 def analyse_changing(problem: ChangingProblem, *, delta: float = 0.05) -> ChangingAnalysis:
     """Predict influence, best hypotheses, rate, exponent and sample sizes.
@@ -141,11 +158,18 @@ def analyse_changing(problem: ChangingProblem, *, delta: float = 0.05) -> Changi
     """
     delta = as_probability("delta", delta)
     network, model = problem.network, problem.model
+    exponent, reason = None, ""
+    try:
+        exponent = changing_exponent(network, model, seed=_EXPONENT_SEED, samples=_EXPONENT_ROUNDS)
+    except ValueError as error:
+        # A network that mixes too slowly for a course of this length has a rate all the same.
+        reason = str(error)
     return ChangingAnalysis(
         problem=problem,
         influence=influence(network),
         rate=changing_rate(network, model),
-        exponent=changing_exponent(network, model, seed=_EXPONENT_SEED, samples=_EXPONENT_ROUNDS),
+        exponent=exponent,
+        no_exponent=reason,
         samples=changing_sample_sizes(network, model, delta=delta),
     )
 
@@ -160,13 +184,25 @@ def kind_of_change(problem: ChangingProblem) -> str:
             law = "drawn afresh each round" if network.is_independent else "a Markov chain"
             return f"{len(network.phases)} phases, {law}"
         case RandomLinks():
-            low, high = float(np.min(network.link_up)), float(np.max(network.link_up))
-            share = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-            return f"links up with probability {share}; a lost message: {network.on_loss}"
+            share = _range(network.link_up)
+            return f"links up with probability {share}; {_LOST[network.on_loss]}"
         case RandomPresence():
-            return f"agents present with probability {float(np.min(network.present)):g} or more"
+            return f"agents present with probability {_range(network.present)}"
         case DelayedNetwork():
             return f"messages up to {network.longest} rounds late"
+
+
+_LOST = {
+    "own": "the own belief stands in for a lost message",
+    "renormalise": "what else arrives stands in for a lost message",
+    "last": "the last message that came is used again",
+}
+
+
+def _range(shares: FloatArray) -> str:
+    """One number if all are the same, else the least and the largest."""
+    low, high = float(np.min(shares)), float(np.max(shares))
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def changing_parts(result: dict[str, Any]) -> list[RenderableType]:

@@ -46,6 +46,15 @@ RULES: dict[str, dict[str, Any]] = {
     "median seldom": {"rule": "median", "pool_every": 300},
     "clip": {"rule": "clip", "radius": "1/2"},
 }
+_POOLING = {
+    "average": "the others average",
+    "trimmed-mean": "the others take trimmed means",
+    "trimmed-mean seldom": "the others take trimmed means, every 300 rounds",
+    "median": "the others take medians",
+    "median seldom": "the others take medians, every 300 rounds",
+    "clip": "the others clip what they hear",
+}
+_LYING = {0: "none of whom lies", 1: "one of whom lies", 3: "three of whom lie"}
 
 
 def rotating_star_documents() -> Documents:
@@ -104,7 +113,7 @@ def liars_documents() -> Documents:
     """The 5 x 5 torus with no, one or three liars, by each rule."""
     documents: Documents = {}
     for rule, table in RULES.items():
-        for liars in (0, 1, 3):
+        for liars in _LYING:
             name = f"liars-torus {rule} {liars}"
             faults: dict[str, Any] = dict(table)
             if liars:
@@ -119,7 +128,7 @@ def liars_documents() -> Documents:
             documents[name] = (
                 {
                     "name": name,
-                    "title": f"25 agents on a torus, {liars or 'none'} of whom lie; {rule}",
+                    "title": f"25 agents on a torus, {_LYING[liars]}; {_POOLING[rule]}",
                     "network": {"topology": "torus", "shape": [5, 5], "rule": "metropolis"},
                     "model": {
                         "hypotheses": ["fair", "loaded"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from peerbayes.changes_section import SequenceNetwork
 from peerbayes.entries import Section
-from peerbayes.messages import input_error
+from peerbayes.messages import check_counts
 from peerbayes.schema import ProblemSpecification
 from theory import FiniteModel, Network
 from theory.changing import ChangingNetwork
@@ -44,14 +44,8 @@ class ChangingProblem:
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.network.agents != self.model.agents:
-            raise input_error(
-                self.name,
-                ("model", "agents"),
-                f"{self.network.agents} agents, as the network has",
-                f"counts that add up to {self.model.agents}",
-                "change the counts, or the network",
-            )
+        agents = self.network.agents
+        check_counts(self.name, "model", network=agents, described=self.model.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
 

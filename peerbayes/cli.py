@@ -140,6 +140,16 @@ Delta = Annotated[
         help="Probability of error that sample sizes allow, in (0, 1).",
     ),
 ]
+GivenDelta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        parser=_probability,
+        metavar="D",
+        help="Probability of error that sample sizes allow, in (0, 1); 0.05 if left out.",
+    ),
+]
+DEFAULT_DELTA = 0.05
 DEFAULT_OUT = Path("peerbayes-out")
 
 
@@ -171,7 +181,7 @@ def _root(
 @app.command()
 def analyse(
     problem: ProblemArgument,
-    delta: Delta = 0.05,
+    delta: GivenDelta = None,
     exact: Annotated[
         bool,
         typer.Option("--exact", help="Fractions and expressions; needs exact numbers."),
@@ -206,11 +216,15 @@ def analyse(
         finite_problem,
     )
     from peerbayes.progress import Stages
+    from theory.validation import fail
 
     if exact and certify:
         raise typer.BadParameter("--exact and --certify exclude each other; keep one of them")
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        if isinstance(loaded, RegressionProblem | FaultyProblem) and delta is not None:
+            raise fail("--delta", "a problem with sample sizes", loaded.name, "leave it out")
+        delta = DEFAULT_DELTA if delta is None else delta
         if isinstance(loaded, RegressionProblem):
             if certify or rounds is not None:
                 finite_problem(loaded, f"analyse {'--certify' if certify else '--rounds'}")
@@ -384,7 +398,7 @@ def verify(
             metavar="[PROBLEM]...", help="Files or built-in problems; all built-ins if left out."
         ),
     ] = None,
-    delta: Delta = 0.05,
+    delta: Delta = DEFAULT_DELTA,
     claims: Annotated[
         bool,
         typer.Option("--claims", help="Put the papers' statements on trial instead."),
@@ -634,6 +648,9 @@ def run_named_experiment(
         outcome = run_experiment(
             found, seed=seed, replicates=replicates, resume=resume, out=out, progress=stages
         )
+    if not quiet:
+        for notice in outcome.discarded:
+            print(notice, file=sys.stderr)
     code = CHECK_FAILED if outcome.failed else DONE
     if json:
         return _json(outcome.as_json(), code)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar
 
@@ -25,7 +26,7 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType
 
-from peerbayes.messages import describe, problem_error, shorten
+from peerbayes.messages import TAG, describe, nearest, problem_error, shorten
 from theory.validation import SUM_TOLERANCE
 
 _UNSIGNED = r"(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?)"
@@ -42,6 +43,41 @@ class Section(BaseModel):
     """A table of the file: immutable, with no unknown keys and no silent conversions."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def known_table(
+    value: object, *, key: str, known: Mapping[str, object], place: str, remedy: str
+) -> object:
+    """The value, if it is a table whose `key` is one of `known`, or a section that was read.
+
+    Parameters
+    ----------
+    place, remedy
+        Where such a table is written, and what to do if it does not have the key.
+
+    Raises
+    ------
+    PydanticCustomError
+        If it is not.
+    """
+    if isinstance(value, Section):
+        return value
+    if not isinstance(value, Mapping):
+        raise problem_error((), "a table", describe(value), f"write it under {place}")
+    wanted, word = f"one of {', '.join(known)}", value.get(key)
+    if word is None:
+        raise problem_error((key,), wanted, "none", remedy)
+    if not isinstance(word, str) or word not in known:
+        guess = nearest(word, known) if isinstance(word, str) else None
+        advice = f"did you mean {guess!r}?" if guess else "choose one"
+        raise problem_error((key,), wanted, describe(word), advice)
+    return value
+
+
+def tag_of(value: object, *, key: str) -> str:
+    """The tag by which a union tells its tables apart: what stands under `key`."""
+    word = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+    return f"{TAG}{word}"
 
 
 def parse_number(value: object) -> Rational:

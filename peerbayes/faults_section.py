@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from peerbayes.entries import Distribution, Number, PositiveNumber, Row, Section
-from peerbayes.messages import TAG, describe, nearest, problem_error
+from peerbayes.entries import (
+    Distribution,
+    Number,
+    PositiveNumber,
+    Row,
+    Section,
+    known_table,
+    tag_of,
+)
+from peerbayes.messages import TAG, problem_error
 from theory.robustness import (
     Average,
     Behaviour,
@@ -141,26 +148,18 @@ FAULTS: dict[
 
 def _known_behaviour(value: object) -> object:
     """Refuse a table without a behaviour, or of one that there is not."""
-    if isinstance(value, Section):
-        return value
-    if not isinstance(value, Mapping):
-        raise problem_error((), "a table", describe(value), "write it under [[faults.agents]]")
-    wanted = f"one of {', '.join(FAULTS)}"
-    behaviour = value.get("behaviour")
-    if behaviour is None:
-        raise problem_error(("behaviour",), wanted, "none", "say what it does")
-    if not isinstance(behaviour, str) or behaviour not in FAULTS:
-        guess = nearest(behaviour, FAULTS) if isinstance(behaviour, str) else None
-        remedy = f"did you mean {guess!r}?" if guess else "choose one"
-        raise problem_error(("behaviour",), wanted, describe(behaviour), remedy)
-    return value
+    return known_table(
+        value,
+        key="behaviour",
+        known=FAULTS,
+        place="[[faults.agents]]",
+        remedy="say what it does",
+    )
 
 
 def _behaviour(value: object) -> str:
     """The tag of one behaviour."""
-    if isinstance(value, Mapping):
-        return f"{TAG}{value.get('behaviour')}"
-    return f"{TAG}{getattr(value, 'behaviour', None)}"
+    return tag_of(value, key="behaviour")
 
 
 OneFault = Annotated[

@@ -22,6 +22,7 @@ from peerbayes.comparison import (
 )
 from peerbayes.faulty_analysis import FaultyAnalysis, rule_name
 from peerbayes.faulty_problem import FaultyProblem
+from theory import LogRatioLaw
 from theory.robustness import Average, StuckData, faulty_log_ratio
 from theory.validation import FloatArray
 
@@ -134,7 +135,11 @@ def verify_faulty(
         beyond_tolerance=problem.beyond_tolerance,
     )
     result = FaultyVerification(problem, FaultyAnalysis(problem), run, ())
-    comparisons = [*_averaging_statements(result), *_guarantee_statements(result)]
+    comparisons = [
+        *_averaging_statements(result),
+        *_guarantee_statements(result),
+        *_symmetric_statements(result),
+    ]
     return replace(result, comparisons=tuple(comparisons))
 
 
@@ -199,6 +204,61 @@ def _averaging_statements(result: FaultyVerification) -> list[Comparison]:
                 transient=_SLOPE_TOLERANCE * scale,
                 note="computed, not measured: the limit against the exact means, which the run "
                 "confirms",
+            )
+        )
+    return statements
+
+
+def _is_symmetric(law: LogRatioLaw) -> bool:
+    """Whether z is symmetric about its mean, to rounding."""
+    order = np.argsort(law.means)
+    gaps = law.means[order] - law.mean
+    scale = max(1.0, float(np.abs(gaps).max()))
+    return bool(
+        np.allclose(gaps, -gaps[::-1], rtol=0, atol=1e-12 * scale)
+        and np.allclose(law.probabilities[order], law.probabilities[order][::-1], rtol=1e-12)
+        and np.allclose(law.variances[order], law.variances[order][::-1], rtol=1e-12)
+    )
+
+
+def _symmetric_statements(result: FaultyVerification) -> list[Comparison]:
+    """Where nobody lies and evidence is symmetric, no rule costs anything: the mean is n·I.
+
+    All rules commute with adding a constant and with changing all signs, so that every agent's
+    Λ − n·I is as likely as its negative.
+    """
+    problem, simulation = result.problem, result.run.simulation
+    model, best = problem.model, simulation.best
+    if problem.faults or np.ptp(model.log_priors) > 0:
+        return []
+    statements = []
+    for m in result.analysis.wrong:
+        laws = model.log_ratio_laws(best, m)
+        information = model.information(best)[:, m]
+        alike = float(np.ptp(information)) <= 1e-12 * float(np.abs(information).max())
+        if not alike or not all(_is_symmetric(law) for law in laws):
+            continue
+        expected = simulation.rounds[:, None] * float(information[0])
+        error = np.nan_to_num(simulation.standard_error[..., m])
+        difference = np.abs(simulation.mean[..., m] - expected)
+        chance = allowed_deviation(
+            simulation.replicates * error**2,
+            _reach(result)[m],
+            simulation.replicates,
+            scores=difference.size,
+        )
+        largest = float((difference / (chance + ROUNDING * np.maximum(1.0, expected))).max())
+        statements.append(
+            Comparison(
+                problem.name,
+                f"mean log-odds against {model.hypotheses[m]!r} of every agent at every recorded "
+                "round, as a share of what chance allows",
+                1.0,
+                largest,
+                None,
+                "bound",
+                largest <= 1.0,
+                note=f"symmetric evidence, nobody lies: the mean is n times {information[0]:.6g}",
             )
         )
     return statements

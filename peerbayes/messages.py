@@ -93,6 +93,24 @@ def input_error(
     return fail(where or "problem", expected, got, remedy)
 
 
+def check_counts(name: str, table: str, *, network: int, described: int) -> None:
+    """Whether a table describes as many agents as the network has.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    if network != described:
+        raise input_error(
+            name,
+            (table, "agents"),
+            f"{network} agents, as the network has",
+            f"counts that add up to {described}",
+            "change the counts, or the network",
+        )
+
+
 def translate(
     error: ValidationError, *, source: str, sections: Mapping[str, type[BaseModel]]
 ) -> ValueError:

@@ -25,7 +25,7 @@ from peerbayes.changing_problem import (
 )
 from peerbayes.documents import read_document
 from peerbayes.entries import Section
-from peerbayes.messages import input_error, translate
+from peerbayes.messages import check_counts, input_error, translate
 from peerbayes.schema import SECTIONS, ProblemSpecification
 from theory import FiniteModel, Network
 from theory.rational import RationalModel, RationalNetwork
@@ -65,14 +65,8 @@ class Problem:
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.network.agents != self.model.agents:
-            raise input_error(
-                self.name,
-                ("model", "agents"),
-                f"{self.network.agents} agents, as the network has",
-                f"counts that add up to {self.model.agents}",
-                "change the counts, or the network",
-            )
+        agents = self.network.agents
+        check_counts(self.name, "model", network=agents, described=self.model.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
 

@@ -16,6 +16,7 @@ import numpy as np
 from peerbayes.analyse import network_json, number
 from peerbayes.proved import NetworkProofs, check_exact
 from peerbayes.records import plain
+from peerbayes.regression_approach import coefficient, lone_coefficients
 from peerbayes.regression_problem import RegressionProblem
 from theory.regression import (
     BestStationary,
@@ -35,6 +36,7 @@ class RegressionAnalysis:
     """Predictions for one regression: floating-point values, each defined on the floor it is from.
 
     `best` is None where some coordinate is tested and seen by nobody, or labels are a data set's.
+    `over_n` and `alone_over_n` are the coefficients of 1/n beside the limits.
     """
 
     problem: RegressionProblem
@@ -42,6 +44,8 @@ class RegressionAnalysis:
     calibration: Calibration
     best: BestStationary | None
     powers: FloatArray
+    over_n: float
+    alone_over_n: FloatArray
 
     @property
     def notes(self) -> list[str]:
@@ -68,11 +72,13 @@ class RegressionAnalysis:
                 "dimension": self.problem.regression.dimension,
                 "identified": limits.is_identified,
                 "limit": number(limits.limit),
+                "over_n": number(self.over_n),
                 "excess_error_constant": number(limits.excess_error_constant),
                 "reported_error_constant": number(limits.reported_error_constant),
                 "central_constant": limits.central_constant,
                 "central_node_constant": limits.central_node_constant,
                 "alone": limits.alone,
+                "alone_over_n": self.alone_over_n,
                 "alone_constants": limits.alone_constants,
                 "estimator_covariance": limits.estimator_covariance,
                 "reported_covariance": limits.reported_covariance,
@@ -103,6 +109,8 @@ def analyse_regression(problem: RegressionProblem) -> RegressionAnalysis:
         calibration=calibration(network, model),
         best=best_stationary_distribution(network, model) if can_be_best else None,
         powers=calibrating_tempering(network, model),
+        over_n=coefficient(network, model, limits),
+        alone_over_n=lone_coefficients(problem, limits),
     )
 
 

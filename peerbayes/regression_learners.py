@@ -16,6 +16,7 @@ import numpy as np
 from exact.regression import RegressionSimulation, simulate_regression
 from peerbayes.comparison import STANDARD_ERRORS, allowed_deviation
 from peerbayes.records import plain
+from peerbayes.regression_approach import coefficient
 from peerbayes.regression_problem import RegressionProblem
 from theory import Network
 from theory.regression import (
@@ -283,16 +284,15 @@ def run_learner(
         learner.network, _free_of_targets(learner.model), record, draws=draws, seed=stream
     )
     if learner.model.has_targets:
-        # What beliefs report does not depend on labels; errors are known in the limit alone.
-        error = limits.limit + limits.excess_error_constant / expected.rounds[:, None]
-        error = np.broadcast_to(error, expected.excess_error.shape)
-        none = np.zeros_like(error)
+        # What beliefs report does not depend on labels; errors are known to first order.
+        first = predicted_error(learner.network, learner.model, expected.rounds, order=1)
+        error, none = first.excess_error, np.zeros_like(first.excess_error)
         expected = replace(expected, excess_error=error, standard_error=none)
     return Curve(
         learner,
         run,
         expected,
-        constant=limits.excess_error_constant,
+        constant=coefficient(learner.network, learner.model, limits),
         limit=limits.limit,
         reported_constant=limits.reported_error_constant,
     )

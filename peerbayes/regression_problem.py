@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from peerbayes.changes_section import SequenceNetwork
 from peerbayes.entries import Section
-from peerbayes.messages import input_error, translate
+from peerbayes.messages import check_counts, input_error, translate
 from peerbayes.problem import placed
 from peerbayes.schema import SECTIONS, RegressionSpecification
 from theory import Network
@@ -58,14 +58,8 @@ class RegressionProblem:
     node: RegressionAgent | None = None
 
     def __post_init__(self) -> None:
-        if self.network.agents != self.regression.agents:
-            raise input_error(
-                self.name,
-                ("regression", "agents"),
-                f"{self.network.agents} agents, as the network has",
-                f"counts that add up to {self.regression.agents}",
-                "change the counts, or the network",
-            )
+        agents = self.network.agents
+        check_counts(self.name, "regression", network=agents, described=self.regression.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
 

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from peerbayes.regression_approach import lasts
 from peerbayes.tables import facts_table, figures_table, notes_text, number, spread
 
 
@@ -22,13 +23,15 @@ def regression_parts(result: Mapping[str, Any]) -> list[RenderableType]:
     }
     parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
     table = figures_table("Excess error after n rounds", "learner", "limit", "times 1/n")
-    table.add_row("cooperating", _written(found["limit"]), _written(found["excess_error_constant"]))
+    # In fractions labels follow theta, and the constants are the coefficients.
+    over_n = found.get("over_n", found["excess_error_constant"])
+    table.add_row("cooperating", _limit(found["limit"], over_n), _written(over_n))
     table.add_row("  as its beliefs report it", "-", _written(found["reported_error_constant"]))
     table.add_row("all data in one place", "-", _written(found["central_constant"]))
     table.add_row("central node, one sample a round", "-", _written(found["central_node_constant"]))
-    lone = list(zip(found["alone"], found["alone_constants"], strict=True))
-    for label, (limit, constant) in _listed(lone):
-        table.add_row(f"{label} alone", _written(limit), _written(constant))
+    lone = zip(found["alone"], found.get("alone_over_n", found["alone_constants"]), strict=True)
+    for label, (limit, constant) in _listed(list(lone)):
+        table.add_row(f"{label} alone", _limit(limit, constant), _written(constant))
     best = found.get("best_constant")
     if best is not None:
         table.add_row("cooperating, with the best v", "-", _written(best))
@@ -85,6 +88,13 @@ def _written(value: Any) -> str:
     if isinstance(value, Mapping):
         return value.get("expression") or f"{number(value['lower'])} to {number(value['upper'])}"
     return value if isinstance(value, str) else number(value)
+
+
+def _limit(value: Any, over_n: Any) -> str:
+    """A limit, 0 where only rounding is left of it."""
+    if isinstance(value, float) and isinstance(over_n, float) and not lasts(value, over_n):
+        return "0"
+    return _written(value)
 
 
 def _spread(values: Sequence[Any]) -> str:

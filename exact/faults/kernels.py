@@ -45,9 +45,12 @@ def pool(
     for i in agents:
         begin, end = pointers[i], pointers[i + 1]
         for r in range(own.shape[1]):
+            # What is thrown away was worth as much as one's own belief, for every rule.
+            self_weight = own_weights[i]
             for e in range(begin, end):
                 if useless[sources[e], r]:
                     discarded[i, r] += 1
+                    self_weight += weights[e]
             for c in range(own.shape[2]):
                 x = own[i, r, c]
                 if rule in (AVERAGE, CLIP):
@@ -101,7 +104,7 @@ def pool(
                     gone = last - high
                     for k in range(first, high):
                         weight[k] = weight[k + gone]
-                total = own_weights[i]
+                total = self_weight
                 move = 0.0
                 for k in range(low, high):
                     move += weight[k] * (value[k] - x)

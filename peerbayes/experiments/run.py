@@ -37,6 +37,7 @@ class ExperimentRun:
     parts: Mapping[str, Any]
     lines: tuple[Line, ...]
     reused: tuple[str, ...]
+    discarded: tuple[str, ...]  # a sentence on each part on record that was not taken
     record_path: Path
     report_path: Path
 
@@ -107,13 +108,17 @@ def run_experiment(
     bar = progress or (lambda _: lambda done, total: None)
     parts: dict[str, Any] = {}
     reused: list[str] = []
+    discarded: list[str] = []
     for index, part in enumerate(experiment.parts):
         mark = fingerprint(experiment, part, seed=seed, replicates=replicates)
         path = out / f"{experiment.name}.parts" / file_name(part)
-        kept = _kept(path, mark) if resume else None
+        found = _kept(path, mark) if resume else _Kept()
+        kept = found.content
         if kept is not None:
             reused.append(part)
         else:
+            if found.refusal:
+                discarded.append(f"{path}: not read back, {found.refusal}; {part!r} was run again")
             kept = plain(
                 experiment.run_part(
                     part,
@@ -134,7 +139,15 @@ def run_experiment(
     record_path = write_record(out / file_name("run", experiment.name), kind=KIND, body=body)
     report_path = write_report([record_path], record_path.with_suffix(".html"))
     return ExperimentRun(
-        experiment, seed, replicates, parts, lines, tuple(reused), record_path, report_path
+        experiment,
+        seed,
+        replicates,
+        parts,
+        lines,
+        tuple(reused),
+        tuple(discarded),
+        record_path,
+        report_path,
     )
 
 
@@ -158,12 +171,25 @@ def fingerprint(experiment: Experiment, part: str, *, seed: int, replicates: int
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _kept(path: Path, mark: str) -> Any:
-    """What a part left on disk; None if it is absent, damaged, or of other settings."""
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What a part left on disk, or why it is of no use; neither if there is nothing."""
+
+    content: Any = None
+    refusal: str = ""
+
+
+def _kept(path: Path, mark: str) -> _Kept:
+    """What a part left on disk, if it is whole and of these settings."""
+    if not path.exists():
+        return _Kept()
     try:
         record = read_record(path)
     except ValueError:
-        return None
-    if record.kind != PART_KIND or not isinstance(record.body, dict):
-        return None
-    return record.body.get("content") if record.body.get("fingerprint") == mark else None
+        return _Kept(refusal="for it is damaged")
+    body = record.body
+    if record.kind != PART_KIND or not isinstance(body, dict) or body.get("content") is None:
+        return _Kept(refusal="for it is no part of an experiment")
+    if body.get("fingerprint") != mark:
+        return _Kept(refusal="for it is of other settings")
+    return _Kept(body["content"])

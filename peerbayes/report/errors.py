@@ -26,7 +26,10 @@ _BARS = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 
 
 def errors_plot(curves: Sequence[Mapping[str, Any]], *, unit: str = "") -> Plot:
-    """Excess errors of several learners: points measured, lines predicted, dashes c/n."""
+    """Excess errors of several learners: points measured, lines predicted.
+
+    Dashes are limit + constant/n, where that is above zero.
+    """
     shown = list(curves[:_MOST_CURVES])
     rounds = np.concatenate([_array(curve["rounds"]) for curve in shown])
     values = [_array(curve[key]) for curve in shown for key in ("measured", "predicted")]
@@ -36,8 +39,9 @@ def errors_plot(curves: Sequence[Mapping[str, Any]], *, unit: str = "") -> Plot:
         colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
         along = _array(curve["rounds"])
         if curve["constant"]:
+            dashes = curve["limit"] + curve["constant"] / along
             axes.plot(
-                along, curve["limit"] + curve["constant"] / along,
+                along, np.where(dashes > 0, dashes, np.nan),
                 color=COLOURS[colour], linewidth=1, dashes=(4, 2.5), zorder=2.5,
             )  # fmt: skip
         axes.plot(along, _array(curve["predicted"]), color=COLOURS[colour], linewidth=1.6, zorder=3)

@@ -64,8 +64,12 @@ class Family:
         return worst([statement.verdict for statement in self.statements])
 
     def short_name(self, problem: ProblemView) -> str:
-        """The problem's name without the family's in front."""
-        return problem.name.removeprefix(self.name).strip() or problem.name
+        """The problem's name without the family's in front; its title where nothing is left."""
+        return problem.name.removeprefix(self.name).strip() or problem.title or problem.name
+
+    def heading(self, problem: ProblemView) -> str:
+        """The problem's name; where that is the family's, which is printed above it, its title."""
+        return problem.name if problem.name != self.name else problem.title or problem.name
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from peerbayes.regression_approach import lasts
 from peerbayes.report.errors import (
     calibration_plot,
     errors_plot,
@@ -59,12 +60,19 @@ def regression_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
 
 
 def _finding(found: Mapping[str, Any]) -> str:
-    true, reported = found["excess_error_constant"], found["reported_error_constant"]
+    true, reported = found["over_n"], found["reported_error_constant"]
     if not found["identified"]:
         return (
             "No agent sees some direction: along it every belief keeps its prior, and the excess "
             f"error tends to {number(found['limit'])}."
         )
+    if lasts(found["limit"], found["over_n"]):
+        words = (
+            f"Together the agents’ excess error stays at {number(found['limit'])}: it is "
+            f"{_over_n_text(found)} after n rounds; their beliefs report {number(reported)}/n, "
+            "nothing of what stays"
+        )
+        return words + _alone_words(found) + "."
     words = (
         f"Together the agents’ excess error falls as {number(true)}/n; their beliefs report "
         f"{number(reported)}/n"
@@ -75,19 +83,33 @@ def _finding(found: Mapping[str, Any]) -> str:
         words += f", {number(true / reported, 3)} times too little"
     else:
         words += ", which is right"
-    lasting = [value for value in found["alone"] if value > 0]
-    if lasting:
-        words += (
-            f". Alone, {len(lasting)} of {len(found['alone'])} agents keep an error for ever, "
-            f"up to {number(max(lasting), 3)}"
-        )
-    return words + "."
+    return words + _alone_words(found) + "."
+
+
+def _over_n_text(found: Mapping[str, Any]) -> str:
+    """Limit and coefficient of 1/n, as one term or two."""
+    limit, over_n = found["limit"], found["over_n"]
+    if not lasts(limit, over_n):
+        return f"{number(over_n)}/n"
+    return f"{number(limit)} {'−' if over_n < 0 else '+'} {number(abs(over_n))}/n"
+
+
+def _alone_words(found: Mapping[str, Any]) -> str:
+    """How many agents keep an error without the network, and how large it is."""
+    pairs = zip(found["alone"], found["alone_over_n"], strict=True)
+    lasting = [limit for limit, over_n in pairs if lasts(limit, over_n)]
+    if not lasting:
+        return ""
+    words = f". Alone, {len(lasting)} of {len(found['alone'])} agents keep an error for ever, "
+    if max(lasting) < found["limit"]:
+        return words + f"up to {number(max(lasting), 3)}: less than together"
+    return words + f"up to {number(max(lasting), 3)}"
 
 
 def _facts(analysis: Mapping[str, Any], *, replicates: int) -> tuple[Fact, ...]:
     network, found = analysis["network"], analysis["regression"]
     return (
-        Fact("Excess error", f"{number(found['excess_error_constant'])}/n", "cooperating"),
+        Fact("Excess error", _over_n_text(found), "cooperating"),
         Fact("As reported", f"{number(found['reported_error_constant'])}/n", "by the beliefs"),
         Fact("All data in one place", _over_n(found["central_constant"])),
         Fact("Central node", _over_n(found["central_node_constant"]), "one sample a round"),

@@ -121,6 +121,21 @@ def test_json_of_analyse_fits_its_schema(name: str, capsys: pytest.CaptureFixtur
     assert "influence" in capsys.readouterr().out
 
 
+def test_a_network_that_mixes_too_slowly_has_a_rate_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "slow.json"
+    clocks = {"kind": "clocks", "rates": [10000.0, 1, "1/2", 1]}
+    path.write_text(json.dumps(ring(clocks, agents=4)), encoding="utf-8")
+    assert main(["analyse", str(path), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["learning"]["rate"] > 0
+    assert result["learning"]["error_exponent"] is None
+    assert any(note.startswith("exponent: ") for note in result["notes"])
+    Draft202012Validator(read_schema("analyse")).validate(result)
+    assert main(["analyse", str(path)]) == 0
+
+
 def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
     outcome = verify(["restless-ring links last"], seed=3, out=tmp_path)
     assert outcome.statements
@@ -255,6 +270,12 @@ def test_bad_input_is_one_line(
     assert captured.err.count("\n") == 1
     for part in [str(path), *parts, "expected", "got", ";"]:
         assert part in captured.err
+
+
+@pytest.mark.parametrize("name", ["p1-regression", "liars-torus"])
+def test_delta_is_not_ignored(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyse", name, "--delta", "0.01"]) == 2
+    assert "--delta: expected a problem with sample sizes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", [["--exact"], ["--certify"], ["--rounds", "5"]])

@@ -210,8 +210,9 @@ def test_verdicts_are_told_apart() -> None:
 class Outcome:
     """What `verify` gives, for a test of words and exit codes."""
 
-    def __init__(self, failed: bool) -> None:
+    def __init__(self, failed: bool, unjudged: tuple[str, ...] = ()) -> None:
         self.failed = failed
+        self.unjudged = unjudged
         self.skipped = ("skipped fashion-mnist: no images",)
         self.sweeps: tuple[()] = ()
         self.record_path, self.report_path = Path("o/verify.json"), Path("o/report.html")
@@ -243,6 +244,20 @@ def test_verify_exit_codes_and_words(
     assert captured.err == ""
     assert json.loads(captured.out) == STATEMENTS
     assert seen["names"] == []
+
+
+def test_verify_says_of_what_nothing_is_claimed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import peerbayes.verify
+
+    monkeypatch.setattr(
+        peerbayes.verify, "verify", lambda *_, **__: Outcome(False, ("median", "clip"))
+    )
+    assert cli.main(["verify", "a", "--quiet"]) == 0
+    assert "\nmeasured only, nothing is claimed: median, clip\n" in capsys.readouterr().out
+    assert cli.main(["verify", "a", "--quiet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == STATEMENTS
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,14 @@ from peerbayes import cli
 from peerbayes import regression_verification as verification
 from peerbayes.builtin import BUILTINS, load_problem, load_variants
 from peerbayes.problems import RegressionProblem
+from peerbayes.records import plain
 from peerbayes.regression_analysis import analyse_regression
 from peerbayes.regression_learners import first_order_error, learners
 from peerbayes.regression_verification import verify_regression
+from peerbayes.report.canvas import plotting_style
+from peerbayes.report.regression import regression_view
 from tests.peerbayes.test_bad_input import complaint
+from theory.regression import alone_error, predicted_error
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +58,45 @@ def test_the_network_adds_up_what_each_group_finds_by_itself(
     assert analyse_regression(problems["components"]).limits.limit < 1e-20
 
 
+@pytest.mark.parametrize("split", ["features", "rows"])
+def test_the_coefficient_of_one_over_n_is_that_of_the_error_itself(
+    split: str, problems: dict[str, RegressionProblem]
+) -> None:
+    problem = problems[split]
+    analysis = analyse_regression(problem)
+    limits = analysis.limits
+    # Two late rounds: the differences leave the limit out. What goes with 1/n^2 is ten times as much
+    # for agents alone, whose prior weighs most in the directions that few of their patients show.
+    n = 10**6
+    curve = predicted_error(problem.network, problem.regression, [n, 2 * n], order=1).excess_error
+    assert 2 * n * (curve[0] - curve[1]) == pytest.approx(analysis.over_n, rel=1e-3)
+    lone = alone_error(problem.regression, [n, 2 * n], order=1).excess_error
+    assert 2 * n * (lone[0] - lone[1]) == pytest.approx(analysis.alone_over_n, rel=1e-2)
+    # What the error about the limit of the estimates says is another number.
+    assert abs(analysis.over_n - limits.excess_error_constant) > 0.01
+
+
+def test_what_stays_is_said(
+    problems: dict[str, RegressionProblem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("_ROUNDS", 60), ("_REPLICATES", 100), ("_RECORDS", 5), ("_DRAWS", 12)):
+        monkeypatch.setattr(verification, name, value)
+    words = {}
+    for split in ("features", "components"):
+        entry = plain(verify_regression(problems[split]).as_record())
+        with plotting_style():
+            view = regression_view(entry, key="k")
+        words[split] = (view.finding, view.facts[0].value)
+    finding, tile = words["features"]
+    assert "stays at 0.6841: it is 0.6841 − 1.744/n after n rounds" in finding
+    assert "less than together" in finding
+    assert tile == "0.6841 − 1.744/n"
+    # A limit of 1e-29 is a zero.
+    finding, tile = words["components"]
+    assert "falls as 9.137/n" in finding
+    assert tile == "9.137/n"
+
+
 def test_learners_are_those_that_can_be(problems: dict[str, RegressionProblem]) -> None:
     roles = [learner.role for learner in learners(problems["rows"])]
     assert roles == ["cooperating", "alone", "alone", "alone", "central node"]
@@ -79,5 +122,8 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "agent 2 alone" in text
     assert "labels of a data set" in " ".join(text.split())
+    assert cli.main(["analyse", "diabetes components"]) == 0
+    row = next(r for r in capsys.readouterr().out.splitlines() if "cooperating" in r)
+    assert row.split() == ["cooperating", "0", "9.137"]
     text = complaint(capsys, "analyse", "diabetes", "--exact")
     assert "a data set, in floating point" in text

@@ -93,6 +93,27 @@ def test_parts_of_other_settings_are_not_taken(change: dict[str, Any], tmp_path:
     other = Coin([], **{k: v for k, v in change.items() if k != "seed"})
     result = run_experiment(other, out=tmp_path, resume=True, **options)
     assert result.reused == ()
+    assert len(result.discarded) == 3
+    assert all("of other settings" in notice for notice in result.discarded)
+
+
+@pytest.mark.usefixtures("no_page")
+def test_what_is_thrown_away_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peerbayes.experiments.find_experiment", lambda name: Coin([]))
+    arguments = ["run", "coin", "--replicates", "5", "--out", str(tmp_path)]
+    assert cli.main([*arguments, "--resume"]) == 0
+    # Parts that were never there are not thrown away.
+    assert "not read back" not in capsys.readouterr().err
+    part = tmp_path / "coin.parts" / "b.json"
+    # An --out with the wrong kind of record in the place of a part.
+    part.write_bytes((tmp_path / "run-coin.json").read_bytes())
+    assert cli.main([*arguments, "--resume"]) == 0
+    assert f"{part}: not read back, for it is no part of an experiment" in capsys.readouterr().err
+    part.write_text("{}")
+    assert cli.main([*arguments, "--resume", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"no json"])
@@ -104,6 +125,9 @@ def test_damaged_parts_are_run_again(damage: bytes, tmp_path: Path) -> None:
     result = run_experiment(coin, out=tmp_path, resume=True)
     assert coin.ran == ["b"]
     assert result.reused == ("a", "c")
+    (notice,) = result.discarded
+    assert notice.startswith(str(tmp_path / "coin.parts" / "b.json"))
+    assert "damaged; 'b' was run again" in notice
 
 
 @pytest.mark.usefixtures("no_page")

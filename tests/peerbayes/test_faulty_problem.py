@@ -122,6 +122,27 @@ def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
     assert 0 < seldom[0].predicted <= seldom[0].measured
 
 
+@pytest.mark.parametrize("rule", ["median", "trimmed-mean", "clip"])
+def test_symmetric_evidence_costs_no_rule_anything(rule: str) -> None:
+    problem = load_problem(f"liars-torus {rule} 0")
+    assert isinstance(problem, FaultyProblem)
+    statements = verify_faulty(problem, seed=4).comparisons
+    exact = [s for s in statements if "symmetric evidence" in s.note]
+    assert len(exact) == 1
+    assert exact[0].holds
+    assert exact[0].measured is not None
+    # Tight: a score far below one would say that the allowance is never used.
+    assert exact[0].measured > 0.1
+
+
+def test_skewed_evidence_is_not_taken_for_symmetric() -> None:
+    content = document({"rule": "median"})
+    content["model"]["agents"][0]["likelihood"] = [[["1/10", "9/10"]], [["1/100", "99/100"]]]
+    problem = problem_from_document(content)
+    assert isinstance(problem, FaultyProblem)
+    assert verify_faulty(problem, seed=4).comparisons == ()
+
+
 def test_where_nothing_is_promised_nothing_is_claimed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,7 +41,7 @@ from theory.changing import (
 from theory.network.structure import Weights, as_dense
 from theory.rational import RationalModel, RationalNetwork
 from theory.regression import RegressionModel, conditional_error, draw_inputs, regression_limits
-from theory.robustness import Behaviour, Colluding, Split, faulty_averaging
+from theory.robustness import Behaviour, Colluding, Split, StuckData, faulty_averaging
 from theory.validation import FloatArray, IntArray
 
 
@@ -173,14 +173,24 @@ def test_faulty_agents(case: tuple[Problem, dict[int, Behaviour]], seed: int) ->
     )
     rows = [list(two.honest).index(place[i]) for i in one.honest]
     assert one.reference == two.reference
-    assert_close(two.rates[rows], one.rates, 1e-9)
-    # Limits are sums over all time: with weights near 1 on oneself they are large and lose as many
-    # digits as 1/(1 − spectral radius) has.
+    # Linear systems with I − Q: halves that hardly hear each other make them nearly singular, and
+    # limits of 1e10 were right to five digits.
+    tolerance = 1e-10 + 1e-15 * amplification(problem.network, faults)
+    assert_close(two.rates[rows], one.rates, tolerance)
     for name in ("mean", "variance"):
         a, b = getattr(one, name), getattr(two, name)[rows]
         np.testing.assert_array_equal(np.isfinite(a), np.isfinite(b))
         finite = np.isfinite(a)
-        assert_close(b[finite], a[finite], 1e-6)
+        assert_close(b[finite], a[finite], tolerance)
+
+
+def amplification(network: Network, faults: dict[int, Behaviour]) -> float:
+    """The largest row sum of (I − Q)⁻¹, with Q the weights among those who listen."""
+    listens = [i for i in range(network.agents) if isinstance(faults.get(i), StuckData | None)]
+    system = np.eye(len(listens)) - as_dense(network.weights)[np.ix_(listens, listens)]
+    if len(listens) == network.agents:
+        system = system + network.stationary_distribution
+    return float(np.abs(np.linalg.inv(system)).sum(axis=1).max())
 
 
 @st.composite

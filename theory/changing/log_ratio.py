@@ -87,8 +87,9 @@ def changing_log_ratio(
     Raises
     ------
     ValueError
-        If rounds do not increase from 1 or more, network and model do not fit, more than ten agents
-        come and go with given mean absences, or the network has not settled in a million rounds.
+        If rounds do not increase from 1 or more, `best` is no hypothesis, network and model do not
+        fit, more than ten agents come and go with given mean absences, or the network has not
+        settled in a million rounds.
 
     Examples
     --------
@@ -104,9 +105,10 @@ def changing_log_ratio(
     [[1.0, 1.0, 0.0], [1.5, 1.0, 1.5]]
     """
     check_agents(network, model)
+    best = as_integer("best", best, minimum=0, maximum=len(model.hypotheses) - 1)
     if isinstance(network, Network):
         return expected_log_ratio(network, model, rounds, best=best)
-    wanted = [as_integer("rounds", int(n), minimum=1) for n in rounds]
+    wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or any(b <= a for a, b in pairwise(wanted)):
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
     information = model.information(best)

@@ -24,7 +24,7 @@ from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import Phase
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
-from theory.validation import FloatArray, as_integer, as_probability
+from theory.validation import FloatArray, as_integer, as_probability, fail
 
 # Rows that agree to this are taken to be equal only in the sense that no further lags are summed
 # one by one: the tail stays a bound.
@@ -98,12 +98,20 @@ def changing_error_bound(
     Raises
     ------
     ValueError
-        If network and model have different numbers of agents, or `rounds` is below 1.
+        If network and model have different numbers of agents, `rounds` is below 1, or the network
+        is random: no bound on average over the network is offered.
     """
     n = as_integer("rounds", rounds, minimum=1)
     check_agents(network, model)
     if isinstance(network, Network):
         network = PeriodicNetwork((Phase(network.weights),), name=network.name)
+    if not isinstance(network, PeriodicNetwork | DelayedNetwork):
+        raise fail(
+            "network",
+            "periodic phases or delays",
+            type(network).__name__,
+            "estimate the error by simulation",
+        )
     bounds = error_bounds(network, model)
     return 1.0 if isinstance(bounds, str) else min((b.probability(n) for b in bounds), default=1.0)
 

@@ -165,7 +165,7 @@ def refined_error_probability(
         If rounds do not increase from 1 or more, network and model do not fit, more than one
         hypothesis is a reference, or the network is too large.
     """
-    wanted = [as_integer("rounds", int(n), minimum=1) for n in rounds]
+    wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or sorted(set(wanted)) != wanted:
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
     exponent = error_exponent(network, model)

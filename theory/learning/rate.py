@@ -134,10 +134,12 @@ def expected_log_ratio(
     Raises
     ------
     ValueError
-        If rounds do not increase from 1 or more, or network and model do not fit.
+        If rounds do not increase from 1 or more, `best` is no hypothesis, or network and model do
+        not fit.
     """
     check_same_agents(network, model)
-    wanted = [as_integer("rounds", int(n), minimum=1) for n in rounds]
+    best = as_integer("best", best, minimum=0, maximum=len(model.hypotheses) - 1)
+    wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or any(b <= a for a, b in pairwise(wanted)):
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
     weights = network.weights

@@ -30,7 +30,7 @@ def as_rounds(rounds: Sequence[int] | IntArray) -> list[int]:
     ValueError
         If they are none, or do not increase from 1 or more.
     """
-    wanted = [as_integer("rounds", int(n), minimum=1) for n in rounds]
+    wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or any(b <= a for a, b in pairwise(wanted)):
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
     return wanted

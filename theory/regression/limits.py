@@ -8,7 +8,8 @@ every agent's estimate is asymptotically normal about θ* with covariance A⁻¹
 reports A⁻¹/n (docs: mathematics/regression). Beside it stand three other learners:
 
 central
-    All agents' pairs in one place, one posterior; tempering and v play no part.
+    All agents' pairs in one place, one posterior that believes the noises the agents claim;
+    tempering and v play no part.
 central node
     The papers' benchmark: *one* pair a round, its input from the test law, all coordinates seen.
 alone
@@ -41,8 +42,10 @@ class RegressionLimits:
     reported_error_constant
         tr(S_test A⁻¹): what the beliefs say it is.
     central_constant
-        The same for one posterior of all pairs of all agents; None, with a note, if the pairs of
-        all agents together leave something unseen that the test law asks for.
+        The same for one posterior of all pairs of all agents, which believes the noises they claim.
+        At least tr(S_test C⁻¹), C = Σ_j m_j S_j/α_j², the least that any v reaches; equal to it if
+        all claims are wrong by one factor, or right. None, with a note, if the pairs of all agents
+        together leave something unseen that the test law asks for.
     central_node_constant
         α² rank(S_test), for one pair a round from the test law; None if noises differ.
     limit

@@ -54,11 +54,10 @@ class FaultyAveraging:
     rates
         Shape (H, M): the limit of Λ_i(best, θ)/n in nats per round.
     mean
-        Shape (H, M): the limit of E Λ_i(best, θ) − n·rate; NaN where the walk need not end at a
-        speaker.
+        Shape (H, M): the limit of E Λ_i(best, θ) − n·rate; NaN where the variance is infinite.
     variance
-        Shape (H, M): the limit of Var Λ_i(best, θ), in nats²; infinite where the walk need not end
-        at a speaker and evidence varies.
+        Shape (H, M): the limit of Var Λ_i(best, θ), in nats²; infinite where the walk may end in a
+        set of agents that hear no speaker, and the evidence of any of these varies.
     lowest
         Shape (H, M): the infimum of what Λ_i(best, θ) − n·rate can be in the limit; −inf or NaN
         as above.
@@ -173,11 +172,18 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
     transient = np.flatnonzero(~inside)
 
     rates = np.zeros_like(system.slope)
-    class_of = labels[:P]
+    # In a set without speakers, E Λ − n·rate, and whether evidence varies.
+    rest = np.zeros_like(rates)
+    varies = np.zeros(rates.shape, dtype=bool)
     for label in own:
-        members = np.flatnonzero(class_of == label)
-        v = eliminate(system.Q[np.ix_(members, members)])
-        rates[members] = v @ system.information[members]
+        members = np.flatnonzero(labels[:P] == label)
+        Q, evidence = system.Q[np.ix_(members, members)], system.information[members]
+        v = eliminate(Q)
+        rates[members] = v @ evidence
+        # Σ_{k≥1} (Q^k − 1vᵀ) = (1 − Q + 1vᵀ)⁻¹ − 1, and the priors are pooled by v.
+        bent = np.linalg.solve(np.eye(members.size) - Q + v, evidence)
+        rest[members] = v @ system.prior[members] + bent - evidence
+        varies[members] = (system.variances[members] > 0).any(axis=0)
     Q = system.Q[np.ix_(transient, transient)]
     leak = system.Q[np.ix_(transient, np.flatnonzero(inside))]
     inverse = np.eye(transient.size) - Q
@@ -185,35 +191,31 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
     hitting = np.zeros((P, F))
     hitting[transient] = np.linalg.solve(inverse, system.heard[transient])
 
-    # Only agents whose walk must end at a speaker settle.
-    reach = _reach(system.Q)
-    drifts: NDArray[np.bool_] = np.any(reach & inside, axis=1)
-    calm = np.flatnonzero(~drifts)
-    mean = np.full_like(rates, np.nan)
-    lowest = np.full_like(rates, np.nan)
-    heard = reach.astype(np.float64) @ (system.variances > 0).astype(np.float64)
-    variance = np.where((heard > 0) & drifts[:, None], np.inf, 0.0)
-    if calm.size:
-        Q = system.Q[np.ix_(calm, calm)]
+    # Whoever hears a set that learns by itself from evidence that varies never settles.
+    unsettled = _reach(system.Q).astype(np.float64) @ varies > 0
+    mean = np.where(unsettled, np.nan, rest)
+    lowest = mean.copy()
+    variance = np.where(unsettled, np.inf, 0.0)
+    noise = (system.heard * system.deviations**2) @ system.heard.T
+    blurred = (hitting[:, system.deviations > 0] > 0).any(axis=1)
+    for m in range(rates.shape[1]):
+        calm = np.flatnonzero(~unsettled[:, m] & ~inside)
+        fixed = np.flatnonzero(~unsettled[:, m] & inside)
+        if m == system.reference[0] or not calm.size:
+            continue
+        Q, leak = system.Q[np.ix_(calm, calm)], system.Q[np.ix_(calm, fixed)]
         inverse = np.eye(calm.size) - Q
         # α n + β = Q(α(n − 1) + β + I) + offset + n·slope, with α the rate.
-        steady = Q @ (system.information[calm] - rates[calm]) + system.offset[calm]
-        mean[calm] = np.linalg.solve(inverse, steady)
-        endless = ~np.isfinite(system.minima[calm])
-        minima = np.where(endless, 0.0, system.minima[calm])
-        bounded = np.linalg.solve(inverse, Q @ (minima - rates[calm]) + system.offset[calm])
-        unbounded = np.linalg.solve(inverse, Q @ endless.astype(np.float64)) > 0
-        lowest[calm] = np.where(unbounded, -np.inf, bounded)
-        noise = (system.heard[calm] * system.deviations**2) @ system.heard[calm].T
-        for m in range(rates.shape[1]):
-            if m == system.reference[0]:
-                variance[calm, m] = 0.0
-                continue
-            fed = Q * system.variances[calm, m] @ Q.T + 2 * noise
-            variance[calm, m] = np.diag(solve_discrete_lyapunov(Q, fed))
-        if system.deviations.any():
-            blurred = (hitting[calm][:, system.deviations > 0] > 0).any(axis=1)
-            lowest[calm[blurred]] = -np.inf
+        given = system.offset[calm, m] - Q @ rates[calm, m]
+        given += leak @ (rest + system.information - rates)[fixed, m]
+        steady = given + Q @ system.information[calm, m]
+        endless = ~np.isfinite(system.minima[calm, m])
+        bounded = given + Q @ np.where(endless, 0.0, system.minima[calm, m])
+        sides = np.stack([steady, bounded, Q @ endless.astype(np.float64)], axis=1)
+        mean[calm, m], least, unbounded = np.linalg.solve(inverse, sides).T
+        lowest[calm, m] = np.where((unbounded > 0) | blurred[calm], -np.inf, least)
+        fed = Q * system.variances[calm, m] @ Q.T + 2 * noise[np.ix_(calm, calm)]
+        variance[calm, m] = np.diag(solve_discrete_lyapunov(Q, fed))
     for array in (mean, lowest, variance):
         array[:, system.reference[0]] = 0.0
 
@@ -248,7 +250,7 @@ def faulty_log_ratio(
     ValueError
         If rounds do not increase from 1 or more, or as for :func:`faulty_averaging`.
     """
-    wanted = [as_integer("rounds", int(n), minimum=1) for n in rounds]
+    wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or any(b <= a for a, b in pairwise(wanted)):
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
     system = _system(network, model, faults)

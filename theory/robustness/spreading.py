@@ -53,7 +53,8 @@ def trimmed_spread(network: Network, informative: Iterable[int], *, tolerate: in
     network
         Agents hear those they give weight to.
     informative
-        The agents whose own data tell two hypotheses apart; all others have none about these.
+        The agents whose own data tell two hypotheses apart, and on average in favour of the true
+        one, I_j > 0; the honest ones of all others have no evidence about these, z = 0.
     tolerate
         f, at least 0.
 

@@ -246,6 +246,19 @@ def test_messages_that_are_no_numbers_are_discarded(rule: Rule, lie: list[float]
     np.testing.assert_array_equal(results[0], results[1])
 
 
+def test_what_is_thrown_away_weighs_as_much_as_ones_own() -> None:
+    """By the listener's own belief, before the rest is scaled to sum to one."""
+    network = Network.from_topology("complete", agents=4)
+    rule = TrimmedMean(1, lost="renormalise")
+    process = FaultyProcess(network, coins(4), {3: Silent()}, rule, best=0)
+    process.restart(np.random.SeedSequence(0), replicates=1, columns=1)
+    seen = np.array([0.0, 0.0, 4.0, 0.0])[:, None, None]
+    start = np.array([-1.0, -2.0, -3.0, 0.0])[:, None, None]
+    new = process.advance(start.copy(), seen.copy())
+    # Agent 2 holds 1 and drops -2, the lowest; it keeps -1, with a weight of 1/4 of 3/4.
+    assert new[2, 0, 0] == pytest.approx((2 * 1 - 1) / 3, rel=1e-14)
+
+
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_huge_lies_that_are_numbers_are_used(rule: Rule) -> None:
     network = Network.from_topology("complete", agents=5)

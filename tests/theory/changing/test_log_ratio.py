@@ -190,3 +190,14 @@ def test_bad_input() -> None:
         changing_log_ratio(star, coins(7), [3, 3], best=0)
     with pytest.raises(ValueError, match="as many agents as the network, 7, got 2"):
         changing_log_ratio(star, coins(2), [3], best=0)
+    with pytest.raises(ValueError, match=r"rounds: expected a whole number of at least 1, got .*5"):
+        changing_log_ratio(star, coins(7), np.array([2.5]), best=0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("best", [-1, 2, 7])
+@pytest.mark.parametrize("network", [SKEW, RandomLinks(SKEW, 0.6)], ids=["fixed", "links"])
+def test_the_best_hypothesis_is_one_of_the_model(
+    network: Network | ChangingNetwork, best: int
+) -> None:
+    with pytest.raises(ValueError, match=f"best: expected a whole number of at .*, got {best}"):
+        changing_log_ratio(network, coins(3), [3], best=best)

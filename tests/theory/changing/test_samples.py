@@ -146,6 +146,8 @@ def test_what_gives_no_number_says_why() -> None:
     assert "too many" in changing_sample_sizes(large, coins(1001), delta=0.1).chernoff.note
     with pytest.raises(ValueError, match="delta"):
         changing_sample_sizes(RING, coins(5), delta=2)
+    with pytest.raises(ValueError, match="network: expected periodic phases or delays, got Random"):
+        changing_error_bound(RandomLinks(RING, 0.5), coins(5), 10)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("late", [False, True])

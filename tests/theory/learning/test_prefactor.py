@@ -265,6 +265,8 @@ def test_what_cannot_be_had_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         ValueError, match=r"rounds: expected increasing round numbers, got \[3, 2\]"
     ):
         refined_error_probability(ALONE, coins(1), [3, 2])
+    with pytest.raises(ValueError, match=r"rounds: expected a whole number of at least 1, got 2.5"):
+        refined_error_probability(ALONE, coins(1), [2.5])  # type: ignore[list-item]
     tied = FiniteAgent.from_log_likelihoods([[0.0, 0.0], [0.0, 0.0], [0.5, -1.0]])
     with pytest.raises(ValueError, match=r"model: expected one hypothesis that is best"):
         refined_error_probability(ALONE, FiniteModel.from_agents("abc", [tied]), [3])

@@ -80,3 +80,9 @@ def test_bad_input() -> None:
         expected_log_ratio(PAIR, coins(2), [3, 3], best=0)
     with pytest.raises(ValueError, match="rounds: expected a whole number of at least 1, got 0"):
         expected_log_ratio(PAIR, coins(2), [0, 3], best=0)
+    with pytest.raises(ValueError, match=r"rounds: expected a whole number of at least 1, got 2.5"):
+        expected_log_ratio(PAIR, coins(2), [2.5], best=0)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="best: expected a whole number of at most 1, got 2"):
+        expected_log_ratio(PAIR, coins(2), [3], best=2)
+    with pytest.raises(ValueError, match="best: expected a whole number of at least 0, got -1"):
+        expected_log_ratio(PAIR, coins(2), [3], best=-1)

@@ -143,6 +143,8 @@ def test_bad_input_is_named() -> None:
         predicted_error(case.network, case.model, [1], order=3)
     with pytest.raises(ValueError, match="rounds: expected increasing"):
         central_error(case.model, [])
+    with pytest.raises(ValueError, match=r"rounds: expected a whole number of at least 1, got 2.5"):
+        central_error(case.model, [2.5])  # type: ignore[list-item]
     small = RegressionAgent(ranges=[[1, 1]], noise_std=1)
     with pytest.raises(ValueError, match=r"agents\[0\]: expected inputs of dimension 3"):
         central_node_error(case.model, small, [1])

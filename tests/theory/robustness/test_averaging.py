@@ -238,6 +238,81 @@ def test_some_who_listen_to_both_get_a_mixture() -> None:
     )
 
 
+TOSS = coins(1).kinds[0]
+BLIND = FiniteAgent.from_tables(
+    inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.5, 0.5]]]
+)
+
+
+def check_against_late_rounds(
+    network: Network, model: FiniteModel, faults: dict[int, Behaviour]
+) -> FloatArray:
+    """Finite means and variances are those of late rounds, infinite variances still grow there."""
+    found = faulty_averaging(network, model, faults)
+    late = faulty_log_ratio(network, model, faults, [800, 1600])
+    finite = np.isfinite(found.variance)
+    # Relative: eight hundred sums of as many products of numbers of one size.
+    size = 1 + np.abs(late.variance[0])
+    assert (np.abs(late.variance[0] - found.variance)[finite] <= 1e-9 * size[finite]).all()
+    assert (late.variance[1] > 1.5 * late.variance[0])[~finite].all()
+    np.testing.assert_array_equal(np.isnan(found.mean), ~finite)
+    scale = 1 + np.abs(late.mean[0]).max()
+    residue = late.mean[0] - 800 * found.rates
+    assert (np.abs(residue - found.mean)[finite] <= 1e-9 * scale).all()
+    assert (found.lowest <= found.mean + 1e-12 * scale)[finite].all()
+    return found.variance
+
+
+@pytest.mark.parametrize(
+    ("weights", "sighted", "faults", "expected"),
+    [
+        # Agent 0, blind, hears nobody that speaks; agent 1 has evidence and hears 0.
+        ([[0.5, 0, 0.5], [0.5, 0.5, 0], [0, 0.5, 0.5]], [1], {2: Silent()}, [0, 0.10058]),
+        # Agent 1, blind, hears a liar's noise and agent 0, which is alone.
+        (
+            [[0.5, 0, 0.5, 0], [0.3, 0.4, 0, 0.3], [0, 0.5, 0.5, 0], [0, 0.5, 0, 0.5]],
+            [],
+            {2: Silent(), 3: RandomLies(1.0)},
+            [0, 0.21429],
+        ),
+    ],
+    ids=["evidence", "noise"],
+)
+def test_who_hears_only_sets_without_evidence_settles(
+    weights: list[list[float]],
+    sighted: list[int],
+    faults: dict[int, Behaviour],
+    expected: list[float],
+) -> None:
+    agents = [TOSS if i in sighted else BLIND for i in range(len(weights))]
+    priors = [[0.3, 0.7], *[None] * (len(weights) - 1)]
+    model = FiniteModel.from_agents(["fair", "loaded"], agents, priors=priors)
+    variance = check_against_late_rounds(Network(weights), model, faults)
+    np.testing.assert_allclose(variance[:, 1], expected, atol=1e-5)
+    found = faulty_averaging(Network(weights), model, faults)
+    # Agent 0 never moves from its prior, and agent 1 hears it with what is left of its weight.
+    assert found.mean[0, 1] == pytest.approx(np.log(3 / 7), rel=1e-12)
+    assert np.isfinite(found.error_estimates).all()
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_variances_are_those_of_late_rounds(data: st.DataObject) -> None:
+    """Silent and stuck agents cut the network into parts, some of them without evidence."""
+    network = data.draw(networks(kinds=("directed", "sparse"), min_agents=3, max_agents=6))
+    N = network.agents
+    sighted = data.draw(st.lists(st.booleans(), min_size=N, max_size=N))
+    agents = [TOSS if sees else BLIND for sees in sighted]
+    model = FiniteModel.from_agents(["fair", "loaded"], agents, priors=[[0.3, 0.7]] * N)
+    kinds = st.sampled_from([Silent(), StuckData(0), RandomLies(0.5), Push(1, 0.1)])
+    some = st.sets(st.integers(0, N - 1), min_size=1, max_size=N - 1)
+    faults = {i: data.draw(kinds) for i in sorted(data.draw(some))}
+    chain = np.abs(np.linalg.eigvals(_restricted(network, faults)))
+    # The transient must be gone after 800 rounds.
+    assume(((chain < 0.95) | (chain > 1 - 1e-12)).all())
+    check_against_late_rounds(network, model, faults)
+
+
 def test_what_is_not_predicted_is_refused() -> None:
     ring = Network.from_topology("ring", agents=5)
     message = r"faults\[2\]: expected a behaviour that does not look at what others say"
@@ -247,6 +322,8 @@ def test_what_is_not_predicted_is_refused() -> None:
         faulty_averaging(ring, coins(5), {i: Silent() for i in range(5)})
     with pytest.raises(ValueError, match="rounds: expected increasing round numbers"):
         faulty_log_ratio(ring, coins(5), {2: Silent()}, [3, 3])
+    with pytest.raises(ValueError, match=r"rounds: expected a whole number of at least 1, got 2.5"):
+        faulty_log_ratio(ring, coins(5), {2: Silent()}, [2.5])  # type: ignore[list-item]
     big = Network.from_topology("ring", agents=501)
     with pytest.raises(ValueError, match="network: expected a whole number of at most 500"):
         faulty_averaging(big, coins(501), {2: Silent()})
