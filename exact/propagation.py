@@ -161,11 +161,13 @@ class DensePropagation:
         self._blocks: dict[tuple[int, int], Block] = {}
 
     def start(self, prior: FloatArray, draws: Draws) -> None:
+        """Set B_1 from the prior log-ratios, shape (N, C), and one round of draws."""
         self._at = 0
         self._table.look_up(draws.symbols, draws.noise, self._stack[:1])
         self._stack[0].reshape(self._shape)[:] += prior[:, None, :]
 
     def advance(self, draws: Draws) -> None:
+        """Carry B on through the rounds of `draws`."""
         rounds = len(draws.symbols)
         done = 0
         while done < rounds:
@@ -182,6 +184,7 @@ class DensePropagation:
             done += step
 
     def private(self) -> FloatArray:
+        """W B, shape (N, R, C): valid until the next call."""
         operand = self._stack[self._at]
         dgemm(1.0, operand.T, self._powers[0].T, 0.0, self._private.T, overwrite_c=True)
         return self._private.reshape(self._shape)
@@ -234,11 +237,13 @@ class SparsePropagation:
         self._at = 0
 
     def start(self, prior: FloatArray, draws: Draws) -> None:
+        """Set B_1 from the prior log-ratios, shape (N, C), and one round of draws."""
         self._at = 0
         self._table.look_up(draws.symbols, draws.noise, self._state[:1])
         self._state[0].reshape(self._shape)[:] += prior[self._order][:, None, :]
 
     def advance(self, draws: Draws) -> None:
+        """Carry B on through the rounds of `draws`."""
         from exact.kernels import sparse_rounds
 
         weights, table = self._weights, self._table
@@ -260,6 +265,7 @@ class SparsePropagation:
             self._at = (self._at + len(draws.symbols[part])) % 2
 
     def private(self) -> FloatArray:
+        """W B, shape (N, R, C): valid until the next call."""
         self._private[self._order] = self._weights @ self._state[self._at]
         return self._private.reshape(self._shape)
 

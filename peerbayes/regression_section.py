@@ -10,6 +10,7 @@ positive (semi)definite, and every agent sees something.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -127,6 +128,14 @@ class PriorSection(Section):
             _check_matrix(("prior_covariance",), self.prior_covariance, dimension, strict=True)
 
 
+@dataclass(frozen=True)
+class Prior:
+    """Mean and covariance of a normal prior, exact where the file is."""
+
+    mean: Sequence[Rational]
+    covariance: Sequence[Sequence[Rational]]
+
+
 class RegressionAgentSection(PriorSection):
     """What an agent sees: one of ``ranges`` and ``second_moment``."""
 
@@ -237,22 +246,20 @@ class RegressionSection(PriorSection):
         """E x xᵀ of the test's inputs, exact where the file is."""
         return moment_of(self.test_ranges, self.test_second_moment)
 
-    def prior_of(
-        self, agent: RegressionAgentSection
-    ) -> tuple[Sequence[Rational], Sequence[Sequence[Rational]]]:
+    def prior_of(self, agent: RegressionAgentSection) -> Prior:
         """Mean and covariance of an agent's prior: its own where it has one."""
         dimension = len(self.theta)
         mean = agent.prior_mean if agent.prior_mean is not None else self.prior_mean
         covariance = agent.covariance(dimension) or self.covariance(dimension)
         assert covariance is not None
-        return ([Fraction(0)] * dimension if mean is None else mean), covariance
+        return Prior([Fraction(0)] * dimension if mean is None else mean, covariance)
 
     def build(self) -> RegressionModel:
         """The model described."""
         counts = [agent.count for agent in self.agents]
         priors = [self.prior_of(agent) for agent in self.agents]
-        means = [mean for mean, _ in priors]
-        covariances = [covariance for _, covariance in priors]
+        means = [prior.mean for prior in priors]
+        covariances = [prior.covariance for prior in priors]
         # One prior for all takes d² numbers, one for each agent N d².
         shared = all(prior == priors[0] for prior in priors)
         return RegressionModel.from_agents(
@@ -283,13 +290,12 @@ class RegressionSection(PriorSection):
                     "another",
                     "give one prior under [regression], or leave out --exact",
                 )
-        mean, covariance = priors[0]
         return RationalRegressionModel(
             self.theta,
             [agent.build_rational(self.noise_std) for agent in self.agents],
-            covariance,
+            priors[0].covariance,
             self.test_moment,
-            mean,
+            priors[0].mean,
             [k for k, agent in enumerate(self.agents) for _ in range(agent.count)],
         )
 

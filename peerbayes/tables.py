@@ -77,6 +77,7 @@ def figures_table(title: str, *columns: str) -> Table:
 
 
 def facts_table(title: str, facts: Mapping[str, str]) -> Table:
+    """Names and what is to be said of them, line by line."""
     table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -86,6 +87,7 @@ def facts_table(title: str, facts: Mapping[str, str]) -> Table:
 
 
 def notes_text(notes: Sequence[str]) -> Text:
+    """Notes, a line each."""
     return Text("\n".join(f"note: {note}" for note in notes))
 
 

@@ -222,6 +222,7 @@ def _facts(problem: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 def against(unit: str, name: str | None) -> str:
+    """A unit, and the hypothesis that binds where there is one."""
     return unit if name is None else f"{unit}, bound by “{name}”"
 
 

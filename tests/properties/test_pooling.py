@@ -47,8 +47,9 @@ def test_gaussian_beliefs_by_quadrature(pool: tuple[Network, GaussianBeliefs]) -
         # The axes of a matrix of condition κ are known to κ roundings; the quadratic form of a
         # belief at a point so far along its flattest axis is rounded at the size of its sharpest.
         # Most of the volume is within two deviations; beyond, errors grow with the square.
-        largest = np.linalg.eigvalsh(beliefs.precision).max()
-        reach = max(1.0, float(largest * (np.abs(points - pooled.mean[i]).max() + 6) ** 2))
+        largest = np.linalg.eigvalsh(beliefs.precision).max(axis=-1)
+        far = [np.abs(points - mean).max() + np.abs(mean).max() for mean in beliefs.mean]
+        reach = 1 + float((largest * np.square(far)) @ (W[i] > 0))
         near = (steps**2).sum(axis=1) <= 4
         found = pooled.log_density(points[near])[i]
         assert np.abs(found - expected[near]).max() <= 1e-10 + 1e-15 * reach

@@ -160,6 +160,10 @@ def faulty(draw: st.DrawFn) -> tuple[Problem, dict[int, Behaviour]]:
 @given(case=faulty(), seed=seeds)
 def test_faulty_agents(case: tuple[Problem, dict[int, Behaviour]], seed: int) -> None:
     problem, faults = case
+    # With halves that hardly hear each other I − Q is nearly singular: limits of 1e12 were right to
+    # three digits, and at 1e18 there is nothing left to compare.
+    condition = amplification(problem.network, faults)
+    assume(condition < 1e8)
     # No prediction for colluders; and what a split liar says goes by the listeners' numbers.
     assume(not any(isinstance(fault, Colluding | Split) for fault in faults.values()))
     agents = problem.network.agents
@@ -173,9 +177,7 @@ def test_faulty_agents(case: tuple[Problem, dict[int, Behaviour]], seed: int) ->
     )
     rows = [list(two.honest).index(place[i]) for i in one.honest]
     assert one.reference == two.reference
-    # Linear systems with I − Q: halves that hardly hear each other make them nearly singular, and
-    # limits of 1e10 were right to five digits.
-    tolerance = 1e-10 + 1e-15 * amplification(problem.network, faults)
+    tolerance = 1e-10 + 1e-14 * condition
     assert_close(two.rates[rows], one.rates, tolerance)
     for name in ("mean", "variance"):
         a, b = getattr(one, name), getattr(two, name)[rows]
