@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from peerbayes.entries import (
     Distribution,
@@ -19,6 +19,7 @@ from peerbayes.entries import (
     Row,
     Section,
     Table,
+    exactly_one,
     known_table,
     tag_of,
 )
@@ -81,6 +82,8 @@ class PresenceChanges(Section):
 
 class DelayChanges(Section):
     """Messages are late by a fixed number of rounds."""
+
+    model_config = ConfigDict(json_schema_extra=exactly_one("delay", "delays"))
 
     kind: Literal["delays"]
     delay: Annotated[int, Field(ge=0, le=LONGEST_DELAY)] | None = Field(

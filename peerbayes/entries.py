@@ -80,6 +80,26 @@ def tag_of(value: object, *, key: str) -> str:
     return f"{TAG}{word}"
 
 
+def given(key: str) -> dict[str, Any]:
+    """The JSON schema of a table that has this key; null stands for one that is left out."""
+    return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
+
+
+def exactly_one(*keys: str) -> dict[str, Any]:
+    """The JSON schema of a table that has exactly one of these keys.
+
+    >>> exactly_one("a")
+    {'oneOf': [{'required': ['a'], 'properties': {'a': {'not': {'type': 'null'}}}}]}
+    """
+    return {"oneOf": [given(key) for key in keys]}
+
+
+def at_most_one(*keys: str) -> dict[str, Any]:
+    """The JSON schema of a table that has one of these keys, or none."""
+    present = [given(key) for key in keys]
+    return {"oneOf": [*present, {"not": {"anyOf": present}}]}
+
+
 def parse_number(value: object) -> Rational:
     """A file's number: a `Fraction` if written as a string, else a finite float.
 

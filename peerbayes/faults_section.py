@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from peerbayes.entries import (
     Distribution,
@@ -13,6 +13,7 @@ from peerbayes.entries import (
     PositiveNumber,
     Row,
     Section,
+    given,
     known_table,
     tag_of,
 )
@@ -175,8 +176,20 @@ OneFault = Annotated[
 ]
 
 
+def _only_with(key: str, rule: str) -> dict[str, Any]:
+    """The JSON schema of a table that has the key if its rule is this one, and only then."""
+    named = {"required": ["rule"], "properties": {"rule": {"const": rule}}}
+    return {"if": named, "then": given(key), "else": {"not": given(key)}}
+
+
 class FaultsSection(Section):
     """Faulty agents, and the rule by which all others pool."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [_only_with("tolerate", "trimmed-mean"), _only_with("radius", "clip")]
+        }
+    )
 
     rule: Literal["average", "trimmed-mean", "median", "clip"] = Field(
         default="average", description="How honest agents pool what they hear."

@@ -15,7 +15,14 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
@@ -25,6 +32,8 @@ from peerbayes.entries import (
     Rational,
     Row,
     Section,
+    at_most_one,
+    exactly_one,
     json_number,
     number_text,
     parse_number,
@@ -87,6 +96,9 @@ Range = TypeAliasType(
 )
 
 
+_PRIORS = ("prior_std", "prior_variance", "prior_covariance")
+
+
 class PriorSection(Section):
     """A normal prior: at most one of three forms of its covariance."""
 
@@ -104,8 +116,7 @@ class PriorSection(Section):
     @property
     def prior_forms(self) -> list[str]:
         """Which of the three keys are given."""
-        names = ("prior_std", "prior_variance", "prior_covariance")
-        return [name for name in names if getattr(self, name) is not None]
+        return [name for name in _PRIORS if getattr(self, name) is not None]
 
     def covariance(self, dimension: int) -> Sequence[Sequence[Rational]] | None:
         """The prior's covariance, exact where the file is; None if none is given."""
@@ -138,6 +149,10 @@ class Prior:
 
 class RegressionAgentSection(PriorSection):
     """What an agent sees: one of ``ranges`` and ``second_moment``."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"allOf": [at_most_one(*_PRIORS), exactly_one("ranges", "second_moment")]}
+    )
 
     count: int = Field(default=1, ge=1, description="How many agents in a row share this entry.")
     ranges: Row[Range] | None = Field(
@@ -204,6 +219,12 @@ class RegressionAgentSection(PriorSection):
 
 class RegressionSection(PriorSection):
     """A linear-Gaussian problem: θ*, noise, prior, what the agents see, and what is tested."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [at_most_one(*_PRIORS), exactly_one("test_ranges", "test_second_moment")]
+        }
+    )
 
     theta: Row[Number] = Field(description="The true coefficients.")
     noise_std: PositiveNumber = Field(description="Standard deviation of the noise.")

@@ -36,8 +36,10 @@ _ROUNDS = 1000
 _REPLICATES = 2000
 _LEAST_REPLICATES = 100
 _RECORDS = 16
-# Inputs over which the predictions are averaged: the noise is integrated out, so that few do.
+# Inputs over which the predictions are averaged: the noise is integrated out, so that few do. More,
+# up to five times as many, where agents × squared coefficients × rounds are few: about a second.
 _DRAWS = 60
+_MOST_SUMMED = 2e7
 # Numbers drawn at most for each curve: a few seconds on one core.
 _MOST_DRAWS = 6e7
 # Numbers that a prediction keeps: a quarter of a gigabyte.
@@ -130,8 +132,7 @@ def verify_regression(
             rounds=rounds,
             record=record,
             replicates=_affordable(learner, rounds),
-            # What beliefs report scatters less than errors do.
-            draws=_DRAWS // 4 if problem.regression.has_targets else _DRAWS,
+            draws=_draws(learner, rounds),
             seed=seed + index,
             progress=_share(progress, index, len(every)),
         )
@@ -154,8 +155,8 @@ def _of_a_model(problem: RegressionProblem, curves: Sequence[Curve], seed: int) 
         _quotient(
             name,
             f"true error over reported error after {together.rounds[-1]} rounds",
-            together.error_at_end,
-            together.report_at_end,
+            _error_at_end(together),
+            _report_at_end(together),
         ),
         *_calibration(problem, together, seed=seed),
         *_against_central(name, curves),
@@ -227,17 +228,44 @@ def _affordable(learner: Learner, rounds: int) -> int:
     return int(np.clip(_MOST_DRAWS / numbers, _LEAST_REPLICATES, _REPLICATES))
 
 
+def _draws(learner: Learner, rounds: int) -> int:
+    """Over how many sets of inputs a prediction is averaged."""
+    model = learner.model
+    # What beliefs report scatters less than errors do.
+    least = _DRAWS // 4 if model.has_targets else _DRAWS
+    affordable = _MOST_SUMMED / (model.agents * model.dimension**2 * rounds)
+    return int(np.clip(affordable, least, 5 * least))
+
+
+def _averaged(curve: Curve) -> str:
+    return f"averaged over {curve.expected.draws} draws of inputs"
+
+
+def _error_at_end(curve: Curve) -> FloatArray:
+    """Predicted, measured, the standard error of their difference, allowed; at the last round."""
+    predicted, measured, error, allowed = curve.error_at_end
+    own = float(curve.predicted_standard_error[-1])
+    return np.array([predicted, measured, np.hypot(error, own), allowed])
+
+
+def _report_at_end(curve: Curve) -> FloatArray:
+    """The same of what the beliefs report."""
+    predicted, measured, error, allowed = curve.report_at_end
+    own = float(curve.expected.reported_standard_error[-1].mean())
+    return np.array([predicted, measured, np.hypot(error, own), allowed])
+
+
 def _expected_error(name: str, curve: Curve) -> Comparison:
     n = int(curve.rounds[-1])
+    predicted, measured, error, allowed = _error_at_end(curve).tolist()
     return equal_in_mean(
         name,
         f"excess error after {n} rounds, {curve.learner.name}",
-        predicted=float(curve.predicted[-1]),
-        measured=float(curve.measured[-1]),
-        standard_error=float(curve.standard_error[-1]),
-        allowed=float(curve.allowed[-1]),
-        note=f"expected at this round, given the inputs and averaged over {curve.expected.draws} "
-        "draws of them",
+        predicted=predicted,
+        measured=measured,
+        standard_error=error,
+        allowed=allowed,
+        note=f"expected at this round, {_averaged(curve)}; the standard error has both sides in it",
     )
 
 
@@ -327,13 +355,15 @@ def _lasting(name: str, curve: Curve) -> Comparison:
 def _report(name: str, curve: Curve) -> Comparison:
     """What the beliefs report on average."""
     who = "the network" if curve.learner.role == "cooperating" else curve.learner.name
+    predicted, measured, error, allowed = _report_at_end(curve).tolist()
     return equal_in_mean(
         name,
         f"error that {who} reports after {curve.rounds[-1]} rounds",
-        predicted=float(curve.reported_predicted[-1]),
-        measured=float(curve.reported[-1]),
-        standard_error=float(curve.reported_standard_error[-1]),
-        allowed=float(curve.reported_allowed[-1]),
+        predicted=predicted,
+        measured=measured,
+        standard_error=error,
+        allowed=allowed,
+        note=f"{_averaged(curve)}; the standard error has both sides in it",
     )
 
 
@@ -373,7 +403,8 @@ def _against_central(name: str, curves: Sequence[Curve]) -> list[Comparison]:
         if curve.learner.role in ("pooled", "central node"):
             n = int(curve.rounds[-1])
             words = f"excess error after {n} rounds, cooperating over {curve.learner.name}"
-            statements.append(_quotient(name, words, curves[0].error_at_end, curve.error_at_end))
+            ends = _error_at_end(curves[0]), _error_at_end(curve)
+            statements.append(_quotient(name, words, *ends))
     return statements
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
 from pydantic import Field
 
 from peerbayes.changes_section import CHANGES, PhaseSection
-from peerbayes.entries import Section
+from peerbayes.entries import Section, given
 from peerbayes.faults_section import FAULTS, FaultsSection
 from peerbayes.model_section import FiniteAgentSection, GaussianAgentSection, ModelSection
 from peerbayes.network_section import FORMS, NetworkSection
@@ -83,6 +84,12 @@ def _entries(value: object) -> Iterator[object]:
         yield value
 
 
+_CHANGES = {
+    "required": ["network"],
+    "properties": {"network": {"anyOf": [given("sequence"), given("changes")]}},
+}
+
+
 def problem_schema() -> dict[str, Any]:
     """The JSON schema of a problem file, generated from the section classes."""
     schema = ProblemSpecification.model_json_schema()
@@ -95,6 +102,11 @@ def problem_schema() -> dict[str, Any]:
         "properties": properties,
         "required": ["network"],
         "oneOf": [{"required": ["model"]}, {"required": ["regression"]}],
+        # Neither faults nor a network that changes goes with a regression, nor one with the other.
+        "allOf": [
+            {"not": {"allOf": [one, another]}}
+            for one, another in combinations((given("regression"), given("faults"), _CHANGES), 2)
+        ],
         "title": "peerbayes problem file",
         "description": "A network and what its agents see; one TOML or JSON file.",
     }

@@ -161,7 +161,7 @@ class Load:
         copies = 1 if self.shared else together
         states = 2 if self.links != 0 else 1
         d = self.dimension
-        kept = self.times * self.learners * (2 * self.quantities + d)
+        kept = self.times * self.learners * (4 * self.quantities + d)
         piece = min(self.learners * copies, max(1 << 21, d * d * copies) // (d * d) + 1)
         memory = {
             # Totals, a unit's sums, and the arrays of the result.

@@ -8,8 +8,6 @@ Golub and LeVeque, carried on to higher moments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from exact.checkpoint import Arrays
@@ -95,15 +93,12 @@ def ratio_standard_error(
     return np.asarray(np.sqrt(np.maximum(spread, 0.0) / (R * (R - 1))) / s_mean)
 
 
-def rounds_of(sums: Arrays, gaps: slice, spreads: slice) -> Iterator[tuple[Arrays, int]]:
-    """The sums of each recorded round, views into those of a tally, and how many replicates."""
-    for t, count in enumerate(sums["each_counts"]):
-        yield (
-            {
-                "x_mean": sums["each_mean"][t, :, gaps],
-                "s_mean": sums["each_mean"][t, :, spreads],
-                "squares": sums["each_squares"][t, :, gaps],
-                **{name: sums[f"pairs_{name}"][t] for name in NAMES},
-            },
-            int(count),
-        )
+def at_round(sums: Arrays, index: int, directions: int) -> Arrays:
+    """Views of a tally's sums at one recorded round; x and s of so many directions each."""
+    x, s = slice(2, 2 + directions), slice(2 + directions, 2 + 2 * directions)
+    return {
+        "x_mean": sums["each_mean"][index][:, x],
+        "s_mean": sums["each_mean"][index][:, s],
+        "squares": sums["each_squares"][index][:, x],
+        **{name: sums[f"pairs_{name}"][index] for name in NAMES},
+    }

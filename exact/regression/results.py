@@ -3,7 +3,8 @@
 At every recorded round each learner's belief N(μ, Ω⁻¹) gives, in each replicate: its excess error
 (μ−θ*)ᵀ S (μ−θ*), with S the second moment of test inputs; the error it reports, tr(S Ω⁻¹); along
 each direction u its error uᵀ(μ−θ*), the variance it reports, uᵀ Ω⁻¹ u, and whether its central 95 %
-interval covers the truth. Kept are means and sums of squares over replicates, and counts.
+interval covers the truth. Kept are means and sums of squares over replicates, counts, and along
+each direction what the error of a calibration needs (:mod:`exact.regression.paired`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,14 @@ from scipy.special import ndtri
 
 from exact.checkpoint import Arrays
 from exact.regression.factors import Factors, forward
+from exact.regression.paired import (
+    NAMES,
+    at_round,
+    merge_pairs,
+    no_pairs,
+    pairs_of,
+    ratio_standard_error,
+)
 from exact.regression.state import Columns, Snapshot
 from exact.statistics import Proportion, RunningMoments, merge_moments, proportion
 from theory.validation import FloatArray, IntArray, read_only
@@ -90,21 +99,29 @@ class RegressionTally:
         count = len(yardstick.directions)
         self.each = RunningMoments((rounds, learners, yardstick.quantities))
         self.network = RunningMoments((rounds, 2))
+        self.pairs = no_pairs((rounds, learners, count))
         self.covered = np.zeros((rounds, learners, count), dtype=np.int64)
 
     def arrays(self) -> Arrays:
         """The sums themselves, by name."""
         parts = {**self.each.arrays("each"), **self.network.arrays("network")}
-        return {**parts, "covered": self.covered}
+        pairs = {f"pairs_{name}": array for name, array in self.pairs.items()}
+        return {**parts, **pairs, "covered": self.covered}
 
     def add(self, index: int, snapshot: Snapshot, columns: Columns, *, replicates: int) -> None:
         """Take in the first `replicates` of a snapshot, at recorded round `index`."""
         pieces = list(self._pieces(snapshot, columns, replicates))
         found = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
-        self.each.add(index, found, axis=1)
-        self.network.add(index, found[..., :2].mean(axis=0), axis=0)
         count = len(self.yardstick.directions)
         gap, variance = found[..., 2 : 2 + count], found[..., 2 + count : 2 + 2 * count]
+        merge_pairs(
+            at_round(self.arrays(), index, count),
+            pairs_of(gap, variance, axis=1),
+            before=int(self.each.counts[index]),
+            new=replicates,
+        )
+        self.each.add(index, found, axis=1)
+        self.network.add(index, found[..., :2].mean(axis=0), axis=0)
         inside = gap**2 <= ndtri((1 + COVERAGE) / 2) ** 2 * variance
         self.covered[index] += inside.sum(axis=1)
 
@@ -123,6 +140,13 @@ class RegressionTally:
 
 def merge_regressions(total: Arrays, part: Arrays) -> None:
     """Take the sums of later replicates into those of the earlier ones, in place."""
+    directions = total["covered"].shape[-1]
+    # Before the means and squares, which these are merged with.
+    for index, (before, new) in enumerate(
+        zip(total["each_counts"].tolist(), part["each_counts"].tolist(), strict=True)
+    ):
+        one, other = (at_round(sums, index, directions) for sums in (total, part))
+        merge_pairs(one, other, before=before, new=new)
     for name in ("each", "network"):
         merge_moments(total, part, name)
     total["covered"] += part["covered"]
@@ -156,6 +180,10 @@ class RegressionSimulation:
         uᵀ Ω⁻¹ u.
     reported_variance_standard_error
         Of the latter.
+    calibration_standard_error
+        Shape (T, N, P): of `calibration`, by the jackknife to first order, whatever the law of
+        uᵀμ; NaN for fewer than three replicates. What no replicate has seen it cannot show: an
+        input that comes once in many more than R runs.
     covered
         Shape (T, N, P): in how many replicates |uᵀ(μ−θ*)| was within 1.96 reported standard
         deviations.
@@ -180,6 +208,7 @@ class RegressionSimulation:
     variance: FloatArray
     reported_variance: FloatArray
     reported_variance_standard_error: FloatArray
+    calibration_standard_error: FloatArray
     covered: IntArray
     test_error: FloatArray | None = None
     test_standard_error: FloatArray | None = None
@@ -188,14 +217,6 @@ class RegressionSimulation:
     def calibration(self) -> FloatArray:
         """Variance over reported variance, shape (T, N, P); below 1: under-confident."""
         return read_only(self.variance / self.reported_variance)
-
-    @cached_property
-    def calibration_standard_error(self) -> FloatArray:
-        """By the delta method, as if uᵀμ were normal: relative variance 2/(R − 1) of a variance."""
-        if self.replicates < 2:
-            return read_only(np.full_like(self.variance, np.nan))
-        reported = self.reported_variance_standard_error / self.reported_variance
-        return read_only(self.calibration * np.sqrt(2 / (self.replicates - 1) + reported**2))
 
     def coverage(
         self, round_index: int, agent: int, direction: int, *, confidence: float = 0.95
@@ -226,6 +247,13 @@ def as_simulation(
     if replicates > 1:
         network_error = np.sqrt(sums["network_squares"] / degrees / replicates)
     tested = yardstick.rows_moment is not None
+    calibration_error = ratio_standard_error(
+        {"squares": sums["each_squares"][..., gaps], **{n: sums[f"pairs_{n}"] for n in NAMES}},
+        variance[..., gaps] / mean[..., spreads],
+        mean[..., spreads],
+        sums["each_squares"][..., spreads],
+        replicates=replicates,
+    )
 
     def of(array: FloatArray, place: int | slice) -> FloatArray:
         return read_only(np.ascontiguousarray(array[..., place]))
@@ -248,6 +276,7 @@ def as_simulation(
         variance=of(variance, gaps),
         reported_variance=of(mean, spreads),
         reported_variance_standard_error=of(error, spreads),
+        calibration_standard_error=read_only(calibration_error),
         covered=read_only(sums["covered"]),
         test_error=of(mean, -1) if tested else None,
         test_standard_error=of(error, -1) if tested else None,

@@ -12,14 +12,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes.builtin import load_problem, load_variants
-from peerbayes.changing_analysis import analyse_changing
+from peerbayes.changing_analysis import analyse_changing, kind_of_change
 from peerbayes.changing_documents import CHANGES
 from peerbayes.changing_problem import ChangingProblem
 from peerbayes.cli import main
 from peerbayes.problem import problem_from_document, read_problem
 from peerbayes.schemas import read_schema
 from peerbayes.verify import verify
-from theory.changing import PeriodicNetwork, Phase, influence, rotating_star
+from theory.changing import PeriodicNetwork, Phase, RandomPresence, influence, rotating_star
 from theory.network import Network
 
 HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
@@ -76,6 +76,24 @@ def test_rotation_is_the_rotating_star() -> None:
     np.testing.assert_array_equal(influence(problem.network).values, influence(reference).values)
     assert problem.network.agents == 26
     assert load_problem("rotating-star 100").network.agents == 101
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        ("presence", "agents present with probability 0.75"),
+        ("links", "up with probability 0.5; the own belief stands in for a lost message"),
+        ("links last", "up with probability 0.5; the last message that came is used again"),
+    ],
+)
+def test_what_changes_in_words(variant: str, words: str) -> None:
+    problem = load_problem(f"restless-ring {variant}")
+    assert isinstance(problem, ChangingProblem)
+    assert kind_of_change(problem).endswith(words)
+    present = np.linspace(0.5, 0.9, problem.network.agents)
+    static = Network.from_topology("ring", agents=problem.network.agents)
+    uneven = replace(problem, network=RandomPresence(static, present=present))
+    assert kind_of_change(uneven) == "agents present with probability 0.5 to 0.9"
 
 
 def test_every_kind_of_change_can_be_written_and_read_back(tmp_path: Path) -> None:

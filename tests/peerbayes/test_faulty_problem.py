@@ -102,6 +102,11 @@ def test_builtins_cover_every_rule() -> None:
     problems = load_variants("liars-torus")
     rules = {type(problem.rule) for problem in problems if isinstance(problem, FaultyProblem)}
     assert rules == set(RULES.values())
+    titles = {problem.name: problem.title for problem in problems}
+    assert titles["liars-torus median seldom 1"] == (
+        "25 agents on a torus, one of whom lies; the others take medians, every 300 rounds"
+    )
+    assert "none of whom lies" in titles["liars-torus clip 0"]
     default = load_problem("liars-torus")
     assert isinstance(default, FaultyProblem)
     assert len(default.faults) == 1

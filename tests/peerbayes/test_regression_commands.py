@@ -296,6 +296,31 @@ def test_no_false_alarm(seed: int) -> None:
         assert [c.statement for c in result.comparisons if not c.holds] == []
 
 
+@pytest.mark.usefixtures("quick")
+def test_standard_errors_have_the_predictions_in_them() -> None:
+    result = verify_regression(regression(LINE), seed=3)
+    curve = result.curves[0]
+    sides = {
+        "excess error after 200 rounds, cooperating": (
+            curve.run.network_standard_error[-1],
+            curve.expected.standard_error[-1].mean(),
+        ),
+        "error that the network reports after 200 rounds": (
+            curve.run.reported_standard_error[-1].mean(),
+            curve.expected.reported_standard_error[-1].mean(),
+        ),
+    }
+    found = {c.statement: c for c in result.comparisons}
+    for statement, (measured, predicted) in sides.items():
+        assert predicted > 0
+        one = found[statement]
+        # To rounding of a mean of a few agents.
+        assert one.standard_error == pytest.approx(np.hypot(measured, predicted), rel=1e-12)
+        assert f"averaged over {curve.expected.draws} draws of inputs" in one.note
+    # A small problem affords more draws than the least.
+    assert curve.expected.draws == 100
+
+
 def test_what_is_too_large_to_verify_is_said() -> None:
     document = json.loads(json.dumps(NORMAL))
     # 7e5 numbers a round and 50 rounds are beyond the memory that predictions may take.

@@ -341,3 +341,12 @@ def test_a_page_is_written_whole_or_not_at_all(
         write_report([record], target)
     assert target.read_text(encoding="utf-8") == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "report.html"]
+
+
+def test_a_variant_named_as_its_family_heads_once(tmp_path: Path) -> None:
+    first = reports.problem("p2-star", title="as printed in P2")
+    page, text = page_of(tmp_path, reports.verify_body(first, reports.problem()))
+    assert page.tags["h2"] >= 1
+    assert "<strong>p2-star</strong>" not in text
+    assert "<strong>as printed in P2</strong>" in text
+    assert "<strong>p2-star a=0.3</strong>" in text

@@ -17,6 +17,7 @@ from peerbayes.problem import problem_from_document
 from peerbayes.schema import problem_schema
 from peerbayes.schemas import SCHEMAS, read_schema
 from tests.peerbayes.documents import COINS, GAUSSIAN, REMOVE, TWO_COINS, changed
+from tests.peerbayes.regressions import LINE
 from tests.peerbayes.test_problem import documents
 from theory.network import RULES
 from theory.network.topologies import TOPOLOGIES as KNOWN_TOPOLOGIES
@@ -110,10 +111,77 @@ def test_bad_documents_do_not(document: dict[str, Any]) -> None:
         problem_from_document(document)
 
 
+def changing(kind: str, **keys: Any) -> dict[str, Any]:
+    """Two coins on a network that changes."""
+    return changed("network.changes", {"kind": kind, **keys})
+
+
+def faulty(**keys: Any) -> dict[str, Any]:
+    """Two coins, and a table of faults."""
+    return changed("faults", keys)
+
+
+def line(path: str, value: Any) -> dict[str, Any]:
+    """The regression of the tests with one entry changed."""
+    return changed(path, value, base=LINE)
+
+
+SEQUENCE = {"sequence": [{"weights": [["1/2", "1/2"], ["1/2", "1/2"]]}]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        changing("delays"),
+        changing("delays", delay=1, delays=[[0, 1], [1, 0]]),
+        changing("links", up=3),
+        changing("presence", present=1.5),
+        changed("network", {"sequence": [{**SEQUENCE["sequence"][0], "active": [-1]}]}),
+        faulty(rule="trimmed-mean"),
+        faulty(rule="clip"),
+        faulty(rule="median", tolerate=1),
+        faulty(radius=1.0),
+        line("regression.test_second_moment", [["1", "0", "0"], ["0", "1", "0"], ["0", "0", "1"]]),
+        line("regression.test_ranges", REMOVE),
+        line("regression.agents.0.ranges", REMOVE),
+        line("regression.prior_std", 1.0),
+        line("faults", {"rule": "median"}),
+        line("network", SEQUENCE),
+        line("network.changes", {"kind": "gossip"}),
+        {**changing("gossip"), "faults": {"rule": "median"}},
+        {**changed("network", SEQUENCE), "faults": {"rule": "median"}},
+    ],
+)
+def test_what_excludes_each_other(document: dict[str, Any]) -> None:
+    assert not PROBLEM.is_valid(document)
+    with pytest.raises(ValueError, match="expected"):
+        problem_from_document(document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        changing("delays", delay=1, delays=None),
+        changing("delays", delays=[[0, 1], [1, 0]]),
+        changing("links", up="1/2"),
+        changed("network", SEQUENCE),
+        faulty(rule="median", tolerate=None),
+        faulty(rule="clip", radius="1/2"),
+        faulty(),
+        line("regression.prior_std", None),
+        line("regression.agents.0.prior_std", 1.0),
+        {**changing("gossip"), "faults": None},
+    ],
+)
+def test_what_goes_together(document: dict[str, Any]) -> None:
+    problem_from_document(document)
+    PROBLEM.validate(document)
+
+
 @pytest.mark.parametrize("text", ["9/10", " 9/10 ", "0.9", ".9", "9.", "9e-1", "9E+1", "+1"])
 def test_the_schema_knows_the_same_exact_numbers(text: str) -> None:
     number = {**read_schema("problem"), "$ref": "#/$defs/Number"}
-    for key in ("type", "required", "oneOf", "properties", "additionalProperties"):
+    for key in ("type", "required", "oneOf", "allOf", "properties", "additionalProperties"):
         number.pop(key)
     assert Draft202012Validator(number).is_valid(text)
     assert Draft202012Validator(number).is_valid("-" + text.strip(" +"))

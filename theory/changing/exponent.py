@@ -16,18 +16,21 @@ fall more slowly, by networks that happen to behave badly; no number is offered 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from theory.changing.correlation import error_of_mean
 from theory.changing.delays import DelayedNetwork
 from theory.changing.influence import changing_rate, check_agents, mean_delay
 from theory.changing.kinds import ChangingNetwork
+from theory.changing.links import RandomLinks
+from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
+from theory.changing.presence import RandomPresence
 from theory.changing.stationary import by_phase
 from theory.changing.trajectories import influence_samples
 from theory.learning.exponent import ErrorExponent, error_exponent, largest_decay
-from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
 from theory.validation import FloatArray, IntArray, as_integer, read_only
@@ -35,8 +38,7 @@ from theory.validation import FloatArray, IntArray, as_integer, read_only
 # Entries of the sample, rounds times agents, by default.
 _SAMPLE = 1_000_000
 _MOST_SAMPLES = 20_000
-# Batches of rounds whose spread gives the standard error.
-_BATCHES = 40
+_LEAST_SAMPLES = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,8 @@ class ChangingExponent:
     exponent, binding, exponents, tilts, against
         As for :class:`theory.ErrorExponent`.
     standard_error
-        Of `exponent`: 0.0 if it is exact (in floating point); NaN if no standard error is known.
+        Of `exponent`: 0.0 if it is exact (in floating point); NaN if no standard error is known, as
+        where the course is short for how long phases last: then the estimate is rough.
     is_exact
         Whether it is no estimate.
     samples
@@ -79,7 +82,8 @@ def changing_exponent(
     seed, samples
         For random networks: the seed, and the number of rounds, of the course that is averaged
         over; by default up to 20 000, fewer with more than 50 agents. As a maximum over t is
-        taken, the estimate is biased upwards, by less than its standard error.
+        taken, the estimate is biased upwards, by less than its standard error. To have one, the
+        course must be fifty times as long as its rounds are correlated.
 
     Raises
     ------
@@ -111,9 +115,13 @@ def changing_exponent(
         weights, count = np.where(observes, by_phase(network), 0.0), 0
     else:
         default = max(200, min(_MOST_SAMPLES, _SAMPLE // network.agents))
-        count = default if samples is None else as_integer("samples", samples, minimum=_BATCHES)
+        count = (
+            default if samples is None else as_integer("samples", samples, minimum=_LEAST_SAMPLES)
+        )
         seed = as_integer("seed", seed, minimum=0)
         weights = influence_samples(network, samples=count, seed=seed)
+        found = _averaged(weights, model, rate.reference, samples=count)
+        return replace(found, standard_error=_standard_error(weights, model, found, network))
     return _averaged(weights, model, rate.reference, samples=count)
 
 
@@ -139,35 +147,34 @@ def _averaged(
         exponents[theta], tilts[theta] = largest.value / len(weights), largest.tilt
     wrong = [m for m in range(size) if m not in reference]
     binding = min(wrong, key=lambda m: float(exponents[m])) if wrong else None
-    error = 0.0
-    if samples:
-        error = np.nan
-        if binding is not None and np.isfinite(tilts[binding]):
-            laws = model.log_ratio_laws(int(against[binding]), binding)
-            error = _standard_error(weights, model.assignment, laws, float(tilts[binding]))
     return ChangingExponent(
         exponent=np.inf if binding is None else float(exponents[binding]),
         binding=binding,
         exponents=read_only(exponents),
         tilts=read_only(tilts),
         against=read_only(against),
-        standard_error=error,
         is_exact=samples == 0,
         samples=samples,
     )
 
 
 def _standard_error(
-    weights: FloatArray, assignment: IntArray, laws: tuple[LogRatioLaw, ...], tilt: float
+    weights: FloatArray,
+    model: FiniteModel,
+    found: ChangingExponent,
+    network: MarkovNetwork | RandomLinks | RandomPresence,
 ) -> float:
-    """Of the mean over rounds of Σ_j κ_j(−t v_j), from means of batches of rounds in a row."""
+    """Of the mean over rounds of Σ_j κ_j(−t v_j) at the best t, which is held."""
+    if found.binding is None or not np.isfinite(found.tilts[found.binding]):
+        return np.nan
+    tilt = float(found.tilts[found.binding])
+    laws = model.log_ratio_laws(int(found.against[found.binding]), found.binding)
     per_round = np.zeros(len(weights))
     for kind, law in enumerate(laws):
-        members = assignment == kind
+        members = model.assignment == kind
         if members.any():
             per_round += law.cumulant(-tilt * weights[:, members]).sum(axis=1)
-    means = np.array([batch.mean() for batch in np.array_split(per_round, _BATCHES)])
-    return float(means.std(ddof=1) / np.sqrt(_BATCHES))
+    return error_of_mean(per_round, network)
 
 
 def _exact(found: ErrorExponent, *, scale: float) -> ChangingExponent:

@@ -192,7 +192,7 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
     hitting[transient] = np.linalg.solve(inverse, system.heard[transient])
 
     # Whoever hears a set that learns by itself from evidence that varies never settles.
-    unsettled = _reach(system.Q).astype(np.float64) @ varies > 0
+    unsettled: NDArray[np.bool_] = np.asarray(_reach(system.Q).astype(np.float64) @ varies > 0)
     mean = np.where(unsettled, np.nan, rest)
     lowest = mean.copy()
     variance = np.where(unsettled, np.inf, 0.0)

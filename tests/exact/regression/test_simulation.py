@@ -108,6 +108,15 @@ def replayed(work: RegressionWork, test_rows: Any = None) -> dict[str, FloatArra
     return {name: np.array(values) for name, values in quantities.items()}
 
 
+def left_out(gap: FloatArray, spread: FloatArray) -> FloatArray:
+    """The jackknife of var/mean, linear in each replicate, from the replicates themselves."""
+    R = len(gap)
+    square = (gap - gap.mean(axis=0)) ** 2
+    ratio = gap.var(axis=0, ddof=1) / spread.mean(axis=0)
+    moved = R / (R - 2) * (square - square.mean(axis=0)) - ratio * (spread - spread.mean(axis=0))
+    return np.asarray((moved**2).sum(axis=0) ** 0.5 / (R * (R - 1)) ** 0.5 / spread.mean(axis=0))
+
+
 def check_replay(network: Network, model: RegressionModel, **options: Any) -> None:
     run = simulate_regression(network, model, **options)
     rows = None
@@ -133,6 +142,11 @@ def check_replay(network: Network, model: RegressionModel, **options: Any) -> No
         np.testing.assert_allclose(run.network_standard_error, error, **close)
     else:
         assert np.isnan(run.excess_standard_error).all()
+    if R > 2:
+        error = left_out(slow["gap"], slow["spread"])
+        # The variance of a variance loses twice the digits.
+        np.testing.assert_allclose(run.calibration_standard_error, error, rtol=1e-7, atol=1e-9)
+    else:
         assert np.isnan(run.calibration_standard_error).all()
     if rows is not None:
         np.testing.assert_allclose(run.test_error, slow["test"].mean(axis=0), **close)
@@ -265,6 +279,30 @@ def test_the_network_is_under_confident_as_predicted() -> None:
     assert honest.lower < 0.95 < honest.upper
 
 
+@pytest.mark.parametrize(
+    ("case", "rounds"), [("rare", 1), ("rare", 5), ("papers", 1), ("papers", 30)]
+)
+def test_calibrations_scatter_as_they_say(case: str, rounds: int) -> None:
+    """Of 150 runs apart from one another: also where few rows show a coordinate."""
+    model, network = papers_model(), PAIR
+    if case == "rare":
+        rows = np.array([[1.0, 3.0]] + [[1.0, 0.0]] * 49)
+        agent = RegressionAgent(inputs=rows, noise_std=1.0)
+        model = RegressionModel.from_agents(
+            [0.0, 0.0], [agent], prior_covariance=np.eye(2), test_second_moment=np.eye(2)
+        )
+        network = Network([[1.0]])
+    options: dict[str, Any] = {"rounds": rounds, "replicates": 1000, "record": [rounds]}
+    runs = [simulate_regression(network, model, seed=seed, **options) for seed in range(150)]
+    found = np.array([run.calibration[0] for run in runs])
+    error = np.array([run.calibration_standard_error[0] for run in runs])
+    quotient = found.std(axis=0, ddof=1) / np.sqrt((error**2).mean(axis=0))
+    seen = found.std(axis=0) > 1e-12
+    # The deviation of 150 has an error of 6 % itself, and of 20 rare runs in a thousand some more.
+    assert (np.abs(quotient - 1) < 0.25)[seen].all()
+    assert (error < 1e-12)[:, ~seen].all()
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_draws_follow_their_laws_however_they_are_cut(shared: bool) -> None:
     model = data_model(6) if not shared else papers_model(batch=3)
@@ -317,7 +355,7 @@ def test_the_numbers_depend_on_the_problem_alone(
     two = simulate_regression(
         PAIR, model, replicates=replicates, record=[30], workers=2, backend="threading", **options
     )
-    for name in ("excess_error", "variance", "covered", "network_standard_error"):
+    for name in ("excess_error", "variance", "covered", "calibration_standard_error"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
     more = simulate_regression(PAIR, model, replicates=replicates, record=[2, 30], **options)
     np.testing.assert_allclose(more.excess_error[-1], one.excess_error[0], rtol=1e-12)
@@ -358,7 +396,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
     monkeypatch.setattr(RegressionWork, "run", counted)
     resumed = simulate_regression(PAIR, papers_model(), checkpoint=path, resume=True, **options)
     assert units[0] > 0
-    for name in ("excess_error", "variance", "covered", "network_standard_error"):
+    for name in ("excess_error", "variance", "covered", "calibration_standard_error"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
     assert not path.exists()
 

@@ -12,6 +12,7 @@ from theory.changing import (
     DelayedNetwork,
     MarkovNetwork,
     PeriodicNetwork,
+    Phase,
     RandomLinks,
     RandomPresence,
     changing_exponent,
@@ -19,6 +20,7 @@ from theory.changing import (
     influence,
     rotating_star,
 )
+from theory.changing.correlation import correlation_time, measured_correlation_time
 from theory.changing.stationary import by_phase
 from theory.changing.trajectories import influence_samples
 
@@ -137,6 +139,53 @@ def test_normal_evidence_has_a_closed_form() -> None:
     exact = 1 / (8 * np.trace(second))
     assert abs(found.exponent - exact) < 5 * found.standard_error
     assert found.standard_error < 0.02 * exact
+
+
+def lasting(leave: float) -> MarkovNetwork:
+    """Two phases, each left with this probability in a round."""
+    phases = [
+        Phase([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4], [0.3, 0.1, 0.6]], [0]),
+        Phase(0.9 * np.eye(3) + 0.1 / 3, [1, 2]),
+    ]
+    return MarkovNetwork(phases, [[1 - leave, leave], [leave, 1 - leave]])
+
+
+def test_standard_errors_of_phases_that_last() -> None:
+    """Estimates of 40 courses scatter as they say, or say nothing."""
+    found = [changing_exponent(lasting(0.02), coins(3), seed=s, samples=4000) for s in range(40)]
+    values = np.array([one.exponent for one in found])
+    errors = np.array([one.standard_error for one in found])
+    told = np.isfinite(errors)
+    assert told.mean() > 0.5
+    # Forty estimates show their spread to 11 %, and the errors of some ten batches vary as well.
+    assert values.std(ddof=1) < 1.35 * np.sqrt((errors[told] ** 2).mean())
+    assert values.std(ddof=1) > 0.65 * np.sqrt((errors[told] ** 2).mean())
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("leave", [1e-3, 1e-4, 1e-6])
+def test_a_course_too_short_to_tell_has_no_standard_error(leave: float, seed: int) -> None:
+    """Also where it never left a phase, so that nothing varied at all."""
+    found = changing_exponent(lasting(leave), coins(3), seed=seed, samples=2000)
+    assert np.isnan(found.standard_error)
+    assert not found.is_exact
+
+
+def test_correlation_times() -> None:
+    # λ = 1 − 2p, so (1 + λ)/(1 − λ) = (1 − p)/p.
+    assert correlation_time(lasting(0.02)) == pytest.approx(49, rel=1e-9)
+    assert correlation_time(RandomLinks(SKEW, 0.5)) == 1.0
+    # Away for A = 10 rounds, there half the time: both phases are left with probability 1/10.
+    absent = RandomPresence(SKEW, 0.5, 10.0)
+    assert correlation_time(absent) == pytest.approx(9, rel=1e-12)
+    rng = np.random.default_rng(4)
+    noise, course = rng.normal(size=200_000), np.zeros(200_000)
+    for k in range(1, len(course)):
+        course[k] = 0.9 * course[k - 1] + noise[k]
+    # (1 + .9)/(1 − .9); the window's 190 lags of 200 000 rounds leave an error of 4 %.
+    assert measured_correlation_time(course) == pytest.approx(19, rel=0.15)
+    assert measured_correlation_time(noise) == pytest.approx(1, rel=0.05)
+    assert measured_correlation_time(np.full(50, 0.1)) == 1.0
 
 
 def test_bad_input() -> None:
