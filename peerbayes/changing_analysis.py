@@ -222,6 +222,7 @@ def changing_parts(result: dict[str, Any]) -> list[RenderableType]:
         + (f", bound by: {binding}" if binding else ""),
         "error exponent E": f"{figure(learning['error_exponent'])}"
         + (f" ± {figure(error)}" if error else "")
+        + (" ± unknown" if error is None and learning["error_exponent"] is not None else "")
         + " nats a round"
         + (f", bound by: {limiting}" if limiting else ""),
     }

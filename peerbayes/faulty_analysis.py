@@ -67,11 +67,19 @@ class FaultyAnalysis:
 
     @cached_property
     def averaging(self) -> FaultyAveraging | None:
-        """What plain averaging would come to; None where a liar looks at the honest first."""
+        """What plain averaging would come to; None where that cannot be had, see `notes`."""
+        return self._averaging if isinstance(self._averaging, FaultyAveraging) else None
+
+    @cached_property
+    def _averaging(self) -> FaultyAveraging | str:
+        """The limits under plain averaging, or why there are none."""
         problem = self.problem
         if any(isinstance(fault, Colluding) for fault in problem.faults.values()):
-            return None
-        return faulty_averaging(problem.network, problem.model, problem.faults)
+            return "a colluding liar looks first and speaks then: averaging is not predicted"
+        try:
+            return faulty_averaging(problem.network, problem.model, problem.faults)
+        except ValueError as error:
+            return f"averaging: {error}"
 
     @cached_property
     def pooling(self) -> PoolingGuarantee | None:
@@ -113,8 +121,8 @@ class FaultyAnalysis:
         """What a number rests on, one sentence each."""
         notes = []
         plain = isinstance(self.problem.rule, Average)
-        if self.averaging is None:
-            notes.append("a colluding liar looks first and speaks then: averaging is not predicted")
+        if isinstance(self._averaging, str):
+            notes.append(self._averaging)
         elif not plain:
             notes.append("averaging: what would become of the honest agents if they averaged")
         if self.pooling is not None and (self.pooling.rates[self.wrong] <= 0).any():

@@ -46,7 +46,6 @@ def _facts(analysis: Mapping[str, Any]) -> tuple[Fact, ...]:
     samples, influence = analysis["samples"], network["influence"]
     heaviest = max(range(len(influence)), key=influence.__getitem__)
     lightest = min(range(len(influence)), key=influence.__getitem__)
-    error = learning["error_exponent_standard_error"]
     remark = against("per round", learning["binding_for_exponent"])
     return (
         Fact(
@@ -57,7 +56,7 @@ def _facts(analysis: Mapping[str, Any]) -> tuple[Fact, ...]:
         Fact(
             "Error exponent E",
             number(learning["error_exponent"]),
-            f"± {number(error, 2)} {remark}" if error else remark,
+            f"{_uncertainty(learning)}{remark}",
         ),
         Fact(
             "Rounds that suffice",
@@ -69,3 +68,11 @@ def _facts(analysis: Mapping[str, Any]) -> tuple[Fact, ...]:
         Fact("Largest influence", number(influence[heaviest]), f"agent {heaviest}"),
         Fact("Smallest influence", number(influence[lightest]), f"agent {lightest}"),
     )
+
+
+def _uncertainty(learning: Mapping[str, Any]) -> str:
+    """What goes between an exponent and its unit: nothing where it is exact."""
+    error = learning["error_exponent_standard_error"]
+    if error is None:
+        return "" if learning["error_exponent"] is None else "of unknown error, "
+    return f"± {number(error, 2)} " if error else ""

@@ -92,7 +92,8 @@ def central_error(
 ) -> ErrorCurve:
     """The same for one posterior of all agents' pairs, without tempering; L = 1.
 
-    The learner believes the noises that agents claim. Its prior is the agents' average (in precision and information), once.
+    The learner believes the noises that agents claim. Its prior is the agents' average (in
+    precision and information), once.
 
     Raises
     ------

@@ -33,6 +33,8 @@ from theory.robustness.behaviours import LARGEST_MESSAGE, Colluding, StuckData
 from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
+# Beyond it limits have fewer than four digits.
+_LARGEST_CONDITION = 1e12
 # Lyapunov equations take N³ operations a hypothesis.
 MOST_AGENTS = 500
 
@@ -143,8 +145,8 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
     ------
     ValueError
         If a behaviour does not fit, is :class:`~theory.robustness.behaviours.Colluding` (what
-        that does depends on what others say, and is not linear), nobody is honest, or there are
-        more than 500 agents.
+        that does depends on what others say, and is not linear), nobody is honest, there are
+        more than 500 agents, or the limits would be all rounding (I − Q singular to 1e-12).
 
     Examples
     --------
@@ -187,6 +189,7 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
     Q = system.Q[np.ix_(transient, transient)]
     leak = system.Q[np.ix_(transient, np.flatnonzero(inside))]
     inverse = np.eye(transient.size) - Q
+    _check_condition(inverse)
     rates[transient] = np.linalg.solve(inverse, leak @ rates[inside] + system.slope[transient])
     hitting = np.zeros((P, F))
     hitting[transient] = np.linalg.solve(inverse, system.heard[transient])
@@ -197,7 +200,7 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
     lowest = mean.copy()
     variance = np.where(unsettled, np.inf, 0.0)
     noise = (system.heard * system.deviations**2) @ system.heard.T
-    blurred = (hitting[:, system.deviations > 0] > 0).any(axis=1)
+    blurred: NDArray[np.bool_] = np.any(hitting[:, system.deviations > 0] > 0, axis=1)
     for m in range(rates.shape[1]):
         calm = np.flatnonzero(~unsettled[:, m] & ~inside)
         fixed = np.flatnonzero(~unsettled[:, m] & inside)
@@ -230,6 +233,18 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
         variance=read_only(variance[chosen]),
         lowest=read_only(lowest[chosen]),
     )
+
+
+def _check_condition(matrix: FloatArray) -> None:
+    """Refuse I − Q that is singular to rounding: limits would have no digits left."""
+    condition = float(np.linalg.cond(matrix)) if matrix.size else 1.0
+    if not condition <= _LARGEST_CONDITION:
+        raise fail(
+            "network",
+            "weights on speakers, or on sets that hear none, that matter beyond rounding",
+            f"a condition number of {condition:.1e}",
+            "raise these weights, or ask faulty_log_ratio at the rounds of interest",
+        )
 
 
 def faulty_log_ratio(

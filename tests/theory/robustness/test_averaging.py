@@ -327,3 +327,10 @@ def test_what_is_not_predicted_is_refused() -> None:
     big = Network.from_topology("ring", agents=501)
     with pytest.raises(ValueError, match="network: expected a whole number of at most 500"):
         faulty_averaging(big, coins(501), {2: Silent()})
+
+
+def test_weights_on_speakers_that_vanish_in_rounding_are_refused() -> None:
+    weights = [[0.5 - 1e-14, 0.5, 1e-14], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
+    with pytest.raises(ValueError, match="condition number") as caught:
+        faulty_averaging(Network(weights), coins(3), {2: ConstantBelief([0.0, 0.0])})
+    assert ";" in str(caught.value)
