@@ -235,8 +235,9 @@ def test_predictions_of_a_regression(problem: tuple[Network, RegressionModel], s
     one = conditional_error(network, model, inputs, [1, 6])
     two = conditional_error(there, again, inputs[:, order], [1, 6])
     for name in ("bias", "covariance", "reported_covariance", "excess_error"):
-        # Condition numbers of posteriors after six rounds reach 1e4 or so, at 1e-13.
-        assert_close(getattr(two, name), getattr(one, name)[:, order], 1e-9)
+        # Condition numbers of posteriors after six rounds reach 1e4 or so. Noise stands between two
+        # inverses, so that their square counts: 1e8 roundings.
+        assert_close(getattr(two, name), getattr(one, name)[:, order], 2e-8)
     # The limit is learnt at a condition number of 1/v_i where i alone sees a direction, and refused
     # where that leaves no digits.
     if network.stationary_distribution.min() < 1e-5:
