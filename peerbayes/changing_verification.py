@@ -20,15 +20,15 @@ from exact.changing import simulate_changing
 from peerbayes.changing_analysis import ChangingAnalysis, analyse_changing
 from peerbayes.changing_problem import ChangingProblem
 from peerbayes.comparison import (
-    ROUNDING,
     Comparison,
     allowed_deviation,
     equal_in_mean,
     frequency_at_most,
+    means_agree,
     within_transient,
 )
 from peerbayes.verification import settled_round
-from theory import SampleSize
+from theory import SampleSize, observation_reach
 from theory.changing import (
     ChangingNetwork,
     MarkovNetwork,
@@ -69,18 +69,6 @@ class ChangingVerification:
         limits = self.analysis.rate.rates
         outside = [m for m in range(len(limits)) if m not in self.analysis.rate.reference]
         return sorted(outside, key=lambda m: float(limits[m]))
-
-    @property
-    def reach(self) -> FloatArray:
-        """The most that one observation can differ from its mean, for each hypothesis: (M,)."""
-        model, best = self.problem.model, self.rates.best
-        laws = [model.log_ratio_laws(best, m) for m in range(len(model.hypotheses))]
-        return np.array(
-            [
-                max(float(np.ptp(z.means)) + 6 * float(np.sqrt(z.variances.max())) for z in row)
-                for row in laws
-            ]
-        )
 
     def as_record(self) -> dict[str, Any]:
         """What the report needs, in plain numbers."""
@@ -232,7 +220,8 @@ def _allowed(result: ChangingVerification, error: FloatArray, *, scores: int = 1
     """How far chance may take means with the measured standard errors `error`, (..., M)."""
     replicates = result.rates.replicates
     variance = replicates * np.nan_to_num(error) ** 2
-    return allowed_deviation(variance, result.reach, replicates, scores=scores)
+    reach = observation_reach(result.problem.model, best=result.rates.best)
+    return allowed_deviation(variance, reach, replicates, scores=scores)
 
 
 def _rate_statements(result: ChangingVerification) -> list[Comparison]:
@@ -255,19 +244,9 @@ def _rate_statements(result: ChangingVerification) -> list[Comparison]:
 
 def _every_agent(result: ChangingVerification) -> Comparison:
     """All recorded rounds, agents and hypotheses at once, in shares of what chance allows."""
-    difference = np.abs(result.rates.mean - result.expected)
-    chance = _allowed(result, result.rates.standard_error, scores=difference.size)
-    allowed = chance + ROUNDING * np.maximum(1.0, np.abs(result.expected))
-    largest = float((difference / allowed).max(initial=0.0))
-    return Comparison(
-        result.problem.name,
-        "mean log-odds of every agent at every recorded round, as a share of what chance allows",
-        1.0,
-        largest,
-        None,
-        "bound",
-        largest <= 1.0,
-        note=f"largest of {difference.size} differences from the exact means",
+    chance = _allowed(result, result.rates.standard_error, scores=result.expected.size)
+    return means_agree(
+        result.problem.name, measured=result.rates.mean, expected=result.expected, chance=chance
     )
 
 

@@ -116,6 +116,31 @@ def equal_in_mean(
     )
 
 
+def means_agree(
+    problem: str,
+    *,
+    measured: FloatArray,
+    expected: FloatArray,
+    chance: FloatArray,
+    whose: str = "every agent",
+    note: str = "",
+) -> Comparison:
+    """All means of log-odds at once: the largest difference as a share of what `chance` allows."""
+    difference = np.abs(measured - expected)
+    allowed = chance + ROUNDING * np.maximum(1.0, np.abs(expected))
+    largest = float((difference / allowed).max(initial=0.0))
+    return Comparison(
+        problem,
+        f"mean log-odds of {whose} at every recorded round, as a share of what chance allows",
+        1.0,
+        largest,
+        None,
+        "bound",
+        largest <= 1.0,
+        note=note or f"largest of {difference.size} differences from the exact means",
+    )
+
+
 def within_transient(
     problem: str,
     statement: str,

@@ -15,14 +15,14 @@ import numpy as np
 
 from exact.faults import FaultySimulation, simulate_faulty
 from peerbayes.comparison import (
-    ROUNDING,
     Comparison,
     allowed_deviation,
+    means_agree,
     within_transient,
 )
 from peerbayes.faulty_analysis import FaultyAnalysis, rule_name
 from peerbayes.faulty_problem import FaultyProblem
-from theory import LogRatioLaw
+from theory import LogRatioLaw, observation_reach
 from theory.robustness import Average, StuckData, faulty_log_ratio
 from theory.validation import FloatArray
 
@@ -144,17 +144,7 @@ def verify_faulty(
 
 
 def _reach(result: FaultyVerification) -> FloatArray:
-    """The most that one observation can differ from its mean, for each hypothesis: (M,)."""
-    model, best = result.problem.model, result.run.simulation.best
-    return np.array(
-        [
-            max(
-                float(np.ptp(z.means)) + 6 * float(np.sqrt(z.variances.max()))
-                for z in model.log_ratio_laws(best, m)
-            )
-            for m in range(len(model.hypotheses))
-        ]
-    )
+    return observation_reach(result.problem.model, best=result.run.simulation.best)
 
 
 def _averaging_statements(result: FaultyVerification) -> list[Comparison]:
@@ -164,23 +154,16 @@ def _averaging_statements(result: FaultyVerification) -> list[Comparison]:
     if averaging is None or not isinstance(problem.rule, Average) or problem.pool_every > 1:
         return []
     exact = faulty_log_ratio(problem.network, problem.model, problem.faults, simulation.rounds)
-    difference = np.abs(simulation.mean - exact.mean)
     chance = allowed_deviation(
-        exact.variance, _reach(result), simulation.replicates, scores=difference.size
+        exact.variance, _reach(result), simulation.replicates, scores=exact.mean.size
     )
-    allowed = chance + ROUNDING * np.maximum(1.0, np.abs(exact.mean))
-    largest = float((difference / allowed).max(initial=0.0))
     statements = [
-        Comparison(
+        means_agree(
             problem.name,
-            "mean log-odds of every honest agent at every recorded round, as a share of what "
-            "chance allows",
-            1.0,
-            largest,
-            None,
-            "bound",
-            largest <= 1.0,
-            note=f"largest of {difference.size} differences from the exact means",
+            measured=simulation.mean,
+            expected=exact.mean,
+            chance=chance,
+            whose="every honest agent",
         )
     ]
     far = faulty_log_ratio(problem.network, problem.model, problem.faults, [_FAR // 2, _FAR])
@@ -238,26 +221,22 @@ def _symmetric_statements(result: FaultyVerification) -> list[Comparison]:
         alike = float(np.ptp(information)) <= 1e-12 * float(np.abs(information).max())
         if not alike or not all(_is_symmetric(law) for law in laws):
             continue
-        expected = simulation.rounds[:, None] * float(information[0])
+        measured = simulation.mean[..., m]
+        expected = np.broadcast_to(simulation.rounds[:, None] * information[0], measured.shape)
         error = np.nan_to_num(simulation.standard_error[..., m])
-        difference = np.abs(simulation.mean[..., m] - expected)
         chance = allowed_deviation(
             simulation.replicates * error**2,
             _reach(result)[m],
             simulation.replicates,
-            scores=difference.size,
+            scores=measured.size,
         )
-        largest = float((difference / (chance + ROUNDING * np.maximum(1.0, expected))).max())
         statements.append(
-            Comparison(
+            means_agree(
                 problem.name,
-                f"mean log-odds against {model.hypotheses[m]!r} of every agent at every recorded "
-                "round, as a share of what chance allows",
-                1.0,
-                largest,
-                None,
-                "bound",
-                largest <= 1.0,
+                measured=measured,
+                expected=expected,
+                chance=chance,
+                whose=f"every agent against {model.hypotheses[m]!r}",
                 note=f"symmetric evidence, nobody lies: the mean is n times {information[0]:.6g}",
             )
         )

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from exact import Simulation, simulate, simulation_cost
 from exact.changing import changing_cost, simulate_changing
+from exact.cost import Cost
 from exact.faults import faulty_cost, simulate_faulty
 from peerbayes.changing_problem import ChangingProblem
 from peerbayes.faulty_problem import FaultyProblem
@@ -159,68 +160,27 @@ def _run(
     progress: Progress | None,
     resources: Resources,
 ) -> Simulation:
-    """The simulation of one problem, by the rules of its kind."""
-    model = problem.model
+    """The simulation of one problem, by the rules of its kind, announced beforehand."""
+    size: dict[str, Any] = {"rounds": rounds, "replicates": replicates}
+    run: dict[str, Any] = {"seed": seed, "progress": progress}
+
+    def announced(cost: Cost) -> dict[str, Any]:
+        """Options of the run, once its cost has been told."""
+        resources.announce(problem.name, cost)
+        return {**size, **run, **resources.options(path)}
+
+    workers, model = resources.workers, problem.model
     if isinstance(problem, FaultyProblem):
         among: dict[str, Any] = {
+            "faults": problem.faults,
+            "rule": problem.rule,
             "pool_every": problem.pool_every,
             "beyond_tolerance": problem.beyond_tolerance,
         }
-        cost = faulty_cost(
-            problem.network,
-            model,
-            problem.faults,
-            problem.rule,
-            rounds=rounds,
-            replicates=replicates,
-            workers=resources.workers,
-            **among,
-        )
-        resources.announce(problem.name, cost)
-        return simulate_faulty(
-            problem.network,
-            model,
-            problem.faults,
-            problem.rule,
-            rounds=rounds,
-            replicates=replicates,
-            seed=seed,
-            progress=progress,
-            **among,
-            **resources.options(path),
-        ).simulation
+        options = announced(faulty_cost(problem.network, model, **among, **size, workers=workers))
+        return simulate_faulty(problem.network, model, **among, **options).simulation
     if isinstance(problem, ChangingProblem):
-        cost = changing_cost(
-            problem.network,
-            model,
-            rounds=rounds,
-            replicates=replicates,
-            workers=resources.workers,
-        )
-        resources.announce(problem.name, cost)
-        return simulate_changing(
-            problem.network,
-            model,
-            rounds=rounds,
-            replicates=replicates,
-            seed=seed,
-            progress=progress,
-            **resources.options(path),
-        )
-    cost = simulation_cost(
-        problem.network,
-        model,
-        rounds=rounds,
-        replicates=replicates,
-        workers=resources.workers,
-    )
-    resources.announce(problem.name, cost)
-    return simulate(
-        problem.network,
-        model,
-        rounds=rounds,
-        replicates=replicates,
-        seed=seed,
-        progress=progress,
-        **resources.options(path),
-    )
+        options = announced(changing_cost(problem.network, model, **size, workers=workers))
+        return simulate_changing(problem.network, model, **options)
+    options = announced(simulation_cost(problem.network, model, **size, workers=workers))
+    return simulate(problem.network, model, **options)

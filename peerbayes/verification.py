@@ -16,13 +16,13 @@ from exact import Simulation, simulate
 from exact.law import error_law
 from peerbayes.analyse import Analysis, analyse
 from peerbayes.comparison import (
-    ROUNDING,
     Comparison,
     allowed_deviation,
     equal_in_mean,
     frequency_at_least,
     frequency_at_most,
     frequency_is,
+    means_agree,
     within_transient,
 )
 from peerbayes.problem import Problem
@@ -329,24 +329,14 @@ def _rate_statements(result: ProblemVerification) -> list[Comparison]:
 
 def _every_agent(result: ProblemVerification, expected: FloatArray) -> Comparison:
     """All recorded rounds, agents and hypotheses at once, in shares of what chance allows."""
-    difference = np.abs(result.rates.mean - expected)
     chance = allowed_deviation(
         result.spread.agents,
         result.spread.reach,
         result.rates.replicates,
-        scores=difference.size,
+        scores=expected.size,
     )
-    allowed = chance + ROUNDING * np.maximum(1.0, np.abs(expected))
-    largest = float((difference / allowed).max(initial=0.0))
-    return Comparison(
-        result.problem.name,
-        "mean log-odds of every agent at every recorded round, as a share of what chance allows",
-        1.0,
-        largest,
-        None,
-        "bound",
-        largest <= 1.0,
-        note=f"largest of {difference.size} differences from the exact means",
+    return means_agree(
+        result.problem.name, measured=result.rates.mean, expected=expected, chance=chance
     )
 
 

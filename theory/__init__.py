@@ -54,6 +54,7 @@ from theory.learning import (
     gaussian_pair,
     learning_rate,
     log_ratio_spread,
+    observation_reach,
     refined_error_probability,
     tilted_law,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "largest_total_variation",
     "learning_rate",
     "log_ratio_spread",
+    "observation_reach",
     "printed_rounds",
     "refined_error_probability",
     "regression_limits",

@@ -17,7 +17,7 @@ from theory.learning.rate import (
     expected_log_ratio,
     learning_rate,
 )
-from theory.learning.spread import LogRatioSpread, log_ratio_spread
+from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
 from theory.learning.tilted import TiltedLaw, tilted_law
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "gaussian_pair",
     "learning_rate",
     "log_ratio_spread",
+    "observation_reach",
     "refined_error_probability",
     "tilted_law",
 ]

@@ -48,6 +48,32 @@ class LogRatioSpread:
     reach: FloatArray
 
 
+def observation_reach(model: FiniteModel, *, best: int) -> FloatArray:
+    """The most that one observation of z(best, θ) can differ from its mean, shape (M,), in nats.
+
+    The range of z for bounded laws; six standard deviations more for normal ones, which have none.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent, FiniteModel
+    >>> coin = FiniteAgent.from_tables(
+    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+    ... )
+    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin])
+    >>> observation_reach(model, best=0).round(4).tolist()  # log 2 − log (2/3)
+    [0.0, 1.0986]
+    """
+    return np.array(
+        [
+            max(
+                float(np.ptp(z.means)) + 6 * float(np.sqrt(z.variances.max()))
+                for z in model.log_ratio_laws(best, theta)
+            )
+            for theta in range(len(model.hypotheses))
+        ]
+    )
+
+
 def log_ratio_spread(
     network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int
 ) -> LogRatioSpread:
@@ -69,12 +95,7 @@ def log_ratio_spread(
     wanted = np.asarray(rounds, dtype=np.int64)
     laws = [model.log_ratio_laws(best, theta) for theta in range(len(model.hypotheses))]
     variances = np.array([[law.variance for law in row] for row in laws]).T[model.assignment]
-    reach = np.array(
-        [
-            max(float(np.ptp(z.means)) + 6 * float(np.sqrt(z.variances.max())) for z in row)
-            for row in laws
-        ]
-    )
+    reach = observation_reach(model, best=best)
     average = _accumulate(
         network, variances, wanted, np.full((1, network.agents), 1 / network.agents)
     )
