@@ -81,5 +81,5 @@ $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
-	@$(INSTALL) '.[test,docs,empirical,cluster]'
+	@$(INSTALL) '.[test,docs,empirical,cluster,design]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs

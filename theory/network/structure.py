@@ -140,7 +140,7 @@ def check_irreducible(weights: Weights) -> None:
         raise fail(
             "weights",
             "an irreducible network, in which every agent reaches every other",
-            f"{labels.max() + 1} classes that do not all reach each other: {_name(labels)}",
+            f"{labels.max() + 1} classes that do not all reach each other: {name_groups(labels)}",
             "add positive weights that lead from each class to the others",
         )
 
@@ -158,7 +158,7 @@ def check_aperiodic(weights: Weights) -> None:
         raise fail(
             "weights",
             "an aperiodic network",
-            f"period {labels.max() + 1} with the cyclic classes {_name(labels)}",
+            f"period {labels.max() + 1} with the cyclic classes {name_groups(labels)}",
             "give at least one agent a positive weight on itself",
         )
 
@@ -225,7 +225,7 @@ def _check_stochastic(matrix: Weights) -> None:
         )
 
 
-def _name(labels: IntArray, *, most_classes: int = 4, most_agents: int = 6) -> str:
+def name_groups(labels: IntArray, *, most_classes: int = 4, most_agents: int = 6) -> str:
     """The classes as sets of agents, cut short: '{0, 2}, {1, 3, …}, …'."""
 
     def shortened(parts: Iterable[str], cut: bool) -> str:

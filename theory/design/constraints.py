@@ -1,0 +1,222 @@
+"""What a real network imposes on its weights, beside the graph.
+
+Agents that nobody controls, links that cost money or fail, a limit on neighbours: a design takes
+them as they are. Whether they can hold at once is checked against the graph where that can be
+seen at a glance; what needs a solver is found out by the design that uses them.
+
+Availability p_ij is the probability that what j says reaches i in a round, independent of the
+data; what is lost counts as said by the listener itself. Then E[W]_ij = p_ij W_ij, and E[W] takes
+the place of W (docs: mathematics/changing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from theory.design.graph import DesignGraph
+from theory.validation import (
+    FloatArray,
+    IntArray,
+    as_distribution,
+    as_integer,
+    as_positive,
+    as_probability,
+    fail,
+    read_only,
+)
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Limits on W; by default there are none but the graph.
+
+    Parameters
+    ----------
+    minimum_self_weight
+        W_ii ≥ s for every agent whose row is not fixed, s in [0, 1).
+    fixed_rows
+        The whole row of W, shape (N,), of agents that are not to be changed.
+    symmetric
+        W = Wᵀ; then v is uniform.
+    doubly_stochastic
+        Columns sum to one; then v is uniform.
+    edge_budget
+        At most so many edges carry weight (links, if the graph is directed).
+    degree_budget
+        Each agent listens to at most so many others.
+    link_costs
+        What using an edge {i, j} costs, in any unit; edges that are not named cost 1. For directed
+        graphs the key is the link (listener, speaker).
+    cost_budget
+        At most so much is spent on edges.
+    availability
+        Probability in (0, 1] that a link is up, one for all links or one for each link
+        (listener, speaker) named; a link that is not named is always up.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or a row is no distribution.
+    """
+
+    minimum_self_weight: float = 0.0
+    fixed_rows: Mapping[int, FloatArray] = field(default_factory=dict)
+    symmetric: bool = False
+    doubly_stochastic: bool = False
+    edge_budget: int | None = None
+    degree_budget: int | None = None
+    link_costs: Mapping[Pair, float] = field(default_factory=dict)
+    cost_budget: float | None = None
+    availability: Mapping[Pair, float] | float = 1.0
+
+    def __post_init__(self) -> None:
+        own = as_probability("minimum_self_weight", self.minimum_self_weight, open_interval=False)
+        if own == 1:
+            raise fail("minimum_self_weight", "a number in [0, 1)", 1, "let agents listen")
+        rows = {
+            as_integer("fixed_rows", agent, minimum=0): as_distribution(
+                f"fixed_rows[{agent}]", np.asarray(row, dtype=np.float64)
+            )
+            for agent, row in self.fixed_rows.items()
+        }
+        for name in ("edge_budget", "degree_budget"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_integer(name, getattr(self, name), minimum=0))
+        costs = {
+            _pair("link_costs", pair): as_positive(f"link_costs[{pair}]", cost)
+            for pair, cost in self.link_costs.items()
+        }
+        if self.cost_budget is not None:
+            object.__setattr__(self, "cost_budget", as_positive("cost_budget", self.cost_budget))
+        object.__setattr__(self, "minimum_self_weight", own)
+        object.__setattr__(self, "fixed_rows", MappingProxyType(rows))
+        object.__setattr__(self, "link_costs", MappingProxyType(costs))
+        if isinstance(self.availability, Mapping):
+            up = {
+                _pair("availability", pair): _available(p) for pair, p in self.availability.items()
+            }
+            object.__setattr__(self, "availability", MappingProxyType(up))
+        else:
+            object.__setattr__(self, "availability", _available(self.availability))
+
+    @property
+    def forces_uniform(self) -> bool:
+        """Whether every agent must have the same influence."""
+        return self.symmetric or self.doubly_stochastic
+
+    @property
+    def limits_edges(self) -> bool:
+        """Whether edges must be chosen among those of the graph."""
+        return not (self.edge_budget is None and self.degree_budget is None) or (
+            self.cost_budget is not None
+        )
+
+    def check(self, graph: DesignGraph) -> None:
+        """See that the constraints speak of this graph, and do not contradict it at a glance.
+
+        Raises
+        ------
+        ValueError
+            If an agent or edge is not one of the graph, a fixed row listens where the graph has no
+            link or keeps less for itself than the listener's minimum allows, or the budgets are
+            too small for any connected network.
+        """
+        self._check_rows(graph)
+        self._check_budgets(graph)
+        self.availability_on(graph)
+        self.costs_on(graph)
+        if self.symmetric and not graph.is_undirected:
+            raise fail(
+                "symmetric",
+                "a graph on which listening is mutual",
+                "a directed graph",
+                "use doubly_stochastic, or add the missing directions",
+            )
+
+    def availability_on(self, graph: DesignGraph) -> FloatArray:
+        """p_ij for each link of the graph, shape (L,)."""
+        if not isinstance(self.availability, Mapping):
+            return read_only(np.full(len(graph.links), float(self.availability)))
+        values = np.ones(len(graph.links))
+        for link, up in self.availability.items():
+            values[_row("availability", graph.links, link, "a link (listener, speaker)")] = up
+        return read_only(values)
+
+    def costs_on(self, graph: DesignGraph) -> FloatArray:
+        """The cost of each edge, shape (E,); of each link, shape (L,), if the graph is directed."""
+        places = graph.edges if graph.is_undirected else graph.links
+        values = np.ones(len(places))
+        for (i, j), cost in self.link_costs.items():
+            pair = (min(i, j), max(i, j)) if graph.is_undirected else (i, j)
+            values[_row("link_costs", places, pair, "an edge")] = cost
+        return read_only(values)
+
+    def _check_rows(self, graph: DesignGraph) -> None:
+        allowed = {(int(i), int(j)) for i, j in graph.links}
+        for agent, row in self.fixed_rows.items():
+            place = f"fixed_rows[{agent}]"
+            if agent >= graph.agents or row.size != graph.agents:
+                raise fail(
+                    place,
+                    f"an agent from 0 to {graph.agents - 1} with a row of {graph.agents} weights",
+                    f"{row.size} weights",
+                    "give one weight for each agent of the graph",
+                )
+            for j in np.flatnonzero(row):
+                if j != agent and (agent, int(j)) not in allowed:
+                    raise fail(
+                        place,
+                        "weights on links of the graph",
+                        f"{row[j]:g} on agent {j}",
+                        "add the link to the graph, or change the row",
+                    )
+
+    def _check_budgets(self, graph: DesignGraph) -> None:
+        # A connected graph has N − 1 edges at least, a strongly connected one N links.
+        fewest = graph.agents - 1 if graph.is_undirected or graph.agents == 1 else graph.agents
+        what = "edges" if graph.is_undirected else "links"
+        if self.edge_budget is not None and self.edge_budget < fewest:
+            raise fail(
+                "edge_budget",
+                f"at least {fewest} {what}, as {graph.agents} agents need to be connected",
+                self.edge_budget,
+                "allow more",
+            )
+        least = min(2, graph.agents - 1) if graph.is_undirected else min(1, graph.agents - 1)
+        if self.degree_budget is not None and self.degree_budget < least:
+            raise fail(
+                "degree_budget",
+                f"at least {least} neighbours, as {graph.agents} agents need to be connected",
+                self.degree_budget,
+                "allow more",
+            )
+
+
+def _pair(argument: str, pair: object) -> Pair:
+    members = list(pair) if isinstance(pair, Sequence) else []
+    if len(members) != 2:
+        raise fail(argument, "pairs of agents", repr(pair), "write (i, j)")
+    i, j = (as_integer(argument, member, minimum=0) for member in members)
+    if i == j:
+        raise fail(argument, "pairs of different agents", (i, j), "leave it out")
+    return i, j
+
+
+def _available(value: object) -> float:
+    up = as_probability("availability", value, open_interval=False)
+    if up == 0:
+        raise fail("availability", "a number in (0, 1]", 0, "leave the link out of the graph")
+    return up
+
+
+def _row(argument: str, places: IntArray, pair: Pair, what: str) -> int:
+    found = np.flatnonzero((places == np.array(pair)).all(axis=1))
+    if not found.size:
+        raise fail(argument, f"{what} of the graph", pair, "correct it, or add it to the graph")
+    return int(found[0])

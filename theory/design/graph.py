@@ -1,0 +1,169 @@
+"""Who may listen to whom: the graph that a design has to respect.
+
+A design chooses weights on the links of a graph; every agent may always weigh itself. A link
+(i, j) says that agent i may listen to agent j; an undirected edge is a pair of links.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from theory.network import Network
+from theory.network.structure import name_groups, off_diagonal
+from theory.network.topologies import MOST_AGENTS
+from theory.network.weights import links_of_edges
+from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class DesignGraph:
+    """The links that weights may be put on.
+
+    Parameters
+    ----------
+    agents
+        N.
+    links
+        Shape (L, 2), whole numbers: a row (i, j) says that agent i may listen to agent j. Links of
+        an agent to itself and repeated links change nothing. Stored sorted.
+    layout
+        Positions for drawing, shape (N, 2), if there are any.
+
+    Raises
+    ------
+    ValueError
+        If a link names an unknown agent, or the graph is not (strongly) connected; the message
+        names the parts.
+
+    Examples
+    --------
+    >>> path = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
+    >>> path.is_undirected, path.edges.tolist(), path.degrees.tolist()
+    (True, [[0, 1], [1, 2]], [1, 2, 1])
+    """
+
+    agents: int
+    links: IntArray
+    layout: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        agents = as_integer("agents", self.agents, minimum=1, maximum=MOST_AGENTS)
+        links = np.array(self.links, dtype=np.int64).reshape(-1, 2)
+        if links.size and (links.min() < 0 or links.max() >= agents):
+            raise fail(
+                "links",
+                f"agents numbered 0 to {agents - 1}",
+                f"{int(links.min())} to {int(links.max())}",
+                "number the agents from 0, or give more agents",
+            )
+        links = np.unique(links[links[:, 0] != links[:, 1]], axis=0)
+        object.__setattr__(self, "agents", agents)
+        object.__setattr__(self, "links", read_only(links))
+        if self.layout is not None:
+            layout = as_float_array("layout", self.layout, ndim=2)
+            object.__setattr__(self, "layout", layout)
+        self._check_connected()
+
+    @classmethod
+    def from_network(cls, network: Network) -> DesignGraph:
+        """The graph of a network: its positive weights."""
+        links = off_diagonal(network.weights)
+        return cls(network.agents, np.column_stack([links.row, links.column]), network.layout)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: ArrayLike,
+        *,
+        agents: int,
+        directed: bool = False,
+        layout: FloatArray | None = None,
+    ) -> DesignGraph:
+        """The graph of an edge list; a directed edge [a, b] leads from a to b, so that b hears a.
+
+        Raises
+        ------
+        ValueError
+            If the edges are no pairs of agents, or do not connect all agents.
+        """
+        count = as_integer("agents", agents, minimum=1, maximum=MOST_AGENTS)
+        return cls(count, links_of_edges(edges, agents=count, directed=directed), layout)
+
+    @cached_property
+    def is_undirected(self) -> bool:
+        """Whether listening is mutual on every link."""
+        return bool((self.reverse >= 0).all())
+
+    @cached_property
+    def reverse(self) -> IntArray:
+        """For each link the index of the link in the other direction, −1 if there is none; (L,)."""
+        if not len(self.links):
+            return read_only(np.zeros(0, dtype=np.int64))
+        keys = self.links[:, 0] * self.agents + self.links[:, 1]
+        wanted = self.links[:, 1] * self.agents + self.links[:, 0]
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return read_only(np.where(keys[place] == wanted, place, -1).astype(np.int64))
+
+    @cached_property
+    def edges(self) -> IntArray:
+        """The pairs i < j that listen to each other, shape (E, 2), sorted.
+
+        Raises
+        ------
+        ValueError
+            If some pair listens one way only.
+        """
+        if not self.is_undirected:
+            i, j = (int(x) for x in self.links[int(np.argmin(self.reverse))])
+            raise fail(
+                "graph",
+                "listening both ways on every link",
+                f"agent {i} listens to agent {j}, which does not listen back",
+                "add the other direction, or use a method for directed graphs",
+            )
+        return read_only(self.links[self.links[:, 0] < self.links[:, 1]])
+
+    @cached_property
+    def degrees(self) -> IntArray:
+        """How many others each agent may listen to, shape (N,)."""
+        return read_only(np.bincount(self.links[:, 0], minlength=self.agents).astype(np.int64))
+
+    def restricted_to(self, rows: ArrayLike) -> DesignGraph:
+        """The graph with some of its edges (rows of `edges`; of `links` if it is directed).
+
+        Raises
+        ------
+        ValueError
+            If these do not connect all agents.
+        """
+        chosen = np.asarray(rows)
+        if not self.is_undirected:
+            return DesignGraph(self.agents, self.links[chosen], self.layout)
+        edges = self.edges[chosen]
+        return DesignGraph(self.agents, np.concatenate([edges, edges[:, ::-1]]), self.layout)
+
+    def with_edge(self, first: int, second: int) -> DesignGraph:
+        """The graph with one more edge (if directed, one more link: `first` hears `second`)."""
+        new = [[first, second], [second, first]] if self.is_undirected else [[first, second]]
+        links = np.concatenate([self.links, np.array(new, dtype=np.int64)])
+        return DesignGraph(self.agents, links, self.layout)
+
+    def _check_connected(self) -> None:
+        pattern = sparse.csr_array(
+            (np.ones(len(self.links)), (self.links[:, 0], self.links[:, 1])),
+            shape=(self.agents, self.agents),
+        )
+        parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
+        if parts > 1:
+            raise fail(
+                "graph",
+                "every agent reached from every other along links",
+                f"{parts} parts that do not all reach each other: {name_groups(labels.astype(np.int64))}",
+                "add edges between the parts, or design each part by itself",
+            )
