@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from peerbayes.changes_section import CHANGES, PhaseSection
+from peerbayes.design_section import DesignSection, LinkAvailability, LinkCost
 from peerbayes.entries import Section, given
 from peerbayes.faults_section import FAULTS, FaultsSection
 from peerbayes.model_section import FiniteAgentSection, GaussianAgentSection, ModelSection
@@ -26,11 +27,15 @@ class FileSpecification(Section):
     name: str = Field(min_length=1, description="Short name; left out: the file's name.")
     title: str | None = Field(default=None, description="One line that says what it is about.")
     network: NetworkSection
+    design: DesignSection | None = Field(
+        default=None, description="What a design has to respect; left out: the graph alone."
+    )
 
     @property
     def is_exact(self) -> bool:
         """Whether every number that enters a formula was written as a string."""
-        return not any(isinstance(number, float) for number in _entries(self.model_dump()))
+        formulas = self.model_dump(exclude={"design"})
+        return not any(isinstance(number, float) for number in _entries(formulas))
 
     def document(self) -> dict[str, Any]:
         """The file's content again, as plain tables, lists, strings and numbers."""
@@ -62,6 +67,9 @@ SECTIONS: Mapping[str, type[Section]] = {
     "regression": RegressionSection,
     "agents": RegressionAgentSection,
     "sequence": PhaseSection,
+    "design": DesignSection,
+    "link_costs": LinkCost,
+    "link_availability": LinkAvailability,
     **{f"form:{key}": section for key, section in FORMS.items()},
     **{f"form:{key}": section for key, section in CHANGES.items()},
     "faults": FaultsSection,
