@@ -63,6 +63,7 @@ from exact.regression import (
     regression_cost,
     simulate_regression,
 )
+from exact.sample_size import SimulatedSampleSize, simulated_sample_size
 from exact.sampling import draw_log_likelihoods
 from exact.statistics import Proportion, proportion
 
@@ -96,6 +97,7 @@ __all__ = [
     "RegressionCost",
     "RegressionSimulation",
     "Rounds",
+    "SimulatedSampleSize",
     "Simulation",
     "StudentPrediction",
     "bayes_update",
@@ -122,5 +124,6 @@ __all__ = [
     "simulate",
     "simulate_changing",
     "simulate_regression",
+    "simulated_sample_size",
     "simulation_cost",
 ]

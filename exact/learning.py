@@ -284,6 +284,23 @@ def simulation_cost(
     return design.extent.cost(workers=as_integer("workers", workers, minimum=1))
 
 
+def every_round(
+    network: Network, model: FiniteModel, *, rounds: int, replicates: int, seed: int
+) -> Replicates:
+    """The work of :func:`simulate` that stops at every round, cut up and not begun.
+
+    For statistics of one's own: its units name the chunks, its runner yields Λ of a chunk.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`simulate`.
+    """
+    design = _design(network, model, rounds=rounds, replicates=replicates, record=[rounds], paths=0)
+    check_cost(design.extent.cost(workers=1))
+    return design.work(seed, np.arange(1, rounds + 1))
+
+
 @dataclass(frozen=True, eq=False)
 class _Design:
     """A simulation that has been checked and cut up, and not begun."""

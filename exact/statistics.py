@@ -186,9 +186,7 @@ class Tally:
         self.settled = np.zeros((times, hypotheses), dtype=np.int64)
         self._reference = np.array(reference)
         self._rivals = np.setdiff1d(np.arange(hypotheses), reference)
-        # In exact arithmetic coins tie often; in floating point n additions to numbers of up to
-        # n·scale may part them by up to n²·scale roundings.
-        self._tie = rounds.astype(np.float64) ** 2 * scale * np.finfo(np.float64).eps
+        self._tie = tie_widths(rounds, scale)
 
     def arrays(self) -> Arrays:
         """All counts and sums, by name: the arrays themselves."""
@@ -214,6 +212,14 @@ class Tally:
         np.add.at(self.settled[index], self._reference[own[~wrong].argmin(axis=-1)], 1)
         if wrong.any():
             np.add.at(self.settled[index], self._rivals[others[wrong].argmin(axis=-1)], 1)
+
+
+def tie_widths(rounds: IntArray, scale: float) -> FloatArray:
+    """Log-ratios closer than this tie, at each of `rounds`; `scale` as for :class:`Tally`."""
+    # In exact arithmetic coins tie often; in floating point n additions to numbers of up to
+    # n·scale may part them by up to n²·scale roundings.
+    widths: FloatArray = rounds.astype(np.float64) ** 2 * scale * np.finfo(np.float64).eps
+    return widths
 
 
 def merge_tallies(total: Arrays, part: Arrays) -> None:

@@ -25,6 +25,7 @@ from peerbayes.changing_documents import (
 from peerbayes.diabetes_problems import DiabetesBuiltin
 from peerbayes.digit_readers import GRID_PLACES, grid_document, star_document
 from peerbayes.image_problems import image_problems, image_variants
+from peerbayes.label_problems import LabelBuiltin
 from peerbayes.messages import input_error, nearest
 from peerbayes.problem import problem_from_document, read_problem
 from peerbayes.problems import AnyProblem
@@ -109,7 +110,7 @@ class ImageBuiltin:
         return image_problems(self.name, chosen, data=data, progress=progress)
 
 
-Builtin = WrittenBuiltin | ImageBuiltin | DiabetesBuiltin
+Builtin = WrittenBuiltin | ImageBuiltin | LabelBuiltin | DiabetesBuiltin
 """A family: its name, title, variants and default, and how to build some of them."""
 
 
@@ -156,6 +157,11 @@ def _families() -> tuple[Builtin, ...]:
             "ten classifiers of Fashion-MNIST, on stars and grids",
             "fashion-mnist star a=0.7 split 1",
             needs_data=True,
+        ),
+        LabelBuiltin(
+            "label-partitions",
+            "who holds which labels in the papers' experiments: which labels suffer",
+            "label-partitions star-mnist-2",
         ),
         WrittenBuiltin(
             "rotating-star",

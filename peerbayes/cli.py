@@ -80,6 +80,36 @@ def _factor(text: object) -> float:
     return value
 
 
+def _share(text: object) -> float:
+    # float() alone would also take underscores and the digits of other scripts.
+    plain = re.fullmatch(r"[0-9]*\.?[0-9]+([eE]-?[0-9]{1,3})?", str(text))
+    value = float(str(text)) if plain else -1.0
+    if not 0 <= value < 1:
+        raise typer.BadParameter(f"expected a number in [0, 1), got {str(text)[:60]!r}")
+    return value
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    """Whole numbers between commas."""
+    if not re.fullmatch(r"[0-9]{1,9}( *, *[0-9]{1,9})*", text.strip()):
+        wanted = "agents' numbers between commas, such as 0,3"
+        raise typer.BadParameter(f"{option}: expected {wanted}, got {text[:60]!r}")
+    return tuple(int(part) for part in text.split(","))
+
+
+def _distribution(text: str | None) -> str | tuple[float, ...] | None:
+    """A word, or numbers between commas."""
+    if text is None or not re.fullmatch(r"[0-9.eE+\-/, ]+", text):
+        return text
+    from fractions import Fraction
+
+    try:
+        return tuple(float(Fraction(part.strip())) for part in text.split(","))
+    except (ValueError, ZeroDivisionError):
+        wanted = "'uniform', or numbers between commas, such as 1/2,1/4,1/4"
+        raise typer.BadParameter(f"--stationary: expected {wanted}, got {text[:60]!r}") from None
+
+
 def _folder(text: object) -> Path:
     # Path("") is the current folder, which nobody asks for by an empty name.
     if not str(text):
@@ -90,6 +120,7 @@ def _folder(text: object) -> Path:
 # Seeds and counts beyond this are typing errors: they would overflow 64 bits.
 _LARGEST = 2**62
 _SHARED = "Options of every command"
+_LIMITS = "Limits"
 ProblemArgument = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A TOML or JSON file, or a built-in problem.")
 ]
@@ -469,6 +500,232 @@ def _verify_claims(
     return code
 
 
+@app.command(short_help="The best weights, with a certificate.")
+def design(
+    problem: ProblemArgument,
+    objective: Annotated[
+        str,
+        typer.Option(
+            "--objective",
+            metavar="NAME",
+            help="rate, exponent, samples, mixing, trade-off or next-edge.",
+        ),
+    ] = "rate",
+    delta: Delta = DEFAULT_DELTA,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="NAME",
+            help="Hypothesis to settle on; left out: what the network settles on now.",
+        ),
+    ] = None,
+    stationary: Annotated[
+        str | None,
+        typer.Option(
+            "--stationary",
+            metavar="V",
+            help="With mixing: 'uniform', or numbers between commas; left out: as it is.",
+        ),
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option("--rule", metavar="NAME", help="With next-edge: uniform, metropolis, ..."),
+    ] = None,
+    worst_case: Annotated[
+        bool,
+        typer.Option("--worst-case", help="With exponent: whichever hypothesis is true."),
+    ] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="With rate: prove the optimum in exact arithmetic.")
+    ] = False,
+    minimum_influence: Annotated[
+        float | None,
+        typer.Option(
+            "--minimum-influence",
+            parser=_share,
+            metavar="V",
+            help="Smallest v_j; left out: 1/(10 N).",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    minimum_self_weight: Annotated[
+        float | None,
+        typer.Option(
+            "--minimum-self-weight",
+            parser=_share,
+            metavar="S",
+            help="Smallest weight on oneself.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    edge_budget: Annotated[
+        int | None,
+        typer.Option(
+            "--edge-budget",
+            parser=_whole_number(0),
+            metavar="M",
+            help="Most edges in use.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    degree_budget: Annotated[
+        int | None,
+        typer.Option(
+            "--degree-budget",
+            parser=_whole_number(0),
+            metavar="D",
+            help="Most neighbours of an agent.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    fixed: Annotated[
+        str | None,
+        typer.Option(
+            "--fixed",
+            metavar="AGENTS",
+            help="Agents whose weights stay, such as 0,3.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    symmetric: Annotated[
+        bool,
+        typer.Option("--symmetric", help="W symmetric.", rich_help_panel=_LIMITS),
+    ] = False,
+    doubly_stochastic: Annotated[
+        bool,
+        typer.Option("--doubly-stochastic", help="Columns sum to one.", rich_help_panel=_LIMITS),
+    ] = False,
+    replicates: Annotated[
+        int,
+        typer.Option(
+            "--replicates",
+            parser=_whole_number(0),
+            metavar="R",
+            help="Simulated runs of each network; 0 for none.",
+        ),
+    ] = 1000,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """The best v and W on the problem's graph, how good they are, and what rules would give.
+
+    Limits are those of the problem's [design] table, and of the options. Leaves a record that
+    'report' shows. Exit code 1 if a solver gave up; the best weights that it had are printed.
+    """
+    from peerbayes.builtin import load_problem
+    from peerbayes.design import DesignRequest
+    from peerbayes.design import design as run
+    from peerbayes.design.tables import design_parts
+    from peerbayes.progress import Stages
+    from peerbayes.records import check_folder
+
+    limits = {
+        "minimum_influence": minimum_influence,
+        "minimum_self_weight": minimum_self_weight,
+        "edge_budget": edge_budget,
+        "degree_budget": degree_budget,
+        "fixed_agents": None if fixed is None else _numbers("--fixed", fixed),
+        "symmetric": symmetric or None,
+        "doubly_stochastic": doubly_stochastic or None,
+    }
+    request = DesignRequest(
+        objective=objective,
+        delta=delta,
+        target=target,
+        stationary=_distribution(stationary),
+        rule=rule,
+        worst_case=worst_case,
+        exact=exact,
+        changes={name: value for name, value in limits.items() if value is not None},
+        replicates=replicates,
+        seed=seed,
+    )
+    check_folder(out)
+    with Stages(quiet=quiet) as stages:
+        loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        result = run(loaded, request, out=out, progress=stages(f"{problem}: design"))
+    code = CHECK_FAILED if result.failed else DONE
+    if json:
+        return _json(result.as_json(), code)
+    _tables(design_parts(result.as_json()))
+    return _write(f"\nrecord: {result.record_path}\n", code)
+
+
+@app.command(short_help="Which agent should hold which data.")
+def place(
+    problem: ProblemArgument,
+    objective: Annotated[
+        str,
+        typer.Option("--objective", metavar="NAME", help="rate, exponent or samples."),
+    ] = "rate",
+    delta: Delta = DEFAULT_DELTA,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="NAME",
+            help="Hypothesis to settle on; left out: what the network settles on now.",
+        ),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option("--method", metavar="NAME", help="auto, milp, exhaustive or local."),
+    ] = "auto",
+    fixed: Annotated[
+        str | None,
+        typer.Option("--fixed", metavar="AGENTS", help="Agents that keep their data: 0,3."),
+    ] = None,
+    replicates: Annotated[
+        int,
+        typer.Option(
+            "--replicates",
+            parser=_whole_number(0),
+            metavar="R",
+            help="Simulated runs of each class of placements; 0 for none.",
+        ),
+    ] = 1000,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """The best placement of the agents' data, the network as it is; leaves a record."""
+    from dataclasses import replace
+
+    from peerbayes.builtin import load_problem
+    from peerbayes.design.tables import place_parts
+    from peerbayes.place import place_problem
+    from peerbayes.progress import Stages
+    from peerbayes.records import check_folder, file_name, write_record
+
+    check_folder(out)
+    with Stages(quiet=quiet) as stages:
+        loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        result = place_problem(
+            loaded,
+            objective=objective,
+            delta=delta,
+            method=method,
+            fixed=() if fixed is None else _numbers("--fixed", fixed),
+            target=target,
+            replicates=replicates,
+            seed=seed,
+            progress=stages(f"{problem}: place"),
+        )
+    path = out / file_name("place", result.problem_name, objective)
+    write_record(path, kind="place", body=result.as_record())
+    result = replace(result, record_path=path)
+    if json:
+        return _json(result.as_json())
+    _tables(place_parts(result.as_json()))
+    return _write(f"\nrecord: {path}\n")
+
+
 @app.command(short_help="One HTML page: prediction beside measurement.")
 def report(
     records: Annotated[
@@ -486,7 +743,7 @@ def report(
     """One self-contained HTML page: prediction beside measurement, with figures."""
     from peerbayes.records import find_records
 
-    paths = records or find_records(out, kind="verify", also=("claims", "run"))
+    paths = records or find_records(out, kind="verify", also=("claims", "run", "design", "place"))
     from peerbayes.report import write_report
 
     page = write_report(paths, out / "report.html")

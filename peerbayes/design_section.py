@@ -9,13 +9,56 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
-from peerbayes.entries import Pair, PositiveNumber, Probability, Row, Section
+from peerbayes.entries import (
+    Pair,
+    PositiveNumber,
+    Probability,
+    Rational,
+    Row,
+    Section,
+    json_number,
+    number_text,
+)
+from peerbayes.messages import problem_error
 from theory import Network
 from theory.design import Constraints, DesignGraph
 from theory.network.structure import as_dense
+from theory.validation import fail
 
+
+def _at_most_one(value: Rational) -> Rational:
+    if value > 1:
+        raise problem_error((), "a number in [0, 1]", number_text(value), "make it smaller")
+    return value
+
+
+def _below_one(value: Rational) -> Rational:
+    if value >= 1:
+        raise problem_error((), "a number in [0, 1)", number_text(value), "make it smaller")
+    return value
+
+
+def _above_zero(value: Rational) -> Rational:
+    if value <= 0:
+        wanted = "a number in (0, 1]"
+        raise problem_error((), wanted, number_text(value), "leave out links that are never up")
+    return value
+
+
+Share = Annotated[Probability, AfterValidator(_at_most_one)]
+Partial = Annotated[
+    Probability,
+    AfterValidator(_below_one),
+    json_number(signed=False, minimum=0, exclusiveMaximum=1),
+]
+Up = Annotated[
+    Probability,
+    AfterValidator(_at_most_one),
+    AfterValidator(_above_zero),
+    json_number(signed=False, exclusiveMinimum=0, maximum=1),
+]
 Agents = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)]
 
 
@@ -30,7 +73,7 @@ class LinkAvailability(Section):
     """How often one link is up."""
 
     link: Pair = Field(description="Listener and speaker.")
-    up: Probability = Field(description="Probability that the link is up in a round.")
+    up: Up = Field(description="Probability that the link is up in a round.")
 
 
 class DesignSection(Section):
@@ -42,10 +85,10 @@ class DesignSection(Section):
         "b of [a, b] hears a.",
     )
     directed: bool = Field(default=False, description="Whether `edges` lead one way.")
-    minimum_influence: Probability | None = Field(
+    minimum_influence: Share | None = Field(
         default=None, description="Smallest v_j allowed; left out: 1/(10 N)."
     )
-    minimum_self_weight: Probability = Field(
+    minimum_self_weight: Partial = Field(
         default=0.0, description="Smallest weight on oneself, below 1."
     )
     fixed_agents: Agents = Field(
@@ -61,7 +104,7 @@ class DesignSection(Section):
         default=(), description="What edges cost; those left out cost 1."
     )
     cost_budget: PositiveNumber | None = Field(default=None, description="Most that is spent.")
-    availability: Probability = Field(
+    availability: Up = Field(
         default=1.0,
         description="Probability that a link is up in a round; what is lost counts "
         "as said by oneself.",
@@ -69,6 +112,12 @@ class DesignSection(Section):
     link_availability: Annotated[tuple[LinkAvailability, ...], Field(strict=False)] = Field(
         default=(), description="The same for single links."
     )
+
+    @model_validator(mode="after")
+    def _has_edges(self) -> DesignSection:
+        if self.directed and self.edges is None:
+            raise problem_error(("edges",), "the edges that lead one way", "none", "list them")
+        return self
 
     def graph(self, network: Network) -> DesignGraph:
         """Who may listen to whom.
@@ -112,8 +161,6 @@ class DesignSection(Section):
 
 
 def _row(network: Network, agent: int) -> np.ndarray:
-    from theory.validation import fail
-
     if agent >= network.agents:
         wanted = f"agents from 0 to {network.agents - 1}"
         raise fail("fixed_agents", wanted, agent, "correct the number")

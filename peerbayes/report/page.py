@@ -16,6 +16,7 @@ from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.canvas import plotting_style
 from peerbayes.report.changing import changing_view
 from peerbayes.report.claims import ClaimsView, claims_view
+from peerbayes.report.designed import DesignView, design_view, placement_view
 from peerbayes.report.faulty import faulty_view
 from peerbayes.report.regression import (
     RunView,
@@ -84,6 +85,7 @@ class Chapter:
     simulation: SimulationView | None = None
     claims: ClaimsView | None = None
     experiment: RunView | None = None
+    design: DesignView | None = None
     other: str | None = None
 
     @property
@@ -174,6 +176,9 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
         effort = number(_value(body, "effort", float))
         setting = f"seed {_value(body, 'seed', int)}, effort {effort}"
         return Chapter(key, kind, setting, claims=claims_view(body, key=key))
+    if kind in ("design", "place"):
+        designed = (design_view if kind == "design" else placement_view)(body, key=f"{key}-d")
+        return Chapter(key, kind, designed.name, design=designed)
     other = json.dumps(body, indent=1, ensure_ascii=False)
     return Chapter(key, kind, "as recorded", other=other)
 

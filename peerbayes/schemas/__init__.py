@@ -14,6 +14,8 @@ SCHEMAS = (
     "analyse",
     "simulate",
     "verify",
+    "design",
+    "place",
     "run",
     "claims",
     "list",

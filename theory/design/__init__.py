@@ -1,7 +1,84 @@
 """What to change in a network: weights, influence, edges, the placement of data."""
 
+from theory.design.baselines import Baseline, baselines, star_centre, star_network
+from theory.design.best_exponent import BestExponent, BindingHypothesis, best_exponent
 from theory.design.certificate import Certificate
+from theory.design.changing_weights import ChangingWeights, changing_weights
 from theory.design.constraints import Constraints
+from theory.design.converse import EveryDesignBound, every_design_bound, perfect_mixing
+from theory.design.directed_mixing import LocalMixing, LocalStart, local_mixing
+from theory.design.edge_budget import ChosenEdges, choose_edges
+from theory.design.edge_confidence import BestEdgeConfidence, best_edge_confidence
+from theory.design.edge_ranking import EdgeEffect, RankedEdges
+from theory.design.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
+from theory.design.failure import DesignFailed
+from theory.design.fewest_samples import FewestSamples, SampleStart, fewest_samples
 from theory.design.graph import DesignGraph
+from theory.design.influence_set import InfluenceSet
+from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing
+from theory.design.next_edge import rank_edges, rank_removals
+from theory.design.optimal_rate import OptimalRate, optimal_rate
+from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
+from theory.design.reachable_targets import ReachableTargets, reachable_targets
+from theory.design.realisation import realise, realise_exactly
+from theory.design.trade_off import TradeOff, TradePoint, trade_off
+from theory.design.worst_case_exponent import (
+    BindingPair,
+    WorstCaseExponent,
+    worst_case_exponent,
+)
 
-__all__ = ["Certificate", "Constraints", "DesignGraph"]
+__all__ = [
+    "Baseline",
+    "BestEdgeConfidence",
+    "BestExponent",
+    "BindingHypothesis",
+    "BindingPair",
+    "Certificate",
+    "ChangingWeights",
+    "ChosenEdges",
+    "Constraints",
+    "DesignFailed",
+    "DesignGraph",
+    "EdgeEffect",
+    "EveryDesignBound",
+    "ExactOptimalRate",
+    "FastestMixing",
+    "FewestSamples",
+    "InfluenceSet",
+    "LocalMixing",
+    "LocalStart",
+    "MixingBound",
+    "OptimalRate",
+    "Placement",
+    "ProvedPlacement",
+    "RankedEdges",
+    "ReachableTargets",
+    "SampleStart",
+    "TradeOff",
+    "TradePoint",
+    "WorstCaseExponent",
+    "baselines",
+    "best_edge_confidence",
+    "best_exponent",
+    "changing_weights",
+    "choose_edges",
+    "every_design_bound",
+    "exact_optimal_rate",
+    "fastest_mixing",
+    "fewest_samples",
+    "local_mixing",
+    "optimal_rate",
+    "perfect_mixing",
+    "place",
+    "prove_placement",
+    "rank_edges",
+    "rank_removals",
+    "reachable_targets",
+    "realise",
+    "realise_exactly",
+    "star_centre",
+    "star_network",
+    "trade_off",
+    "worst_case_exponent",
+]

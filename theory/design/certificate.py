@@ -75,7 +75,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """How much better than `value` any design could be; at least 0, infinite if unknown."""
-        return max(self._excess, 0.0)
+        return max(self._excess, 0.0) + 0.0  # -0.0 is 0.0
 
     @property
     def is_proved(self) -> bool:

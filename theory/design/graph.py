@@ -161,9 +161,10 @@ class DesignGraph:
         )
         parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
         if parts > 1:
+            named = name_groups(labels.astype(np.int64))
             raise fail(
                 "graph",
                 "every agent reached from every other along links",
-                f"{parts} parts that do not all reach each other: {name_groups(labels.astype(np.int64))}",
+                f"{parts} parts that do not all reach each other: {named}",
                 "add edges between the parts, or design each part by itself",
             )

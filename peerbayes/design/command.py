@@ -1,0 +1,69 @@
+"""The command: one problem of any kind, one request, one result, one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from peerbayes.changing_problem import ChangingProblem
+from peerbayes.design.changing import ChangingDesign, design_changing
+from peerbayes.design.finite import Design, design_problem
+from peerbayes.design.next_edge import NextEdge, next_edge
+from peerbayes.design.regression import RegressionDesign, design_regression
+from peerbayes.design.request import DesignRequest
+from peerbayes.faulty_problem import FaultyProblem
+from peerbayes.problems import AnyProblem, finite_problem
+from peerbayes.records import check_folder, file_name, write_record
+from peerbayes.regression_problem import RegressionProblem
+
+Progress = Callable[[int, int], None]
+AnyDesign: TypeAlias = Design | RegressionDesign | ChangingDesign | NextEdge
+
+
+def design(
+    problem: AnyProblem,
+    request: DesignRequest,
+    *,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> AnyDesign:
+    """The design that a request asks for, for a problem of any kind.
+
+    Faulty agents are designed for as if they were honest; a note says so.
+
+    Parameters
+    ----------
+    out
+        Folder for the record; left out: none is written.
+
+    Raises
+    ------
+    ValueError
+        If the request does not go with the problem, no design reaches the objective, limits
+        exclude each other, or the record cannot be written; in one line.
+    """
+    if out is not None:
+        check_folder(out)
+    result = _result(problem, request, progress)
+    if out is None:
+        return result
+    path = out / file_name("design", result.problem.name, request.objective)
+    write_record(path, kind="design", body=result.as_record())
+    return replace(result, record_path=path)
+
+
+def _result(problem: AnyProblem, request: DesignRequest, progress: Progress | None) -> AnyDesign:
+    if isinstance(problem, RegressionProblem):
+        return design_regression(problem, request)
+    if isinstance(problem, ChangingProblem):
+        return design_changing(problem, request, progress=progress)
+    remark = ""
+    if isinstance(problem, FaultyProblem):
+        problem, remark = problem.problem, "designed as if nobody were faulty"
+    fixed = finite_problem(problem, "design")
+    if request.objective == "next-edge":
+        return next_edge(fixed, request)
+    found = design_problem(fixed, request, progress=progress)
+    return replace(found, remarks=(remark,)) if remark else found

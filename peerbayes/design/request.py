@@ -1,0 +1,183 @@
+"""What is asked of a design, read once and checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from peerbayes.design_section import DesignSection
+from peerbayes.messages import nearest
+from theory import FiniteModel, Network, learning_rate
+from theory.design import Constraints, DesignGraph
+from theory.network import RULES
+from theory.validation import (
+    FloatArray,
+    as_distribution,
+    as_integer,
+    as_probability,
+    fail,
+    read_only,
+)
+
+Objective = Literal["rate", "exponent", "samples", "mixing", "trade-off", "next-edge"]
+OBJECTIVES: tuple[str, ...] = get_args(Objective)
+
+
+@dataclass(frozen=True, eq=False)
+class DesignRequest:
+    """The objective of a design and its settings.
+
+    Parameters
+    ----------
+    objective
+        ``"rate"``: the largest K; ``"exponent"``: the largest E; ``"samples"``: the fewest
+        certified rounds; ``"mixing"``: the fastest W for the present v; ``"trade-off"``: rate
+        against mixing; ``"next-edge"``: which edge to add.
+    delta
+        Probability of error that sample sizes allow.
+    target
+        The hypothesis the network shall settle on, by name; left out: what it settles on now.
+    stationary
+        The v that ``"mixing"`` keeps: ``"uniform"``, N numbers, or the present one if left out.
+    rule
+        For ``"next-edge"``: the rule that puts weights on the graph.
+    worst_case
+        For ``"exponent"``: whether every hypothesis may be the true one.
+    exact
+        For ``"rate"``: whether the optimum is to be verified in exact arithmetic.
+    changes
+        Keys of the problem's ``[design]`` table that are given another value.
+    replicates
+        Simulated runs of each network; 0 for none.
+    seed
+        Of everything that is drawn.
+
+    Raises
+    ------
+    ValueError
+        If the objective is unknown, a setting belongs to another objective, or is out of range.
+    """
+
+    objective: str = "rate"
+    delta: float = 0.05
+    target: str | None = None
+    stationary: str | Sequence[float] | None = None
+    rule: str | None = None
+    worst_case: bool = False
+    exact: bool = False
+    changes: dict[str, Any] = field(default_factory=dict)
+    replicates: int = 1000
+    seed: int = 0
+    out: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            guess = nearest(self.objective, OBJECTIVES)
+            remedy = f"did you mean {guess!r}?" if guess else "choose one"
+            raise fail("objective", f"one of {', '.join(OBJECTIVES)}", repr(self.objective), remedy)
+        as_probability("delta", self.delta)
+        as_integer("replicates", self.replicates, minimum=0)
+        as_integer("seed", self.seed, minimum=0)
+        given = {
+            "stationary": (self.stationary is not None, ("mixing",)),
+            "rule": (self.rule is not None, ("next-edge",)),
+            "worst_case": (self.worst_case, ("exponent",)),
+            "exact": (self.exact, ("rate",)),
+        }
+        for name, (present, homes) in given.items():
+            if present and self.objective not in homes:
+                raise fail(
+                    name.replace("_", "-"),
+                    f"the objective {' or '.join(homes)}",
+                    self.objective,
+                    "leave it out",
+                )
+        if self.rule is not None and self.rule not in RULES:
+            raise fail("rule", f"one of {', '.join(RULES)}", repr(self.rule), "choose one")
+
+    def section(self, given: DesignSection | None) -> DesignSection:
+        """The problem's table of limits, with what the request changes."""
+        section = DesignSection() if given is None else given
+        return section.model_copy(update=self.changes) if self.changes else section
+
+    def without_checks(self, **changes: Any) -> DesignRequest:
+        """The same request with other settings."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, eq=False)
+class DesignTask:
+    """A request on one network: who may listen to whom, and within which limits."""
+
+    network: Network
+    graph: DesignGraph
+    constraints: Constraints
+    minimum_influence: float
+    stationary: FloatArray
+
+    @classmethod
+    def of(
+        cls, request: DesignRequest, network: Network, section: DesignSection | None
+    ) -> DesignTask:
+        """The task of a request on a network.
+
+        Raises
+        ------
+        ValueError
+            If limits or the wanted v do not fit the network, in one line.
+        """
+        limits = request.section(section)
+        graph = limits.graph(network)
+        constraints = limits.constraints(network, graph)
+        constraints.check(graph)
+        given = limits.minimum_influence
+        floor = 1 / (10 * network.agents) if given is None else float(given)
+        return cls(network, graph, constraints, floor, _stationary(request, network, constraints))
+
+
+def _stationary(request: DesignRequest, network: Network, constraints: Constraints) -> FloatArray:
+    agents = network.agents
+    wanted = request.stationary
+    if isinstance(wanted, str):
+        if wanted != "uniform":
+            raise fail("stationary", f"'uniform' or {agents} numbers", repr(wanted), "mend it")
+        return read_only(np.full(agents, 1 / agents))
+    if wanted is not None:
+        v = as_distribution("stationary", np.asarray(wanted, dtype=np.float64))
+        if v.size != agents:
+            raise fail("stationary", f"{agents} numbers", v.size, "give one for each agent")
+        if not (v > 0).all():
+            zero = int(np.flatnonzero(v <= 0)[0])
+            raise fail(
+                "stationary",
+                "numbers above 0, as every agent is heard by somebody",
+                f"0 for agent {zero}",
+                "give it a small share",
+            )
+        return v
+    if constraints.forces_uniform:
+        return read_only(np.full(agents, 1 / agents))
+    return network.stationary_distribution
+
+
+def target_of(request: DesignRequest, network: Network, model: FiniteModel) -> int:
+    """The hypothesis that the network shall settle on.
+
+    Raises
+    ------
+    ValueError
+        If there is no such hypothesis.
+    """
+    names = model.hypotheses
+    if request.target is None:
+        return learning_rate(network, model).reference[0]
+    if request.target not in names:
+        guess = nearest(request.target, names)
+        remedy = f"did you mean {guess!r}?" if guess else "name one of them"
+        shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+        raise fail("target", f"one of {shown}", repr(request.target), remedy)
+    return names.index(request.target)

@@ -1,0 +1,114 @@
+"""Networks side by side: what each promises, and what it needs when it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exact import SimulatedSampleSize, simulated_sample_size
+from peerbayes.analyse import interval, number
+from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
+
+Progress = Callable[[int, int], None]
+
+# Certified sample sizes of more agents take longer than one would wait for ten of them.
+MOST_CERTIFIED = 60
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkRow:
+    """One network: rate and exponent against the target, mixing, sample sizes, a simulation.
+
+    `rate` is that of the target against its strongest rival, min_θ Σ_j v_j I_j; not positive if
+    the network settles on another hypothesis, and then there is nothing else to say of it.
+    """
+
+    name: str
+    network: Network
+    target: int
+    settles: str
+    rate: float
+    exponent: float | None
+    slem: float
+    samples: SampleSizes | None
+    simulated: SimulatedSampleSize | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as it stands under ``baselines``."""
+        samples, simulated = self.samples, self.simulated
+        return {
+            "settles_on": self.settles,
+            "rate": number(self.rate),
+            "error_exponent": None if self.exponent is None else number(self.exponent),
+            "slem": number(self.slem),
+            "samples": None if samples is None else samples_json(samples),
+            "simulated": None if simulated is None else simulated_json(simulated),
+        }
+
+
+def samples_json(samples: SampleSizes) -> dict[str, Any]:
+    """Rounds that are enough: Chernoff's bound, and both ends of the certified number."""
+    return {
+        "delta": samples.delta,
+        "chernoff": samples.chernoff.rounds,
+        "certified": interval(samples.certified),
+    }
+
+
+def simulated_json(size: SimulatedSampleSize) -> dict[str, Any]:
+    """A measured number of rounds, with its limits."""
+    return {
+        "rounds": size.rounds,
+        "lower": size.lower,
+        "upper": size.upper,
+        "replicates": size.replicates,
+    }
+
+
+def measure(
+    name: str,
+    network: Network,
+    model: FiniteModel,
+    *,
+    target: int,
+    delta: float,
+    replicates: int,
+    seed: int,
+    random: bool = False,
+) -> NetworkRow:
+    """Everything that is said of one network; of a `random` one what its E[W] decides."""
+    rate = learning_rate(network, model)
+    v = network.stationary_distribution
+    information = v @ model.information(target)
+    rivals = [m for m in range(len(model.hypotheses)) if m not in _as_good(model, target)]
+    worst = float(information[rivals].min()) if rivals else np.inf
+    settles = ", ".join(model.hypotheses[m] for m in rate.reference)
+    row = NetworkRow(name, network, target, settles, worst, None, network.slem, None, None)
+    if random or target not in rate.reference or not worst > 0:
+        return row
+    samples = sample_sizes(network, model, delta=delta, certify=network.agents <= MOST_CERTIFIED)
+    simulated = None
+    if replicates:
+        simulated = simulated_sample_size(
+            network, model, delta=delta, replicates=replicates, seed=seed
+        )
+    return NetworkRow(
+        name,
+        network,
+        target,
+        settles,
+        worst,
+        error_exponent(network, model).exponent,
+        network.slem,
+        samples,
+        simulated,
+    )
+
+
+def _as_good(model: FiniteModel, target: int) -> tuple[int, ...]:
+    """The hypotheses that are right whenever the target is."""
+    optimal = model.optimal_hypotheses
+    return optimal if target in optimal else (target,)

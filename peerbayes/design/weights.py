@@ -1,0 +1,128 @@
+"""From the influence of each agent to the weights: the fastest W that a method can prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from peerbayes.design.request import DesignTask
+from theory import Network
+from theory.design import (
+    Certificate,
+    DesignFailed,
+    DesignGraph,
+    choose_edges,
+    fastest_mixing,
+    local_mixing,
+    realise,
+)
+from theory.validation import FloatArray
+
+# Beyond this the fastest W takes minutes: it is found where it is asked for, and elsewhere the
+# weights are those of Metropolis and Hastings.
+MOST_FASTEST = 300
+# Beyond this a search among directed networks takes minutes.
+MOST_DIRECTED = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """W with the stationary distribution asked for.
+
+    Attributes
+    ----------
+    network
+        The weights to be set.
+    expected
+        Those that count where links fail, E[W]; `network` itself where they do not.
+    certificate
+        What the mixing of `expected` is, and could be; None if it was not optimised.
+    method, notes
+        How W was found, and what is to be said about it.
+    failed
+        Whether a solver gave up; then `network` is the best that it had.
+    """
+
+    network: Network
+    expected: Network
+    certificate: Certificate | None
+    method: str
+    notes: tuple[str, ...] = ()
+    failed: bool = False
+
+
+def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -> Weights:
+    """The fastest W with the stationary distribution v, within the task's limits.
+
+    Parameters
+    ----------
+    thorough
+        Whether the mixing is what was asked for, so that large networks are optimised too.
+
+    Raises
+    ------
+    ValueError
+        If the limits exclude each other.
+    """
+    graph, constraints = task.graph, task.constraints
+    most = MOST_FASTEST if graph.is_undirected else MOST_DIRECTED
+    if not thorough and task.network.agents > most and not constraints.limits_edges:
+        network = realise(graph, v, constraints=constraints)
+        note = (
+            f"weights by Metropolis and Hastings: the fastest ones of more than {most} agents are "
+            "computed with the objective 'mixing'"
+        )
+        return Weights(network, expected(network, task), None, "realised", (note,))
+    if not graph.is_undirected:
+        return _directed(task, v, seed=seed)
+    try:
+        if constraints.limits_edges:
+            chosen = choose_edges(graph, v, constraints=constraints, seed=seed)
+            found, notes = chosen.mixing, chosen.notes
+            certificate, method = chosen.certificate, f"{chosen.method} choice of edges"
+        else:
+            found, notes = fastest_mixing(graph, v, constraints=constraints), ()
+            certificate, method = found.certificate, f"fastest mixing, {found.method}"
+    except DesignFailed as failure:
+        return _failed(task, v, failure)
+    return Weights(found.network, found.expected, certificate, method, notes)
+
+
+def _directed(task: DesignTask, v: FloatArray, *, seed: int) -> Weights:
+    try:
+        found = local_mixing(task.graph, v, constraints=task.constraints, seed=seed)
+    except DesignFailed as failure:
+        return _failed(task, v, failure)
+    note = "the graph is directed: the mixing is the best that a local search found"
+    network = found.network
+    return Weights(
+        network, expected(network, task), found.certificate, "local search", (note, *found.notes)
+    )
+
+
+def _failed(task: DesignTask, v: FloatArray, failure: DesignFailed) -> Weights:
+    """What is left when a solver gives up: its best W, or else the one that is always there."""
+    best = getattr(failure.best, "network", None)
+    network = realise(task.graph, v, constraints=task.constraints) if best is None else best
+    note = f"{failure}; kept: the best weights that respect the limits"
+    return Weights(network, expected(network, task), None, "kept", (note,), failed=True)
+
+
+def expected(network: Network, task: DesignTask) -> Network:
+    """E[W] where links fail and what is lost counts as said by oneself, else W itself."""
+    return expected_network(network, task.graph, task.constraints.availability_on(task.graph))
+
+
+def expected_network(network: Network, graph: DesignGraph, up: FloatArray) -> Network:
+    """E[W]_ij = p_ij W_ij for each link (i, j) of the graph; what is lost goes to the listener."""
+    if (up == 1).all():
+        return network
+    agents = network.agents
+    lost = sparse.csr_array((1 - up, (graph.links[:, 0], graph.links[:, 1])), (agents, agents))
+    missing = sparse.csr_array(sparse.csr_array(network.weights) * lost)
+    own = sparse.dia_array((np.asarray(missing.sum(axis=1))[None, :], [0]), shape=(agents, agents))
+    weights = sparse.csr_array(network.weights) - missing + own
+    dense = weights if network.is_sparse else weights.toarray()
+    return Network(dense, name=network.name, layout=network.layout)

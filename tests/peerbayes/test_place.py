@@ -1,0 +1,129 @@
+"""`place`: the best place for the data, for every kind of problem, and bad input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from peerbayes import load_problem, load_variants
+from peerbayes.cli import main
+from peerbayes.place import place_problem
+from peerbayes.problem import Problem
+from peerbayes.records import read_record
+from peerbayes.schemas import read_schema
+from tests.peerbayes.test_bad_input import complaint
+from theory import learning_rate
+from theory.regression import regression_limits
+
+SCHEMA = Draft202012Validator(read_schema("place"))
+
+
+def placed(name: str, **options: Any) -> dict[str, Any]:
+    """The JSON of a placement, checked against its schema."""
+    options = {"replicates": 0, **options}
+    result = place_problem(load_problem(name), **options).as_json()
+    SCHEMA.validate(json.loads(json.dumps(result)))
+    return result
+
+
+def test_the_centre_beats_the_side_beats_the_corner() -> None:
+    # P2 4.2.2: predicted for all three classes of places, and simulated.
+    result = placed("p2-grid corner", replicates=3000)
+    classes = result["classes"]
+    assert [entry["count"] for entry in classes] == [1, 4, 4]
+    rates = [entry["rate"] for entry in classes]
+    assert rates[0] > rates[1] > rates[2]
+    # W is uniform: the informative agent's influence is proportional to its degree plus one.
+    np.testing.assert_allclose(np.divide(rates, rates[2]), [5 / 3, 4 / 3, 1], rtol=1e-9)
+    for entry in classes:
+        run = entry["simulated_rate"]
+        assert abs(run["mean"] - run["predicted"]) <= 5 * run["standard_error"]
+    assert (result["assignment"][4], result["assignment"][0]) == (0, 4)
+    assert result["value"] == pytest.approx(rates[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["p2-grid side", "p2-star a=0.3", "digits grid corner"])
+def test_no_other_placement_is_better(name: str) -> None:
+    problem = load_problem(name)
+    assert isinstance(problem, Problem)
+    result = placed(name)
+    kinds = problem.model.assignment
+    best = max(
+        learning_rate(problem.network, replace(problem.model, assignment=np.array(order))).rate
+        for order in set(permutations(kinds.tolist()))
+        if learning_rate(
+            problem.network, replace(problem.model, assignment=np.array(order))
+        ).reference
+        == learning_rate(problem.network, problem.model).reference
+    )
+    assert result["value"] == pytest.approx(best, rel=1e-9)
+    given = kinds[result["assignment"]]
+    again = learning_rate(problem.network, replace(problem.model, assignment=given)).rate
+    assert again == pytest.approx(best, rel=1e-9)
+
+
+def test_agents_that_keep_their_data() -> None:
+    free = placed("p2-grid corner")
+    kept = placed("p2-grid corner", fixed=[4])
+    assert kept["value"] < free["value"]
+    assert 4 not in kept["moved"]
+
+
+def test_networks_that_change_go_by_influence() -> None:
+    result = placed("rotating-star 25")
+    assert result["value"] >= result["original"]
+    assert result["classes"] is None
+
+
+def test_faulty_agents_are_taken_for_honest_ones() -> None:
+    assert placed("liars-torus")["notes"][0] == "predicted as if nobody were faulty"
+
+
+@pytest.mark.parametrize("name", ["p1-regression", "diabetes"])
+def test_regressions(name: str) -> None:
+    for problem in load_variants(name):
+        result = placed(problem.name)
+        model = problem.regression  # type: ignore[union-attr]
+        v = problem.network.stationary_distribution  # type: ignore[union-attr]
+        values = []
+        for order in permutations(range(model.agents)):
+            swapped = replace(model, assignment=np.asarray(model.assignment)[list(order)])
+            limits = regression_limits(v, swapped)
+            values.append((limits.limit, limits.excess_error_constant))
+        assert result["limit"] == pytest.approx(min(values)[0], rel=1e-9, abs=1e-12)
+
+
+def test_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["place", "p2-grid", "--out", str(tmp_path), "--quiet", "--replicates", "20"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "Placements that are alike" in out
+    body = read_record(tmp_path / "place-p2-grid-centre-rate.json").body
+    assert {"result", "network", "seed", "delta"} <= set(body)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["p2-grid", "--objective", "speed"], ["objective", "'speed'"]),
+        (["p2-grid", "--method", "magic"], ["method", "'magic'"]),
+        (["p2-grid", "--fixed", "9"], ["fixed", "9"]),
+        (["p2-grid", "--fixed", "1,1"], ["fixed"]),
+        (["p2-grid", "--target", "nobody"], ["target", "'nobody'"]),
+        (["restless-ring", "--objective", "samples"], ["'rate'"]),
+        (["p1-regression", "--objective", "samples"], ["'rate'"]),
+    ],
+)
+def test_bad_options(
+    options: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = complaint(capsys, "place", *options, "--out", str(tmp_path), "--quiet")
+    for word in words:
+        assert word in said

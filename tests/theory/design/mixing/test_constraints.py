@@ -1,0 +1,193 @@
+"""Agents that nobody controls, links that fail, and what is refused."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.theory.design.mixing.support import (
+    Floats,
+    design_graph,
+    geometric,
+    grid,
+    judge,
+    path,
+    slem_by_eigenvalues,
+    uneven,
+    uniform,
+)
+from theory import Network
+from theory.design import Constraints, DesignGraph, fastest_mixing
+
+
+def row(agents: int, weights: dict[int, float]) -> Floats:
+    found = np.zeros(agents)
+    found[list(weights)] = list(weights.values())
+    return found
+
+
+def test_a_fixed_row_is_kept() -> None:
+    constraints = Constraints(fixed_rows={4: row(9, {1: 0.2, 3: 0.1, 5: 0.2, 7: 0.2, 4: 0.3})})
+    result = fastest_mixing(grid(3), uniform(9), constraints=constraints)
+    judge(grid(3), uniform(9), result, constraints=constraints)
+    free = fastest_mixing(grid(3), uniform(9))
+    assert free.certificate.bound <= result.slem
+
+
+def test_two_fixed_rows_that_fit() -> None:
+    rows = {0: row(9, {0: 0.5, 1: 0.2, 3: 0.3}), 1: row(9, {0: 0.2, 2: 0.3, 4: 0.3, 1: 0.2})}
+    constraints = Constraints(fixed_rows=rows)
+    result = fastest_mixing(grid(3), uniform(9), constraints=constraints)
+    judge(grid(3), uniform(9), result, constraints=constraints)
+
+
+def test_everything_fixed_leaves_the_network_as_it_is() -> None:
+    network = Network.from_topology("grid", shape=[3, 3], rule="metropolis")
+    W = np.asarray(network.weights)
+    constraints = Constraints(fixed_rows=dict(enumerate(W)))
+    graph = DesignGraph.from_network(network)
+    result = fastest_mixing(graph, uniform(9), constraints=constraints)
+    judge(graph, uniform(9), result, constraints=constraints)
+    assert np.allclose(result.network.weights, W, atol=1e-15)
+    assert result.slem == pytest.approx(network.slem, abs=1e-12)
+
+
+def test_the_bound_with_fixed_rows_is_no_bound_on_less() -> None:
+    """Weak duality by hand, known flows included: random feasible W never beat the bound."""
+    graph, v = geometric(12, seed=1), uneven(12, seed=2, spread=0.5)
+    whole = fastest_mixing(graph, v)
+    fixed = {0: 0.5 * np.asarray(whole.network.weights)[0] + 0.5 * np.eye(12)[0]}
+    constraints = Constraints(fixed_rows=fixed)
+    result = fastest_mixing(graph, v, constraints=constraints)
+    judge(graph, v, result, constraints=constraints)
+    rng = np.random.default_rng(0)
+    i, j = graph.edges.T
+    at_fixed = (graph.edges == 0).any(axis=1)
+    for _ in range(200):
+        flows = result.flows * np.exp(rng.normal(scale=10.0 ** rng.uniform(-4, 0), size=len(i)))
+        flows[at_fixed] = 0.0
+        taken = np.bincount(i, result.flows * at_fixed, 12)
+        taken += np.bincount(j, result.flows * at_fixed, 12)
+        used = np.bincount(i, flows, 12) + np.bincount(j, flows, 12)
+        room = np.where(used > 0, (v - taken) / np.maximum(used, 1e-300), np.inf)
+        flows = flows * np.minimum(1, np.minimum(room[i], room[j])) + result.flows * at_fixed
+        W = np.zeros((12, 12))
+        W[i, j], W[j, i] = flows / v[i], flows / v[j]
+        W += np.diag(1 - W.sum(axis=1))
+        assert slem_by_eigenvalues(W, v) >= result.certificate.bound - 1e-12
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_links_that_fail_each_in_their_own_way(data: st.DataObject) -> None:
+    graph = grid(3)
+    chances = st.sampled_from([1.0, 0.9, 0.3, 1e-2, 1e-5])
+    up = {(int(i), int(j)): data.draw(chances) for i, j in graph.links}
+    own = data.draw(st.sampled_from([0.0, 0.2]))
+    constraints = Constraints(availability=up, minimum_self_weight=own)
+    v = uneven(9, seed=data.draw(st.integers(0, 99)), spread=0.7)
+    judge(graph, v, fastest_mixing(graph, v, constraints=constraints), constraints=constraints)
+
+
+def test_the_expected_network_is_what_the_simulated_mean_would_be() -> None:
+    constraints = Constraints(availability=0.5)
+    result = fastest_mixing(path(3), uniform(3), constraints=constraints)
+    W, mean = np.asarray(result.network.weights), np.asarray(result.expected.weights)
+    lost = 0.5 * (W - np.diag(W.diagonal()))
+    assert np.allclose(mean, W - lost + np.diag(lost.sum(axis=1)), atol=1e-15)
+    assert result.network is not result.expected
+    assert fastest_mixing(path(3), uniform(3)).network is not None
+
+
+def test_a_network_without_failures_is_its_own_mean() -> None:
+    result = fastest_mixing(path(4), uniform(4))
+    assert result.network is result.expected
+
+
+REFUSED = {
+    "directed": (
+        lambda: fastest_mixing(
+            DesignGraph.from_edges([[0, 1], [1, 0], [1, 2], [2, 0]], agents=3, directed=True),
+            uniform(3),
+        ),
+        r"graph: expected an undirected one.*agent \d listening to agent \d.*local_mixing",
+    ),
+    "short": (lambda: fastest_mixing(path(3), uniform(2)), "v: expected one number for each of 3"),
+    "zero": (lambda: fastest_mixing(path(3), [0.5, 0.5, 0]), "v: .*got 0 at agent 2"),
+    "method": (
+        lambda: fastest_mixing(path(3), uniform(3), method="simplex"),  # type: ignore[arg-type]
+        "method: expected one of auto, barrier, sdp",
+    ),
+    "tolerance": (lambda: fastest_mixing(path(3), uniform(3), tolerance=0), "tolerance"),
+    "symmetric": (
+        lambda: fastest_mixing(path(3), [0.5, 0.25, 0.25], constraints=Constraints(symmetric=True)),
+        "v: expected the uniform distribution, which symmetric forces",
+    ),
+    "symmetric and lossy": (
+        lambda: fastest_mixing(
+            path(3),
+            uniform(3),
+            constraints=Constraints(symmetric=True, availability={(0, 1): 0.5}),
+        ),
+        "symmetric: .*availability of the links between agents 0 and 1",
+    ),
+    "budget": (
+        lambda: fastest_mixing(grid(3), uniform(9), constraints=Constraints(edge_budget=10)),
+        "edge_budget: .*got 12 where 10.*choose_edges",
+    ),
+    "degree": (
+        lambda: fastest_mixing(grid(3), uniform(9), constraints=Constraints(degree_budget=3)),
+        "degree_budget: .*got 4 where 3",
+    ),
+    "cost": (
+        lambda: fastest_mixing(grid(3), uniform(9), constraints=Constraints(cost_budget=11.5)),
+        "cost_budget: .*got 12 where 11.5",
+    ),
+    "two fixed rows": (
+        lambda: fastest_mixing(
+            path(3),
+            uniform(3),
+            constraints=Constraints(
+                fixed_rows={0: row(3, {0: 0.5, 1: 0.5}), 1: row(3, {0: 0.2, 1: 0.4, 2: 0.4})}
+            ),
+        ),
+        "fixed_rows: .*flows 0.166667 and 0.0666667 between agents 0 and 1",
+    ),
+    "asking too much": (
+        lambda: fastest_mixing(
+            path(3),
+            [0.6, 0.2, 0.2],
+            constraints=Constraints(fixed_rows={0: row(3, {0: 0.5, 1: 0.5})}),
+        ),
+        "fixed_rows: .*agent 1.*got a sum of 1.5",
+    ),
+    "asking all": (
+        lambda: fastest_mixing(
+            path(3), uniform(3), constraints=Constraints(fixed_rows={0: row(3, {1: 1.0})})
+        ),
+        r"fixed_rows: .*2 parts.*\{0, 1\}, \{2\}",
+    ),
+    "too many edges": (
+        lambda: fastest_mixing(
+            design_graph(nx.complete_graph(202)),
+            uniform(202),
+            constraints=Constraints(minimum_self_weight=0.5),
+        ),
+        "graph: expected at most 20000 edges.*got 20301.*choose_edges",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str) -> None:
+    attempt, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message) as caught:
+        attempt()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_budget_that_the_graph_meets_is_no_obstacle() -> None:
+    constraints = Constraints(edge_budget=12, degree_budget=4, cost_budget=12.0)
+    result = fastest_mixing(grid(3), uniform(9), constraints=constraints)
+    judge(grid(3), uniform(9), result, constraints=constraints)

@@ -1,0 +1,65 @@
+"""Solvers that fail keep what they have."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from tests.theory.design.mixing.support import geometric, grid, judge, uneven, uniform
+from theory.design import DesignFailed, FastestMixing, fastest_mixing
+from theory.design.mixing import fastest
+from theory.design.mixing.barrier import solve_barrier
+from theory.design.mixing.problem import mixing_problem
+
+
+def test_an_accuracy_beyond_rounding_is_a_named_failure() -> None:
+    graph, v = geometric(15, seed=8), uneven(15, seed=9)
+    message = r"stalled: tried barrier; kept a design of .*at most .* ask for a tolerance above"
+    with pytest.raises(DesignFailed, match=message) as caught:
+        fastest_mixing(graph, v, tolerance=1e-17)
+    failure = caught.value
+    assert (failure.status, failure.tried) == ("stalled", ("barrier",))
+    assert isinstance(failure.best, FastestMixing)
+    judge(graph, v, failure.best)
+
+
+def test_a_solver_that_is_cut_short_has_a_bound_all_the_same() -> None:
+    """After every number of steps: feasible flows, a valid bound, and a gap that shrinks."""
+    graph, v = grid(4), uniform(16)
+    problem = mixing_problem(graph, v)
+    best = fastest_mixing(graph, v).slem
+    gaps = []
+    for steps in range(9):
+        found = solve_barrier(problem, tolerance=1e-9, iterations=steps)
+        assert found.status == "iteration limit"
+        assert found.iterations == steps
+        slem = problem.expected_network(problem.repaired(found.flows)).slem
+        bound = fastest.mixing_bound(problem, found.slow, found.fast, found.multipliers)
+        assert bound.value <= best + 1e-12
+        assert slem >= best - 1e-6
+        gaps.append(slem - bound.value)
+    assert gaps[-1] < 1e-4 < gaps[0]
+
+
+def test_without_the_extra_sdp_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    with pytest.raises(ValueError, match=r"method: .*install peerbayes\[design\]"):
+        fastest_mixing(grid(3), uniform(9), method="sdp")
+    assert fastest_mixing(grid(3), uniform(9)).method == "barrier"
+
+
+def test_another_solver_that_gives_up_keeps_a_feasible_design(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cvxpy = pytest.importorskip("cvxpy")
+
+    def broken(*_: object, **__: object) -> None:
+        raise cvxpy.error.SolverError
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", broken)
+    with pytest.raises(DesignFailed, match="solver failed: tried sdp; kept a design of") as caught:
+        fastest_mixing(grid(3), uniform(9), method="sdp")
+    best = caught.value.best
+    judge(grid(3), uniform(9), best, gap=1.0)
+    assert best.certificate.bound == 0
+    assert np.asarray(best.network.weights).min() >= 0

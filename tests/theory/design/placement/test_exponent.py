@@ -1,0 +1,197 @@
+"""E: every permutation by the exponent of the theory's own room, and bounds over placements."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.strategies import mixed_models, networks
+from tests.theory.design.placement.oracles import (
+    coin_models,
+    coins,
+    influences,
+    random_coins,
+    wrong_of,
+)
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, error_exponent
+from theory.design import place
+from theory.design.placement.exponents import Exponents
+from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.tilts import exponent_bound
+from theory.learning.exponent import largest_decay
+
+# Both maxima are flat, and right to about 1e-12 of their terms.
+CLOSE = 1e-9
+
+
+def exponent_of(model: FiniteModel, v: np.ndarray, order: np.ndarray, target: int = 0) -> float:
+    """E of one placement, by the one-placement routine of `theory.learning`."""
+    used = v > 0
+    found = [
+        largest_decay(
+            model.log_ratio_laws(target, theta), model.assignment[order][used], v[used]
+        ).value
+        for theta in wrong_of(model, target)
+    ]
+    return min(found)
+
+
+@given(networks(min_agents=3, max_agents=4), st.data())
+@settings(max_examples=40, deadline=None)
+def test_exhaustive_is_the_best_of_all_permutations(network: Network, data: st.DataObject) -> None:
+    model = data.draw(coin_models(network.agents))
+    v = network.stationary_distribution
+    orders = [np.array(order) for order in permutations(range(network.agents))]
+    values = np.array([exponent_of(model, v, order) for order in orders])
+    found = place(network, model, objective="exponent", method="exhaustive")
+    assert found.value == pytest.approx(values.max(), rel=CLOSE)
+    assert found.worst == pytest.approx(values.min(), rel=CLOSE)
+    assert found.original == pytest.approx(values[0], rel=CLOSE)
+    assert error_exponent(network, found.model).exponent == pytest.approx(found.value, rel=CLOSE)
+    if np.isfinite(found.value):
+        local = place(network, model, objective="exponent", method="local")
+        assert local.certificate is not None
+        assert local.value <= values.max() * (1 + CLOSE)
+        assert local.certificate.bound >= values.max() * (1 - CLOSE)
+
+
+@given(st.integers(2, 5).flatmap(lambda n: st.tuples(mixed_models(n), st.just(n))), st.data())
+@settings(max_examples=60, deadline=None)
+def test_the_compiled_maximum_is_that_of_the_exponent(
+    drawn: tuple[FiniteModel, int], data: st.DataObject
+) -> None:
+    """Finite and normal laws, evidence for and against, influences over twelve decades."""
+    model, agents = drawn
+    target = data.draw(st.integers(0, len(model.hypotheses) - 1))
+    if model.optimal_hypotheses:
+        target = model.optimal_hypotheses[0]
+    if not wrong_of(model, target):
+        return
+    levels = st.sampled_from([1e-12, 1e-4, 0.1, 0.5, 1.0])
+    v = np.array(data.draw(st.lists(levels, min_size=agents, max_size=agents)))
+    v = v / v.sum()
+    problem = PlacementProblem(model, v, target)
+    exponents = Exponents(problem)
+    order = np.array(data.draw(st.permutations(range(agents))))
+    filling = problem.sorts[order][problem.free]
+    expected = [
+        largest_decay(model.log_ratio_laws(target, theta), model.assignment[order], v).value
+        for theta in problem.wrong
+    ]
+    assert exponents.by_hypothesis(filling) == pytest.approx(expected, rel=CLOSE, abs=1e-13)
+    assert exponents.values(filling[None])[0] == pytest.approx(min(expected), rel=CLOSE, abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_over_tilts_holds_and_is_tight(seed: int) -> None:
+    model = random_coins(7, 7, 1 + seed, seed=seed, blind=0.3)
+    v = influences(7, seed)
+    best = place(v, model, objective="exponent", method="exhaustive")
+    problem = PlacementProblem(model, v)
+    # From the best placement, and from a bad one: the bound does not rest on a good start.
+    for order in (best.assignment, best.worst_assignment):
+        assert order is not None
+        bound = exponent_bound(Exponents(problem), problem.sorts[order][problem.free])
+        assert bound >= best.value * (1 - CLOSE)
+        assert bound <= best.value * (1.001 if seed == 0 else 1.06)
+
+
+def test_no_placement_of_many_beats_the_bound() -> None:
+    model = random_coins(30, 10, 8, seed=2, blind=0.6)
+    v = influences(30, 2)
+    found = place(v, model, objective="exponent", restarts=1)
+    assert found.method == "local"
+    assert found.certificate is not None
+    assert found.certificate.kind == "local"
+    assert found.certificate.gap < 0.02 * found.value
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        assert exponent_of(model, v, rng.permutation(30)) <= found.value * (1 + CLOSE)
+
+
+def test_fixed_agents_count_in_the_bound() -> None:
+    model = random_coins(7, 7, 2, seed=3, blind=0.2)
+    v = influences(7, 3)
+    fixed = (1, 4)
+    best = place(v, model, objective="exponent", method="exhaustive", fixed=fixed)
+    kept = [
+        np.array(order) for order in permutations(range(7)) if all(order[i] == i for i in fixed)
+    ]
+    assert best.value == pytest.approx(max(exponent_of(model, v, o) for o in kept), rel=CLOSE)
+    local = place(v, model, objective="exponent", method="local", fixed=fixed)
+    assert local.certificate is not None
+    assert best.value * (1 - CLOSE) <= local.certificate.bound <= best.value * 1.02
+    assert all(local.assignment[i] == i for i in fixed)
+
+
+def test_identical_agents_but_one_are_the_same_everywhere() -> None:
+    """A single agent that can tell: E is that agent's own, wherever it sits, and K is not."""
+    model = coins([[0.3], [0.0]], [1, 4])
+    star = Network.from_topology("star", agents=5, edge_confidence=0.5)
+    exponent = place(star, model, objective="exponent")
+    assert exponent.ties == exponent.classes == 2
+    assert exponent.moved == ()
+    assert exponent.worst == pytest.approx(exponent.value, rel=1e-12)
+    rate = place(star, model)
+    assert rate.ties == 1
+    assert rate.worst is not None
+    assert rate.value > 2 * rate.worst
+
+
+def test_where_errors_become_impossible() -> None:
+    """An agent whose data never mislead outweighs the others where it is heard most."""
+    sure = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[1.0, 0.0]], likelihood=[[[0.9, 0.1]], [[0.1, 0.9]]]
+    )
+    fair = [0.5, 0.5]
+    unsure = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[fair], likelihood=[[fair], [[0.75, 0.25]]]
+    )
+    model = FiniteModel.from_agents(["true", "false"], [unsure, sure, unsure])
+    v = [0.8, 0.1, 0.1]
+    found = place(v, model, objective="exponent")
+    assert found.value == np.inf
+    assert found.certificate is None
+    assert found.assignment[0] == 1
+    assert np.isfinite(found.original)
+    assert found.worst is not None
+    assert np.isfinite(found.worst)
+    local = place(v, model, objective="exponent", method="local")
+    assert local.value == np.inf
+    # From a placement that can err no finite bound is claimed.
+    problem = PlacementProblem(model, np.array(v))
+    assert exponent_bound(Exponents(problem), problem.original) == np.inf
+
+
+def test_normal_laws_are_placed() -> None:
+    means = [(0.2, 0.9), (0.8, 0.1), (0.5, 0.5), (0.3, 0.3)]
+    agents = [
+        GaussianAgent(
+            inputs=np.array([1.0]),
+            truth_means=np.array([0.0]),
+            truth_std=1.0,
+            means=np.array([[0.0], [a], [b]]),
+            std=1.0,
+        )
+        for a, b in means
+    ]
+    model = FiniteModel.from_agents(["zero", "one", "two"], agents)
+    v = np.array([0.5, 0.3, 0.15, 0.05])
+    orders = [np.array(order) for order in permutations(range(4))]
+    # E of a normal sum with mean m and variance s² is m²/2s²; here m_j = Δ_j²/2 and s_j² = Δ_j².
+    squares = np.array(
+        [[a * a, b * b] for a, b in [(0.2, 0.9), (0.8, 0.1), (0.5, 0.5), (0.3, 0.3)]]
+    )
+    values = [
+        ((v @ squares[order] / 2) ** 2 / (2 * (v * v) @ squares[order])).min() for order in orders
+    ]
+    found = place(v, model, objective="exponent", method="exhaustive")
+    assert found.value == pytest.approx(max(values), rel=1e-12)
+    assert found.worst == pytest.approx(min(values), rel=1e-12)
+    local = place(v, model, objective="exponent", method="local")
+    assert local.certificate is not None
+    assert local.certificate.bound >= max(values) * (1 - CLOSE)

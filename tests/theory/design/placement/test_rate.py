@@ -1,0 +1,272 @@
+"""K: three methods against all permutations in rationals, and bounds that hold and are tight."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import factorial, prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.strategies import finite_models, networks
+from tests.theory.design.placement.oracles import (
+    checked_bound,
+    coin_models,
+    coins,
+    exact_rates,
+    influences,
+    random_coins,
+    rate_of,
+    vectors,
+)
+from theory import FiniteModel, Network, learning_rate
+from theory.design import Placement, place
+from theory.design.placement.bounds import rate_bound
+from theory.design.placement.problem import PlacementProblem
+
+# Sums of at most six products, each right to a few roundings.
+CLOSE = 1e-13
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[FiniteModel, list[float]]:
+    agents = draw(st.integers(2, 5))
+    return draw(coin_models(agents)), draw(vectors(agents))
+
+
+def reached(placement: Placement, model: FiniteModel, v: list[float]) -> Fraction:
+    """K of the assignment that was returned, and of the model that was."""
+    assert sorted(placement.assignment) == list(range(len(v)))
+    assert (placement.model.assignment == model.assignment[placement.assignment]).all()
+    order = tuple(int(d) for d in placement.assignment)
+    return exact_rates(model, v, placement.target)[order]
+
+
+@given(problems())
+@settings(max_examples=60, deadline=None)
+def test_all_methods_find_the_best_of_all_permutations(
+    problem: tuple[FiniteModel, list[float]],
+) -> None:
+    model, v = problem
+    rates = exact_rates(model, v, 0)
+    best, worst = max(rates.values()), min(rates.values())
+    if best == 0:
+        with pytest.raises(ValueError, match="target: expected a hypothesis that the network"):
+            place(v, model)
+        return
+    for method in ("exhaustive", "milp"):
+        found = place(v, model, method=method)
+        assert found.value == pytest.approx(float(best), rel=1e-6 if method == "milp" else CLOSE)
+        assert found.value == pytest.approx(float(reached(found, model, v)), rel=CLOSE)
+        assert found.certificate is not None
+        assert found.certificate.bound >= float(best) * (1 - CLOSE)
+        assert found.worst == pytest.approx(float(worst), rel=CLOSE, abs=1e-18)
+        order = tuple(range(len(v)))
+        assert found.original == pytest.approx(float(rates[order]), rel=CLOSE, abs=1e-18)
+    local = place(v, model, method="local")
+    assert local.value == pytest.approx(float(reached(local, model, v)), rel=CLOSE)
+    assert local.certificate is not None
+    assert local.value <= float(best) * (1 + CLOSE)
+    assert local.certificate.bound >= float(best) * (1 - CLOSE)
+
+
+@given(problems())
+@settings(max_examples=60, deadline=None)
+def test_placements_and_classes_are_counted(problem: tuple[FiniteModel, list[float]]) -> None:
+    model, v = problem
+    rates = exact_rates(model, v, 0)
+    if max(rates.values()) == 0:
+        return
+    tables = [row.tobytes() for row in model.kind_divergences]
+    held = [tables[k] for k in model.assignment]
+    laws = {order: tuple(held[d] for d in order) for order in rates}
+    classes = {order: tuple(sorted(zip(v, law, strict=True))) for order, law in laws.items()}
+    found = place(v, model, method="exhaustive")
+    assert found.placements == len(set(laws.values()))
+    assert found.classes == len(set(classes.values()))
+    mine = classes[tuple(int(d) for d in found.assignment)]
+    assert found.equivalent == len({laws[o] for o in rates if classes[o] == mine})
+    if found.method == "exhaustive":
+        # Two classes differ by an atom of 1e-12 at least, or are equal: but one in a sum of 1.
+        near = [o for o in rates if rates[o] >= max(rates.values()) * (1 - Fraction(1e-11))]
+        assert found.ties == len({classes[o] for o in near})
+
+
+@given(networks(max_agents=5), st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_network_is_judged_by_its_stationary_distribution(
+    network: Network, data: st.DataObject
+) -> None:
+    model = data.draw(coin_models(network.agents))
+    v = network.stationary_distribution
+    best = max(exact_rates(model, v.tolist(), 0).values())
+    found = place(network, model)
+    assert found.value == pytest.approx(float(best), rel=1e-11)
+    # The placed model, analysed as any model is, has this rate.
+    assert learning_rate(network, found.model).rate == pytest.approx(found.value, rel=1e-9)
+
+
+@given(st.integers(3, 5).flatmap(lambda n: st.tuples(finite_models(n), vectors(n))), st.data())
+@settings(max_examples=40, deadline=None)
+def test_where_no_hypothesis_is_best_for_all(
+    problem: tuple[FiniteModel, list[float]], data: st.DataObject
+) -> None:
+    model, v = problem
+    if model.optimal_hypotheses:
+        return
+    target = data.draw(st.integers(0, len(model.hypotheses) - 1))
+    best = max(exact_rates(model, v, target).values())
+    for method in ("exhaustive", "milp", "local"):
+        if best <= Fraction(1e-9):
+            if best < 0:
+                with pytest.raises(ValueError, match="none found rejects"):
+                    place(v, model, target=target, method=method)
+            continue
+        found = place(v, model, target=target, method=method)
+        slack = {"exhaustive": 1e-12, "milp": 1e-6, "local": np.inf}[method]
+        assert float(best) * (1 - slack) <= found.value <= float(best) * (1 + 1e-12)
+        assert found.certificate is not None
+        assert found.certificate.bound >= float(best) * (1 - 1e-12)
+        if min(v) > 0:
+            assert learning_rate_of(v, found) == (target,)
+    with pytest.raises(ValueError, match="target: expected the hypothesis to be learnt, got None"):
+        place(v, model)
+
+
+def learning_rate_of(v: list[float], found: Placement) -> tuple[int, ...]:
+    return found.model.compromise(v)
+
+
+@given(problems(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_fixed_agents_keep_their_data(
+    problem: tuple[FiniteModel, list[float]], data: st.DataObject
+) -> None:
+    model, v = problem
+    fixed = data.draw(st.lists(st.integers(0, len(v) - 1), max_size=len(v) - 1, unique=True))
+    rates = exact_rates(model, v, 0)
+    kept = {o: k for o, k in rates.items() if all(o[i] == i for i in fixed)}
+    best, worst = max(kept.values()), min(kept.values())
+    if best == 0:
+        return
+    for method in ("exhaustive", "milp"):
+        found = place(v, model, fixed=fixed, method=method)
+        assert all(found.assignment[i] == i for i in fixed)
+        assert found.value == pytest.approx(float(best), rel=1e-6 if method == "milp" else CLOSE)
+        assert found.worst == pytest.approx(float(worst), rel=CLOSE, abs=1e-18)
+        assert found.certificate is not None
+        assert found.certificate.bound >= float(best) * (1 - CLOSE)
+
+
+@pytest.mark.parametrize(("agents", "kinds", "wrong"), [(16, 4, 6), (30, 10, 12), (40, 40, 10)])
+def test_no_placement_beats_the_bound_and_the_proof_can_be_redone(
+    agents: int, kinds: int, wrong: int
+) -> None:
+    model = random_coins(agents, kinds, wrong, seed=agents, blind=0.8)
+    v = influences(agents, 1)
+    found = place(v, model, method="milp", seconds=2.0)
+    assert found.proof is not None
+    assert found.certificate is not None
+    redone = checked_bound(model, v, 0, found.proof)
+    assert redone == pytest.approx(found.proof.value, rel=1e-9)
+    assert found.certificate.bound <= redone * (1 + 1e-9)
+    assert found.value == pytest.approx(rate_of(model, v, found.assignment, 0), rel=1e-12)
+    # The gap is what a divided data set is worth: less than one in a hundred.
+    assert redone <= found.value * 1.01
+    rng = np.random.default_rng(3)
+    assert found.worst is not None
+    assert found.worst_assignment is not None
+    assert rate_of(model, v, found.worst_assignment, 0) == pytest.approx(found.worst, rel=1e-12)
+    for _ in range(300):
+        rate = rate_of(model, v, rng.permutation(agents), 0)
+        assert found.worst * (1 - 1e-12) <= rate <= found.value * (1 + 1e-6)
+
+
+def test_one_wrong_hypothesis_is_placed_by_sorting() -> None:
+    """The rearrangement inequality is tight: no solver, and no gap."""
+    loads = np.linspace(0.01, 0.4, 60)[:, None]
+    model = coins(np.random.default_rng(0).permutation(loads).tolist())
+    v = influences(60, 2)
+    information = model.information(0)[:, 1]
+    found = place(v, model)
+    assert found.value == pytest.approx(float(np.sort(v) @ np.sort(information)), rel=1e-13)
+    assert found.worst == pytest.approx(float(np.sort(v) @ np.sort(information)[::-1]), rel=1e-13)
+    assert found.certificate is not None
+    assert found.certificate.gap <= 1e-13 * found.value
+    assert found.evaluated < 5
+
+
+def test_clipping_tightens_the_bound() -> None:
+    """Each hypothesis is seen by one data set: divided sets promise what whole ones cannot keep."""
+    model = coins((0.25 * np.eye(4)).tolist())
+    v = np.array([0.55, 0.25, 0.15, 0.05])
+    bound = rate_bound(PlacementProblem(model, v))
+    single = float(model.kind_divergences[0, 1])
+    # A quarter of each everywhere would do 1/4; some set has to go where 1/20 is heard. Each step
+    # clips the three others at the bound U before it: U becomes (3U + 1/20)/4, or less.
+    assert bound.values[0] == pytest.approx(single / 4, rel=1e-9)
+    expected = [0.25, 0.175, 0.1375]
+    assert bound.values[:3] == pytest.approx(single * np.array(expected), rel=1e-9)
+    assert single / 20 <= bound.value < single / 16
+    assert checked_bound(model, v, 0, bound) == pytest.approx(bound.value, rel=1e-9)
+    assert place(v, model, method="milp").value == pytest.approx(single / 20, rel=1e-12)
+
+
+def test_cutting_planes_find_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_coins(24, 24, 8, seed=5, blind=0.5)
+    problem = PlacementProblem(model, influences(24, 4))
+    program = rate_bound(problem)
+    monkeypatch.setattr("theory.design.placement.bounds._MOST_COEFFICIENTS", 0)
+    cuts = rate_bound(problem)
+    # Stopped within 1e-4 of the best that multipliers can do.
+    assert program.values[0] * (1 - 1e-9) <= cuts.value <= program.values[0] * (1 + 2e-4)
+    assert checked_bound(model, problem.influence, 0, cuts) == pytest.approx(cuts.value, rel=1e-9)
+
+
+def test_dividing_a_set_of_weights_in_two_equal_parts() -> None:
+    """Two hypotheses, each seen by half the data sets: placing is the partition problem."""
+    weights = np.array([31, 27, 22, 19, 17, 13, 11, 9, 7, 5, 3, 2], dtype=float)  # 166 = 2 · 83
+    model = coins([[0.25, 0.0], [0.0, 0.25]], [6, 6])
+    found = place(weights / weights.sum(), model, method="milp")
+    single = float(model.kind_divergences[0, 1])
+    assert found.value == pytest.approx(single / 2, rel=1e-9)
+    # Divided data sets do as well, so that the bound needs no solver.
+    assert found.proof is not None
+    assert found.proof.value == pytest.approx(single / 2, rel=1e-9)
+
+
+def test_counts_stand_for_agents() -> None:
+    """A thousand agents in two groups of equal influence, and two kinds of data."""
+    v = np.concatenate([np.full(10, 0.05), np.full(990, 0.5 / 990)])
+    model = coins([[0.3, 0.1], [0.1, 0.3]], [500, 500])
+    found = place(v, model)
+    assert found.method == "exhaustive"
+    assert found.classes == 11
+    assert found.placements == factorial(1000) // prod([factorial(500)] * 2)
+    # Five of each in the middle, and the rest is even too.
+    assert found.value == pytest.approx(float(model.kind_divergences[:, 1].mean()), rel=1e-12)
+    assert found.equivalent == (factorial(10) // factorial(5) ** 2) * (
+        factorial(990) // factorial(495) ** 2
+    )
+
+
+def test_what_is_as_good_is_left_where_it_is() -> None:
+    model = coins([[0.3], [0.1], [0.1]])
+    already = place([0.6, 0.2, 0.2], model)
+    assert already.moved == ()
+    assert already.value == already.original
+    # The best data set goes to the middle; of the two others, the one there makes way.
+    moved = place([0.2, 0.2, 0.6], model)
+    assert moved.assignment.tolist() == [2, 1, 0]
+    assert moved.moved == (0, 2)
+    assert moved.binding == (1,)
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    model = random_coins(20, 20, 8, seed=1, blind=0.7)
+    v = influences(20, 1)
+    first, again = (place(v, model, method="local", seed=4) for _ in range(2))
+    assert first.assignment.tolist() == again.assignment.tolist()
+    assert first.evaluated == again.evaluated

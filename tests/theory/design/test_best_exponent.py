@@ -1,0 +1,283 @@
+"""The largest exponent: valid, tight, and proved by what is returned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.models import coins
+from tests.strategies import mixed_models
+from tests.theory.design.exponent_oracles import conic_optimum, exponent, grid, recheck
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, error_exponent
+from theory.design import (
+    BestExponent,
+    Constraints,
+    DesignGraph,
+    InfluenceSet,
+    best_exponent,
+    optimal_rate,
+)
+
+
+def table_model(seed: int, agents: int, hypotheses: int, *, realizable: bool) -> FiniteModel:
+    """Random agents with three labels; some blind to some hypotheses."""
+    rng = np.random.default_rng(seed)
+    kinds = []
+    for _index in range(agents):
+        claimed = rng.dirichlet(np.full(3, 3.0), size=hypotheses)
+        claimed[rng.random(hypotheses) < 0.3] = claimed[0]
+        truth = claimed[0] if realizable else rng.dirichlet(np.full(3, 3.0))
+        kinds.append(
+            FiniteAgent.from_tables(inputs=[1.0], truth=[truth], likelihood=claimed[:, None, :])
+        )
+    return FiniteModel.from_agents([f"theta{m}" for m in range(hypotheses)], kinds)
+
+
+def target_of(model: FiniteModel) -> int | None:
+    """A hypothesis that uniform influence settles on, where one has to be named."""
+    if model.optimal_hypotheses:
+        return None
+    return int(model.compromise(np.full(model.agents, 1 / model.agents))[0])
+
+
+def wrong(model: FiniteModel, best: BestExponent) -> list[int]:
+    return [m for m in range(len(model.hypotheses)) if m not in best.reference]
+
+
+def check_proof(model: FiniteModel, best: BestExponent, floor: float) -> None:
+    """The certificate proves the bound, by digits that the solver does not have."""
+    assert best.certificate is not None
+    highest, bound = recheck(
+        model,
+        [(best.target, one.hypothesis) for one in best.binding],
+        [one.multiplier for one in best.binding],
+        [one.tilts for one in best.binding],
+        floor=floor,
+    )
+    # Means are sums of a few products, of a relative error of a few 1e-16.
+    assert highest <= 1e-14
+    assert bound == pytest.approx(best.certificate.bound, rel=1e-10)
+    assert sum(one.multiplier for one in best.binding) == pytest.approx(1)
+    assert sum(one.share for one in best.binding) == pytest.approx(1)
+
+
+# Uninformative or undecided models are left out; they have tests of their own.
+NO_TARGET = ("fits worse", "tells the target", "favour over")
+
+
+@given(st.integers(2, 5).flatmap(mixed_models), st.sampled_from(["1/1000000", "1/1000", None]))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_every_kind_of_model(model: FiniteModel, floor: str | None) -> None:
+    allowed = InfluenceSet(model.agents, floor)
+    try:
+        best = best_exponent(model, target=target_of(model), influences=allowed)
+    except ValueError as error:
+        if not any(word in str(error) for word in NO_TARGET):
+            raise
+        return
+    if best.certificate is None:
+        assert np.isinf(best.exponent)
+        return
+    v = best.stationary_distribution
+    assert allowed.contains(v, tolerance=1e-12)
+    rivals = wrong(model, best)
+    # largest_decay sums by log-sum-exp, right to 1e-16 of one and not of E.
+    own = exponent(model, best.target, rivals, v)
+    assert best.exponent == pytest.approx(own, rel=1e-9, abs=1e-14)
+    assert best.certificate.gap <= 1e-7 * best.exponent
+    for trial in np.random.default_rng(0).dirichlet(np.full(model.agents, 0.5), size=10):
+        other = allowed.lowest + allowed.spare * trial
+        rival = exponent(model, best.target, rivals, other)
+        assert rival <= best.certificate.bound * (1 + 1e-9) + 1e-14
+    if np.isfinite(best.binding[0].tilts).all():
+        check_proof(model, best, allowed.lowest)
+
+
+@pytest.mark.parametrize(("agents", "steps"), [(2, 400), (3, 24)])
+@pytest.mark.parametrize("realizable", [True, False])
+def test_against_a_grid(agents: int, steps: int, realizable: bool) -> None:
+    for seed in (0, 1):
+        model = table_model(seed, agents, 3, realizable=realizable)
+        best = best_exponent(model, target=target_of(model))
+        points = grid(agents, 1 / (10 * agents), steps)
+        values = [exponent(model, best.target, wrong(model, best), v) for v in points]
+        assert max(values) <= best.exponent * (1 + 1e-9)
+        # E may have a kink: its loss is of the order of the distance to the grid, 1/steps.
+        assert max(values) >= best.exponent * (1 - 3 / steps)
+        check_proof(model, best, 1 / (10 * agents))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_against_cones(seed: int) -> None:
+    pytest.importorskip("cvxpy")
+    model = table_model(seed, 3, 4, realizable=False)
+    best = best_exponent(model, target=target_of(model))
+    found = conic_optimum(model, best.target, wrong(model, best), 1 / 30)
+    # Bisection leaves 2^-20; the solver decides the sign of a margin to about 1e-8.
+    assert best.exponent == pytest.approx(found, abs=5e-6)
+
+
+def test_identical_agents_want_equal_influence() -> None:
+    best = best_exponent(coins(5))
+    alone = error_exponent(Network([[1.0]]), coins(1)).exponent
+    assert best.stationary_distribution == pytest.approx(np.full(5, 0.2))
+    assert best.exponent == pytest.approx(5 * alone, rel=1e-12)
+    assert best.uniform_exponent == pytest.approx(best.exponent, rel=1e-12)
+    assert best.certificate is not None
+    assert best.certificate.gap <= 1e-9 * best.exponent
+
+
+def test_one_pair_has_the_sum_of_the_agents_exponents() -> None:
+    """Where each agent can be weighed by its own best tilt: sup E = Σ_j max_u −κ_j(−u)."""
+    agents = [
+        GaussianAgent([1.0], [0.0], spread, [[0.0], [gap]], 1.0)
+        for gap, spread in ((1.0, 1.0), (2.0, 0.5), (0.5, 2.0))
+    ]
+    model = FiniteModel.from_agents(["zero", "gap"], agents)
+    best = best_exponent(model, influences=InfluenceSet(3, "1/1000"))
+    # z ~ N(g²/2, g² s²): the best tilt is 1/2s², where the exponent is g²/8s².
+    spreads = np.array([1.0, 0.5, 2.0])
+    expected = sum(g * g / (8 * s * s) for g, s in zip((1.0, 2.0, 0.5), spreads, strict=True))
+    v = spreads**-2 / (spreads**-2).sum()
+    assert best.exponent == pytest.approx(expected, rel=1e-9)
+    # E is flat at its maximum: a value right to 1e-10 leaves 1e-5 of v open.
+    assert best.stationary_distribution == pytest.approx(v, abs=1e-4)
+    assert best.exponent > 1.5 * best.uniform_exponent
+
+
+def test_where_v_makes_no_difference_uniform_is_chosen() -> None:
+    """Each hypothesis is told apart by a single agent: E does not see v."""
+    first = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0], [0.0]], 1.0)
+    second = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [0.0], [2.0]], 1.0)
+    best = best_exponent(FiniteModel.from_agents(["zero", "a", "b"], [first, second]))
+    assert best.stationary_distribution.tolist() == [0.5, 0.5]
+    assert best.exponent == pytest.approx(1 / 8, rel=1e-12)
+    assert [one.hypothesis for one in best.binding] == [1]
+
+
+def test_the_exponent_hears_those_whom_the_rate_silences() -> None:
+    model = table_model(3, 5, 6, realizable=True)
+    best, fastest = best_exponent(model), optimal_rate(model)
+    assert len(fastest.silent) > 0
+    assert best.stationary_distribution.min() > 3 * fastest.stationary_distribution.min()
+    network = Network(np.tile(fastest.stationary_distribution, (5, 1)))
+    assert error_exponent(network, model).exponent < best.exponent
+    assert best.rate < fastest.rate
+
+
+def test_rows_that_are_given() -> None:
+    """Agent 2 listens to agent 0 half of the time: the polytope's vertices are generated."""
+    graph = DesignGraph.from_edges([[0, 1], [1, 2], [0, 2]], agents=3)
+    constraints = Constraints(fixed_rows={2: np.array([0.5, 0.0, 0.5])})
+    allowed = InfluenceSet(3, "1/30", constraints, graph)
+    model = table_model(1, 3, 4, realizable=False)
+    best = best_exponent(model, target=target_of(model), influences=allowed)
+    assert best.certificate is not None
+    assert best.certificate.gap <= 1e-8 * best.exponent
+    assert allowed.contains(best.stationary_distribution, tolerance=1e-9)
+    points = [v for v in grid(3, 1 / 30, 24) if allowed.contains(v, tolerance=1e-9)]
+    values = [exponent(model, best.target, wrong(model, best), v) for v in points]
+    assert len(values) > 20
+    assert max(values) <= best.certificate.bound * (1 + 1e-9)
+    assert max(values) >= best.exponent * 0.95
+    # Its vertices are among the directions' maximisers.
+    angles = np.random.default_rng(0).normal(size=(200, 3))
+    corners = np.array([allowed.maximise(row).point for row in angles])
+    highest, bound = recheck(
+        model,
+        [(best.target, one.hypothesis) for one in best.binding],
+        [one.multiplier for one in best.binding],
+        [one.tilts for one in best.binding],
+        vertices=corners,
+    )
+    assert highest <= 1e-9  # vertices come from a solver with tolerances of 1e-10
+    assert bound == pytest.approx(best.certificate.bound, rel=1e-9)
+
+
+def test_uniform_influence_may_be_forced() -> None:
+    model = table_model(0, 4, 5, realizable=True)
+    best = best_exponent(model, influences=InfluenceSet(4, constraints=Constraints(symmetric=True)))
+    assert best.stationary_distribution.tolist() == [0.25] * 4
+    assert best.exponent == pytest.approx(best.uniform_exponent, rel=1e-12)
+    assert best.certificate is not None
+    assert best.certificate.gap <= 1e-9 * best.exponent
+
+
+def test_hypotheses_and_agents_by_the_dozen() -> None:
+    """Rows are generated, and kinds shared: 40 agents of 20 kinds, 300 hypotheses."""
+    model = table_model(5, 20, 300, realizable=False)
+    model = FiniteModel.from_agents(model.hypotheses, model.kinds, counts=[2] * 20)
+    best = best_exponent(model, target=target_of(model))
+    assert best.certificate is not None
+    assert best.certificate.gap <= 1e-8 * best.exponent
+    own = exponent(model, best.target, wrong(model, best), best.stationary_distribution)
+    assert best.exponent == pytest.approx(own, rel=1e-9)
+    check_proof(model, best, 1 / 400)
+    assert len(best.binding) > 1
+    pairs = best.stationary_distribution.reshape(20, 2)
+    assert (pairs[:, 0] == pairs[:, 1]).all()
+
+
+def sure(first: float, second: float) -> FiniteModel:
+    """Two agents whose z is at least `first` and `second`, with probability 1/4, else 1."""
+    agents = []
+    for least in (first, second):
+        logs = np.log([[0.5, 0.5], [0.5, 0.5]])
+        logs[1] -= [least, 1.0]
+        agents.append(FiniteAgent.from_log_likelihoods(logs, probabilities=[0.25, 0.75]))
+    return FiniteModel.from_agents(["a", "b"], agents)
+
+
+def test_errors_that_can_be_made_impossible() -> None:
+    """min Σ v_j z_j = v_0/5 − v_1/2: negative at uniform v, positive for v_0 > 5/7."""
+    best = best_exponent(sure(0.2, -0.5))
+    assert best.exponent == np.inf
+    assert best.certificate is None
+    assert best.binding == ()
+    v = best.stationary_distribution
+    assert 0.2 * v[0] - 0.5 * v[1] > 0
+    assert np.isfinite(best.uniform_exponent)
+
+
+def test_evidence_that_is_void_at_worst() -> None:
+    """E = −Σ log P(z_j = 0) for every v."""
+    best = best_exponent(sure(0.0, 0.0))
+    assert best.exponent == pytest.approx(2 * np.log(4), rel=1e-14)
+    assert best.certificate is not None
+    assert best.certificate.gap == 0
+    assert best.stationary_distribution.tolist() == [0.5, 0.5]
+    assert np.isinf(best.binding[0].tilts).all()
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="minimum_influence: expected a number above 0"):
+        best_exponent(coins(3), influences=InfluenceSet(3, 0))
+    with pytest.raises(ValueError, match="influences: expected as many agents"):
+        best_exponent(coins(3), influences=InfluenceSet(4))
+    with pytest.raises(ValueError, match="tolerance"):
+        best_exponent(coins(3), tolerance=0.0)
+    divided = table_model(0, 3, 3, realizable=False)
+    if not divided.optimal_hypotheses:
+        with pytest.raises(ValueError, match="target"):
+            best_exponent(divided)
+
+
+def test_a_compromise_that_needs_influence() -> None:
+    """At uniform v the network settles on `south`; the target must be helped, or is refused."""
+    fair = [0.75, 0.25]
+    north = FiniteAgent.from_tables(inputs=[1.0], truth=[fair], likelihood=[[fair], [fair[::-1]]])
+    south = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[fair[::-1]], likelihood=[[fair], [fair[::-1]]]
+    )
+    model = FiniteModel.from_agents(["north", "south"], [north, south], counts=[1, 2])
+    best = best_exponent(model, target=0)
+    assert best.rate > 0
+    assert best.uniform_exponent == 0
+    values = [exponent(model, 0, [1], v) for v in grid(3, 1 / 30, 30)]
+    assert best.exponent >= max(values) * (1 - 1e-9)
+    assert best.certificate is not None
+    assert best.certificate.gap <= 1e-9 * best.exponent
+    with pytest.raises(ValueError, match="south"):
+        best_exponent(model, target=0, influences=InfluenceSet(3, "1/3"))

@@ -1,0 +1,184 @@
+"""What no design can beat, against enumeration, the account and grids of influences."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from tests.models import COIN, coins, error_probability
+from tests.strategies import networks
+from theory import FiniteAgent, FiniteModel, GaussianAgent, LogRatioLaw, Network, account
+from theory.design.best_exponent import best_exponent
+from theory.design.constraints import Constraints
+from theory.design.converse import EveryDesignBound, every_design_bound, perfect_mixing
+from theory.design.cover import _fourth_moment, _share, _third_moment
+from theory.design.influence_set import InfluenceSet
+
+FAIR, LEFT, RIGHT = [0.5, 0.5], [0.75, 0.25], [0.3, 0.7]
+
+
+def skewed(*, prior: list[float] | None = None) -> FiniteModel:
+    """Three agents of two kinds and two wrong hypotheses, each seen better by one kind."""
+    first = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[FAIR], likelihood=[[FAIR], [LEFT], [[0.55, 0.45]]]
+    )
+    second = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[FAIR], likelihood=[[FAIR], [[0.6, 0.4]], [RIGHT]]
+    )
+    return FiniteModel.from_agents(
+        ["fair", "left", "right"], [first, second], counts=[2, 1], priors=[prior, None]
+    )
+
+
+def bound_for(
+    model: FiniteModel, delta: float, allowed: InfluenceSet, most: int = 2000
+) -> EveryDesignBound:
+    v = best_exponent(model, influences=allowed).stationary_distribution
+    return every_design_bound(model, delta=delta, influences=allowed, v=v, most_rounds=most)
+
+
+@given(networks(min_agents=2, max_agents=3), st.integers(1, 3))
+@settings(max_examples=25, deadline=None)
+def test_perfect_mixing_has_the_fewest_errors(network: Network, rounds: int) -> None:
+    """Every history enumerated; tiny influences leave ties that rounding decides, and are left out."""
+    v = network.stationary_distribution
+    if v.min() < 1e-3:
+        return
+    model = skewed() if network.agents == 3 else coins(2)
+    own = error_probability(network, model, rounds)
+    perfect = error_probability(perfect_mixing(v), model, rounds)
+    assert own >= perfect - 1e-12
+
+
+def test_one_informed_agent_decides_whatever_the_design() -> None:
+    blind = FiniteAgent.from_tables(inputs=[1.0], truth=[FAIR], likelihood=[[FAIR], [FAIR]])
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, blind], counts=[1, 3])
+    bound = bound_for(model, 0.05, InfluenceSet(4))
+    alone = account(Network([[1.0]]), coins(1)).sample_size(0.05)
+    assert bound.rounds == alone.lower == 42 and "agent 0 alone" in bound.note
+
+
+def test_one_influence_is_the_account_of_perfect_mixing() -> None:
+    allowed = InfluenceSet(3, constraints=Constraints(symmetric=True))
+    bound = bound_for(skewed(), 0.1, allowed)
+    perfect = account(perfect_mixing(np.full(3, 1 / 3)), skewed()).sample_size(0.1)
+    assert bound.rounds == perfect.lower and perfect.upper <= perfect.lower + 4
+
+
+@pytest.mark.parametrize("delta", [0.2, 0.01, 1e-5])
+@pytest.mark.parametrize("prior", [None, [0.5, 0.3, 0.2]])
+def test_every_influence_needs_as_many_rounds(delta: float, prior: list[float] | None) -> None:
+    model = skewed(prior=prior)
+    bound = bound_for(model, delta, InfluenceSet(3))
+    fewest = min(
+        account(perfect_mixing(np.array([a, b, 1 - a - b])), model).sample_size(delta).upper
+        for a in np.linspace(1 / 30, 0.9, 5)
+        for b in np.linspace(1 / 30, 0.9, 5)
+        if a + b < 0.97
+    )
+    assert 1 <= bound.rounds <= fewest
+    if delta == 1e-5:
+        assert bound.rounds >= 0.75 * fewest
+
+
+def test_normal_agents_are_bounded_sharply() -> None:
+    """Four alike: the best design averages, and errs with probability Φ(−√n)."""
+    agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
+    model = FiniteModel.from_agents(["zero", "one"], [agent], counts=[4])
+    for delta in (0.1, 0.01, 1e-6):
+        sharp = account(perfect_mixing(np.full(4, 0.25)), model).sample_size(delta)
+        assert bound_for(model, delta, InfluenceSet(4)).rounds in (sharp.lower - 1, sharp.lower)
+
+
+def test_the_laws_cover_every_influence() -> None:
+    """The certificate once more, from its tilts alone."""
+    model, floor = skewed(), 1 / 30
+    bound = bound_for(model, 1e-3, InfluenceSet(3))
+    assert np.isclose(bound.multipliers.sum(), 1) and (bound.multipliers >= 0).all()
+    means = np.zeros((len(bound.hypotheses), 3))
+    for row, (theta, tilts) in enumerate(zip(bound.hypotheses, bound.tilts, strict=True)):
+        cost = 0.0
+        for j in range(3):
+            agent = model.kinds[model.assignment[j]]
+            z = agent.log_likelihoods[0] - agent.log_likelihoods[theta]
+            q = agent.probabilities * np.exp(-tilts[j] * z)
+            q /= q.sum()
+            means[row, j] = q @ z
+            cost += q @ np.log(q / agent.probabilities)
+        assert cost <= bound.budget * (1 + 1e-9)
+    hope = bound.multipliers @ means
+    vertices = floor + (1 - 3 * floor) * np.eye(3)
+    assert (vertices @ hope).max() <= 1e-12
+    assert len(bound.hypotheses) == 2  # neither hypothesis alone would do
+    # What the bound says of the round before: more errors than δ, whatever v is.
+    for v in vertices * 0.9 + 0.1 / 3:
+        upper = account(perfect_mixing(v), model).probability(bound.rounds - 1).upper[0]
+        assert upper >= bound.probability > 1e-3
+    # The budget is an upper bound on every exponent, and close to the best one.
+    best = best_exponent(model, influences=InfluenceSet(3)).exponent
+    assert best <= bound.budget * (1 + 1e-9) and bound.budget <= best * (1 + 1e-4)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.05, 1), st.floats(-3, 3)), min_size=2, max_size=3),
+    st.lists(st.floats(0.01, 1), min_size=1, max_size=3),
+    st.integers(1, 3),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_share_of_losses(
+    atoms: list[tuple[float, float]], weights: list[float], rounds: int
+) -> None:
+    """P(Σ_j v_j S_j ≤ 0) ≥ share for every v, where the mean is at most zero: all outcomes."""
+    p = np.array([p for p, _ in atoms])
+    p = p / p.sum()
+    z = np.array([z for _, z in atoms])
+    z = z - p @ z
+    law = LogRatioLaw(p, z, np.zeros_like(z))
+    if law.variance < 1e-6:
+        return
+    share = _share([law], rounds)
+    values, masses = np.zeros(1), np.ones(1)
+    for w in weights:
+        for _ in range(rounds):
+            values = np.add.outer(values, w * z).ravel()
+            masses = np.multiply.outer(masses, p).ravel()
+    # Ties with zero count; they are right to rounding.
+    assert masses[values <= 1e-9].sum() >= share - 1e-9
+
+
+def test_moments_of_mixtures() -> None:
+    law = LogRatioLaw(
+        np.array([0.3, 0.5, 0.2]), np.array([-1.0, 0.4, 2.0]), np.array([0, 0.5, 2.0])
+    )
+    for power, found in ((3, _third_moment(law)), (4, _fourth_moment(law))):
+        total = 0.3 * abs(-1 - law.mean) ** power
+        for p, m, s in ((0.5, 0.4, np.sqrt(0.5)), (0.2, 2.0, np.sqrt(2.0))):
+            density = lambda x, m=m, s=s: np.exp(-(((x - m) / s) ** 2) / 2) / s / np.sqrt(2 * np.pi)
+            value, _ = quad(
+                lambda x, d=density, k=power: abs(x - law.mean) ** k * d(x),
+                -15,
+                15,
+                points=[law.mean],
+                limit=200,
+            )
+            total += p * value
+        assert np.isclose(found, total, rtol=1e-7)
+
+
+def test_without_a_bound_it_says_so() -> None:
+    sure = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[1.0, 0.0]], likelihood=[[FAIR], [[0.4, 0.6]]]
+    )
+    model = FiniteModel.from_agents(["even", "odd"], [sure], counts=[2])
+    allowed = InfluenceSet(2)
+    bound = every_design_bound(
+        model, delta=0.1, influences=allowed, v=allowed.centre, most_rounds=9
+    )
+    assert bound.rounds == 1 and "impossible" in bound.note
+    with pytest.raises(ValueError, match=re.escape("delta: expected a number in (0, 1)")):
+        every_design_bound(model, delta=0, influences=allowed, v=allowed.centre, most_rounds=9)

@@ -1,0 +1,215 @@
+"""Local minima against sums of powers taken here, known optima, and bounds that hold for any W."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.strategies.networks import networks
+from theory import Network
+from theory.certified import certify_network
+from theory.design import (
+    Constraints,
+    DesignFailed,
+    DesignGraph,
+    fastest_mixing,
+    local_mixing,
+)
+from theory.design.flow_coordinates import FlowCoordinates
+from theory.design.flow_descent import FlowDescent, Influence
+from theory.design.mixing_limits import deviation_limit, free_deviation_limit, modulus_limit
+from theory.design.mixing_measures import modulus_bound
+from theory.network.structure import as_dense
+
+# In each of three rounds an agent hears two more agents each: after three, all eight alike.
+DE_BRUIJN = DesignGraph(8, np.array([[i, (2 * i + b) % 8] for i in range(8) for b in (0, 1)]))
+RING = DesignGraph(
+    7, np.array([[i, (i + 1) % 7] for i in range(7)] + [[0, 3], [4, 1], [2, 6], [5, 2]])
+)
+GRID = DesignGraph.from_network(Network.from_topology("grid", shape=[3, 3]))
+
+
+def summed(network: Network, rounds: int = 3000) -> np.ndarray:
+    """D_i by adding powers one by one, from below."""
+    v, total = network.stationary_distribution, np.zeros(network.agents)
+    for _, power in zip(range(rounds), network.powers(), strict=False):
+        distance = np.abs(power - v).sum(axis=1)
+        total += distance
+        if distance.max() < 1e-14:
+            break
+    return total
+
+
+@given(networks(min_agents=2, max_agents=7))
+@settings(max_examples=40, deadline=None)
+def test_no_network_beats_the_limits(network: Network) -> None:
+    graph = DesignGraph.from_network(network)
+    v = network.stationary_distribution
+    coordinates = FlowCoordinates.of(graph, Constraints())
+    # Weights of 1e-9 make D a sum of 1e9 rounds: relative rounding is what remains.
+    upper = network.deviation.upper
+    assert (deviation_limit(coordinates, v) <= upper * (1 + 1e-9) + 1e-9).all()
+    free = free_deviation_limit(coordinates, float(v.min()))
+    assert free <= upper.max() * (1 + 1e-9) + 1e-9
+    own = float(as_dense(network.weights).diagonal().min())
+    kept = FlowCoordinates.of(graph, Constraints(minimum_self_weight=min(own, 0.999)))
+    assert (deviation_limit(kept, v) <= upper * (1 + 1e-6) + 1e-6).all()
+    if v.min() > 1e-6:
+        slem = float(certify_network(network).slem.upper)
+        assert modulus_limit(kept, v) <= slem + 1e-9
+        assert modulus_limit(kept, None) <= slem + 1e-9
+
+
+def test_limits_that_are_attained() -> None:
+    # De Bruijn: half the weight on each of the two; W³ = J/8 and D = 2 (6/8) + 2 (4/8).
+    v = np.full(8, 1 / 8)
+    W = np.zeros((8, 8))
+    for i in range(8):
+        W[i, [2 * i % 8, (2 * i + 1) % 8]] = 0.5
+    assert np.allclose(np.linalg.matrix_power(W, 3), 1 / 8)
+    limits = deviation_limit(FlowCoordinates.of(DE_BRUIJN, Constraints()), v)
+    # Agents 0 and 7, who hear themselves, do as well as the others; the limit is theirs too.
+    assert np.allclose(summed(Network(W)), 2.5)
+    assert limits.max() == pytest.approx(2.5)
+    # Two agents, who keep .8 each: nothing is left to choose but to trade the rest.
+    pair = DesignGraph.from_edges([[0, 1]], agents=2)
+    keep = FlowCoordinates.of(pair, Constraints(minimum_self_weight=0.8))
+    assert modulus_limit(keep, np.full(2, 0.5)) == pytest.approx(0.6, abs=1e-5)
+    assert deviation_limit(keep, np.full(2, 0.5)).max() <= 0.6 / 0.4 + 1e-12
+
+
+@pytest.mark.parametrize("measure", ["modulus", "deviation"])
+@pytest.mark.parametrize("free", [False, True])
+def test_derivatives(measure: str, free: bool) -> None:
+    constraints = Constraints(minimum_self_weight=0.1, availability={(0, 3): 0.6, (2, 3): 0.9})
+    coordinates = FlowCoordinates.of(RING, constraints)
+    generator = np.random.default_rng(5)
+    v = generator.dirichlet(np.full(7, 5.0))
+    influence = Influence(None, 7, 0.01) if free else Influence(v, 7)
+    search = FlowDescent(coordinates, influence, measure)
+    point = generator.standard_normal(coordinates.size + influence.size)
+    direction = generator.standard_normal(len(point))
+    step = 1e-5
+    for stage in range(3):
+        value = search.objective(point, stage, 5.0)
+        ahead = search.objective(point + step * direction, stage, 5.0).value
+        behind = search.objective(point - step * direction, stage, 5.0).value
+        slope = (ahead - behind) / (2 * step)
+        # Central differences: an error of step², and of rounding over the step.
+        assert value.slope @ direction == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+def test_flows_keep_their_promises() -> None:
+    row = np.array([0.2, 0.5, 0.0, 0.3, 0.0, 0.0, 0.0])
+    constraints = Constraints(
+        minimum_self_weight=0.15, fixed_rows={0: row}, availability={(4, 1): 0.5, (0, 1): 0.8}
+    )
+    v = np.array([0.1, 0.2, 0.2, 0.15, 0.15, 0.1, 0.1])
+    found = local_mixing(RING, v, measure="deviation", constraints=constraints, restarts=1)
+    W, mean = as_dense(found.network.weights), as_dense(found.expected.weights)
+    assert np.allclose(found.expected.stationary_distribution, v, rtol=1e-9)
+    assert np.allclose(W[0], row, atol=1e-12)
+    assert (W.diagonal()[1:] >= 0.15 - 1e-12).all()
+    allowed = np.eye(7, dtype=bool)
+    allowed[RING.links[:, 0], RING.links[:, 1]] = True
+    assert not W[~allowed].any()
+    up = np.ones((7, 7))
+    up[4, 1], up[0, 1] = 0.5, 0.8
+    off = ~np.eye(7, dtype=bool)
+    assert np.allclose(mean[off], (W * up)[off], rtol=1e-12)
+    # The value is a bound on what is summed here, and tight.
+    total = summed(found.expected).max()
+    assert total <= found.value * (1 + 1e-9)
+    assert found.value == pytest.approx(total, rel=1e-6)
+    assert found.certificate.kind == "local"
+    assert found.certificate.bound <= total
+    assert found.value < min(start.before for start in found.starts)
+
+
+def test_de_bruijn_graphs_are_solved() -> None:
+    v = np.full(8, 1 / 8)
+    deviation = local_mixing(DE_BRUIJN, v, measure="deviation", restarts=0)
+    assert deviation.certificate.bound == pytest.approx(2.5)
+    assert deviation.certificate.gap < 0.01
+    modulus = local_mixing(DE_BRUIJN, v, measure="modulus", restarts=0)
+    assert modulus.value < 0.05  # 0 is the optimum; rounding shows as (1e-16)^(1/3)
+    assert modulus.modulus_bound < 0.05
+
+
+def test_not_reversible_may_be_faster() -> None:
+    v = np.full(9, 1 / 9)
+    reversible = fastest_mixing(GRID, v)
+    found = local_mixing(GRID, v, restarts=2, seed=1)
+    assert not found.expected.is_reversible
+    assert found.value < 0.9 * reversible.certificate.bound
+    certified = certify_network(found.expected).slem
+    assert float(certified.lower) - 1e-6 <= found.value <= float(certified.upper) + 1e-6
+    assert found.modulus_bound >= float(certified.lower) - 1e-9
+    named = {start.name for start in found.starts}
+    assert {"realisation", "fastest reversible", "even flows", "random flows 2"} <= named
+
+
+def test_on_a_tree_every_network_is_reversible() -> None:
+    star = DesignGraph.from_edges([[0, 1], [0, 2], [0, 3]], agents=4)
+    v = np.array([0.4, 0.3, 0.2, 0.1])
+    found = local_mixing(star, v, restarts=0)
+    fastest = fastest_mixing(star, v)
+    assert found.certificate.bound == pytest.approx(fastest.certificate.bound, abs=1e-5)
+    assert found.certificate.gap < 1e-3
+    assert found.expected.is_reversible
+
+
+def test_free_influence_and_its_least() -> None:
+    found = local_mixing(RING, measure="deviation", restarts=0, minimum_influence=0.05)
+    v = found.expected.stationary_distribution
+    assert v.min() >= 0.05 * (1 - 1e-9)
+    kept = local_mixing(RING, np.full(7, 1 / 7), measure="deviation", restarts=0)
+    assert found.certificate.bound < found.value < kept.value
+    uniform = local_mixing(
+        RING, measure="deviation", restarts=0, constraints=Constraints(doubly_stochastic=True)
+    )
+    assert np.allclose(uniform.expected.stationary_distribution, 1 / 7, rtol=1e-9)
+
+
+def test_modulus_bound_is_above_and_tends_to_the_modulus() -> None:
+    W = np.array([[0.9, 0.1], [0.6, 0.4]])
+    assert modulus_bound(W, np.array([6 / 7, 1 / 7])) == pytest.approx(0.3, abs=1e-8)
+    assert modulus_bound(np.full((3, 3), 1 / 3), np.full(3, 1 / 3)) < 1e-15
+
+
+def test_the_seed_decides() -> None:
+    v = np.full(7, 1 / 7)
+    runs = [local_mixing(RING, v, restarts=1, seed=4).starts for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert runs[0] != local_mixing(RING, v, restarts=1, seed=5).starts
+
+
+@pytest.mark.parametrize(
+    ("v", "options", "message"),
+    [
+        (None, {"measure": "gap"}, r"^measure: expected one of modulus"),
+        ([0.5, 0.5], {}, r"^v: expected one number for each of 7"),
+        ([0, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1], {}, r"^v: expected positive influence"),
+        (None, {"minimum_influence": 0.2}, r"^minimum_influence: expected less than 1/7"),
+        (None, {"restarts": -1}, r"^restarts: "),
+        (
+            [0.2, 0.2, 0.2, 0.1, 0.1, 0.1, 0.1],
+            {"constraints": Constraints(doubly_stochastic=True)},
+            r"^v: expected the uniform",
+        ),
+    ],
+)
+def test_bad_arguments(v: object, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        local_mixing(RING, v, **options)  # type: ignore[arg-type]
+
+
+def test_symmetric_weights_and_impossible_rows() -> None:
+    with pytest.raises(ValueError, match=r"^symmetric: .*use fastest_mixing"):
+        local_mixing(GRID, constraints=Constraints(symmetric=True))
+    # Agent 0 would have to hand on more than it takes in.
+    row = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    v = np.array([0.7, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05])
+    with pytest.raises(DesignFailed, match="no feasible flow"):
+        local_mixing(RING, v, constraints=Constraints(fixed_rows={0: row}))

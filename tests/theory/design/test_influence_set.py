@@ -1,0 +1,250 @@
+"""The polytope of influences: closed forms, flows, and networks that are drawn at random."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from tests.strategies import connected_edges, seeds
+from theory import Network
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
+from theory.design.influence_set import InfluenceSet
+from theory.design.weak_duality import lagrangian_bound, simplex_bound
+
+
+def random_weights(
+    graph: DesignGraph, fixed: dict[int, np.ndarray], rng: np.random.Generator, *, own: float = 0.0
+) -> np.ndarray:
+    """Random weights on the graph, with the fixed rows; others keep `own` at least."""
+    weights = np.zeros((graph.agents, graph.agents))
+    for i, j in graph.links:
+        weights[i, j] = rng.random() ** 3
+    weights += np.diag(rng.random(graph.agents) + 0.01)
+    weights *= (1 - own) / weights.sum(axis=1, keepdims=True)
+    weights += own * np.eye(graph.agents)
+    for i, row in fixed.items():
+        weights[i] = row
+    return weights
+
+
+@st.composite
+def tied(draw: st.DrawFn) -> tuple[DesignGraph, dict[int, np.ndarray], int]:
+    """A connected graph on which some agents' rows are fixed (positive on all their links)."""
+    agents = draw(st.integers(2, 6))
+    graph = DesignGraph.from_edges(draw(connected_edges(agents)), agents=agents)
+    seed = draw(seeds)
+    rows = random_weights(graph, {}, np.random.default_rng(seed))
+    chosen = draw(st.sets(st.integers(0, agents - 1), min_size=1, max_size=agents))
+    return graph, {i: rows[i] for i in chosen}, seed
+
+
+@given(case=tied(), up=st.sampled_from([1.0, 0.5, 0.9]), own=st.sampled_from([0.0, 0.3]))
+def test_every_network_with_the_fixed_rows_is_inside(
+    case: tuple[DesignGraph, dict[int, np.ndarray], int], up: float, own: float
+) -> None:
+    graph, fixed, seed = case
+    constraints = Constraints(fixed_rows=fixed, availability=up, minimum_self_weight=own)
+    allowed = InfluenceSet(graph.agents, 0, constraints, graph)
+    rng = np.random.default_rng(seed + 1)
+    c = rng.standard_normal(graph.agents)
+    best = allowed.maximise(c)
+    assert allowed.contains(best.point, tolerance=1e-9)
+    for _ in range(3):
+        weights = random_weights(graph, fixed, rng, own=own)
+        expected = up * weights + (1 - up) * np.eye(graph.agents)
+        v = Network(expected / expected.sum(axis=1, keepdims=True)).stationary_distribution
+        # v is right to 1e-15; HiGHS's rows hold to 1e-10.
+        assert allowed.contains(v, tolerance=1e-9)
+        assert c @ v <= best.bound
+
+
+@given(case=tied())
+def test_the_best_v_with_fixed_rows_is_that_of_a_network(
+    case: tuple[DesignGraph, dict[int, np.ndarray], int],
+) -> None:
+    """The flows that belong to the maximum are the weights of a network with that v."""
+    graph, fixed, seed = case
+    allowed = InfluenceSet(graph.agents, 0, Constraints(fixed_rows=fixed), graph)
+    c = np.random.default_rng(seed).standard_normal(graph.agents)
+    floor = min(0.5 * float(allowed.centre.min()), 1 / graph.agents)
+    some = InfluenceSet(graph.agents, floor, Constraints(fixed_rows=fixed), graph)
+    best = some.maximise(c)
+    assert best.bound == pytest.approx(best.value, abs=1e-9)  # HiGHS's tolerance
+    # An independent program: all links' flows are variables, those of fixed rows included.
+    count = graph.agents
+    links = graph.links.tolist()
+    rows = []
+    for i in range(count):
+        row = np.zeros(count + len(links))
+        for k, (a, b) in enumerate(links):
+            row[count + k] += float(a == i) - float(b == i)
+        rows.append(row)
+    for k, (a, b) in enumerate(links):
+        if a in fixed:
+            row = np.zeros(count + len(links))
+            row[count + k], row[a] = 1.0, -fixed[a][b]
+            rows.append(row)
+    above = []
+    for i in range(count):
+        row = np.zeros(count + len(links))
+        row[i] = -1.0
+        row[count:] = [float(a == i) for a, _ in links]
+        above.append(row)
+    found = linprog(
+        np.append(-c, np.zeros(len(links))),
+        A_ub=np.array(above),
+        b_ub=np.zeros(count),
+        A_eq=np.array([np.append(np.ones(count), np.zeros(len(links))), *rows]),
+        b_eq=np.append(1.0, np.zeros(len(rows))),
+        bounds=[(floor, 1)] * count + [(0, 1)] * len(links),
+    )
+    assert best.value == pytest.approx(-found.fun, abs=1e-9)
+    weights = np.zeros((count, count))
+    for (a, b), flow in zip(links, found.x[count:], strict=True):
+        weights[a, b] = flow / found.x[a]
+    weights += np.diag(1 - weights.sum(axis=1))
+    assert weights.min() > -1e-6  # 1e-9 over an influence above .01 or so
+    assert found.x[:count] @ weights == pytest.approx(found.x[:count], abs=1e-9)
+
+
+@given(
+    agents=st.integers(1, 6),
+    floor=st.sampled_from(["0", "1/60", "1/7", "1/6"]),
+    seed=seeds,
+)
+def test_the_support_function_of_the_simplex(agents: int, floor: str, seed: int) -> None:
+    allowed = InfluenceSet(agents, floor)
+    c = np.random.default_rng(seed).integers(-3, 4, agents).astype(float)
+    best = allowed.maximise(c)
+    low = Fraction(floor)
+    corners = [[low + (1 - agents * low) * (i == j) for j in range(agents)] for i in range(agents)]
+    exact = max(sum(x * Fraction(y) for x, y in zip(v, c.tolist(), strict=True)) for v in corners)
+    assert best.value == pytest.approx(float(exact), abs=1e-14)
+    # An upper bound, and no more than an ulp or two above.
+    assert 0 <= Fraction(best.bound) - exact <= Fraction(1, 10**14)
+    assert allowed.contains(best.point, tolerance=1e-15)
+    assert np.ptp(best.point[c == c.max()]) == 0  # ties are shared
+    assert not allowed.contains(best.point + 1e-3, tolerance=1e-6)
+    if agents > 1:
+        beyond = best.point.copy()
+        beyond[np.argmin(c)] = float(low) - 0.01
+        beyond[np.argmax(c)] += best.point[np.argmin(c)] - beyond[np.argmin(c)]
+        assert allowed.contains(beyond, tolerance=1e-3) == (np.argmin(c) == np.argmax(c))
+
+
+def test_lost_messages_and_a_least_weight_on_oneself_bind() -> None:
+    """By hand: v_1 / 4 flows to agent 0, which returns v_0 / 4 at most, so that v_1 ≤ v_0."""
+    pair = DesignGraph.from_edges([[0, 1]], agents=2)
+    limits = Constraints(
+        fixed_rows={1: np.array([0.5, 0.5])}, availability=0.5, minimum_self_weight=0.5
+    )
+    allowed = InfluenceSet(2, 0, limits, pair)
+    assert allowed.maximise([0.0, 1.0]).point == pytest.approx([0.5, 0.5], abs=1e-12)
+    # That is [[1/2, 1/2], [1/2, 1/2]], half of whose messages are lost.
+    assert allowed.contains([0.5, 0.5], tolerance=1e-12)
+    assert not allowed.contains([0.4, 0.6], tolerance=1e-3)
+
+
+def test_any_multipliers_prove_a_bound() -> None:
+    rng = np.random.default_rng(5)
+    graph = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)
+    constraints = Constraints(fixed_rows={1: np.array([0.3, 0.5, 0.2, 0.0])})
+    allowed = InfluenceSet(4, "1/100", constraints, graph)
+    rows = allowed.rows
+    c = rng.standard_normal(4)
+    best = allowed.maximise(c)
+    for _ in range(50):
+        y = rng.standard_normal(rows.b_ub.size + rows.b_eq.size)
+        assert lagrangian_bound(rows, c, y) >= best.value
+    assert best.bound - best.value < 1e-13  # tight at the optimal ones: a few dozen roundings
+
+
+def test_a_bound_is_rounded_up() -> None:
+    c = np.array([0.1, 0.2, 0.7])
+    exact = sum(Fraction(x) for x in c.tolist()) / 10 + Fraction(7, 10) * Fraction(0.7)
+    bound = simplex_bound(Fraction(1, 10), c)
+    assert exact <= Fraction(bound)
+    assert bound <= math.nextafter(math.nextafter(float(exact), 1), 1)
+
+
+def test_the_floor_that_is_meant() -> None:
+    assert InfluenceSet(4).floor == Fraction(1, 40)
+    assert InfluenceSet(3, 1 / 3).is_point  # a third in doubles is a third
+    assert InfluenceSet(3, "1/3").floor == Fraction(1, 3)
+    assert InfluenceSet(7, 0.1).floor == Fraction(0.1)
+    uniform = InfluenceSet(5, 0, Constraints(symmetric=True))
+    assert (uniform.floor, uniform.is_point, uniform.is_simple) == (Fraction(1, 5), True, True)
+    assert uniform.with_minimum(0).is_point
+    assert InfluenceSet(1).is_point is False
+    assert InfluenceSet(1).maximise([2.0]).value == 2.0
+
+
+def test_budgets_and_availability_leave_the_simplex_whole() -> None:
+    graph = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
+    constraints = Constraints(edge_budget=2, availability=0.5, minimum_self_weight=0.2)
+    assert InfluenceSet(3, constraints=constraints, graph=graph).is_simple
+
+
+RING = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"minimum_influence": 0.3}, "from 0 to 1/N = 0.25"),
+        ({"minimum_influence": -1}, "from 0 to 1/N"),
+        ({"agents": 3}, "graph: expected a graph of 3 agents, got 4"),
+        ({"graph": None, "fixed_rows": {0: [1, 0, 0, 0]}}, "the graph of the fixed rows"),
+        ({"fixed_rows": {1: [0, 1, 0, 0]}}, r"2 parts .* \{1\}"),
+        (
+            {"minimum_influence": 0.2, "fixed_rows": {0: [0.9, 0.1, 0, 0], 1: [0.3, 0.5, 0.2, 0]}},
+            "minimum_influence: expected at most 0.166667, the most .* fixed_rows of agents 0, 1,",
+        ),
+        (
+            {"symmetric": True, "fixed_rows": {1: [0.3, 0.5, 0.2, 0], 2: [0, 0.3, 0.5, 0.2]}},
+            "agents 1, 2, minimum_self_weight 0 and symmetric=True, which contradict",
+        ),
+        (
+            {
+                "doubly_stochastic": True,
+                "fixed_rows": {1: [0.6, 0.2, 0.2, 0], 3: [0.6, 0, 0.2, 0.2]},
+            },
+            "fixed_rows of agents 1, 3, minimum_self_weight 0 and doubly_stochastic=True",
+        ),
+    ],
+)
+def test_what_cannot_be(arguments: dict[str, object], message: str) -> None:
+    given = {"agents": 4, "graph": RING, "minimum_influence": None} | arguments
+    names = ("fixed_rows", "symmetric", "doubly_stochastic")
+    limits = {name: given.pop(name) for name in names if name in given}
+    with pytest.raises(ValueError, match=message):
+        InfluenceSet(constraints=Constraints(**limits), **given)
+
+
+def test_a_symmetric_network_with_rows_that_agree() -> None:
+    rows = {1: [0.3, 0.5, 0.2, 0], 2: [0, 0.2, 0.5, 0.3]}
+    allowed = InfluenceSet(4, constraints=Constraints(fixed_rows=rows, symmetric=True), graph=RING)
+    assert allowed.is_simple
+    assert allowed.centre.tolist() == [0.25] * 4
+    with pytest.raises(ValueError, match="symmetric"):
+        InfluenceSet(
+            4,
+            constraints=Constraints(fixed_rows=rows, symmetric=True, minimum_self_weight=0.8),
+            graph=RING,
+        )
+
+
+def test_only_the_rows_that_clash_are_named() -> None:
+    """v_0 / 10 = .3 v_1 and more, so that v_0 ≥ 3 v_1; agent 3's row is harmless."""
+    rows = {0: [0.9, 0.1, 0, 0], 1: [0.3, 0.5, 0.2, 0], 3: [0.01, 0, 0.49, 0.5]}
+    with pytest.raises(ValueError, match="fixed_rows of agents 0, 1,"):
+        InfluenceSet(4, "1/5", Constraints(fixed_rows=rows), RING)
+    fewer = {i: rows[i] for i in (1, 3)}
+    assert InfluenceSet(4, "1/5", Constraints(fixed_rows=fewer), RING).centre.min() > 0.2

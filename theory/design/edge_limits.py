@@ -1,0 +1,310 @@
+"""Which sets of edges a budget allows, and a connected one to start from.
+
+A set of edges is *allowed* if it is within all budgets, holds the edges that fixed rows use, and
+connects all agents. Leaving an edge out never breaks a budget, so that there is an allowed set if
+and only if there is an allowed spanning tree (but for edges that fixed rows use). With budgets on
+the number and the cost of edges alone the cheapest spanning tree decides; with a limit on
+neighbours the question is as hard as finding a Hamiltonian path, and a search comes first, then
+integer programming.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csgraph, csr_array
+
+from theory.design.constraints import Constraints
+from theory.design.failure import DesignFailed
+from theory.design.graph import DesignGraph
+from theory.design.mixing.problem import MixingProblem
+from theory.network.structure import name_groups
+from theory.validation import FloatArray, IntArray, fail
+
+Mask = NDArray[np.bool_]
+
+# Sums of a few costs: more than this part over the budget is no rounding.
+_ROUNDING = 1e-12
+# Weights of the cost against the wish for an edge, tried in turn.
+_THRIFT = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)
+# Parts found by one integer program each are forbidden in the next.
+_ROUNDS = 200
+_NODES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeLimits:
+    """Budgets on the edges of an undirected graph.
+
+    Attributes
+    ----------
+    graph
+        The graph; E edges.
+    required, forbidden
+        Shape (E,): edges that fixed rows use, and those that they leave without weight.
+    costs
+        Shape (E,).
+    most_edges, most_neighbours, most_cost
+        The budgets; infinite where there are none.
+    """
+
+    graph: DesignGraph
+    required: Mask
+    forbidden: Mask
+    costs: FloatArray
+    most_edges: float
+    most_neighbours: float
+    most_cost: float
+
+    @classmethod
+    def of(cls, problem: MixingProblem, constraints: Constraints) -> EdgeLimits:
+        """The budgets of `constraints`, with what fixed rows say about edges."""
+
+        def limit(value: float | None) -> float:
+            return np.inf if value is None else float(value)
+
+        return cls(
+            problem.graph,
+            problem.known > 0,
+            problem.known == 0,
+            constraints.costs_on(problem.graph),
+            limit(constraints.edge_budget),
+            limit(constraints.degree_budget),
+            limit(constraints.cost_budget) * (1 + _ROUNDING),
+        )
+
+    @cached_property
+    def incidence(self) -> csr_array[np.float64]:
+        """Which agents an edge joins, shape (N, E)."""
+        edges = self.graph.edges
+        count = len(edges)
+        return csr_array(
+            (np.ones(2 * count), (edges.T.ravel(), np.tile(np.arange(count), 2))),
+            shape=(self.graph.agents, count),
+        )
+
+    def within_budgets(self, chosen: Mask) -> bool:
+        """Whether a set of edges is within all budgets."""
+        return bool(
+            chosen.sum() <= self.most_edges
+            and (self.incidence @ chosen <= self.most_neighbours).all()
+            and self.costs @ chosen <= self.most_cost
+        )
+
+    def parts(self, chosen: Mask) -> IntArray:
+        """Labels of the parts that a set of edges connects, shape (N,)."""
+        edges = self.graph.edges[chosen]
+        pattern = csr_array(
+            (np.ones(len(edges)), (edges[:, 0], edges[:, 1])),
+            shape=(self.graph.agents, self.graph.agents),
+        )
+        return np.asarray(csgraph.connected_components(pattern, directed=False)[1], dtype=np.int64)
+
+    def allows(self, chosen: Mask) -> bool:
+        """Whether a set of edges is within all budgets and connected, with all that is required."""
+        return (
+            self.within_budgets(chosen)
+            and not (self.required & ~chosen).any()
+            and not (self.forbidden & chosen).any()
+            and not self.parts(chosen).any()
+        )
+
+    def is_excess(self, chosen: Mask, edge: int) -> bool:
+        """Whether leaving out this edge brings a set nearer to the budgets."""
+        crowded = self.incidence @ chosen > self.most_neighbours
+        return bool(
+            chosen.sum() > self.most_edges
+            or self.costs @ chosen > self.most_cost
+            or crowded[self.graph.edges[edge]].any()
+        )
+
+    def is_full(self, chosen: Mask) -> bool:
+        """Whether no edge can be added within the budgets."""
+        for edge in np.flatnonzero(~chosen & ~self.forbidden):
+            more = chosen.copy()
+            more[edge] = True
+            if self.within_budgets(more):
+                return False
+        return True
+
+    def filled(self, chosen: Mask, wish: FloatArray) -> Mask:
+        """An allowed set with edges added by falling `wish`, shape (E,), as far as budgets go."""
+        chosen = chosen.copy()
+        for edge in np.argsort(-wish, kind="stable"):
+            if not chosen[edge] and not self.forbidden[edge]:
+                chosen[edge] = True
+                if not self.within_budgets(chosen):
+                    chosen[edge] = False
+        return chosen
+
+    def check(self) -> None:
+        """See that some connected set may be allowed.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer edges than a tree has, the cheapest spanning tree costs too much, or
+            fixed rows use more edges than budgets allow or cut agents off.
+        """
+        agents = self.graph.agents
+        if self.most_edges < agents - 1:
+            raise fail(
+                "edge_budget",
+                f"at least {agents - 1} edges, the fewest that connect {agents} agents",
+                f"{self.most_edges:g}",
+                "allow more",
+            )
+        if not self.within_budgets(self.required):
+            raise fail(
+                "fixed_rows",
+                "rows that use no more edges than the budgets allow",
+                f"{int(self.required.sum())} edges in use",
+                "raise the budgets, or change the rows",
+            )
+        if self.parts(~self.forbidden).any():
+            raise fail(
+                "fixed_rows",
+                "rows that leave all agents connected",
+                f"the parts {name_groups(self.parts(~self.forbidden))}",
+                "give weight to an edge between the parts",
+            )
+        if self.most_neighbours < 2 < agents:
+            raise fail(
+                "degree_budget",
+                f"at least 2 neighbours: pairs do not connect {agents} agents",
+                f"{self.most_neighbours:g}",
+                "allow more",
+            )
+        tree = self.cheapest_tree
+        if not self.costs @ tree <= self.most_cost:
+            what = "edges" if self.required.any() else "spanning tree"
+            raise fail(
+                "cost_budget",
+                f"at least {self.costs @ tree:.12g}, the cost of the cheapest connected {what}",
+                f"{self.most_cost:.12g}",
+                "raise it, or name cheaper edges",
+            )
+        if not tree.sum() <= self.most_edges:
+            raise fail(
+                "edge_budget",
+                f"at least {int(tree.sum())} edges, the fewest that connect all agents with those "
+                "that fixed rows use",
+                f"{self.most_edges:g}",
+                "allow more",
+            )
+
+    @cached_property
+    def cheapest_tree(self) -> Mask:
+        """The required edges and the cheapest others that connect all agents, shape (E,)."""
+        graph: nx.Graph[int] = nx.Graph()
+        graph.add_nodes_from(range(self.graph.agents))
+        for row, (i, j) in enumerate(self.graph.edges):
+            if not self.forbidden[row]:
+                # What is required is in use anyway: it costs nothing more.
+                cost = 0.0 if self.required[row] else float(self.costs[row])
+                graph.add_edge(int(i), int(j), weight=cost, row=row)
+        tree = self.required.copy()
+        for _, _, data in nx.minimum_spanning_edges(graph, data=True):
+            tree[int(data["row"])] = True
+        return tree
+
+    def start(self, wish: FloatArray) -> Mask:
+        """An allowed set, as far as can be of edges with a large `wish`, shape (E,).
+
+        Raises
+        ------
+        ValueError
+            If there is none, as integer programming proves.
+        DesignFailed
+            If none was found, and none proved not to exist.
+        """
+        price = self.costs / self.costs.max() * max(float(np.ptp(wish)), 1e-300)
+        for thrift in _THRIFT:
+            order = self.costs if np.isinf(thrift) else thrift * price - wish
+            tree = self._grown(order)
+            if tree is not None:
+                return self.filled(tree, wish)
+        return self.filled(self._by_programming(wish), wish)
+
+    def _grown(self, order: FloatArray) -> Mask | None:
+        """Kruskal's tree in rising `order` that stops at full agents; None if it got stuck."""
+        chosen = self.required.copy()
+        label = self.parts(chosen)
+        degree = self.incidence @ chosen
+        for edge in np.argsort(order, kind="stable"):
+            i, j = self.graph.edges[edge]
+            if label[i] == label[j] or self.forbidden[edge]:
+                continue
+            if max(degree[i], degree[j]) >= self.most_neighbours:
+                continue
+            chosen[edge] = True
+            degree[i], degree[j] = degree[i] + 1, degree[j] + 1
+            label = np.where(label == label[j], label[i], label)
+        return chosen if not np.ptp(label) and self.within_budgets(chosen) else None
+
+    def _by_programming(self, wish: FloatArray) -> Mask:
+        """An allowed set by integer programming: parts that come out are forbidden in turn."""
+        count = len(self.costs)
+        rows = [np.ones((1, count)), self.incidence.toarray(), self.costs[None, :]]
+        upper = [self.most_edges, *np.full(self.graph.agents, self.most_neighbours), self.most_cost]
+        lower = [self.graph.agents - 1.0, *np.ones(self.graph.agents), -np.inf]
+        matrix = np.concatenate(rows)
+        for _ in range(_ROUNDS):
+            found = milp(
+                -wish / max(float(np.abs(wish).max()), 1e-300),
+                constraints=LinearConstraint(matrix, np.array(lower), np.array(upper)),
+                integrality=np.ones(count, dtype=np.int64),
+                bounds=Bounds(self.required.astype(float), 1.0 - self.forbidden.astype(float)),
+                options={"node_limit": _NODES, "presolve": False},
+            )
+            if found.status == 2:
+                raise fail(
+                    "degree_budget",
+                    "budgets that some connected network keeps to",
+                    f"{self.most_neighbours:g} neighbours, {self.most_edges:g} edges, cost "
+                    f"{self.most_cost:g}, which integer programming proves to be too little",
+                    "raise one of them",
+                )
+            if found.x is None:
+                break
+            chosen: Mask = found.x > 0.5
+            labels = self.parts(chosen)
+            if not labels.any():
+                return chosen
+            cuts = [cut_of(self.graph, labels == part) for part in range(int(labels.max()) + 1)]
+            matrix = np.concatenate([matrix, np.array(cuts, dtype=np.float64)])
+            lower.extend([1.0] * len(cuts))
+            upper.extend([np.inf] * len(cuts))
+        raise DesignFailed(
+            "no connected network found",
+            tried=("spanning trees by wish and by cost", "integer programming"),
+            best=None,
+            remedy="raise a budget: whether these can be kept to at all was not decided",
+        )
+
+
+def cut_of(graph: DesignGraph, inside: Mask) -> Mask:
+    """The edges that leave a set of agents, shape (E,)."""
+    cut: Mask = inside[graph.edges[:, 0]] != inside[graph.edges[:, 1]]
+    return cut
+
+
+def without_budgets(constraints: Constraints, graph: DesignGraph) -> Constraints:
+    """The same constraints on a smaller graph on which edges need not be chosen any more."""
+    present = {(int(i), int(j)) for i, j in graph.links}
+    up = constraints.availability
+    if not isinstance(up, float):
+        up = {link: p for link, p in up.items() if link in present}
+    return replace(
+        constraints,
+        edge_budget=None,
+        degree_budget=None,
+        cost_budget=None,
+        link_costs={},
+        availability=up,
+    )

@@ -1,0 +1,198 @@
+"""What many similar networks would do, at once: K, E and the subdominant modulus of each.
+
+A search over edges looks at thousands of networks that differ in one edge. Their learning rates are
+one matrix product. Their error exponents depend on v only through how much weight each kind of
+agent has in which portions, so that networks alike in this share one, and the others are found by
+Newton's method for all of them together. Their eigenvalues come from batches of symmetric
+matrices where W is reversible.
+
+All values are floating-point; those of the library's single-network functions up to rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory.learning.exponent import largest_decay
+from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.model import FiniteModel
+from theory.validation import FloatArray, IntArray
+
+# The root of a concave function's slope to the accuracy that `largest_decay` asks for.
+_TILT_ACCURACY = 1e-9
+_NEWTON_STEPS = 60
+# Evidence is taken as never misleading down to this part of its size, as in `largest_decay`.
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class LearningEffects:
+    """K and E of C networks that differ in v.
+
+    Attributes
+    ----------
+    rate, exponent
+        Shape (C,), in nats per round; infinite if nothing is wrong.
+    binding
+        Shape (C,): the wrong hypothesis that binds the rate, −1 if there is none.
+    reference
+        Shape (C,): the hypothesis that the network settles on, the first if there are several.
+    tilts
+        Shape (C, M): the maximising t of each wrong hypothesis' exponent; 0 for the reference.
+    wrong
+        Shape (C, M): whether a hypothesis is wrong.
+    """
+
+    rate: FloatArray
+    exponent: FloatArray
+    binding: IntArray
+    reference: IntArray
+    tilts: FloatArray
+    wrong: np.ndarray
+
+
+def learning_effects(model: FiniteModel, influence: FloatArray) -> LearningEffects:
+    """K and E for each row v of `influence`, shape (C, N)."""
+    count = len(model.hypotheses)
+    members = np.eye(len(model.kinds))[model.assignment]
+    totals = (influence @ members) @ model.kind_divergences
+    wrong = np.ones(totals.shape, dtype=bool)
+    reference = np.zeros(len(totals), dtype=np.int64)
+    for row, v in enumerate(influence):
+        settled = model.reference_hypotheses(v)
+        wrong[row, list(settled)] = False
+        reference[row] = settled[0]
+    rates = np.where(wrong, totals - totals[np.arange(len(totals)), reference, None], np.inf)
+    rate = rates.min(axis=1)
+    binding = np.where(np.isfinite(rate), rates.argmin(axis=1), -1)
+    alike, representative = _classes(model, influence, wrong)
+    tilts, exponents = np.zeros((len(alike), count)), np.full((len(alike), count), np.inf)
+    shapes, group = np.unique(wrong[alike], axis=0, return_inverse=True)
+    for index, shape in enumerate(shapes):
+        rows = np.flatnonzero(group.ravel() == index)
+        best = [int(m) for m in np.flatnonzero(~shape)]
+        for theta in np.flatnonzero(shape):
+            found = [
+                largest_decays(
+                    model.log_ratio_laws(b, int(theta)), model.assignment, influence[alike[rows]]
+                )
+                for b in best
+            ]
+            values = np.array([decay.value for decay in found])
+            largest = values.argmax(axis=0)
+            here = np.arange(len(rows))
+            exponents[rows, theta] = values[largest, here]
+            tilts[rows, theta] = np.array([decay.tilt for decay in found])[largest, here]
+    return LearningEffects(
+        rate=rate,
+        exponent=exponents.min(axis=1)[representative],
+        binding=binding,
+        reference=reference,
+        tilts=tilts[representative],
+        wrong=wrong,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Decays:
+    """max_{t ≥ 0} −Σ_j κ_j(−t v_j) and the maximising t for each v, shape (C,)."""
+
+    value: FloatArray
+    tilt: FloatArray
+
+
+def largest_decays(
+    laws: tuple[LogRatioLaw, ...], assignment: IntArray, influence: FloatArray
+) -> Decays:
+    """`theory.learning.exponent.largest_decay` for each row v of `influence`, shape (C, N)."""
+    used = [int(k) for k in np.unique(assignment)]
+    lowest = np.array([laws[k].minimum for k in range(len(laws))])[assignment]
+    means = np.array([law.mean for law in laws])[assignment]
+    variances = np.array([law.variance for law in laws])[assignment]
+    values, tilts = np.zeros(len(influence)), np.zeros(len(influence))
+    mean = influence @ means
+    with np.errstate(invalid="ignore"):
+        floor, scale = influence @ lowest, influence @ np.abs(lowest)
+        certain = np.isfinite(floor) & (floor >= -_ROUNDING * scale)
+    for row in np.flatnonzero(certain):
+        limit = largest_decay(laws, assignment, influence[row])
+        values[row], tilts[row] = limit.value, limit.tilt
+    rows = np.flatnonzero(~certain & (mean > 0))
+    if not rows.size:
+        return Decays(values, tilts)
+    random = variances > 0
+    unit = influence[rows][:, random].max(axis=1)
+    v = influence[rows] / unit[:, None]
+    members = [(laws[k], assignment == k) for k in used]
+
+    def slope(t: FloatArray) -> FloatArray:
+        total = np.zeros(len(t))
+        for law, who in members:
+            total += (v[:, who] * law.cumulant_slope(-t[:, None] * v[:, who])).sum(axis=1)
+        return total
+
+    def curvature(t: FloatArray) -> FloatArray:
+        total = np.zeros(len(t))
+        for law, who in members:
+            total += (v[:, who] ** 2 * law.cumulant_curvature(-t[:, None] * v[:, who])).sum(axis=1)
+        return total
+
+    # The slope falls from the mean at 0 to below 0: Newton's steps, kept inside a bracket.
+    low, high = np.zeros(len(rows)), np.full(len(rows), np.inf)
+    t = (v @ means) / (v[:, random] ** 2 @ variances[random])  # exact for normal z
+    for _ in range(_NEWTON_STEPS):
+        s = slope(t)
+        low, high = np.where(s > 0, t, low), np.where(s > 0, high, t)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = t + s / curvature(t)
+        outside = ~((step > low) & (step < high))
+        middle = np.where(np.isfinite(high), (low + high) / 2, 2 * t)
+        following = np.where(outside, middle, step)
+        moved = np.abs(following - t)
+        t = following
+        if (moved <= _TILT_ACCURACY * t).all():
+            break
+    total = sum(law.cumulant(-t[:, None] * v[:, who]).sum(axis=1) for law, who in members)
+    values[rows], tilts[rows] = -total, t / unit
+    return Decays(values, tilts)
+
+
+def subdominant_moduli(weights: FloatArray, *, reversible: bool) -> FloatArray:
+    """The slem of each W of a stack, shape (C, N, N): (C,), floating-point estimates.
+
+    As for one network: good to a few roundings where W is reversible, not to be trusted where it
+    is far from normal.
+    """
+    agents = weights.shape[-1]
+    if agents == 1:
+        return np.zeros(len(weights))
+    if reversible:
+        symmetric = np.sqrt(weights * weights.transpose(0, 2, 1))
+        others = np.linalg.eigvalsh(symmetric)[:, :-1]
+        return np.asarray(np.abs(others).max(axis=1))
+    values = np.linalg.eigvals(weights)
+    moduli = np.abs(values)
+    # Exactly one eigenvalue is 1. Others may be as near as 1e-12 and must stay.
+    moduli[np.arange(len(weights)), np.abs(values - 1.0).argmin(axis=1)] = 0.0
+    return np.asarray(moduli.max(axis=1))
+
+
+def _classes(
+    model: FiniteModel, influence: FloatArray, wrong: np.ndarray
+) -> tuple[IntArray, IntArray]:
+    """Rows that stand for all with equal weights, kind by kind, and whom each row is stood for by.
+
+    Weights count as equal if they agree to 13 digits: the exponent, Lipschitz in v, then does too.
+    """
+    scaled = np.round(influence / influence.max(), 13)
+    keys = np.empty((len(influence), influence.shape[1] + wrong.shape[1]))
+    start = 0
+    for kind in np.unique(model.assignment):
+        block = np.sort(scaled[:, model.assignment == kind], axis=1)
+        keys[:, start : start + block.shape[1]] = block
+        start += block.shape[1]
+    keys[:, start:] = wrong
+    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return first.astype(np.int64), inverse.ravel().astype(np.int64)

@@ -1,0 +1,118 @@
+"""The exponent of many placements: a maximum over the tilt for each, compiled by numba.
+
+Imported only where it runs: compiling takes longer than a small problem.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from theory.validation import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True)
+def largest_decay(
+    sorts: IntArray,
+    weights: FloatArray,
+    first: IntArray,
+    atoms: FloatArray,
+    facts: FloatArray,
+) -> float:
+    """max_{t ≥ 0} −Σ_j κ_j(−t v_j), by Newton steps inside a bracket.
+
+    `first` has shape (S + 1,): sort s has the columns first[s] to first[s + 1] of `atoms`, whose
+    rows are probability, mean and variance. `facts` has shape (4, S): mean, variance, essential
+    infimum and the log of its probability.
+    """
+    floor, scale, mean, unit, chance = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(sorts.size):
+        s, w = sorts[j], weights[j]
+        if w == 0.0:
+            continue
+        floor += w * facts[2, s]
+        scale += w * abs(facts[2, s])
+        mean += w * facts[0, s]
+        chance += facts[3, s]
+        if facts[1, s] > 0.0:
+            unit = max(unit, w)
+    if np.isfinite(floor) and floor >= -1e-14 * scale:
+        # Never misleading, to rounding of the sum: the limit t → ∞.
+        return np.inf if floor > 1e-14 * scale else -chance
+    if mean <= 0.0:
+        return 0.0
+    spread = 0.0
+    for j in range(sorts.size):
+        share = weights[j] / unit
+        spread += share * share * facts[1, sorts[j]]
+    tilt = mean / unit / spread  # exact for normal z
+    low, high = 0.0, np.inf
+    for _ in range(300):
+        value, slope, curvature = 0.0, 0.0, 0.0
+        for j in range(sorts.size):
+            s = sorts[j]
+            share = weights[j] / unit
+            if share == 0.0:
+                continue
+            u = -tilt * share
+            largest = -np.inf
+            for o in range(first[s], first[s + 1]):
+                largest = max(largest, u * atoms[1, o] + 0.5 * u * u * atoms[2, o])
+            total, moment, square = 0.0, 0.0, 0.0
+            for o in range(first[s], first[s + 1]):
+                exponent = u * atoms[1, o] + 0.5 * u * u * atoms[2, o] - largest
+                p = atoms[0, o] * np.exp(exponent)
+                z = atoms[1, o] + u * atoms[2, o]
+                total += p
+                moment += p * z
+                square += p * (z * z + atoms[2, o])
+            moment /= total
+            value -= largest + np.log(total)
+            slope += share * moment
+            curvature += share * share * max(square / total - moment * moment, 0.0)
+        if slope > 0.0:
+            low = tilt
+        else:
+            high = tilt
+        step = slope / curvature if curvature > 0.0 else np.inf
+        following = tilt + step
+        if following > 4.0 * tilt and high == np.inf:
+            following = 4.0 * tilt
+        elif not low < following < high:
+            following = 2.0 * tilt if high == np.inf else 0.5 * (low + high)
+        # Flat at its maximum: half the step times the slope is what is left, to third order.
+        if abs(following - tilt) <= 1e-6 * tilt:
+            return value + 0.5 * slope * (following - tilt)
+        tilt = following
+    return value
+
+
+@njit(cache=True, nogil=True)
+def smallest_decays(
+    sorts: IntArray,
+    weights: FloatArray,
+    first: IntArray,
+    atoms: FloatArray,
+    facts: FloatArray,
+    cutoff: float,
+) -> FloatArray:
+    """For each row of `sorts` the smallest of `largest_decay` over the wrong hypotheses.
+
+    Where it does not exceed `cutoff`, or the largest so far, some number that does not either.
+    `first` has shape (H, S + 1) and `facts` (H, 4, S).
+    """
+    values = np.empty(len(sorts))
+    order = np.arange(len(first))
+    for row in range(len(sorts)):
+        smallest = np.inf
+        for place in range(order.size):
+            theta = order[place]
+            found = largest_decay(sorts[row], weights, first[theta], atoms, facts[theta])
+            smallest = min(smallest, found)
+            if smallest <= cutoff:
+                # What binds here is likely to bind next time: look at it first.
+                order[place] = order[0]
+                order[0] = theta
+                break
+        values[row] = smallest
+    return values

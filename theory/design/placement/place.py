@@ -1,0 +1,254 @@
+"""Which agent should hold which data: one front door to all methods (docs: mathematics/placement).
+
+``milp``
+    K, by mixed-integer programming over counts, with a bound by sorting that needs no solver.
+``exhaustive``
+    Every class of placements, as with nine agents: K, E, or certified numbers of rounds.
+``local``
+    Exchanges of pairs from several starts; K and E come with an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from theory.design.certificate import Certificate
+from theory.design.placement.assignment import METHODS, OBJECTIVES, Method, Objective, Placement
+from theory.design.placement.exhaustive import TIE
+from theory.design.placement.exponents import Exponents
+from theory.design.placement.methods import (
+    Answer,
+    Settings,
+    best_exponent,
+    best_rate,
+    fewest_samples,
+    original_rounds,
+)
+from theory.design.placement.problem import PlacementProblem
+from theory.learning.model import FiniteModel
+from theory.network import Network
+from theory.validation import IntArray, as_integer, as_positive, as_probability, fail
+
+
+def place(
+    network: Network | ArrayLike,
+    model: FiniteModel,
+    *,
+    objective: Objective = "rate",
+    delta: float = 0.05,
+    method: Method = "auto",
+    fixed: Iterable[int] = (),
+    target: int | None = None,
+    seed: int = 0,
+    tolerance: float = 1e-6,
+    seconds: float = 20.0,
+    restarts: int = 4,
+    progress: Callable[[int, int], None] | None = None,
+) -> Placement:
+    """The best placement of a model's data sets on a network's agents.
+
+    Data set d is what agent d of `model` observes; its law and its prior move together. The value
+    is exact up to rounding for the placement returned; the certificate says how much better another
+    could be.
+
+    Parameters
+    ----------
+    network
+        The network, or the influence of each agent, shape (N,), in place of v: for networks that
+        change, with which K is a sum over agents too. Numbers of rounds need a network.
+    objective
+        ``"rate"``, ``"exponent"`` or ``"samples"``.
+    delta
+        In (0, 1); for ``"samples"``.
+    method
+        ``"auto"``, or one of those above; ``"milp"`` is for the rate.
+    fixed
+        Agents that keep their data.
+    target
+        The hypothesis that the network shall settle on; to be given where no hypothesis is best
+        for every agent. Placements that make the network prefer another are passed over.
+    seed, restarts
+        Of the local search: random starts besides the sensible ones.
+    tolerance, seconds
+        When the integer program may stop: at this relative gap, or after so long. Runs that the
+        clock ends need not be reproducible; the certificate holds all the same.
+    progress
+        Called with (steps done, all steps).
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents, an argument is out of range, no
+        placement makes the network settle on the target, or nothing is to be rejected; if all
+        placements are asked for and are too many.
+
+    Examples
+    --------
+    One agent of three can tell the coins apart. On a path the middle is heard most:
+
+    >>> from theory import FiniteAgent
+    >>> seeing, blind = (
+    ...     FiniteAgent.from_tables(
+    ...         inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [claim]]
+    ...     )
+    ...     for claim in ([0.75, 0.25], [0.5, 0.5])
+    ... )
+    >>> model = FiniteModel.from_agents(["fair", "loaded"], [seeing, blind], counts=[1, 2])
+    >>> path = Network.from_topology("path", agents=3)
+    >>> found = place(path, model)
+    >>> found.assignment.tolist(), round(found.value / found.original, 9), found.certificate.gap
+    ([1, 0, 2], 1.5, 0.0)
+    """
+    if objective not in OBJECTIVES:
+        raise fail("objective", f"one of {', '.join(OBJECTIVES)}", repr(objective), "choose one")
+    if method not in METHODS:
+        raise fail("method", f"one of {', '.join(METHODS)}", repr(method), "choose one")
+    if method == "milp" and objective != "rate":
+        raise fail(
+            "method",
+            f"exhaustive or local for the objective {objective}",
+            "milp",
+            "the integer program is for the rate, which is linear in the placement",
+        )
+    settings = Settings(
+        method=method,
+        seed=as_integer("seed", seed, minimum=0),
+        restarts=as_integer("restarts", restarts, minimum=0),
+        tolerance=as_positive("tolerance", tolerance),
+        seconds=as_positive("seconds", seconds),
+        progress=progress,
+    )
+    delta = as_probability("delta", delta)
+    if objective == "samples" and not isinstance(network, Network):
+        raise fail(
+            "network",
+            "a Network for the objective samples",
+            "the influence of each agent",
+            "give the network, or choose rate or exponent",
+        )
+    influence = network.stationary_distribution if isinstance(network, Network) else network
+    problem = PlacementProblem(
+        model,
+        np.asarray(influence),
+        target,
+        tuple(fixed),
+        joins_influence=objective != "samples",
+    )
+    if problem.is_trivial:
+        answer = _as_it_is(network, problem, objective, delta, settings)
+    elif objective == "rate":
+        answer = best_rate(problem, settings)
+    elif objective == "exponent":
+        answer = best_exponent(problem, settings)
+    else:
+        assert isinstance(network, Network)
+        answer = fewest_samples(network, problem, delta, settings)
+    original = _value(network, problem, problem.original, objective, delta)
+    return _placement(problem, answer, objective, original)
+
+
+def _value(
+    network: Network | ArrayLike,
+    problem: PlacementProblem,
+    filling: IntArray,
+    objective: Objective,
+    delta: float,
+) -> float:
+    if objective == "rate":
+        return float(problem.rates(filling[None]).min())
+    if objective == "exponent":
+        return float(Exponents(problem).by_hypothesis(filling).min())
+    assert isinstance(network, Network)
+    return original_rounds(network, problem, delta)
+
+
+def _as_it_is(
+    network: Network | ArrayLike,
+    problem: PlacementProblem,
+    objective: Objective,
+    delta: float,
+    settings: Settings,
+) -> Answer:
+    """Where there is nothing to place."""
+    if problem.free.size < 2:
+        why = "fewer than two agents may change their data"
+    elif int((problem.stock > 0).sum()) < 2:
+        why = "all data sets that may move are alike"
+    else:
+        why = "all agents that may change their data have the same influence"
+    best_rate(problem, replace(settings, method="exhaustive"))  # is it learnt?
+    value = _value(network, problem, problem.original, objective, delta)
+    return Answer(
+        filling=problem.original,
+        value=value,
+        bound=value,
+        kind="rounded",
+        method="none",
+        evaluated=1,
+        note=f"nothing to place: {why}",
+        worst=value,
+        worst_filling=problem.original,
+        classes=1,
+        equivalent=problem.placements,
+        ties=1,
+    )
+
+
+def _placement(
+    problem: PlacementProblem, answer: Answer, objective: Objective, original: float
+) -> Placement:
+    filling, value = answer.filling, answer.value
+    minimises = objective == "samples"
+    as_good = original <= answer.value if minimises else original >= answer.value * (1 - TIE)
+    if as_good and value > 0:  # no reason to move anything
+        filling, value = problem.original, original
+    assignment = problem.assignment(filling)
+    certificate = None
+    if np.isfinite(value):
+        nothing = -np.inf if minimises else np.inf
+        certificate = Certificate(
+            value,
+            nothing if answer.bound is None else answer.bound,
+            "minimise" if minimises else "maximise",
+            answer.kind,
+            answer.note,
+        )
+    return Placement(
+        objective=objective,
+        model=problem.placed(assignment),
+        assignment=assignment,
+        target=problem.best,
+        value=value,
+        certificate=certificate,
+        original=original,
+        worst=answer.worst,
+        worst_assignment=(
+            None if answer.worst_filling is None else problem.assignment(answer.worst_filling)
+        ),
+        binding=_binding(problem, filling, objective),
+        method=answer.method,
+        evaluated=answer.evaluated,
+        placements=problem.placements,
+        classes=answer.classes if minimises or answer.classes else problem.classes,
+        equivalent=answer.equivalent if minimises else problem.equivalent(filling),
+        ties=answer.ties,
+        proof=answer.proof,
+        note=answer.note,
+    )
+
+
+def _binding(problem: PlacementProblem, filling: IntArray, objective: Objective) -> tuple[int, ...]:
+    """The wrong hypotheses of the smallest rate or exponent, ties to rounding included."""
+    if objective == "rate":
+        values = problem.rates(filling[None])[0]
+    else:
+        values = Exponents(problem).by_hypothesis(filling)
+    least = float(values.min())
+    if not np.isfinite(least):
+        return ()
+    near = values <= least + TIE * max(abs(least), 1e-300)
+    return tuple(problem.wrong[h] for h in np.flatnonzero(near))

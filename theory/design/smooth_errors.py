@@ -1,0 +1,206 @@
+"""A smooth stand-in for the probability of error, with its gradient in W.
+
+    F_n(W, t) = log Σ_{i,θ} exp(−t_iθ p_iθ + Σ_{k ≤ n} Σ_j κ_j(−t_iθ [W^k]_ij))
+
+is the logarithm of Chernoff's bound on P(some agent errs at round n), for any tilts t ≥ 0
+(docs: mathematics/samples). It is smooth in W and t together, so that a search may move both; its
+derivative in W comes backwards through the powers of W. κ is read off tables: what a search finds
+here is judged elsewhere, by an account that is certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from theory.learning.exponent import largest_decay
+from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.model import FiniteModel
+from theory.validation import FloatArray
+
+_NODES = 2048
+# Tilts are kept within these multiples of the best one for the start's stationary distribution.
+LEAST_TILT, MOST_TILT = 0.1, 4.0
+# Powers of W beyond these are taken to be the last: W has settled, or nearly.
+_MOST_POWERS = 400
+# Where evidence never misleads, the larger the tilt the better; so many times the scale of z.
+_CERTAIN = 64.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """κ(−x) on [0, reach] by cubics through equally spaced nodes, straight beyond."""
+
+    reach: float
+    value: FloatArray
+    slope: FloatArray
+
+    @classmethod
+    def of(cls, law: LogRatioLaw, reach: float) -> _Table:
+        nodes = np.linspace(0.0, reach, _NODES + 1)
+        return cls(reach, law.cumulant(-nodes), -law.cumulant_slope(-nodes) * (reach / _NODES))
+
+    def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """κ(−x) and its derivative in x."""
+        unit = self.reach / _NODES
+        place = np.minimum(x / unit, float(_NODES))
+        left = np.minimum(place.astype(np.intp), _NODES - 1)
+        s = place - left
+        f0, f1 = self.value[left], self.value[left + 1]
+        d0, d1 = self.slope[left], self.slope[left + 1]
+        rise = f1 - f0
+        c2, c3 = 3 * rise - 2 * d0 - d1, d0 + d1 - 2 * rise
+        slope = (d0 + s * (2 * c2 + 3 * s * c3)) / unit
+        value = f0 + s * (d0 + s * (c2 + s * c3))
+        return value + (x - place * unit) * slope, slope
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothValue:
+    """F, and its derivatives by W, shape (N, N), and by log t, shape (N, T)."""
+
+    value: float
+    by_weights: FloatArray
+    by_tilts: FloatArray
+
+
+class SmoothErrors:
+    """F_n for one model and horizon n.
+
+    Parameters
+    ----------
+    model
+        The model.
+    best, wrong
+        The hypothesis to settle on, and those to reject.
+    v
+        Shape (N,): the tilts' scale is that of the error exponent at v.
+    rounds
+        n.
+    """
+
+    def __init__(
+        self, model: FiniteModel, *, best: int, wrong: Sequence[int], v: FloatArray, rounds: int
+    ) -> None:
+        self.rounds = rounds
+        self.agents = model.agents
+        members = [np.flatnonzero(model.assignment == k) for k in range(len(model.kinds))]
+        self._priors: list[FloatArray] = []
+        self._tables: list[list[tuple[np.ndarray, _Table]]] = []
+        tilts = []
+        for theta in wrong:
+            laws = model.log_ratio_laws(best, theta)
+            found = largest_decay(laws, model.assignment, v)
+            if found.value == np.inf or found.tilt == 0:
+                # Never confused with the truth for long, or not yet told apart: nothing to tilt.
+                scale = max(float(abs(law.mean)) for law in laws)
+                tilt = _CERTAIN / max(scale, 1e-12)
+            else:
+                tilt = min(found.tilt, 1e6)
+            reach = MOST_TILT * tilt
+            self._tables.append(
+                [
+                    (who, _Table.of(laws[k], reach))
+                    for k, who in enumerate(members)
+                    if who.size and (laws[k].variance > 0 or laws[k].mean != 0)
+                ]
+            )
+            odds = model.log_priors[:, best] - model.log_priors[:, theta]
+            self._priors.append(odds[model.assignment])
+            tilts.append(tilt)
+        self.tilts = np.array(tilts)
+
+    def start(self) -> FloatArray:
+        """Logs of tilts to start from, relative to the scale: zeros of shape (N, T)."""
+        return np.zeros((self.agents, self.tilts.size))
+
+    def best_tilts(self, weights: FloatArray) -> FloatArray:
+        """Logs of the best tilts for one W, relative to the scale, to a few percent."""
+        steps = np.log(np.geomspace(LEAST_TILT, MOST_TILT, 25))
+        powers, counts = self._powers(weights)
+        values = np.array(
+            [
+                self._exponents(powers, counts, self.tilts * np.exp(step) + self.start())
+                for step in steps
+            ]
+        )
+        found: FloatArray = steps[values.argmin(axis=0)]
+        return found
+
+    def value(self, weights: FloatArray, logs: FloatArray) -> float:
+        """F alone."""
+        powers, counts = self._powers(weights)
+        return float(logsumexp(self._exponents(powers, counts, self.tilts * np.exp(logs))))
+
+    def _exponents(self, powers: FloatArray, counts: FloatArray, t: FloatArray) -> FloatArray:
+        values = np.empty_like(t)
+        for index, tables in enumerate(self._tables):
+            scale = t[:, index][None, :, None]
+            total = -t[:, index] * (powers[-1] @ self._priors[index])
+            for who, table in tables:
+                total = total + counts @ table(scale * powers[:, :, who])[0].sum(axis=2)
+            values[:, index] = total
+        return values
+
+    def derivatives(
+        self, weights: FloatArray, logs: FloatArray, extra: FloatArray | None = None
+    ) -> SmoothValue:
+        """F and its derivatives; `extra`, shape (N, N), is added to that by the last power."""
+        powers, counts = self._powers(weights)
+        t = self.tilts * np.exp(logs)
+        exponents = np.empty_like(t)
+        slopes: list[FloatArray] = []
+        for index, tables in enumerate(self._tables):
+            own = t[:, index]
+            total = -own * (powers[-1] @ self._priors[index])
+            slope = np.zeros_like(powers)
+            for who, table in tables:
+                value, slope[:, :, who] = table(own[None, :, None] * powers[:, :, who])
+                total = total + counts @ value.sum(axis=2)
+            slopes.append(slope)
+            exponents[:, index] = total
+        top = float(logsumexp(exponents))
+        share = np.exp(exponents - top)
+        by_powers = np.zeros_like(powers)
+        by_tilts = np.empty_like(t)
+        for index, slope in enumerate(slopes):
+            pull = (share[:, index] * t[:, index])[None, :, None]
+            by_powers += pull * slope
+            prior = powers[-1] @ self._priors[index]
+            with_t = counts @ (slope * powers).sum(axis=2) - prior
+            by_tilts[:, index] = share[:, index] * t[:, index] * with_t
+        by_powers *= counts[:, None, None]
+        for index, prior in enumerate(self._priors):
+            by_powers[-1] -= np.outer(share[:, index] * t[:, index], prior)
+        if extra is not None:
+            by_powers[-1] += extra
+        return SmoothValue(top, _backwards(weights, powers, by_powers), by_tilts)
+
+    def last_power(self, weights: FloatArray) -> FloatArray:
+        """W^n, or an earlier power where n is large."""
+        return np.asarray(self._powers(weights)[0][-1])
+
+    def _powers(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """W, W², …, and how many rounds each stands for: the last one for all that are left."""
+        most = min(self.rounds, _MOST_POWERS)
+        powers = np.empty((most, *weights.shape))
+        powers[0] = weights
+        for k in range(1, most):
+            powers[k] = powers[k - 1] @ weights
+        counts = np.ones(most)
+        counts[-1] += self.rounds - most
+        return powers, counts
+
+
+def _backwards(weights: FloatArray, powers: FloatArray, by_powers: FloatArray) -> FloatArray:
+    """The derivative by W from those by W, W², …, as if each were a variable of its own."""
+    total = np.zeros_like(weights)
+    carried = np.zeros_like(weights)
+    for k in range(len(powers) - 1, 0, -1):
+        carried = by_powers[k] + carried
+        total += powers[k - 1].T @ carried
+        carried = carried @ weights.T
+    return np.asarray(total + by_powers[0] + carried)

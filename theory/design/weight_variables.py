@@ -1,0 +1,245 @@
+"""W in variables that a descent may move: rows by logarithms, or weights under linear limits.
+
+Without more than rows to respect, W_ij = s 1{i = j} + (1 − s) e^{x_ij} / Σ_l e^{x_il} has any
+weights on the graph's links, whatever x is. Where E[W] has to be symmetric or doubly stochastic,
+its weights between agents are the variables, and the limits are linear.
+
+Availability p enters here: what is judged is E[W], with E[W]_ij = p_ij W_ij and the rest the
+agent's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
+from theory.network import Network
+from theory.network.structure import as_dense
+from theory.validation import FloatArray, IntArray
+
+# Weights below this count as this in logarithms: a descent can bring them back.
+_FAINT = 1e-5
+# Logarithms reach no further: e^{−20} of a row is 2e-9.
+_FAR = 20.0
+
+
+def expected_weights(weights: FloatArray, graph: DesignGraph, limits: Constraints) -> FloatArray:
+    """E[W], shape (N, N): what is lost on a link stays with the listener."""
+    up = np.ones_like(weights)
+    listener, speaker = graph.links.T
+    up[listener, speaker] = limits.availability_on(graph)
+    result = weights * up
+    np.fill_diagonal(result, 0.0)
+    np.fill_diagonal(result, 1.0 - result.sum(axis=1))
+    return result
+
+
+def expected_network(network: Network, graph: DesignGraph, limits: Constraints) -> Network:
+    """The network of E[W]; the same object where links do not fail."""
+    if (limits.availability_on(graph) == 1).all():
+        return network
+    weights = expected_weights(as_dense(network.weights), graph, limits)
+    return Network(weights, name=network.name, layout=network.layout)
+
+
+class WeightVariables(Protocol):
+    """Variables x of W."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Limits of every variable."""
+        ...
+
+    @property
+    def linear(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+        """A, a, B, b with A x ≤ a and B x = b, if there are such limits."""
+        ...
+
+    def of(self, weights: FloatArray) -> FloatArray:
+        """X of the W to set, shape (N, N)."""
+        ...
+
+    def weights(self, x: FloatArray) -> FloatArray:
+        """The W to set, shape (N, N)."""
+        ...
+
+    def expected(self, x: FloatArray) -> FloatArray:
+        """E[W], shape (N, N)."""
+        ...
+
+    def pull(self, x: FloatArray, by_expected: FloatArray) -> FloatArray:
+        """The derivative by x from that by E[W]."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RowLogarithms:
+    """The rows that are not fixed, by logarithms."""
+
+    graph: DesignGraph
+    limits: Constraints
+
+    linear = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Far enough for weights of 1e-9."""
+        return -_FAR, _FAR
+
+    @cached_property
+    def _free(self) -> IntArray:
+        fixed = self.limits.fixed_rows
+        return np.array([i for i in range(self.graph.agents) if i not in fixed], dtype=np.int64)
+
+    @cached_property
+    def _open(self) -> np.ndarray:
+        """Shape (N, N): the weights that are variables."""
+        marks = np.eye(self.graph.agents, dtype=bool)
+        marks[self.graph.links[:, 0], self.graph.links[:, 1]] = True
+        marks[list(self.limits.fixed_rows)] = False
+        return marks
+
+    @cached_property
+    def _up(self) -> FloatArray:
+        up = np.ones((self.graph.agents, self.graph.agents))
+        listener, speaker = self.graph.links.T
+        up[listener, speaker] = self.limits.availability_on(self.graph)
+        return up
+
+    def of(self, weights: FloatArray) -> FloatArray:
+        """Logarithms of the weights beside the least that agents keep, mean zero in each row."""
+        own = self.limits.minimum_self_weight
+        shares = (weights - own * np.eye(len(weights))) / (1 - own)
+        logs = np.where(self._open, np.log(np.maximum(shares, _FAINT)), 0.0)
+        logs -= (logs.sum(axis=1) / np.maximum(self._open.sum(axis=1), 1))[:, None]
+        return np.asarray(logs[self._open])
+
+    def _shares(self, x: FloatArray) -> FloatArray:
+        logs = np.full(self._open.shape, -np.inf)
+        logs[self._open] = x
+        free = self._free
+        shares = np.zeros(self._open.shape)
+        rows = np.exp(logs[free] - logs[free].max(axis=1, keepdims=True))
+        shares[free] = rows / rows.sum(axis=1, keepdims=True)
+        return shares
+
+    def weights(self, x: FloatArray) -> FloatArray:
+        """Rows by softmax; fixed rows as they are."""
+        own = self.limits.minimum_self_weight
+        result = (1 - own) * self._shares(x) + own * np.eye(self.graph.agents)
+        for agent, row in self.limits.fixed_rows.items():
+            result[agent] = row
+        return result
+
+    def expected(self, x: FloatArray) -> FloatArray:
+        """E[W]."""
+        return expected_weights(self.weights(x), self.graph, self.limits)
+
+    def pull(self, x: FloatArray, by_expected: FloatArray) -> FloatArray:
+        """Through availability and softmax."""
+        by_weights = self._up * (by_expected - np.diag(by_expected)[:, None])
+        np.fill_diagonal(by_weights, 0.0)
+        shares = self._shares(x)
+        inner = (shares * by_weights).sum(axis=1, keepdims=True)
+        by_logs = (1 - self.limits.minimum_self_weight) * shares * (by_weights - inner)
+        return np.asarray(by_logs[self._open])
+
+
+@dataclass(frozen=True, eq=False)
+class EvenWeights:
+    """E[W] symmetric (one variable an edge) or doubly stochastic (one a link)."""
+
+    graph: DesignGraph
+    limits: Constraints
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Weights are no less than zero."""
+        return 0.0, 1.0
+
+    @cached_property
+    def _places(self) -> IntArray:
+        return self.graph.edges if self.limits.symmetric else self.graph.links
+
+    @cached_property
+    def _ends(self) -> tuple[IntArray, IntArray]:
+        i, j = self._places.T
+        return i, j
+
+    @cached_property
+    def _up(self) -> FloatArray:
+        up = np.ones((self.graph.agents, self.graph.agents))
+        listener, speaker = self.graph.links.T
+        up[listener, speaker] = self.limits.availability_on(self.graph)
+        return up
+
+    @cached_property
+    def linear(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Rows have room for Σ_j E_ij / p_ij ≤ 1 − s; columns sum to one; fixed rows are fixed."""
+        agents, count = self.graph.agents, len(self._places)
+        i, j = self._ends
+        each = np.arange(count)
+        room = np.zeros((agents, count))
+        room[i, each] = 1 / self._up[i, j]
+        balance = np.zeros((agents, count))
+        if self.limits.symmetric:
+            room[j, each] = 1 / self._up[j, i]
+        else:
+            balance[i, each] += 1
+            balance[j, each] -= 1
+        most = np.full(agents, 1 - self.limits.minimum_self_weight)
+        rows, right = [balance[:-1]] if not self.limits.symmetric else [], []
+        right = [np.zeros(agents - 1)] if rows else []
+        for agent, row in self.limits.fixed_rows.items():
+            most[agent] = 1.0
+            for place in each:
+                ends = (int(i[place]), int(j[place]))
+                if agent == ends[0] or (self.limits.symmetric and agent == ends[1]):
+                    other = ends[1] if agent == ends[0] else ends[0]
+                    rows.append(np.eye(count)[[place]])
+                    right.append(np.array([row[other] * self._up[agent, other]]))
+        B = np.vstack(rows) if rows else np.zeros((0, count))
+        return room, most, B, np.concatenate(right) if right else np.zeros(0)
+
+    def of(self, weights: FloatArray) -> FloatArray:
+        """E[W]_ij of each edge or link."""
+        i, j = self._ends
+        return np.asarray(weights[i, j] * self._up[i, j])
+
+    def expected(self, x: FloatArray) -> FloatArray:
+        """E[W]."""
+        i, j = self._ends
+        result = np.zeros((self.graph.agents, self.graph.agents))
+        result[i, j] = np.maximum(x, 0.0)
+        if self.limits.symmetric:
+            result[j, i] = result[i, j]
+        np.fill_diagonal(result, 1.0 - result.sum(axis=1))
+        return result
+
+    def weights(self, x: FloatArray) -> FloatArray:
+        """The W to set."""
+        result = self.expected(x) / self._up
+        np.fill_diagonal(result, 0.0)
+        np.fill_diagonal(result, 1.0 - result.sum(axis=1))
+        return result
+
+    def pull(self, x: FloatArray, by_expected: FloatArray) -> FloatArray:
+        """What an edge takes from its ends' own weights."""
+        i, j = self._ends
+        own = np.diag(by_expected)
+        result = by_expected[i, j] - own[i]
+        if self.limits.symmetric:
+            result = result + by_expected[j, i] - own[j]
+        return np.asarray(result)
+
+
+def weight_variables(graph: DesignGraph, limits: Constraints) -> WeightVariables:
+    """The variables that fit the constraints."""
+    if limits.forces_uniform:
+        return EvenWeights(graph, limits)
+    return RowLogarithms(graph, limits)

@@ -1,0 +1,26 @@
+"""What no W can fix and who matters: separation, redundancy, the fewest agents, departures."""
+
+from theory.learnability.cuts import Cut, network_without
+from theory.learnability.departures import Departures, departures
+from theory.learnability.disputes import Disputes, disputes
+from theory.learnability.learnability import Learnability, learnability
+from theory.learnability.rejection import Rejection, rejection
+from theory.learnability.separation import Separation, separation
+from theory.learnability.sufficient import FewestAgents, fewest_agents
+
+__all__ = [
+    "Cut",
+    "Departures",
+    "Disputes",
+    "FewestAgents",
+    "Learnability",
+    "Rejection",
+    "Separation",
+    "departures",
+    "disputes",
+    "fewest_agents",
+    "learnability",
+    "network_without",
+    "rejection",
+    "separation",
+]

@@ -1,0 +1,255 @@
+"""What the network loses when one agent leaves, for every agent.
+
+Two ways to leave. An agent *falls silent* when its data are lost but it goes on relaying: W and v
+stay as they are, and its term in K and E goes. An agent is *gone* when it leaves the graph: its row
+and column of W are struck out, and each neighbour's weight on it goes to that neighbour itself, so
+that v changes too. In a reversible network the others then weigh in the same proportions as
+before, v'_i = v_i / (1 − v_j): K of the rest is the silent K divided by 1 − v_j, and E is the same
+(docs: mathematics/learnability).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from theory.learnability.cuts import Cut, cuts, network_without
+from theory.learnability.silence import Leaving, information, silent_exponents, silent_rates
+from theory.learning import FiniteModel
+from theory.learning.exponent import largest_decay
+from theory.learning.rate import check_same_agents
+from theory.network import Network
+from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class Departures:
+    """K and E before and after each agent's departure; floating point, in nats per round.
+
+    Attributes
+    ----------
+    target
+        The hypothesis that the network shall settle on; all rates are against it.
+    wrong
+        The hypotheses it shall reject.
+    rate, exponent
+        K = min Σ_j v_j I_j and E over the wrong hypotheses, nobody missing. K is not above 0 if the
+        network does not settle on the target. E is nan if exponents were not asked for.
+    silent_rates, silent_binding
+        Shape (N,): K with agent j silent, and the hypothesis that attains it. Below zero if the
+        network then settles on that hypothesis or on a third; exactly zero if nobody else rejects
+        it.
+    silent_exponents, silent_exponent_binding
+        Shape (N,): the same for E; nan and −1 if exponents were not asked for.
+    removed_rates, removed_binding, removed_exponents, removed_exponent_binding
+        Shape (N,): the same with agent j gone; nan and −1 where the others no longer hear each
+        other (see `cuts`), where nobody is left, or where it was not computed.
+    cuts
+        The agents without whom the others fall apart, and the parts.
+    """
+
+    target: int
+    wrong: tuple[int, ...]
+    rate: float
+    exponent: float
+    silent_rates: FloatArray
+    silent_binding: IntArray
+    silent_exponents: FloatArray
+    silent_exponent_binding: IntArray
+    removed_rates: FloatArray
+    removed_binding: IntArray
+    removed_exponents: FloatArray
+    removed_exponent_binding: IntArray
+    cuts: tuple[Cut, ...]
+
+    @property
+    def critical(self) -> tuple[int, ...]:
+        """The agents without whose data K is 0 or below."""
+        return tuple(int(j) for j in np.flatnonzero(self.silent_rates <= 0))
+
+    @property
+    def critical_if_removed(self) -> tuple[int, ...]:
+        """The agents whose absence leaves K at 0 or below, or the others without each other."""
+        lost = {int(j) for j in np.flatnonzero(self.removed_rates <= 0)}
+        return tuple(sorted({cut.agent for cut in self.cuts} | lost))
+
+
+def departures(
+    model: FiniteModel,
+    network_or_influence: Network | ArrayLike,
+    *,
+    target: int,
+    reference: Sequence[int] = (),
+    exponents: bool = True,
+    most_removed: int = 100,
+) -> Departures:
+    """K and E with each agent silent, and with each agent gone.
+
+    With one agent silent everything is computed for all agents at once. With one gone, reversible
+    networks of any size follow from that; in others each departure needs its own stationary
+    distribution, and only the `most_removed` agents of the largest v are looked at.
+
+    Parameters
+    ----------
+    network_or_influence
+        The network, or just v, shape (N,): then nothing is said about agents that are gone.
+    target
+        The hypothesis that the network shall settle on.
+    reference
+        Hypotheses that are as good and need not be rejected.
+    exponents
+        Whether to compute E, which takes longer than K.
+    most_removed
+        See above.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents, the influence is not one positive
+        number per agent, or there is no such hypothesis.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent, FiniteModel, Network
+    >>> fair, left, right = [0.5, 0.5], [0.75, 0.25], [0.25, 0.75]
+    >>> first, second = (
+    ...     FiniteAgent.from_tables(inputs=[1.0], truth=[fair], likelihood=[[fair], [a], [b]])
+    ...     for a, b in ((left, right), (fair, right))
+    ... )
+    >>> model = FiniteModel.from_agents(["fair", "left", "right"], [first, second])
+    >>> found = departures(model, Network([[0.9, 0.1], [0.6, 0.4]]), target=0)
+    >>> found.critical, found.silent_binding.tolist(), found.silent_rates.round(4).tolist()
+    ((0,), [1, 1], [0.0, 0.1233])
+    """
+    size = len(model.hypotheses)
+    target = as_integer("target", target, minimum=0, maximum=size - 1)
+    most_removed = as_integer("most_removed", most_removed, minimum=0)
+    network, v = influence_of(model, network_or_influence)
+    wrong = np.array([m for m in range(size) if m != target and m not in reference], dtype=np.int64)
+    question = _Question(model, target, wrong, exponents)
+    before = question.answer(model.assignment, v)
+    rates = silent_rates(model, v, target=target, wrong=wrong)
+    nothing = _not_computed(model.agents)
+    decays = silent_exponents(model, v, target=target, wrong=wrong) if exponents else nothing
+    removed_rates, removed_decays = nothing, _not_computed(model.agents)
+    found: tuple[Cut, ...] = ()
+    if network is not None and model.agents > 1:
+        found = cuts(network)
+        cut = np.array([c.agent for c in found], dtype=np.int64)
+        if network.is_reversible:
+            others = _sum_of_others(v)
+            removed_rates = _blank(Leaving(rates.values / others, rates.binding), cut)
+            removed_decays = _blank(decays, cut)
+        else:
+            ranked = np.argsort(-v, kind="stable")[:most_removed]
+            leavers = ranked[~np.isin(ranked, cut)]
+            removed_rates, removed_decays = _one_by_one(question, network, leavers)
+    return Departures(
+        target=target,
+        wrong=tuple(wrong.tolist()),
+        rate=before.rate,
+        exponent=before.exponent,
+        silent_rates=read_only(rates.values),
+        silent_binding=read_only(rates.binding),
+        silent_exponents=read_only(decays.values),
+        silent_exponent_binding=read_only(decays.binding),
+        removed_rates=read_only(removed_rates.values),
+        removed_binding=read_only(removed_rates.binding),
+        removed_exponents=read_only(removed_decays.values),
+        removed_exponent_binding=read_only(removed_decays.binding),
+        cuts=found,
+    )
+
+
+def influence_of(
+    model: FiniteModel, network_or_influence: Network | ArrayLike
+) -> tuple[Network | None, FloatArray]:
+    """The network, if it is one, and its v or the given one.
+
+    Raises
+    ------
+    ValueError
+        As for `departures`.
+    """
+    if isinstance(network_or_influence, Network):
+        check_same_agents(network_or_influence, model)
+        return network_or_influence, network_or_influence.stationary_distribution
+    v = as_float_array("influence", network_or_influence, ndim=1)
+    if v.size != model.agents or (v <= 0).any():
+        raise fail(
+            "influence",
+            f"a positive number for each of {model.agents} agents",
+            f"{v.size} numbers, the smallest {v.min(initial=np.inf):g}",
+            "give a network, or its stationary distribution",
+        )
+    return None, v
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """K and E of one set of agents, and the hypotheses that attain them."""
+
+    rate: float
+    binding: int
+    exponent: float
+    exponent_binding: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """K and E against the wrong hypotheses, for any set of agents of the model."""
+
+    model: FiniteModel
+    target: int
+    wrong: IntArray
+    exponents: bool
+
+    def answer(self, assignment: IntArray, v: FloatArray) -> _Answer:
+        if not self.wrong.size:
+            return _Answer(np.inf, -1, np.inf if self.exponents else np.nan, -1)
+        totals = v @ information(self.model, self.target)[:, self.wrong][assignment]
+        lowest = int(totals.argmin())
+        exponent, exponent_binding = np.nan, -1
+        if self.exponents:
+            values = [
+                largest_decay(
+                    self.model.log_ratio_laws(self.target, int(theta)), assignment, v
+                ).value
+                for theta in self.wrong
+            ]
+            place = int(np.argmin(values))
+            exponent, exponent_binding = values[place], int(self.wrong[place])
+        return _Answer(float(totals[lowest]), int(self.wrong[lowest]), exponent, exponent_binding)
+
+
+def _one_by_one(
+    question: _Question, network: Network, leavers: IntArray
+) -> tuple[Leaving, Leaving]:
+    rates, decays = _not_computed(network.agents), _not_computed(network.agents)
+    for j in leavers.tolist():
+        v = network_without(network, j).stationary_distribution
+        answer = question.answer(np.delete(question.model.assignment, j), v)
+        rates.values[j], rates.binding[j] = answer.rate, answer.binding
+        decays.values[j], decays.binding[j] = answer.exponent, answer.exponent_binding
+    return rates, decays
+
+
+def _not_computed(agents: int) -> Leaving:
+    return Leaving(np.full(agents, np.nan), np.full(agents, -1, dtype=np.int64))
+
+
+def _blank(leaving: Leaving, agents: IntArray) -> Leaving:
+    """The same without what would be said of some agents."""
+    values, binding = leaving.values.copy(), leaving.binding.copy()
+    values[agents], binding[agents] = np.nan, -1
+    return Leaving(values, binding)
+
+
+def _sum_of_others(v: FloatArray) -> FloatArray:
+    """Σ_{i≠j} v_i, added up rather than subtracted from 1."""
+    below = np.concatenate([[0.0], np.cumsum(v[:-1])])
+    above = np.concatenate([np.cumsum(v[:0:-1])[::-1], [0.0]])
+    return np.asarray(below + above, dtype=np.float64)
