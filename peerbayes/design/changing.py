@@ -24,7 +24,6 @@ from peerbayes.records import plain
 from theory import Network
 from theory.changing import (
     ChangingNetwork,
-    DelayedNetwork,
     MarkovNetwork,
     PeriodicNetwork,
     RandomLinks,
@@ -145,10 +144,7 @@ def design_changing(
     remarks: tuple[str, ...] = ()
     if isinstance(network, RandomLinks) and network.on_loss == "own":
         found, certificate, method = _for_expected(problem, network, target)
-        rivals = {
-            entry.name: replace(network, network=entry.network)
-            for entry in baselines(DesignGraph.from_network(network.network))
-        }
+        rivals = _rivals(network)
     else:
         slow = isinstance(network, RandomPresence) and network.mean_absence is not None
         searched: ChangingWeights = changing_weights(
@@ -163,17 +159,22 @@ def design_changing(
             "the weights are the best that a local search found, from those given; the bound "
             "holds for all weights on these links",
         )
-        rivals = {}
-        if isinstance(network, RandomLinks | RandomPresence | DelayedNetwork):
-            rivals = {
-                entry.name: replace(network, network=entry.network)
-                for entry in baselines(DesignGraph.from_network(network.network))
-            }
+        rivals = _rivals(network)
     rows = {"as given": analyse_changing(problem, delta=request.delta)}
     for name, rival in rivals.items():
         rows[name] = analyse_changing(replace(problem, network=rival), delta=request.delta)
     designed = analyse_changing(replace(problem, network=found), delta=request.delta)
     return ChangingDesign(problem, request, target, certificate, method, designed, rows, remarks)
+
+
+def _rivals(network: ChangingNetwork) -> dict[str, ChangingNetwork]:
+    """The usual rules under the same changes; none for networks given phase by phase."""
+    if isinstance(network, PeriodicNetwork | MarkovNetwork):
+        return {}
+    return {
+        entry.name: replace(network, network=entry.network)
+        for entry in baselines(DesignGraph.from_network(network.network))
+    }
 
 
 def _for_expected(

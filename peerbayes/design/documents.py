@@ -9,6 +9,7 @@ import numpy as np
 from peerbayes.analyse import number
 from theory import Network
 from theory.design import Certificate
+from theory.network.structure import as_dense
 
 # Weights of more agents are listed link by link.
 MOST_DENSE = 100
@@ -17,8 +18,7 @@ MOST_DENSE = 100
 def weights_json(network: Network) -> Any:
     """W row by row; of many agents the positive entries alone."""
     if network.agents <= MOST_DENSE:
-        dense = network.weights.toarray() if network.is_sparse else network.weights
-        return dense.tolist()
+        return as_dense(network.weights).tolist()
     edges = network.edges
     return {
         "listener": edges[:, 0],

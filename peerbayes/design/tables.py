@@ -29,8 +29,8 @@ def design_parts(result: Mapping[str, Any]) -> list[RenderableType]:
     facts = {"objective": result["objective"]}
     if "target" in result:
         facts["to settle on"] = result["target"]
-    shares = result.get("stationary_distribution") or result.get("influence")
-    facts["influence of each agent v"] = spread(shares)
+    shares = "stationary_distribution" if "stationary_distribution" in result else "influence"
+    facts["influence of each agent v"] = spread(result[shares])
     if "excess_error_constant" in result:
         facts["limit of the error"] = number(result["limit"])
         facts["error c/n with c"] = number(result["excess_error_constant"])

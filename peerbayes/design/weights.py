@@ -18,6 +18,7 @@ from theory.design import (
     local_mixing,
     realise,
 )
+from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
 # Beyond this the fastest W takes minutes: it is found where it is asked for, and elsewhere the
@@ -80,7 +81,7 @@ def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -
     try:
         if constraints.limits_edges:
             chosen = choose_edges(graph, v, constraints=constraints, seed=seed)
-            found, notes = chosen.mixing, chosen.notes
+            found, notes = chosen.mixing, ()
             certificate, method = chosen.certificate, f"{chosen.method} choice of edges"
         else:
             found, notes = fastest_mixing(graph, v, constraints=constraints), ()
@@ -120,9 +121,13 @@ def expected_network(network: Network, graph: DesignGraph, up: FloatArray) -> Ne
     if (up == 1).all():
         return network
     agents = network.agents
+    given = sparse.csr_array(network.weights)
     lost = sparse.csr_array((1 - up, (graph.links[:, 0], graph.links[:, 1])), (agents, agents))
-    missing = sparse.csr_array(sparse.csr_array(network.weights) * lost)
-    own = sparse.dia_array((np.asarray(missing.sum(axis=1))[None, :], [0]), shape=(agents, agents))
-    weights = sparse.csr_array(network.weights) - missing + own
-    dense = weights if network.is_sparse else weights.toarray()
-    return Network(dense, name=network.name, layout=network.layout)
+    missing = sparse.csr_array(given * lost)
+    own = sparse.diags_array(np.asarray(missing.sum(axis=1), dtype=np.float64))
+    weights = sparse.csr_array(given - missing + own)
+    return Network(
+        weights if network.is_sparse else as_dense(weights),
+        name=network.name,
+        layout=network.layout,
+    )

@@ -69,7 +69,9 @@ def test_the_interval_shrinks_with_replicates() -> None:
     widths = []
     for replicates in (500, 50_000):
         run = simulated_sample_size(PAIR, coins(2), delta=0.1, replicates=replicates, seed=1)
-        assert run.lower is not None and run.upper is not None and run.rounds is not None
+        assert run.lower is not None
+        assert run.upper is not None
+        assert run.rounds is not None
         assert run.lower <= run.rounds <= run.upper
         widths.append(run.upper - run.lower)
     assert widths[1] < widths[0] / 2
@@ -78,7 +80,8 @@ def test_the_interval_shrinks_with_replicates() -> None:
 def test_the_certified_interval_agrees() -> None:
     certified = account(PAIR, coins(2)).sample_size(0.05)
     run = simulated_sample_size(PAIR, coins(2), delta=0.05, replicates=20_000, seed=7)
-    assert certified.lower <= run.upper and run.lower <= certified.upper
+    assert certified.lower <= run.upper
+    assert run.lower <= certified.upper
 
 
 def test_the_ends_by_their_definition() -> None:
@@ -93,7 +96,8 @@ def test_the_ends_by_their_definition() -> None:
     clear = [n for n in range(1, count.size + 1) if many[n - 1] < side / 2 / count.size]
     assert run.upper == upper
     assert run.lower == max(first, clear[-1] + 1)
-    assert clear and first > 1  # both tests have something to say
+    assert clear
+    assert first > 1
     after = [n for n in range(1, count.size + 1) if count[n - 1] > delta * replicates]
     assert run.rounds == after[-1] + 1
 
@@ -128,17 +132,22 @@ def test_too_few_rounds_leave_the_upper_end_to_chernoff() -> None:
     short = simulated_sample_size(
         ALONE, coins(1), delta=0.05, replicates=500, seed=0, most_rounds=5
     )
-    assert short.horizon == 5 and short.rounds is None
+    assert short.horizon == 5
+    assert short.rounds is None
     assert short.upper == short.proved_from == whole.horizon + 1
-    assert short.lower is not None and short.lower <= 6
-    assert "beyond round 5" in short.note and whole.note == ""
+    assert short.lower is not None
+    assert short.lower <= 6
+    assert "beyond round 5" in short.note
+    assert whole.note == ""
 
 
 def test_nothing_to_reject() -> None:
     agent = FiniteAgent.from_tables(inputs=[1.0], truth=[FAIR], likelihood=[[FAIR], [FAIR]])
     model = FiniteModel.from_agents(["one", "other"], [agent])
     run = simulated_sample_size(ALONE, model, delta=0.05, seed=0)
-    assert run.rounds is None and run.horizon == 0 and "nothing to reject" in run.note
+    assert run.rounds is None
+    assert run.horizon == 0
+    assert "nothing to reject" in run.note
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What to change in a network: weights, influence, edges, the placement of data."""
 
-from theory.design.baselines import Baseline, baselines, star_centre, star_network
+from theory.design.baseline_networks import Baseline, baselines, star_centre, star_network
 from theory.design.best_exponent import BestExponent, BindingHypothesis, best_exponent
 from theory.design.certificate import Certificate
 from theory.design.changing_weights import ChangingWeights, changing_weights

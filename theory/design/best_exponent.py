@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theory.design.agent_groups import influences_for
 from theory.design.certificate import Certificate
 from theory.design.exponent_bound import ExponentBound
 from theory.design.exponent_optimum import (
@@ -30,7 +31,7 @@ from theory.design.exponent_optimum import (
 from theory.design.failure import DesignFailed
 from theory.design.influence_set import InfluenceSet
 from theory.design.log_ratio_table import LogRatioTable, tabulate
-from theory.design.optimal_rate import OptimalRate, influences_for, optimal_rate
+from theory.design.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate_target import rate_target
 from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, as_positive, read_only

@@ -27,7 +27,7 @@ from theory.validation import FloatArray
 
 # Splitting adds at most h²/8 nats of information a term; this is what all of them may add.
 _ADDED = 0.004
-_SMALLEST_STEP, _LARGEST_STEP = 1e-5, 0.05
+_SMALLEST_STEP, _LARGEST_STEP = 1e-5, 0.01
 # A normal's mass beyond so many standard deviations is 1e-23.
 _REACH = 10.0
 _MOST_POINTS = 1 << 20

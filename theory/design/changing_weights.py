@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -145,11 +147,7 @@ def changing_weights(
     for share in _SMOOTHING:
         width = share * max(best[0], 0.01 * scale)
 
-        def smoothed(logits: FloatArray, width: float = width) -> float:
-            values = rates(logits)
-            least = float(values.min())
-            return -(least - width * float(np.log(np.exp(-(values - least) / width).sum()))) / scale
-
+        smoothed: Any = partial(_smoothed_loss, rates=rates, width=width, scale=scale)
         if len(point):
             options = {"maxiter": steps, "maxfun": steps * (len(point) + 1)}
             bounds = [(-12.0, 12.0)] * len(point)
@@ -165,10 +163,19 @@ def changing_weights(
     return ChangingWeights(found, rate, given, shares, certificate, target, evaluations)
 
 
+def _smoothed_loss(
+    logits: FloatArray, *, rates: Callable[[FloatArray], FloatArray], width: float, scale: float
+) -> float:
+    values = rates(logits)
+    least = float(values.min())
+    return -(least - width * float(np.log(np.exp(-(values - least) / width).sum()))) / scale
+
+
 def observing_share(network: ChangingNetwork) -> FloatArray:
     """The share of the rounds in which each agent observes, shape (N,)."""
     if isinstance(network, PeriodicNetwork):
-        return np.mean([phase.observes for phase in network.phases], axis=0)
+        watched = np.array([phase.observes for phase in network.phases], dtype=np.float64)
+        return np.asarray(watched.mean(axis=0))
     if isinstance(network, MarkovNetwork):
         return np.asarray(
             network.stationary_phases @ np.array([phase.observes for phase in network.phases])

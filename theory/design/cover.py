@@ -51,7 +51,7 @@ class CoverSearch:
         self.evidence, self.influences, self.v = evidence, influences, v
         self.flat = not any(e.priors.any() for e in evidence)
         self.vertices: list[FloatArray] = [v, influences.maximise(-v).point]
-        self.plain = self._smallest(1)
+        self.plain = self._smallest(np.inf)
 
     def largest(self, delta: float, most: int) -> tuple[int, Cover, float]:
         """The last round found with a probability of error above δ for every design."""
@@ -90,7 +90,7 @@ class CoverSearch:
             found.append(least_probability(terms, rounds, likely))
         return min(found)
 
-    def _smallest(self, rounds: int) -> Cover | None:
+    def _smallest(self, rounds: float) -> Cover | None:
         """Laws of the smallest budget found that cover every influence at `rounds`."""
         start = min(e.exponent(self.v) for e in self.evidence)
         if not np.isfinite(start):
@@ -113,7 +113,7 @@ class CoverSearch:
         chosen = tuple(e for e, keep in zip(found.evidence, used, strict=True) if keep)
         return Cover(found.budget, chosen, found.multipliers[used], found.tilts[used], found.excess)
 
-    def _bent(self, budget: float, rounds: int) -> Cover | None:
+    def _bent(self, budget: float, rounds: float) -> Cover | None:
         """The laws of one budget, and the λ that leaves influences the least to hope for."""
         evidence, tilts, means = [], [], []
         for e in self.evidence:

@@ -64,7 +64,8 @@ def frobenius_bound(limits: EdgeLimits, v: FloatArray) -> FrobeniusBound:
     least, largest = limits.required.astype(float), 1.0 - limits.forbidden.astype(float)
     best = FrobeniusBound(0.0, read_only(np.zeros(agents)), 0.0)
     # The same part of every edge, as much as budgets allow: for symmetric graphs the optimum.
-    part_of_all = float(np.min(most / np.maximum(matrix @ largest, 1e-300), initial=1.0))
+    used = np.asarray(matrix @ largest)
+    part_of_all = float(np.min(most / np.maximum(used, 1e-300), initial=1.0))
     share = part_of_all * largest
     for step in range(_STEPS):
         Q = np.diag(v * v)

@@ -87,18 +87,20 @@ class LinearProgram:
         if not count:
             return
         if isinstance(rows, np.ndarray):
-            row, places = np.nonzero(rows)
-            starts, values = np.searchsorted(row, np.arange(count)), rows[row, places]
+            row, column = np.nonzero(rows)
+            starts, places = np.searchsorted(row, np.arange(count)), column.astype(np.int32)
+            values = rows[row, column]
         else:
             matrix = sparse.csr_array(rows)
-            starts, places, values = matrix.indptr[:-1], matrix.indices, matrix.data
+            starts, places = matrix.indptr[:-1].astype(np.int64), matrix.indices.astype(np.int32)
+            values = matrix.data
         self._highs.addRows(
             count,
             np.broadcast_to(np.asarray(lower, dtype=np.float64), count).copy(),
             np.broadcast_to(np.asarray(upper, dtype=np.float64), count).copy(),
             values.size,
             starts.astype(np.int32),
-            places.astype(np.int32),
+            places,
             values.astype(np.float64),
         )
 

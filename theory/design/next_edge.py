@@ -89,7 +89,7 @@ def rank_edges(
     >>> path = Network.from_topology("path", agents=5)
     >>> found = rank_edges(path, model, order="slem")
     >>> found.best.edge, round(found.base.slem, 4), round(found.best.slem, 4)
-    ((0, 4), 0.8727, 0.5393)
+    ((0, 4), 0.8333, 0.5393)
     """
     variants, notes = _prepared(network, model, rule, directed=directed)
     pairs = chosen_candidates(variants, candidates)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from theory.bounds import account, sample_sizes
-from theory.design.baselines import baselines
+from theory.design.baseline_networks import baselines
 from theory.design.bent_laws import Evidence
 from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints

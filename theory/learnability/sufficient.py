@@ -75,7 +75,7 @@ def fewest_agents(what: Separation | Rejection) -> FewestAgents:
         table, pairs = what.signatures.table, what.signatures.pairs
     else:
         wrong = np.array(what.wrong, dtype=np.int64)
-        table = (what.signs[:, wrong] != 0).T & (what.kind_counts > 0)[None, :]
+        table = (what.signs[:, wrong] > 0).T & (what.kind_counts > 0)[None, :]
         pairs = np.column_stack([np.full(wrong.size, what.target), wrong])
     return _as_agents(fewest_sets(table), pairs, what.assignment)
 

@@ -196,6 +196,25 @@ def test_rows_that_are_given() -> None:
     assert bound == pytest.approx(best.certificate.bound, rel=1e-9)
 
 
+def test_a_polytope_of_many_vertices() -> None:
+    """Two fixed rows on a ring: the best v is no mixture of those that favour one agent most."""
+    edges = [[i, (i + 1) % 6] for i in range(6)] + [[0, 2]]
+    rows = {
+        1: np.array([0.3, 0.4, 0.3, 0.0, 0.0, 0.0]),
+        3: np.array([0.0, 0.0, 0.5, 0.2, 0.3, 0.0]),
+    }
+    graph = DesignGraph.from_edges(edges, agents=6)
+    allowed = InfluenceSet(6, "1/100", Constraints(fixed_rows=rows), graph)
+    model = table_model(0, 6, 4, realizable=False)
+    best = best_exponent(model, target=target_of(model), influences=allowed)
+    assert best.certificate is not None
+    assert best.certificate.gap <= 1e-8 * best.exponent
+    corners = np.array([allowed.maximise(row).point for row in np.eye(6)])
+    mixtures = np.random.default_rng(0).dirichlet(np.full(6, 0.5), size=100) @ corners
+    rivals = wrong(model, best)
+    assert max(exponent(model, best.target, rivals, v) for v in mixtures) < best.exponent
+
+
 def test_uniform_influence_may_be_forced() -> None:
     model = table_model(0, 4, 5, realizable=True)
     best = best_exponent(model, influences=InfluenceSet(4, constraints=Constraints(symmetric=True)))

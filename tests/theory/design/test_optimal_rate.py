@@ -279,6 +279,14 @@ def test_a_target_that_only_the_floor_forbids() -> None:
         optimal_rate(model, target=0, influences=InfluenceSet(3))
 
 
+def test_a_rate_of_zero_is_not_reached() -> None:
+    """At equal influence the two hypotheses fit equally well."""
+    model = model_of([[0.0, 1.0], [1.0, 0.0]])
+    found = reachable_targets(model, InfluenceSet(2, "1/2"))
+    assert (found.reachable, found.rates.tolist()) == ((), [0.0, 0.0])
+    assert reachable_targets(model).reachable == (0, 1)
+
+
 @given(table=divergences(), data=st.data())
 def test_numbering_does_not_matter(table: np.ndarray, data: st.DataObject) -> None:
     order = np.array(data.draw(st.permutations(range(len(table)))))

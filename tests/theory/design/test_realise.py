@@ -235,8 +235,22 @@ def test_repair_changes_a_balanced_flow_by_rounding_alone(
     assert found is not None
     assert not any(surpluses(graph, list(found.whole)))
     exact = np.array([float(units * Fraction(2) ** found.exponent) for units in found.whole])
-    # Each agent's imbalance is at most 1e-9 v_i, and that of any set of agents 1e-9 in all.
-    assert np.abs(exact - flow).max() <= 2e-9
+    # Each agent's imbalance is at most 1e-9 of its flow, and that of any set of agents of all flow.
+    assert np.abs(exact - flow).max() <= 2e-9 * flow.sum()
+
+
+@pytest.mark.parametrize("kind", ["spread", "decades", "two-levels"])
+def test_the_nearest_flow_is_balanced_where_scaling_is_too_slow(kind: str) -> None:
+    """At every agent, in units of its own flow, which may be far below v."""
+    rng = np.random.default_rng(9)
+    for _ in range(15):
+        agents = int(rng.integers(3, 13))
+        graph, v = graph_of("chords", agents, rng), influence_of(kind, agents, rng)
+        flow = nearest_flow(graph, v)
+        out = np.bincount(graph.links[:, 0], flow, minlength=agents)
+        into = np.bincount(graph.links[:, 1], flow, minlength=agents)
+        assert np.abs(into / out - 1).max() <= 1e-9
+        assert balanced(graph, flow, digits=60) is not None
 
 
 def test_a_flow_far_from_balance_is_not_repaired() -> None:

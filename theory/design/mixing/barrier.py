@@ -7,8 +7,9 @@ minimise r over g and r, subject to
 q = √v. It is the log-barrier method on edge flows with the multipliers of the barrier,
 X_k ≈ μ Z_k⁻¹, as variables of their own: directions of Helmberg, Kojima and Monteiro, Mehrotra's
 predictor and corrector, feasible on both sides from the first step to the last. The number of
-steps, ten to thirty, hardly depends on the graph, whereas the barrier alone slows down where many
-eigenvalues crowd at the optimum, as on random geometric graphs (docs: mathematics/fastest-mixing).
+steps, some ten to thirty-five, hardly depends on the graph, whereas the barrier alone slows down
+where many eigenvalues crowd at the optimum, as on random geometric graphs (docs:
+mathematics/fastest-mixing).
 """
 
 from __future__ import annotations

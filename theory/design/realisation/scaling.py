@@ -21,12 +21,12 @@ from theory.network.stationary import stationary
 from theory.network.structure import Weights, as_dense
 from theory.validation import FloatArray
 
-# Relative imbalance of an agent's flow at which scaling stops: the repair that follows is exact.
+# Relative imbalance of an agent's flow to others at which scaling stops: the repair is exact.
 _ENOUGH = 1e-9
 _SWEEPS = 1000
 # Products with so small a matrix are faster with its zeros.
 _DENSE_AGENTS = 200
-# Column sums are looked at once in so many sweeps.
+# The balance is looked at once in so many sweeps, the last included.
 _LOOK = 8
 
 
@@ -54,17 +54,21 @@ def nearest_flow(graph: DesignGraph, v: FloatArray) -> FloatArray:
         start = as_dense(start)
     backwards = start.T
     x, y = np.ones(agents), np.ones(agents)
-    balanced = False
-    for sweep in range(_SWEEPS):
+    for sweep in range(_SWEEPS + 1):
         x = v / np.asarray(start @ y)
-        columns = np.asarray(backwards @ x)
-        if sweep % _LOOK == 0 and np.all(np.abs(columns * y - v) <= _ENOUGH * v):
-            balanced = True
-            break
-        y = v / columns
-    x = v / np.asarray(start @ y)
-    flow = np.asarray((entries * x[row] * y[column])[: len(graph.links)], dtype=np.float64)
-    return flow if balanced else _with_its_law(graph, flow / v[graph.links[:, 0]])
+        if sweep % _LOOK == 0:
+            flow = (entries * x[row] * y[column])[: len(graph.links)]
+            if _is_balanced(graph, flow):
+                return np.asarray(flow, dtype=np.float64)
+        y = v / np.asarray(backwards @ x)
+    return _with_its_law(graph, flow / v[graph.links[:, 0]])
+
+
+def _is_balanced(graph: DesignGraph, flow: FloatArray) -> bool:
+    """Whether each agent's flow in is its flow out, up to a small part of it and not of its v."""
+    out = np.bincount(graph.links[:, 0], flow, minlength=graph.agents)
+    into = np.bincount(graph.links[:, 1], flow, minlength=graph.agents)
+    return bool(np.all(np.abs(into - out) <= _ENOUGH * out))
 
 
 def _metropolis_flow(graph: DesignGraph, v: FloatArray) -> FloatArray:

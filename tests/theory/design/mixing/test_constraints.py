@@ -42,6 +42,30 @@ def test_two_fixed_rows_that_fit() -> None:
     judge(grid(3), uniform(9), result, constraints=constraints)
 
 
+def test_a_fixed_row_may_keep_less_than_others_must_and_lose_more() -> None:
+    """Everything at once: the row is kept as it is, the flow is that of E[W]."""
+    up = {(0, 1): 0.5, (1, 0): 0.8, (0, 3): 0.9, (4, 1): 0.6}
+    constraints = Constraints(
+        minimum_self_weight=0.2,
+        availability=up,
+        fixed_rows={0: row(9, {0: 0.1, 1: 0.5, 3: 0.4})},
+    )
+    result = fastest_mixing(grid(3), uniform(9), constraints=constraints)
+    judge(grid(3), uniform(9), result, constraints=constraints)
+    assert result.expected.weights[0, 1] == pytest.approx(0.25, rel=1e-12)
+    assert result.network.weights[1, 0] == pytest.approx(0.25 / 0.8, rel=1e-12)
+
+
+def test_a_link_that_fails_one_way_costs_its_listener() -> None:
+    constraints = Constraints(availability={(0, 1): 0.25})
+    result = fastest_mixing(path(3), uniform(3), constraints=constraints)
+    judge(path(3), uniform(3), result, constraints=constraints)
+    # Agent 0 hears agent 1 one time in four, whatever it does.
+    assert result.network.weights[0, 1] <= 1
+    assert result.expected.weights[0, 1] <= 0.25
+    assert result.network.weights[1, 0] == pytest.approx(result.expected.weights[1, 0], rel=1e-14)
+
+
 def test_everything_fixed_leaves_the_network_as_it_is() -> None:
     network = Network.from_topology("grid", shape=[3, 3], rule="metropolis")
     W = np.asarray(network.weights)
@@ -161,6 +185,16 @@ REFUSED = {
             constraints=Constraints(fixed_rows={0: row(3, {0: 0.5, 1: 0.5})}),
         ),
         "fixed_rows: .*agent 1.*got a sum of 1.5",
+    ),
+    "asking too much of a poor link": (
+        lambda: fastest_mixing(
+            path(3),
+            uniform(3),
+            constraints=Constraints(
+                availability={(1, 0): 0.1}, fixed_rows={0: row(3, {0: 0.5, 1: 0.5})}
+            ),
+        ),
+        "fixed_rows: .*agent 1.*got a sum of 5",
     ),
     "asking all": (
         lambda: fastest_mixing(

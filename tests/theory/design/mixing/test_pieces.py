@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from scipy import sparse
 
 from tests.theory.design.mixing.support import (
     Floats,
+    design_graph,
     exact_bound,
     geometric,
     grid,
@@ -19,7 +21,7 @@ from tests.theory.design.mixing.support import (
     uniform,
 )
 from theory.design import Constraints, fastest_mixing
-from theory.design.mixing import newton
+from theory.design.mixing import fastest, newton
 from theory.design.mixing.bound import mixing_bound, price_slack
 from theory.design.mixing.problem import MixingProblem, mixing_problem
 
@@ -151,3 +153,22 @@ def test_what_is_lightly_used_is_dropped_only_where_that_is_harmless() -> None:
         graph.restricted_to(np.flatnonzero(result.flows > 0)), v, tolerance=1e-6
     )
     assert within.slem == pytest.approx(result.slem, abs=1e-6)
+
+
+def test_what_is_missing_is_charged_where_it_costs_less() -> None:
+    v = np.array([0.9, 0.1])
+    slow = np.outer([1.0, -3.0], [1.0, -3.0])  # D^½ times positions
+    bound = mixing_bound(mixing_problem(path(2), v), slow, 0 * slow, np.zeros(2))
+    assert bound.prices[0] == 0
+    assert bound.prices[1] == pytest.approx(float(np.diff(bound.slow[:, 0])[0]) ** 2, rel=1e-12)
+
+
+def test_a_light_edge_is_kept_where_the_slem_would_notice() -> None:
+    ring = mixing_problem(design_graph(nx.cycle_graph(8)), uniform(8))
+    flows = np.full(8, 0.05)
+    flows[0] = 5e-6 * ring.unit[0]
+    assert (fastest._pruned(ring, flows, 1e-12) == flows).all()
+    assert fastest._pruned(ring, flows, 1e-2)[0] == 0
+    bridge = mixing_problem(path(3), uniform(3))
+    weak = np.array([0.1, 5e-6 / 3])
+    assert (fastest._pruned(bridge, weak, 1.0) == weak).all()

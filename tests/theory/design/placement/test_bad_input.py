@@ -121,9 +121,7 @@ def divided() -> FiniteModel:
 @pytest.mark.parametrize("method", ["auto", "exhaustive", "local"])
 def test_a_target_out_of_reach_is_named(objective: str, method: str) -> None:
     network = Network.from_topology("path", agents=5)
-    with pytest.raises(
-        ValueError, match="'left', which under none found rejects 'right'; name"
-    ):
+    with pytest.raises(ValueError, match="'left', which under none found rejects 'right'; name"):
         place(
             network,
             divided(),

@@ -86,18 +86,25 @@ def test_the_compiled_maximum_is_that_of_the_exponent(
     assert exponents.values(filling[None])[0] == pytest.approx(min(expected), rel=CLOSE, abs=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_bound_over_tilts_holds_and_is_tight(seed: int) -> None:
-    model = random_coins(7, 7, 1 + seed, seed=seed, blind=0.3)
-    v = influences(7, seed)
-    best = place(v, model, objective="exponent", method="exhaustive")
-    problem = PlacementProblem(model, v)
-    # From the best placement, and from a bad one: the bound does not rest on a good start.
-    for order in (best.assignment, best.worst_assignment):
-        assert order is not None
-        bound = exponent_bound(Exponents(problem), problem.sorts[order][problem.free])
-        assert bound >= best.value * (1 - CLOSE)
-        assert bound <= best.value * (1.001 if seed == 0 else 1.06)
+@pytest.mark.parametrize("fixed", [(), (0, 3)])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_over_tilts_holds_and_is_tight(seed: int, fixed: tuple[int, ...]) -> None:
+    model = random_coins(6, 6, 1 + seed, seed=seed, blind=0.3)
+    v = influences(6, seed)
+    problem = PlacementProblem(model, v, None, fixed)
+    exponents = Exponents(problem)
+    orders = np.array([o for o in permutations(range(6)) if all(o[i] == i for i in fixed)])
+    fillings = problem.sorts[orders][:, problem.free]
+    values = exponents.values(fillings)
+    best = values.max()
+    ranked = np.argsort(-values)
+    # From the best placement, those next to it, and bad ones: what is dropped on the way depends
+    # on the start, and the truth does not.
+    for rank in (0, 1, 2, len(ranked) // 2, -1):
+        bound = exponent_bound(exponents, fillings[ranked[rank]])
+        assert bound >= best * (1 - CLOSE)
+        # Several hypotheses: what dividing six data sets, or four, may gain.
+        assert bound <= best * (1.002 if seed == 0 else 1.1)
 
 
 def test_no_placement_of_many_beats_the_bound() -> None:

@@ -24,6 +24,7 @@ from tests.theory.design.placement.oracles import (
 from theory import FiniteModel, Network, learning_rate
 from theory.design import Placement, place
 from theory.design.placement.bounds import rate_bound
+from theory.design.placement.milp import solve
 from theory.design.placement.problem import PlacementProblem
 
 # Sums of at most six products, each right to a few roundings.
@@ -198,6 +199,23 @@ def test_one_wrong_hypothesis_is_placed_by_sorting() -> None:
     assert found.evaluated < 5
 
 
+@pytest.mark.parametrize("fixed", [(), (0, 3)])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_solver_and_its_bound_meet_at_the_best(seed: int, fixed: tuple[int, ...]) -> None:
+    """The integer program by itself, without the search that usually saves it the trouble."""
+    model = random_coins(6, 6, 4, seed=seed, blind=0.5)
+    v = influences(6, seed)
+    rates = exact_rates(model, v.tolist(), 0)
+    best = float(max(k for o, k in rates.items() if all(o[i] == i for i in fixed)))
+    problem = PlacementProblem(model, v, None, fixed)
+    solved = solve(problem, rate_bound(problem), tolerance=1e-9, seconds=60.0)
+    assert solved.is_optimal
+    assert solved.filling is not None
+    assert problem.rates(solved.filling[None]).min() == pytest.approx(best, rel=1e-7)
+    # Raised by the solver's tolerances, 2e-8 of a bound that is at most a few times larger.
+    assert best * (1 - 1e-12) <= solved.bound <= best * (1 + 1e-6)
+
+
 def test_clipping_tightens_the_bound() -> None:
     """Each hypothesis is seen by one data set: divided sets promise what whole ones cannot keep."""
     model = coins((0.25 * np.eye(4)).tolist())
@@ -250,6 +268,15 @@ def test_counts_stand_for_agents() -> None:
     assert found.equivalent == (factorial(10) // factorial(5) ** 2) * (
         factorial(990) // factorial(495) ** 2
     )
+
+
+def test_only_influences_equal_to_rounding_are_joined() -> None:
+    v = np.array([0.3, 0.3 * (1 + 1e-14), 0.3 * (1 + 1e-9), 0.1])
+    model = coins([[0.1], [0.15], [0.2], [0.25]])
+    found = place(v, model)
+    assert found.classes == 12
+    assert found.value == pytest.approx(float(np.sort(v) @ np.sort(model.information(0)[:, 1])))
+    assert found.assignment[2] == 3
 
 
 def test_what_is_as_good_is_left_where_it_is() -> None:
