@@ -5,8 +5,8 @@ given c one program in exponential cones decides whether some v has E(v) > c. Bo
 such cones, Clarabel and SCS, are given the program once, with c as a parameter, and bisect between
 the exponent of uniform v and four times that to 1e-4 of it. Ours returns a v with a proof.
 
-Agents have three outcomes and laws of their own, the truth is none of the hypotheses. Peers
-are asked up to ``PEERS_UP_TO``, and no more once a call took longer than ``PATIENCE`` seconds. Without
+Agents have three outcomes and laws of their own, the truth is none of the hypotheses. Peers are
+asked up to ``PEERS_UP_TO``, and no more once a call took longer than ``PATIENCE`` seconds. Without
 cvxpy (the extra ``design`` brings it) the columns of peers stay empty. Times are CPU seconds.
 
     python -m benchmarks.design_exponent [--out FILE] [--repeats 1] [--quick]

@@ -597,14 +597,14 @@ def design(
         typer.Option("--doubly-stochastic", help="Columns sum to one.", rich_help_panel=_LIMITS),
     ] = False,
     replicates: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--replicates",
             parser=_whole_number(0),
             metavar="R",
-            help="Simulated runs of each network; 0 for none.",
+            help="Simulated runs of each network; 0 for none; left out: enough for delta.",
         ),
-    ] = 1000,
+    ] = None,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,

@@ -94,9 +94,9 @@ class DesignSection(Section):
     fixed_agents: Agents = Field(
         default=(), description="Agents whose weights stay as they are in [network]."
     )
-    symmetric: bool = Field(default=False, description="W_ij = W_ji, so that v is uniform.")
+    symmetric: bool = Field(default=False, description="E[W] is symmetric, so that v is uniform.")
     doubly_stochastic: bool = Field(
-        default=False, description="Columns sum to one, so that v is uniform."
+        default=False, description="Columns of E[W] sum to one, so that v is uniform."
     )
     edge_budget: int | None = Field(default=None, ge=0, description="Most edges in use.")
     degree_budget: int | None = Field(default=None, ge=0, description="Most neighbours an agent.")

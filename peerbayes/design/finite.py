@@ -63,6 +63,8 @@ class Design:
                 "links fail: rate and subdominant modulus are those of E[W]; the exponent and "
                 "sample sizes of a random network are not bounded"
             )
+        if self.request.runs == 0 and self.request.replicates is None:
+            notes.append("no simulation: errors this rare would take too many runs to be seen")
         return notes
 
     def as_json(self) -> dict[str, Any]:
@@ -122,7 +124,7 @@ class Design:
             for row in (*shown, self.designed)
             if row.simulated is not None and row.simulated.rounds is not None
         ]
-        if not sizes or not self.request.replicates:
+        if not sizes:
             return []
         rounds = max(20, min(int(1.5 * max(sizes)), 20_000))
         curves = []
@@ -133,7 +135,7 @@ class Design:
                 row.network,
                 self.problem.model,
                 rounds=rounds,
-                replicates=min(_CURVE_REPLICATES, self.request.replicates),
+                replicates=_CURVE_REPLICATES,
                 seed=self.request.seed,
                 record=_recorded(rounds),
             )
@@ -197,7 +199,7 @@ def design_problem(
                 problem.model,
                 target=target,
                 delta=request.delta,
-                replicates=request.replicates,
+                replicates=request.runs,
                 seed=request.seed,
                 random=effective is not network,
             )

@@ -24,6 +24,9 @@ from theory.validation import (
 )
 
 Objective = Literal["rate", "exponent", "samples", "mixing", "trade-off", "next-edge"]
+# Left to itself, a simulation expects so many errors at the number of rounds it looks for.
+_ERRORS_SEEN = 20
+_USUAL_RUNS, _MOST_RUNS = 1000, 20_000
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
 
@@ -52,7 +55,7 @@ class DesignRequest:
     changes
         Keys of the problem's ``[design]`` table that are given another value.
     replicates
-        Simulated runs of each network; 0 for none.
+        Simulated runs of each network; 0 for none; as many as delta needs if left out.
     seed
         Of everything that is drawn.
 
@@ -70,7 +73,7 @@ class DesignRequest:
     worst_case: bool = False
     exact: bool = False
     changes: dict[str, Any] = field(default_factory=dict)
-    replicates: int = 1000
+    replicates: int | None = None
     seed: int = 0
     out: Path | None = None
 
@@ -80,7 +83,8 @@ class DesignRequest:
             remedy = f"did you mean {guess!r}?" if guess else "choose one"
             raise fail("objective", f"one of {', '.join(OBJECTIVES)}", repr(self.objective), remedy)
         as_probability("delta", self.delta)
-        as_integer("replicates", self.replicates, minimum=0)
+        if self.replicates is not None:
+            as_integer("replicates", self.replicates, minimum=0)
         as_integer("seed", self.seed, minimum=0)
         given = {
             "stationary": (self.stationary is not None, ("mixing",)),
@@ -98,6 +102,14 @@ class DesignRequest:
                 )
         if self.rule is not None and self.rule not in RULES:
             raise fail("rule", f"one of {', '.join(RULES)}", repr(self.rule), "choose one")
+
+    @property
+    def runs(self) -> int:
+        """Simulated runs of each network: those asked for, or enough to see an error rate of δ."""
+        if self.replicates is not None:
+            return self.replicates
+        needed = int(np.ceil(_ERRORS_SEEN / self.delta))
+        return max(_USUAL_RUNS, needed) if needed <= _MOST_RUNS else 0
 
     def section(self, given: DesignSection | None) -> DesignSection:
         """The problem's table of limits, with what the request changes."""

@@ -123,7 +123,9 @@ def test_samples_and_trade_off_keep_their_promises() -> None:
     assert fewest["certificate"]["value"] == best
     assert fewest["certificate"]["bound"] <= best
     assert all(row["samples"]["certified"][1] >= best for row in fewest["baselines"].values())
-    curve = designed(problem, "trade-off")["trade_off"]
+    path = changed("network", {"topology": "path", "agents": 4}, base=STATIONS)
+    path = changed("model.agents.1.count", 3, base=path)
+    curve = designed(problem_from_document(path), "trade-off")["trade_off"]
     assert len(curve) > 1
     efficient = [point for point in curve if point["efficient"]]
     for point in efficient:
@@ -258,7 +260,7 @@ def test_the_next_edge() -> None:
 
 
 def test_the_record_is_complete_and_the_same_again(tmp_path: Path) -> None:
-    request = DesignRequest("rate", replicates=50, seed=3)
+    request = DesignRequest("rate", replicates=100, seed=3)
     found = design(load_problem("two-coins"), request, out=tmp_path)
     assert found.record_path == tmp_path / "design-two-coins-rate.json"
     first = found.record_path.read_bytes()
@@ -269,12 +271,24 @@ def test_the_record_is_complete_and_the_same_again(tmp_path: Path) -> None:
     assert found.record_path.read_bytes() == first
 
 
-def test_target(tmp_path: Path) -> None:
-    problem = load_problem("digits")
-    assert isinstance(problem, Problem)
-    other = designed(problem, target=None)
-    again = designed(problem, target=other["target"])
-    assert again["rate"] == other["rate"]
+def test_target() -> None:
+    # Half of the agents fit one hypothesis, half the other: v decides who wins.
+    split = changed("model.agents.1.truth", "wet", base=STATIONS)
+    split = changed("model.agents.1.likelihood.2", [["3/10", "7/10"]], base=split)
+    problem = problem_from_document(split)
+    for name in ("mild", "wet"):
+        result = designed(problem, target=name)
+        assert result["target"] == name
+        assert result["rate"] > 0
+    with pytest.raises(ValueError, match="dry"):
+        designed(problem, target="dry")
+
+
+def test_rare_errors_are_not_simulated() -> None:
+    assert DesignRequest(delta=0.05).runs == 1000
+    assert DesignRequest(delta=0.01).runs == 2000
+    assert DesignRequest(delta=1e-6).runs == 0
+    assert DesignRequest(delta=1e-6, replicates=7).runs == 7
 
 
 BAD: list[tuple[str, list[str], list[str]]] = [

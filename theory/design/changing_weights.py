@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog, minimize
+from scipy.optimize import Bounds, linprog, minimize
 
 from theory.changing import (
     ChangingNetwork,
@@ -146,11 +146,10 @@ def changing_weights(
     steps = max(1, effort // (2 * len(_SMOOTHING) * (len(point) + 1)))
     for share in _SMOOTHING:
         width = share * max(best[0], 0.01 * scale)
-
         smoothed: Any = partial(_smoothed_loss, rates=rates, width=width, scale=scale)
         if len(point):
-            options = {"maxiter": steps, "maxfun": steps * (len(point) + 1)}
-            bounds = [(-12.0, 12.0)] * len(point)
+            options: Any = {"maxiter": steps, "maxfun": steps * (len(point) + 1)}
+            bounds = Bounds(-12.0, 12.0)
             point = minimize(smoothed, point, method="L-BFGS-B", bounds=bounds, options=options).x
     if progress is not None:
         progress(effort, effort)

@@ -43,9 +43,9 @@ class Constraints:
     fixed_rows
         The whole row of W, shape (N,), of agents that are not to be changed.
     symmetric
-        W = Wᵀ; then v is uniform.
+        E[W] is symmetric (W itself, where links never fail); then v is uniform.
     doubly_stochastic
-        Columns sum to one; then v is uniform.
+        Columns of E[W] sum to one; then v is uniform.
     edge_budget
         At most so many edges carry weight (links, if the graph is directed).
     degree_budget

@@ -92,8 +92,8 @@ def _candidates(links: OffDiagonal, agents: int) -> list[int]:
         graph.add_edges_from(zip(links.row.tolist(), links.column.tolist(), strict=True))
         return sorted(nx.articulation_points(graph))
     # Who is a leaf of a tree of paths from agent 0 and of one of paths to it is not needed by
-    # anybody else; agent 0 itself may be.
-    inner = {0}
+    # anybody else.
+    inner: set[int] = set()
     for one_way in (pattern, sparse.csr_array(pattern.T)):
         parents = csgraph.breadth_first_order(one_way, 0, directed=True)[1]
         inner.update(int(p) for p in parents if p >= 0)

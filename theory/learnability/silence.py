@@ -220,7 +220,7 @@ class _Decay:
         """Σ over agents but one of the `power`-th derivative of κ(−t v) in t, one t a group."""
         terms = self._each(function, tilts) * (-self.weights) ** power
         counts = np.tile(self.counts.astype(np.float64), (groups.size, 1))
-        pass
+        counts[np.arange(groups.size), groups] -= 1
         return np.asarray((terms * counts).sum(axis=1), dtype=np.float64)
 
     def _each(self, function: Callable[..., FloatArray], tilts: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from tests.theory.design.targets import (
     undirected_graphs,
 )
 from theory.design import DesignGraph, realise, realise_exactly
+from theory.design.realisation import directed
 from theory.design.realisation.circulation import balanced, closed_walks, surpluses
 from theory.design.realisation.metropolis import LAW_ERROR
 from theory.design.realisation.scaling import nearest_flow
@@ -237,6 +238,17 @@ def test_repair_changes_a_balanced_flow_by_rounding_alone(
     exact = np.array([float(units * Fraction(2) ** found.exponent) for units in found.whole])
     # Each agent's imbalance is at most 1e-9 of its flow, and that of any set of agents of all flow.
     assert np.abs(exact - flow).max() <= 2e-9 * flow.sum()
+
+
+def test_closed_walks_stand_in_where_doubles_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unresolved(graph: DesignGraph, v: FloatArray) -> FloatArray:
+        raise ValueError("weights: no law in doubles")
+
+    monkeypatch.setattr(directed, "nearest_flow", unresolved)
+    rng = np.random.default_rng(13)
+    for _ in range(20):
+        graph, v = graph_of("chords", 7, rng), influence_of("decades", 7, rng)
+        check(graph, v, realise(graph, v))
 
 
 @pytest.mark.parametrize("kind", ["spread", "decades", "two-levels"])

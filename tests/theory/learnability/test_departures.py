@@ -261,6 +261,39 @@ def test_who_weighs_too_much_spoils_the_exponent() -> None:
     assert found.silent_rates[0] < found.rate / 40
 
 
+def test_evidence_that_cancels_is_zero() -> None:
+    """0.1 + 0.2 against 0.3, once the fourth is silent."""
+    north, south = coin(LEFT, RIGHT, truth=LEFT), coin(LEFT, RIGHT, truth=RIGHT)
+    model = FiniteModel.from_agents(["left", "right"], [north, south, north], counts=[2, 1, 1])
+    found = departures(model, [0.1, 0.2, 0.3, 0.4], target=0)
+    assert 0.1 + 0.2 - 0.3 != 0
+    assert found.silent_rates[3] == 0.0
+    assert 3 in found.critical
+
+
+def test_who_is_never_misled() -> None:
+    """Evidence that is never against the truth: E is infinite, or −log P(no evidence at all)."""
+    sure = coin([0.9, 0.1], [0.5, 0.5], truth=[1.0, 0.0])
+    often = coin([0.4, 0.4, 0.2], [0.4, 0.2, 0.4], truth=[0.5, 0.5, 0.0])
+    v = [0.2, 0.3, 0.5]
+    all_sure = departures(FiniteModel.from_agents(["a", "b"], [sure], counts=[3]), v, target=0)
+    assert (all_sure.silent_exponents == np.inf).all()
+    assert all_sure.silent_exponent_binding.tolist() == [1, 1, 1]
+    model = FiniteModel.from_agents(["a", "b"], [often], counts=[3])
+    found = departures(model, v, target=0)
+    assert found.exponent == pytest.approx(3 * np.log(2), rel=1e-14)
+    np.testing.assert_allclose(found.silent_exponents, 2 * np.log(2), rtol=1e-14)
+    mixed = departures(
+        FiniteModel.from_agents(["a", "b"], [often, sure], counts=[2, 1]), v, target=0
+    )
+    np.testing.assert_allclose(mixed.silent_exponents, [np.inf, np.inf, 2 * np.log(2)], rtol=1e-14)
+
+
+def test_equals_share_the_exponent() -> None:
+    found = departures(coins(4), [0.25] * 4, target=0)
+    np.testing.assert_allclose(found.silent_exponents, 3 / 4 * found.exponent, rtol=1e-12)
+
+
 def test_nothing_is_wrong() -> None:
     model = FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[2])
     found = departures(model, [0.5, 0.5], target=0, reference=(1,))

@@ -49,7 +49,16 @@ def test_the_verdict_is_that_of_all_permutations(
     assert rate(verdict.best) == verdict.best_rate
     assert all(not verdict.best_rate < other for other in rates)
     assert verdict.is_optimal == (verdict.rate == verdict.best_rate)
-    assert 1 <= verdict.ties <= verdict.classes <= len(orders)
+    # A class: which divergences are held at which influence.
+    held = [model.kind_divergences[k] for k in model.assignment]
+
+    def kind_of(order: tuple[int, ...]) -> frozenset[object]:
+        pairs = [(w, held[d]) for w, d in zip(v, order, strict=True)]
+        return frozenset((pair, pairs.count(pair)) for pair in pairs)
+
+    assert verdict.classes == len({kind_of(order) for order in orders})
+    best = [order for order, one in zip(orders, rates, strict=True) if one == verdict.best_rate]
+    assert verdict.ties == len({kind_of(order) for order in best})
 
 
 def test_floating_point_finds_what_is_proved() -> None:
@@ -89,3 +98,13 @@ def test_questions_that_make_no_sense() -> None:
     with pytest.raises(ValueError, match="target: expected the hypothesis to be learnt, got None"):
         prove_placement(network, divided)
     assert prove_placement(network, divided, target=0).best == (1, 0, 2)
+
+
+def test_ties_are_decided() -> None:
+    """Two agents, two hypotheses, each seen by one: whoever is heard less decides, both ways."""
+    model = coins([[0.25, 0.0], [0.0, 0.25]])
+    network = Network([[0.9, 0.1], [0.6, 0.4]])
+    rational = RationalNetwork.from_network(network), RationalModel.from_model(model)
+    verdict = prove_placement(*rational)
+    assert (verdict.classes, verdict.ties, verdict.is_optimal) == (2, 2, True)
+    assert place(network, model).ties == 2

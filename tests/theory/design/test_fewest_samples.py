@@ -1,0 +1,255 @@
+"""The search for few samples against all networks on a grid, and its parts against differences."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from tests.models import coins
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
+from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
+from theory.design.sample_descent import stationary_of
+from theory.design.smooth_errors import SmoothErrors
+from theory.design.weight_variables import expected_weights, weight_variables
+
+FAIR, LEFT = [0.5, 0.5], [0.75, 0.25]
+PAIR = DesignGraph.from_edges([[0, 1]], agents=2)
+PATH = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
+SQUARE = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0]], agents=4)
+
+
+def uneven(agents: int) -> FiniteModel:
+    """Agents that see one difference, the last of them three times as large."""
+    kinds = [GaussianAgent([1.0], [0.0], 1.0, [[0.0], [m]], 1.0) for m in (0.5, 1.5)]
+    return FiniteModel.from_agents(["zero", "other"], kinds, counts=[agents - 1, 1])
+
+
+def two_faced() -> FiniteModel:
+    """Three agents, each of which tells another wrong hypothesis apart, the first less well."""
+    likelihoods = [[[0.5, 0.5]] * 4 for _ in range(3)]
+    for index, claim in enumerate(([0.6, 0.4], LEFT, [0.25, 0.75])):
+        likelihoods[index][index + 1] = claim
+    kinds = [
+        FiniteAgent.from_tables(inputs=[1.0], truth=[FAIR], likelihood=[[row] for row in table])
+        for table in likelihoods
+    ]
+    return FiniteModel.from_agents(["fair", "a", "b", "c"], kinds)
+
+
+def check(found: FewestSamples, graph: DesignGraph, model: FiniteModel) -> None:
+    """The certificate once more: what the network needs, and that no row is better."""
+    again = account(found.network, model).sample_size(found.delta)
+    assert found.best.rounds is not None
+    assert again.lower is not None
+    # The account is sharper or less sharp with another guess to start from.
+    assert again.lower <= found.certificate.value
+    assert abs(again.upper - found.certificate.value) <= 0.05 * again.upper + 1
+    assert found.certificate.kind == "local"
+    assert 1 <= found.certificate.bound == found.bound.rounds <= found.certificate.value
+    assert found.best_for_influence <= found.certificate.value
+    rounds = [start.rounds for start in found.starts if start.rounds is not None]
+    assert rounds == sorted(rounds)
+    assert found.best is found.starts[0]
+    assert set(map(tuple, DesignGraph.from_network(found.network).links)) <= set(
+        map(tuple, graph.links)
+    )
+
+
+def test_two_agents_against_every_network_on_a_grid() -> None:
+    model = uneven(2)
+    found = fewest_samples(PAIR, model, delta=0.05)
+    check(found, PAIR, model)
+    grid = np.linspace(0.05, 0.95, 10)
+    best = min(
+        account(Network([[1 - a, a], [b, 1 - b]]), model).sample_size(0.05).upper
+        for a, b in product(grid, grid)
+    )
+    assert found.certificate.value <= best
+    # No network is below the bound, whichever was found.
+    assert best >= found.certificate.bound
+
+
+def test_three_agents_on_a_path_against_every_network_on_a_grid() -> None:
+    model = uneven(3)
+    found = fewest_samples(PATH, model, delta=0.05, effort=0.5)
+    check(found, PATH, model)
+    best, grid = np.inf, (0.2, 0.45, 0.7, 0.95)
+    for a, b, c, d in product(grid, (0.1, 0.3, 0.5, 0.7), (0.1, 0.3), grid):
+        weights = [[1 - a, a, 0], [b, 1 - b - c, c], [0, d, 1 - d]]
+        best = min(best, account(Network(weights), model).sample_size(0.05).upper)
+    assert best >= found.certificate.bound
+    assert found.certificate.value <= best
+
+
+def test_many_hypotheses_and_the_baselines() -> None:
+    model = two_faced()
+    network = Network.from_edges([[0, 1], [1, 2]], agents=3, rule="lazy-metropolis")
+    heard: list[tuple[int, int]] = []
+    found = fewest_samples(
+        network,
+        model,
+        delta=0.1,
+        effort=0.5,
+        progress=lambda done, total: heard.append((done, total)),
+    )
+    check(found, PATH, model)
+    names = [start.name for start in found.baselines]
+    assert {"uniform", "metropolis", "lazy-metropolis", "max-degree"} <= set(names)
+    assert found.certificate.value <= min(start.rounds for start in found.baselines)
+    assert heard[-1][0] == heard[-1][1]
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
+
+
+def test_the_same_seed_the_same_network() -> None:
+    runs = [fewest_samples(PATH, coins(3), delta=0.2, seed=5, effort=0.5) for _ in range(2)]
+    assert np.array_equal(runs[0].network.weights, runs[1].network.weights)
+    assert [s.name for s in runs[0].starts] == [s.name for s in runs[1].starts]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Constraints(minimum_self_weight=0.4),
+        Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}),
+        Constraints(symmetric=True, minimum_self_weight=0.3),
+        Constraints(doubly_stochastic=True),
+        Constraints(edge_budget=3),
+        Constraints(availability=0.6),
+    ],
+    ids=["self", "fixed", "symmetric", "doubly", "budget", "availability"],
+)
+def test_constraints_are_respected(limits: Constraints) -> None:
+    model = uneven(4)
+    found = fewest_samples(SQUARE, model, delta=0.1, constraints=limits, effort=0.34)
+    weights = np.asarray(found.network.weights)
+    assert np.allclose(weights.sum(axis=1), 1, atol=1e-14)
+    free = [i for i in range(4) if i not in limits.fixed_rows]
+    assert (np.diag(weights)[free] >= limits.minimum_self_weight - 1e-12).all()
+    for agent, row in limits.fixed_rows.items():
+        assert np.array_equal(weights[agent], row)
+    if limits.symmetric:
+        assert np.abs(weights - weights.T).max() <= 1e-12
+    if limits.forces_uniform:
+        assert np.abs(weights.sum(axis=0) - 1).max() <= 1e-12
+    if limits.edge_budget is not None:
+        assert len(DesignGraph.from_network(found.network).edges) <= limits.edge_budget
+    v = stationary_of(expected_weights(weights, SQUARE, limits))
+    assert v.min() >= (1 - 1e-8) / 40
+    assert ("E[W]" in found.note) == (limits.availability == 0.6)
+    assert found.certificate.bound <= found.certificate.value
+
+
+def test_directed_graphs() -> None:
+    ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
+    model = uneven(3)
+    found = fewest_samples(ring, model, delta=0.1, effort=0.34)
+    check(found, ring, model)
+    assert found.certificate.value <= found.baselines[0].rounds
+
+
+def test_a_target_where_no_hypothesis_is_best_for_all() -> None:
+    north = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[0.8, 0.2]], likelihood=[[LEFT], [[0.3, 0.7]]]
+    )
+    south = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[0.3, 0.7]], likelihood=[[LEFT], [[0.3, 0.7]]]
+    )
+    model = FiniteModel.from_agents(["left", "right"], [north, south])
+    for target in (0, 1):
+        found = fewest_samples(PAIR, model, delta=0.1, target=target, effort=0.34)
+        v = found.network.stationary_distribution
+        assert model.reference_hypotheses(v) == (target,)
+        assert found.target == target
+        assert found.certificate.value <= 40
+    with pytest.raises(ValueError, match=re.escape("target: expected the hypothesis to settle on")):
+        fewest_samples(PAIR, model, delta=0.1)
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="model: expected as many agents as the graph, 2, got 3"):
+        fewest_samples(PAIR, coins(3), delta=0.1)
+    with pytest.raises(ValueError, match=re.escape("delta: expected a number in (0, 1), got 0")):
+        fewest_samples(PAIR, coins(2), delta=0)
+    with pytest.raises(ValueError, match="effort: expected"):
+        fewest_samples(PAIR, coins(2), delta=0.1, effort=0)
+
+
+def smooth() -> tuple[SmoothErrors, np.ndarray, np.ndarray]:
+    model = FiniteModel.from_agents(
+        ["fair", "a", "b", "c"],
+        list(two_faced().kinds),
+        priors=[[0.4, 0.2, 0.2, 0.2], None, [0.1, 0.3, 0.3, 0.3]],
+    )
+    weights = np.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.0, 0.6, 0.4]])
+    errors = SmoothErrors(model, best=0, wrong=[1, 2, 3], v=stationary_of(weights), rounds=9)
+    return errors, weights, errors.best_tilts(weights)
+
+
+def test_the_stand_in_is_chernoffs_bound() -> None:
+    errors, weights, logs = smooth()
+    model = FiniteModel.from_agents(
+        ["fair", "a", "b", "c"],
+        list(two_faced().kinds),
+        priors=[[0.4, 0.2, 0.2, 0.2], None, [0.1, 0.3, 0.3, 0.3]],
+    )
+    exponents = []
+    for i, theta in product(range(3), (1, 2, 3)):
+        t = errors.tilts[theta - 1] * np.exp(logs[i, theta - 1])
+        laws = model.log_ratio_laws(0, theta)
+        odds = model.log_priors[:, 0] - model.log_priors[:, theta]
+        total = -t * np.linalg.matrix_power(weights, 9)[i] @ odds
+        for k in range(1, 10):
+            row = np.linalg.matrix_power(weights, k)[i]
+            total += sum(float(laws[j].cumulant(-t * row[j])) for j in range(3))
+        exponents.append(total)
+    # κ is read off cubics through 2049 nodes.
+    assert np.isclose(errors.value(weights, logs), logsumexp(exponents), rtol=0, atol=1e-9)
+
+
+def test_derivatives_of_the_stand_in() -> None:
+    errors, weights, logs = smooth()
+    rng = np.random.default_rng(0)
+    found = errors.derivatives(weights, logs)
+    assert np.isclose(found.value, errors.value(weights, logs), rtol=1e-14)
+    step = 1e-5
+    for _ in range(3):
+        by_w, by_t = rng.normal(size=weights.shape), rng.normal(size=logs.shape)
+        for sign, gradient, moved in (
+            (by_w, found.by_weights, lambda h, d=by_w: errors.value(weights + h * d, logs)),
+            (by_t, found.by_tilts, lambda h, d=by_t: errors.value(weights, logs + h * d)),
+        ):
+            slope = (moved(step) - moved(-step)) / (2 * step)
+            # Differences of a cubic table's values: 1e-5 relative at this step.
+            assert np.isclose(slope, (sign * gradient).sum(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Constraints(minimum_self_weight=0.2, availability={(0, 1): 0.5}),
+        Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}),
+        Constraints(symmetric=True, availability=0.7),
+        Constraints(doubly_stochastic=True),
+    ],
+)
+def test_variables_there_and_back(limits: Constraints) -> None:
+    variables = weight_variables(SQUARE, limits)
+    rng = np.random.default_rng(1)
+    start = np.array(
+        [[0.5, 0.25, 0, 0.25], [0.25, 0.5, 0.25, 0], [0, 0.25, 0.5, 0.25], [0.25, 0, 0.25, 0.5]]
+    )
+    x = variables.of(start)
+    assert np.allclose(variables.weights(x), start, atol=1e-14)
+    assert np.allclose(variables.expected(x), expected_weights(start, SQUARE, limits), atol=1e-14)
+    towards = rng.normal(size=start.shape)
+    d = rng.normal(size=x.size)
+    slope = (towards * (variables.expected(x + 1e-6 * d) - variables.expected(x - 1e-6 * d))).sum()
+    assert np.isclose(slope / 2e-6, variables.pull(x, towards) @ d, rtol=1e-6)
+    if variables.linear is not None:
+        A, a, B, b = variables.linear
+        assert (A @ x <= a + 1e-15).all()
+        assert np.allclose(B @ x, b)
