@@ -1,7 +1,12 @@
 """Collect the code in the documentation and in docstrings as tests (see tests/pages.py)."""
 
-# In these packages a module and what it defines go by one name. Imported before pytest collects the
-# modules one by one, they keep the names that the packages export.
+from importlib import import_module
+
 from tests.pages import docstrings, pages
+
+# Here a module and the function in it may go by one name. Imported before pytest collects modules
+# one by one, packages keep what they export under it.
+for package in ("exact", "peerbayes.design", "theory.design", "theory.learnability"):
+    import_module(package)
 
 pytest_collect_file = (pages + docstrings).pytest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -64,6 +65,7 @@ class SampleSearch:
     ) -> None:
         self.graph, self.model, self.delta, self.aim, self.limits = graph, model, delta, aim, limits
         self.allowed = InfluenceSet(graph.agents, minimum_influence, limits, graph)
+        self._rows: dict[bytes, SampleStart] = {}
         self.evidence = tuple(Evidence.of(model, aim.target, int(m)) for m in aim.wrong)
 
     @classmethod
@@ -161,8 +163,11 @@ class SampleSearch:
         """One network judged; `plain` ignores that links fail."""
         network = start.network
         judged = network if plain else expected_network(network, start.graph, self.limits)
+        key = as_dense(judged.weights).tobytes()
+        if key in self._rows:
+            return replace(self._rows[key], name=start.name, network=network)
         sizes = sample_sizes(judged, self.model, delta=self.delta)
-        return SampleStart(
+        self._rows[key] = SampleStart(
             name=start.name,
             network=network,
             samples=sizes.certified,
@@ -171,6 +176,7 @@ class SampleSearch:
             exponent=error_exponent(judged, self.model).exponent,
             slem=judged.slem,
         )
+        return self._rows[key]
 
     def _fits(self, network: Network) -> bool:
         """Whether the given weights meet the constraints, as far as these are simple."""

@@ -235,6 +235,8 @@ def test_hypotheses_and_agents_by_the_dozen() -> None:
     assert best.exponent == pytest.approx(own, rel=1e-9)
     check_proof(model, best, 1 / 400)
     assert len(best.binding) > 1
+    # Two rounds of a dozen steps: Newton's method has its derivatives right.
+    assert best.iterations < 60
     pairs = best.stationary_distribution.reshape(20, 2)
     assert (pairs[:, 0] == pairs[:, 1]).all()
 
@@ -268,6 +270,46 @@ def test_evidence_that_is_void_at_worst() -> None:
     assert best.certificate.gap == 0
     assert best.stationary_distribution.tolist() == [0.5, 0.5]
     assert np.isinf(best.binding[0].tilts).all()
+
+
+def test_evidence_that_is_void_at_worst_may_bind() -> None:
+    """`b` never misleads but is often void, −2 log(9/10); `c` is a coin told apart by both."""
+    logs = np.log([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]])
+    logs[1] -= [0.0, 1.0]
+    logs[2] -= [-1.0, 20.0]
+    agent = FiniteAgent.from_log_likelihoods(logs, probabilities=[0.9, 0.1])
+    other = FiniteAgent.from_log_likelihoods(2 * logs, probabilities=[0.9, 0.1])
+    best = best_exponent(FiniteModel.from_agents(["a", "b", "c"], [agent, other]), target=0)
+    silence = -2 * np.log(0.9)
+    alone = best_exponent(
+        FiniteModel.from_agents(
+            ["a", "c"],
+            [
+                FiniteAgent.from_log_likelihoods(
+                    k.log_likelihoods[[0, 2]], probabilities=[0.9, 0.1]
+                )
+                for k in (agent, other)
+            ],
+        ),
+        target=0,
+    )
+    assert best.certificate is not None
+    assert best.exponent == pytest.approx(min(silence, alone.exponent), rel=1e-9)
+    assert best.certificate.gap <= 1e-9 * best.exponent
+    assert best.binding[0].hypothesis == (1 if silence < alone.exponent else 2)
+
+
+def test_differences_too_small_for_a_plain_logarithm() -> None:
+    """E ≈ ε²Σ…/2 is 1e-11 here: log E e^{−uz} loses it unless summed as log1p of expm1's."""
+    bias = 1e-5
+    even, odd = [0.5, 0.5], [0.5 + bias, 0.5 - bias]
+    coin = FiniteAgent.from_tables(inputs=[1.0], truth=[even], likelihood=[[even], [odd]])
+    best = best_exponent(FiniteModel.from_agents(["even", "odd"], [coin], counts=[2]))
+    # Chernoff's information of the two coins, exact to rounding by log1p; two agents.
+    expected = -2 * np.log1p((np.sqrt(0.5 * np.array(odd)) - 0.5).sum())
+    series = 2 * bias**2 / 2
+    assert best.exponent == pytest.approx(series, rel=1e-6)
+    assert expected == pytest.approx(series, rel=1e-4)
 
 
 def test_refusals() -> None:
