@@ -31,7 +31,7 @@ def cells(row: Row) -> Iterator[tuple[str, str]]:
     """The columns of a row, and what stands in them."""
     for key, value in row.items():
         if isinstance(value, Mapping):
-            unit = UNITS.get(key, key)
+            unit = UNITS.get(key, key.replace("_", " "))
             for name, number in value.items():
                 yield f"{name} ({unit})", "–" if number is None else f"{number:.3g}"
         elif key.endswith("_share"):

@@ -19,6 +19,7 @@ from empirical.diabetes import (
     split_features,
     split_rows,
 )
+from empirical.looks import look_table
 from empirical.partition import (
     GRID_PLACEMENTS,
     LABEL_SPLITS,
@@ -46,6 +47,7 @@ __all__ = [
     "load_digits",
     "load_images",
     "locate",
+    "look_table",
     "split_features",
     "split_rows",
     "star_partition",

@@ -146,7 +146,7 @@ def largest_decays(
         s = slope(t)
         low, high = np.where(s > 0, t, low), np.where(s > 0, high, t)
         with np.errstate(divide="ignore", invalid="ignore"):
-            step = t + s / curvature(t) * 0 + 1e-9
+            step = t + s / curvature(t)
         outside = ~((step > low) & (step < high))
         middle = np.where(np.isfinite(high), (low + high) / 2, 2 * t)
         following = np.where(outside, middle, step)

@@ -45,6 +45,8 @@ _KICK = 0.5
 _MOST_AGENTS = 64
 # The account of perfect mixing is a matter of milliseconds, except for large data sets.
 _SECONDS = 10.0
+# Mixtures of the best network with others, and in which shares.
+_MIXTURES, _SHARES = 4, (0.3, 0.6)
 # Weights that agree to this are one start.
 _SAME = 1e-6
 # A horizon for descents where no design has a bound yet.
@@ -117,7 +119,7 @@ class SampleSearch:
         descents, restarts = max(1, round(_DESCENTS * effort)), round(_RESTARTS * effort)
         if self.graph.agents > _MOST_AGENTS:
             descents = restarts = 0
-        steps = _Steps(progress, len(tried) + certified + descents + restarts + len(rules) + 1)
+        steps = _Steps(progress, len(tried) + certified + descents + restarts + len(rules) + _MIXTURES + 1)
 
         starts: list[Start] = []
         if given is not None and self._fits(given):
@@ -139,6 +141,13 @@ class SampleSearch:
                 "lower minimum_influence, or choose another target",
             )
         found = list(judged)
+        compared = []
+        for rule in rules:
+            start = Start(rule.name, rule.network, self.graph)
+            compared.append(self.row(start, plain=True))
+            if self._fits(rule.network) and self._settles(start):
+                found.append(Judged(start, self.row(start)))
+            steps.done()
         for start in self._ranked(starts)[:certified]:
             found.append(Judged(start, self.row(start)))
             steps.done()
@@ -152,9 +161,8 @@ class SampleSearch:
             if kicked is not None:
                 found.append(self._descended(kicked, _fewest(found), effort))
             steps.done()
-        compared = []
-        for rule in rules:
-            compared.append(self.row(Start(rule.name, rule.network, self.graph), plain=True))
+        for between in self._between(sorted(found, key=_order)):
+            found.append(Judged(between, self.row(between)))
             steps.done()
         rows = tuple(one.row for one in sorted(found, key=_order))
         return self._result(rows, tuple(compared), strongest)
@@ -178,7 +186,7 @@ class SampleSearch:
         )
         return self._rows[key]
 
-    def _fits(self, network: Network) -> bool:
+    def _fits(self, network: Network, *, on: DesignGraph | None = None) -> bool:
         """Whether the given weights meet the constraints, as far as these are simple."""
         limits = self.limits
         weights = as_dense(network.weights)
@@ -193,7 +201,7 @@ class SampleSearch:
             and np.abs(as_dense(expected.weights) - as_dense(expected.weights).T).max() > 1e-12
         ):
             return False
-        return within_budgets(self.graph, limits) and self.allowed.contains(
+        return within_budgets(self.graph if on is None else on, limits) and self.allowed.contains(
             expected.stationary_distribution, tolerance=1e-9
         )
 
@@ -256,6 +264,27 @@ class SampleSearch:
         end = Start(name, Network(found.weights, name=name, layout=start.graph.layout), start.graph)
         end = end if self._settles(end) else start
         return Judged(end, self.row(end))
+
+    def _between(self, found: list[Judged]) -> list[Start]:
+        """Mixtures of the best network and the next best others, where these meet all limits."""
+        first, *others = found
+        graph = first.start.graph
+        mixtures = []
+        for one in others:
+            if not np.array_equal(one.start.graph.links, graph.links):
+                continue
+            ends = [as_dense(x.start.network.weights) for x in (first, one)]
+            if np.abs(ends[0] - ends[1]).max() <= _SAME:
+                continue
+            for share in _SHARES:
+                name = f"{1 - share:g} {first.start.name} + {share:g} {one.start.name}"
+                weights = (1 - share) * ends[0] + share * ends[1]
+                start = Start(name, Network(weights, name=name, layout=graph.layout), graph)
+                if self._fits(start.network, on=graph) and self._settles(start):
+                    mixtures.append(start)
+            if len(mixtures) >= _MIXTURES:
+                break
+        return mixtures[:_MIXTURES]
 
     def _kicked(self, base: Start, starts: list[Start], rng: np.random.Generator) -> Start | None:
         """The best network changed at random: its free rows, or mixed with another start."""

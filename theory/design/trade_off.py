@@ -37,7 +37,7 @@ Objective = Literal["rate", "exponent"]
 Progress = Callable[[int, int], None]
 OBJECTIVES: tuple[Objective, ...] = ("rate", "exponent")
 
-# Linear programs for each share, with an effort of one.
+# Linear programs for each share, with an effort of up to one: fewer save little.
 _STEPS = 12
 # The largest share is all of the best but this: the best itself is a single v, found to rounding.
 _ALL = 1e-6
@@ -171,7 +171,7 @@ def trade_off(
     delta = as_probability("delta", delta)
     effort = as_positive("effort", effort)
     search = SampleSearch.of(graph, model, delta, target, constraints, minimum_influence)
-    sweep = _Sweep(search, objective, steps=round(_STEPS * effort), seed=seed)
+    sweep = _Sweep(search, objective, steps=max(_STEPS, round(_STEPS * effort)), seed=seed)
     total = 2 * count
 
     def report(done: int) -> None:
