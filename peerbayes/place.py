@@ -17,10 +17,11 @@ import numpy as np
 from sympy.utilities.iterables import multiset_permutations
 
 from exact import simulate
-from peerbayes.analyse import interval, number
+from peerbayes.analyse import number
 from peerbayes.changing_problem import ChangingProblem
 from peerbayes.design.documents import certificate_json, graph_json
 from peerbayes.design.request import DesignRequest, target_of
+from peerbayes.design.rows import samples_json
 from peerbayes.faulty_problem import FaultyProblem
 from peerbayes.problem import Problem
 from peerbayes.problems import AnyProblem
@@ -50,7 +51,7 @@ class PlacementClass:
     count: int
     rate: float
     exponent: float
-    samples: SampleSizes
+    samples: SampleSizes | None
     predicted: float | None
     measured: float | None
     standard_error: float | None
@@ -62,10 +63,7 @@ class PlacementClass:
             "count": self.count,
             "rate": number(self.rate),
             "error_exponent": number(self.exponent),
-            "samples": {
-                "chernoff": self.samples.chernoff.rounds,
-                "certified": interval(self.samples.certified),
-            },
+            "samples": None if self.samples is None else samples_json(self.samples),
             "simulated_rate": None
             if self.measured is None
             else {
@@ -257,7 +255,7 @@ def _classes(
     seed: int,
     placements: int,
 ) -> list[PlacementClass]:
-    """The classes of placements with the same rate, exponent and Chernoff number, best first."""
+    """The classes of placements that predict the same, best first."""
     if placements > MOST_LISTED:
         return []
     network, model = problem.network, problem.model
@@ -272,13 +270,12 @@ def _classes(
         if target not in rate.reference:
             continue
         exponent = error_exponent(network, placed).exponent
-        sizes = sample_sizes(network, placed, delta=delta, certify=False)
-        key = (f"{rate.rate:.9e}", f"{exponent:.9e}", sizes.chernoff.rounds)
+        key = (f"{rate.rate:.9e}", f"{exponent:.9e}", _seats(network, assignment))
         if key in found:
             old = found[key]
             found[key] = replace(old, count=old.count + 1)
             continue
-        found[key] = PlacementClass(assignment, 1, rate.rate, exponent, sizes, None, None, None)
+        found[key] = PlacementClass(assignment, 1, rate.rate, exponent, None, None, None, None)
     settings: dict[str, Any] = {
         "target": target,
         "delta": delta,
@@ -292,6 +289,13 @@ def _classes(
         seen = _measured(network, placed, entry, **settings)
         classes.append(replace(seen, assignment=holders))
     return classes
+
+
+def _seats(network: Network, assignment: IntArray) -> tuple[tuple[int, str, str], ...]:
+    """Who sits where, but for the agents' numbers: kind, influence and deviation of each."""
+    influences, deviations = network.stationary_distribution, network.deviation.upper
+    seats = zip(assignment, influences, deviations, strict=True)
+    return tuple(sorted((int(kind), f"{v:.9e}", f"{d:.6e}") for kind, v, d in seats))
 
 
 def _holders(given: IntArray, placed: IntArray) -> IntArray:

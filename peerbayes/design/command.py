@@ -63,7 +63,9 @@ def _result(problem: AnyProblem, request: DesignRequest, progress: Progress | No
     if isinstance(problem, FaultyProblem):
         problem, remark = problem.problem, "designed as if nobody were faulty"
     fixed = finite_problem(problem, "design")
-    if request.objective == "next-edge":
-        return next_edge(fixed, request)
-    found = design_problem(fixed, request, progress=progress)
-    return replace(found, remarks=(remark,)) if remark else found
+    found: Design | NextEdge = (
+        next_edge(fixed, request)
+        if request.objective == "next-edge"
+        else design_problem(fixed, request, progress=progress)
+    )
+    return replace(found, remarks=(remark, *found.remarks)) if remark else found

@@ -8,9 +8,11 @@ from typing import Any
 
 from peerbayes.analyse import interval, number
 from peerbayes.design.request import DesignRequest, DesignTask
-from peerbayes.problem import Problem
+from peerbayes.design_section import DesignSection
+from peerbayes.problem import Problem, placed
 from peerbayes.records import plain
-from theory.design import EdgeEffect, RankedEdges, rank_edges, rank_removals
+from theory.design import DesignGraph, EdgeEffect, RankedEdges, rank_edges, rank_removals
+from theory.validation import fail
 
 # The best candidates get certified sample sizes, seconds each.
 _CERTIFIED = 3
@@ -25,6 +27,7 @@ class NextEdge:
     request: DesignRequest
     added: RankedEdges
     removed: RankedEdges
+    remarks: tuple[str, ...] = ()
     record_path: Path | None = None
 
     @property
@@ -47,7 +50,7 @@ class NextEdge:
             "candidates": len(self.added.ranked) + self.added.candidates_skipped,
             "candidates_skipped": self.added.candidates_skipped,
             "record": self.record_path,
-            "notes": list(dict.fromkeys([*self.added.notes, *self.removed.notes])),
+            "notes": list(dict.fromkeys([*self.remarks, *self.added.notes, *self.removed.notes])),
         }
         result: dict[str, Any] = plain(content)
         return result
@@ -75,13 +78,43 @@ def next_edge(problem: Problem, request: DesignRequest) -> NextEdge:
         If the graph is complete, or the limits do not fit the network.
     """
     section = None if problem.specification is None else problem.specification.design
-    task = DesignTask.of(request, problem.network, section)
+    with placed(problem.name, "design", request.section(section)):
+        task = DesignTask.of(request, problem.network, section)
+        candidates, remarks = _candidates(task, section)
     rule = request.rule or "uniform"
     added = rank_edges(
-        task.network, problem.model, rule=rule, delta=request.delta, certify_best=_CERTIFIED
+        task.network,
+        problem.model,
+        rule=rule,
+        delta=request.delta,
+        candidates=candidates,
+        certify_best=_CERTIFIED,
     )
     removed = rank_removals(task.network, problem.model, rule=rule, delta=request.delta)
-    return NextEdge(problem, request, added, removed)
+    return NextEdge(problem, request, added, removed, remarks)
+
+
+def _candidates(
+    task: DesignTask, section: DesignSection | None
+) -> tuple[list[tuple[int, int]] | None, tuple[str, ...]]:
+    """The pairs that the file lists and the network does not join, and what is passed by."""
+    if section is None:
+        return None, ()
+    others = [
+        name for name in sorted(section.model_fields_set) if name not in ("edges", "directed")
+    ]
+    passed = (f"limits that are passed by: {', '.join(others)}",) if others else ()
+    if section.edges is None:
+        return None, passed
+    present = DesignGraph.from_network(task.network)
+    if present.is_undirected and not task.graph.is_undirected:
+        raise fail(
+            "edges", "pairs that listen to each other, as those of [network] do", "one-way links",
+            "list them both ways",
+        )  # fmt: skip
+    joined = {(int(i), int(j)) for i, j in present.links}
+    listed = ((int(i), int(j)) for i, j in task.graph.links)
+    return [pair for pair in listed if pair not in joined], passed
 
 
 def _effect(effect: EdgeEffect, names: tuple[str, ...]) -> dict[str, Any]:

@@ -100,6 +100,15 @@ class DesignRequest:
                     self.objective,
                     "leave it out",
                 )
+        if self.objective == "next-edge":
+            ignored = [*(["target"] if self.target is not None else []), *self.changes]
+            if ignored:
+                raise fail(
+                    ignored[0].replace("_", "-"),
+                    "neither target nor limits for the objective next-edge",
+                    "one",
+                    "leave it out",
+                )
         if self.rule is not None and self.rule not in RULES:
             raise fail("rule", f"one of {', '.join(RULES)}", repr(self.rule), "choose one")
 
@@ -146,9 +155,30 @@ class DesignTask:
         graph = limits.graph(network)
         constraints = limits.constraints(network, graph)
         constraints.check(graph)
+        _check_directed(graph, constraints)
         given = limits.minimum_influence
         floor = 1 / (10 * network.agents) if given is None else float(given)
         return cls(network, graph, constraints, floor, _stationary(request, network, constraints))
+
+
+def _check_directed(graph: DesignGraph, constraints: Constraints) -> None:
+    """See that no links have to be chosen on a directed graph, for which there is no method."""
+    if graph.is_undirected:
+        return
+    used = (
+        ("edge_budget", len(graph.links), constraints.edge_budget),
+        ("degree_budget", int(graph.degrees.max()), constraints.degree_budget),
+        ("cost_budget", float(constraints.costs_on(graph).sum()), constraints.cost_budget),
+    )
+    for name, everything, budget in used:
+        if budget is not None and everything > budget * (1 + 1e-12):
+            raise fail(
+                name,
+                f"at least {everything:g}, what all links of a directed graph take, as links are "
+                "chosen on undirected ones alone",
+                f"{budget:g}",
+                "list fewer edges, or make them undirected",
+            )
 
 
 def _stationary(request: DesignRequest, network: Network, constraints: Constraints) -> FloatArray:

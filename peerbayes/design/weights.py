@@ -79,7 +79,8 @@ def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -
     if not graph.is_undirected:
         return _directed(task, v, seed=seed)
     try:
-        if constraints.limits_edges:
+        # One agent has no edges to choose among.
+        if constraints.limits_edges and graph.agents > 1:
             chosen = choose_edges(graph, v, constraints=constraints, seed=seed)
             found, notes = chosen.mixing, ()
             certificate, method = chosen.certificate, f"{chosen.method} choice of edges"

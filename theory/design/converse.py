@@ -60,8 +60,10 @@ class EveryDesignBound:
         if the bound rests on bent laws; else nan.
     budget
         max_θ KL(Q_θ ‖ truth) in nats per round: an upper bound on the error exponent of every v.
-    hypotheses, multipliers
-        The θ with λ_θ > 0, and λ.
+    hypotheses
+        The θ with λ_θ > 0.
+    multipliers
+        λ, shape (len(hypotheses),).
     tilts
         Shape (len(hypotheses), N): u_θj of the laws Q_θ, of density e^{−u z − κ(−u)}.
     note

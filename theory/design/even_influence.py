@@ -64,17 +64,22 @@ def most_even(
     agents = float(counts.sum())
     lowest = counts * floor
     value = float((shares @ payoffs).min())
-    scale = float(np.abs(payoffs).max()) or 1.0
+    # What influence is worth has one size, the hypotheses have others: those that do not bind may be
+    # larger by far, and must not blur the comparison.
+    scale = float((np.abs(payoffs) @ multipliers).max()) or 1.0
+    largest = np.abs(payoffs).max(axis=0)
+    largest[largest == 0] = scale
     worth = payoffs @ multipliers
     free = np.flatnonzero(worth >= worth.max() - _ZERO * scale)
     binding = multipliers > _ZERO
     # In y_g = u_g/√n_g − √n_g/N the distance to uniform is the length of y.
     root = np.sqrt(counts[free])
-    gain = payoffs[free] * root[:, None] / scale
+    gain = payoffs[free] * root[:, None] / largest
     offset = lowest.copy()
     offset[free] = counts[free] / agents
     left = np.vstack([gain[:, binding].T, root])
-    right = np.append((value - offset @ payoffs[:, binding]) / scale, 1.0 - float(offset.sum()))
+    short = (value - offset @ payoffs) / largest
+    right = np.append(short[binding], 1.0 - float(offset.sum()))
     axes, sizes, rest = np.linalg.svd(left, full_matrices=True)
     rank = int(np.count_nonzero(sizes > _ZERO * sizes[0]))
     several = bool(((counts > 1) & (shares > lowest + _ZERO)).any())
@@ -86,7 +91,7 @@ def most_even(
     least = np.concatenate(
         [
             lowest[free] - offset[free],
-            (value - offset @ payoffs[:, ~binding]) / scale,
+            short[~binding],
         ]
     )
     for slack in _SLACKS:

@@ -22,6 +22,8 @@ from theory.validation import FloatArray, IntArray
 _FEASIBILITY = 1e-10
 # The smallest that HiGHS accepts as the size below which entries are dropped.
 _SMALLEST_ENTRY = 1e-12
+# How HiGHS calls its methods.
+_DUAL, _PRIMAL = 1, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +116,20 @@ class LinearProgram:
         """
         self._highs.run()
         status = self._highs.getModelStatus()
+        if status not in (self._optimal, self._infeasible):
+            # The dual method may stop without a word where entries differ by ten orders of
+            # magnitude; the primal one, from nothing, is slower and finds its way.
+            self._highs.clearSolver()
+            self._highs.setOptionValue("simplex_strategy", _PRIMAL)
+            self._highs.run()
+            self._highs.setOptionValue("simplex_strategy", _DUAL)
+            status = self._highs.getModelStatus()
         if status == self._infeasible:
             return None
         if status != self._optimal:
             raise DesignFailed(
                 self._highs.modelStatusToString(status).lower(),
-                tried=("HiGHS dual simplex",),
+                tried=("HiGHS dual simplex", "HiGHS primal simplex"),
                 best=None,
                 remedy="rescale the model, or raise minimum_influence",
             )

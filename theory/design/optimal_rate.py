@@ -32,7 +32,8 @@ from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Influence this near to the floor, in units of 1/N, is at the floor.
 _AT_FLOOR = 1e-9
-# Rates that differ by less, in units of the largest I, are equal for the choice among ties.
+# Rates that differ by less, in units of what influence is worth, are equal for the choice among
+# ties.
 _TIED = 1e-13
 NOTE = "weak duality, rounding included; the divergences are the doubles stored"
 
@@ -130,7 +131,8 @@ def optimal_rate(
     solution = maximise_least(groups.rows, groups.payoffs, start=groups.centre)
     supremum = _supremum(allowed, model, aim, solution)
     chosen = _choose(groups, allowed, solution)
-    reached = achieved(groups.payoffs, chosen.shares)
+    shares = _at_the_floor(chosen.shares, groups, allowed)
+    reached = achieved(groups.payoffs, shares)
     bound = proved_bound(
         allowed, groups.payoffs, solution.multipliers, membership=groups.membership
     )
@@ -142,7 +144,7 @@ def optimal_rate(
     rate = min(max(reached.midpoint, reached.lower), certificate.bound)
     multipliers = np.zeros(len(model.hypotheses))
     multipliers[aim.wrong] = solution.multipliers
-    v = np.maximum((chosen.shares / groups.counts)[groups.membership], allowed.lowest)
+    v = np.maximum((shares / groups.counts)[groups.membership], allowed.lowest)
     worth = groups.payoffs @ solution.multipliers
     at_floor = v <= allowed.lowest + _AT_FLOOR / allowed.agents
     return OptimalRate(
@@ -187,7 +189,7 @@ def _choose(groups: Groups, allowed: InfluenceSet, solution: RateSolution) -> Ev
             shares=shares / shares.sum(),
             multipliers=solution.multipliers,
         )
-    slack = _TIED * (float(np.abs(groups.payoffs).max()) or 1.0)
+    slack = _TIED * (float((np.abs(groups.payoffs) @ solution.multipliers).max()) or 1.0)
     kept = groups.payoffs[:, solution.generated].T
     least = np.full(len(kept), solution.value - slack)
     found = flattest(groups.rows, extra=np.column_stack([kept, least]))
@@ -195,6 +197,15 @@ def _choose(groups: Groups, allowed: InfluenceSet, solution: RateSolution) -> Ev
         return EvenInfluence(shares, None)
     moved = bool(np.abs(found - shares).max() > _AT_FLOOR)
     return EvenInfluence(found / found.sum(), False if moved else None)
+
+
+def _at_the_floor(shares: FloatArray, groups: Groups, allowed: InfluenceSet) -> FloatArray:
+    """The shares, with those that a solver's tolerance has left below the floor lifted to it."""
+    if not allowed.is_simple or allowed.is_point:
+        return shares
+    lowest = groups.counts * allowed.lowest
+    above = np.maximum(shares - lowest, 0.0)
+    return np.asarray(lowest + above * (allowed.spare / above.sum()))
 
 
 def _largest_first(multipliers: FloatArray) -> IntArray:

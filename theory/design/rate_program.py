@@ -72,7 +72,12 @@ def maximise_least(rows: LinearRows, payoffs: FloatArray, *, start: FloatArray) 
         If HiGHS fails.
     """
     weighed, hypotheses = payoffs.shape
-    scale = float(np.abs(payoffs).max(initial=0.0)) or 1.0  # HiGHS's tolerances are absolute
+    # HiGHS's tolerances are absolute: each row is scaled to entries of at most one, and t is measured
+    # in the size of the smallest row, which no min_θ exceeds.
+    sizes = np.abs(payoffs).max(axis=0, initial=0.0)
+    unit = float(sizes[sizes > 0].min(initial=np.inf))
+    unit = unit if np.isfinite(unit) else 1.0
+    sizes[sizes == 0] = unit
     objective = np.zeros(rows.variables + 1)
     objective[-1] = 1.0
     program = rows.program(objective)
@@ -83,8 +88,8 @@ def maximise_least(rows: LinearRows, payoffs: FloatArray, *, start: FloatArray) 
     new = _smallest(start @ payoffs, np.arange(hypotheses), step)
     while True:
         wide = np.zeros((new.size, rows.variables + 1))
-        wide[:, :weighed] = payoffs[:, new].T / scale
-        wide[:, -1] = -1.0
+        wide[:, :weighed] = (payoffs[:, new] / sizes[new]).T
+        wide[:, -1] = -unit / sizes[new]
         program.add(wide, 0.0, np.inf)
         generated += new.tolist()
         missing[new] = False
@@ -93,10 +98,10 @@ def maximise_least(rows: LinearRows, payoffs: FloatArray, *, start: FloatArray) 
         x = np.maximum(found.x[:-1], rows.lower)
         values = x[:weighed] @ payoffs
         # Rounding of a sum of J products, with a margin: rows that are violated by less are met.
-        slack = 4 * (weighed + 2) * np.finfo(float).eps * scale
+        slack = 4 * (weighed + 2) * np.finfo(float).eps * sizes
         violated = np.flatnonzero(missing & (values < values[generated].min() - slack))
         if not violated.size:
-            return _solution(found, x, values, np.array(generated), fixed, scale)
+            return _solution(found, x, values, np.array(generated), fixed, unit, sizes)
         new = _smallest(values, violated, step)
 
 
@@ -113,11 +118,13 @@ def _solution(
     values: FloatArray,
     generated: IntArray,
     fixed: int,
-    scale: float,
+    unit: float,
+    sizes: FloatArray,
 ) -> RateSolution:
     multipliers = np.zeros(values.size)
     # Rows that are at least their lower side have multipliers of at most 0.
     multipliers[generated] = np.maximum(-found.multipliers[fixed:], 0.0)
+    multipliers[generated] *= unit / sizes[generated]
     total = float(multipliers.sum())
     last = x.size  # the variable t
     return RateSolution(
@@ -128,5 +135,5 @@ def _solution(
         tight=generated[found.tight_rows[found.tight_rows >= fixed] - fixed],
         tight_rows=found.tight_rows[found.tight_rows < fixed],
         generated=np.sort(generated),
-        row_multipliers=scale * found.multipliers[:fixed],
+        row_multipliers=unit * found.multipliers[:fixed],
     )

@@ -119,7 +119,9 @@ class SampleSearch:
         descents, restarts = max(1, round(_DESCENTS * effort)), round(_RESTARTS * effort)
         if self.graph.agents > _MOST_AGENTS:
             descents = restarts = 0
-        steps = _Steps(progress, len(tried) + certified + descents + restarts + len(rules) + _MIXTURES + 1)
+        steps = _Steps(
+            progress, len(tried) + certified + descents + restarts + len(rules) + _MIXTURES + 1
+        )
 
         starts: list[Start] = []
         if given is not None and self._fits(given):

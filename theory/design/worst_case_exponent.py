@@ -69,7 +69,9 @@ class WorstCaseExponent:
 
     Attributes
     ----------
-    stationary_distribution, exponent, certificate, uniform_exponent, iterations
+    stationary_distribution
+        Shape (N,): v, positive and summing to one.
+    exponent, certificate, uniform_exponent, iterations
         As for :class:`theory.design.BestExponent`.
     binding
         The pairs of the certificate, the largest share first.

@@ -206,6 +206,19 @@ def test_budgets_that_are_too_small(constraints: Constraints, message: str) -> N
     assert len(choose_edges(K4, V4, constraints=cheapest).rows) == 3
 
 
+def test_edges_in_use_are_paid_for() -> None:
+    row = np.array([0.5, 0.3, 0.0, 0.2])
+    constraints = Constraints(cost_budget=4.9, link_costs=COSTS, fixed_rows={0: row})
+    # Agent 0 uses edges of cost 3 and 1, and agent 2 is cheapest joined by one of cost 1.
+    with pytest.raises(ValueError, match=r"^cost_budget: expected at least 5, .* connected edges"):
+        choose_edges(K4, np.full(4, 0.25), constraints=constraints)
+    # A triangle in use takes an edge more than a tree would.
+    rows = {0: np.array([0.4, 0.3, 0.3, 0.0]), 1: np.array([0.3, 0.4, 0.3, 0.0])}
+    few = Constraints(edge_budget=3, fixed_rows=rows)
+    with pytest.raises(ValueError, match=r"^edge_budget: expected at least 4 edges, .* fixed rows"):
+        choose_edges(K4, np.full(4, 0.25), constraints=few)
+
+
 def test_a_limit_on_neighbours_that_no_tree_keeps() -> None:
     star = DesignGraph.from_edges([[0, i] for i in range(1, 16)] + [[1, 2]], agents=16)
     with pytest.raises(ValueError, match=r"^degree_budget: .* integer programming proves"):

@@ -95,7 +95,8 @@ class PlacementProblem:
         if len(fixed) == model.agents and model.agents > 1:
             raise fail("fixed", "some agent left out", "all agents", "free two agents or more")
         object.__setattr__(self, "influence", influence)
-        object.__setattr__(self, "fixed", tuple(sorted(fixed)))
+        # One agent keeps its data whether it is told to or not.
+        object.__setattr__(self, "fixed", tuple(sorted(fixed)) if model.agents > 1 else ())
         object.__setattr__(self, "target", _target(model, self.target))
         if not self.wrong:
             raise fail(
