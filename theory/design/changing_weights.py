@@ -1,13 +1,14 @@
 """Weights for a network that changes: a local search for a larger rate, below a bound.
 
 What an observation of agent j leaves in all log-beliefs, its influence u_j, depends on the weights
-and on the course of the network together, so that no polytope describes what can be had
-(docs: mathematics/changing). But whatever the weights are, u ≥ 0, Σ_j u_j ≤ 1, and u_j is at most
-the share a_j of the rounds in which agent j observes, since the weight of one observation is at
-most one. Hence for every choice of weights
+and on the course of the network together. But in a round of sort s, which happens with frequency
+π_s, the observations that are made have weights m_s ≥ 0 in the end whose sum is at most one,
+whatever the weights are. Hence
 
-    K ≤ max {min_θ Σ_j u_j I_j(θ*, θ) : 0 ≤ u_j ≤ a_j, Σ_j u_j ≤ 1},
+    K ≤ max {min_θ Σ_j u_j I_j(θ*, θ) : u_j = Σ_s π_s a_sj m_sj, Σ_j m_sj ≤ 1},
 
+with a_sj one if agent j observes in such rounds and else zero; where agents come and go by chance,
+one sort of round with a_j the probability that j is present (docs: mathematics/changing). This is
 a linear program. The search moves the logarithms of all weights that are positive now, the links
 that are there and the phases' supports as they are, by a quasi-Newton method on a smoothed minimum
 over θ; what it ends with is reported with the exact rate.
@@ -154,7 +155,7 @@ def changing_weights(
     if progress is not None:
         progress(effort, effort)
     rate, found = best
-    bound = _bound(network, information)
+    bound = rate_bound(network, information)
     certificate = Certificate(
         rate, max(bound, rate), "maximise", "local", "a local search; the bound is a linear program"
     )
@@ -170,18 +171,35 @@ def _smoothed_loss(
     return -(least - width * float(np.log(np.exp(-(values - least) / width).sum()))) / scale
 
 
-def observing_share(network: ChangingNetwork) -> FloatArray:
-    """The share of the rounds in which each agent observes, shape (N,)."""
-    if isinstance(network, PeriodicNetwork):
-        watched = np.array([phase.observes for phase in network.phases], dtype=np.float64)
-        return np.asarray(watched.mean(axis=0))
-    if isinstance(network, MarkovNetwork):
-        return np.asarray(
-            network.stationary_phases @ np.array([phase.observes for phase in network.phases])
-        )
+@dataclass(frozen=True, eq=False)
+class ObservingRounds:
+    """Who observes: the sorts of rounds, whatever the weights are.
+
+    Attributes
+    ----------
+    frequencies
+        π, shape (S,), sums to one.
+    shares
+        a, shape (S, N): u_j = Σ_s π_s a_sj m_sj for some m_s ≥ 0 with Σ_j m_sj ≤ 1.
+    """
+
+    frequencies: FloatArray
+    shares: FloatArray
+
+
+def observing_rounds(network: ChangingNetwork) -> ObservingRounds:
+    """The sorts of rounds of a network that changes; those in which the same agents observe are one."""
     if isinstance(network, RandomPresence):
-        return np.asarray(network.present, dtype=np.float64)
-    return np.ones(network.agents)
+        present = np.asarray(network.present, dtype=np.float64)
+        return ObservingRounds(np.ones(1), present[None])
+    if isinstance(network, PeriodicNetwork | MarkovNetwork):
+        watched = np.array([phase.observes for phase in network.phases], dtype=np.float64)
+        frequencies = np.full(len(watched), 1 / len(watched))
+        if isinstance(network, MarkovNetwork):
+            frequencies = network.stationary_phases
+        sorts, which = np.unique(watched, axis=0, return_inverse=True)
+        return ObservingRounds(np.bincount(which.ravel(), frequencies), sorts)
+    return ObservingRounds(np.ones(1), np.ones((1, network.agents)))
 
 
 def _against_rivals(model: FiniteModel, target: int) -> FloatArray:
@@ -194,26 +212,33 @@ def _against_rivals(model: FiniteModel, target: int) -> FloatArray:
     return np.asarray(model.information(target)[:, rivals])
 
 
-def _bound(network: ChangingNetwork, information: FloatArray) -> float:
-    agents, rivals = information.shape
+def rate_bound(network: ChangingNetwork, information: FloatArray) -> float:
+    """What K is at most for all weights; I of shape (N, M'). By weak duality, right to rounding."""
+    rounds = observing_rounds(network)
+    rivals = information.shape[1]
+    # HiGHS's tolerances are absolute: each hypothesis in units of the most that is known of it.
+    sizes = np.abs(information).max(axis=0)
+    unit = float(sizes.min())
+    if unit == 0:
+        return 0.0  # what nobody rejects is rejected at no rate
+    sort, agent = np.nonzero(rounds.shares)
+    variables = len(sort)
+    gain = (rounds.frequencies[sort] * rounds.shares[sort, agent])[:, None] * information[agent]
+    at_most_one = sparse.coo_array((np.ones(variables), (sort, np.arange(variables))))
+    at_most_one.resize((len(rounds.frequencies), variables + 1))
     result = linprog(
-        np.append(np.zeros(agents), -1.0),
-        A_ub=np.vstack(
-            [np.hstack([-information.T, np.ones((rivals, 1))]), np.append(np.ones(agents), 0.0)]
-        ),
-        b_ub=np.append(np.zeros(rivals), 1.0),
-        bounds=[*((0.0, float(share)) for share in observing_share(network)), (None, None)],
+        np.append(np.zeros(variables), -1.0),
+        A_ub=sparse.vstack([np.column_stack([-(gain / sizes).T, unit / sizes]), at_most_one]),
+        b_ub=np.append(np.zeros(rivals), np.ones(len(rounds.frequencies))),
+        bounds=[*([(0.0, None)] * variables), (None, None)],
         method="highs",
     )
-    # By weak duality the multipliers prove the bound, whatever rounding did to them.
-    multipliers = np.maximum(-result.ineqlin.marginals[:rivals], 0.0)
-    if not multipliers.sum() > 0:
-        return float(information.max())
+    multipliers = np.full(rivals, 1 / rivals)
+    if result.status == 0:
+        multipliers = np.maximum(-result.ineqlin.marginals[:rivals], 0.0) * (unit / sizes)
+    # Any multipliers prove a bound, whatever rounding did to them.
     worth = np.maximum(information @ (multipliers / multipliers.sum()), 0.0)
-    order = np.argsort(-worth)
-    shares = observing_share(network)[order]
-    taken = np.minimum(shares, np.maximum(1.0 - (np.cumsum(shares) - shares), 0.0))
-    return float(worth[order] @ taken)
+    return float(rounds.frequencies @ (rounds.shares * worth).max(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,8 @@
 
 {v : K(v) ≥ c} is a polytope: Σ_j v_j (I_j(θ*, θ) − c) ≥ 0 for every wrong θ. {v : E(v) ≥ c} is
 convex: E_θ(v) ≥ c says that no law Q of the data with Σ_j KL(Q_j ‖ P_j) < c has a mean
-Σ_j v_j E_Q z_j ≤ 0. So it is cut out by the half-spaces Σ_j v_j E_Q z_j ≥ 0 of the laws that cost c,
-and where E_θ(v) < c the law bent along v is one that v violates
+Σ_j v_j E_Q z_j ≤ 0. So it is cut out by the half-spaces Σ_j v_j E_Q z_j ≥ 0 of the laws that
+cost c, and where E_θ(v) < c the law bent along v is one that v violates
 (:mod:`theory.design.bent_laws`).
 """
 

@@ -19,8 +19,16 @@ from theory.design.mixing_descent import within_budgets
 from theory.design.rate_target import RateTarget, rate_target
 from theory.design.sample_descent import MOST_VARIABLES, descend
 from theory.design.sample_designs import FewestSamples, Judged, SampleStart
+from theory.design.sample_ranking import (
+    SAME,
+    Steps,
+    by_rounds,
+    different,
+    fewest_rounds,
+    strongest,
+    strongest_of,
+)
 from theory.design.sample_starts import (
-    Influence,
     Start,
     faster_starts,
     influences_to_try,
@@ -47,10 +55,6 @@ _MOST_AGENTS = 64
 _SECONDS = 10.0
 # Mixtures of the best network with others, and in which shares.
 _MIXTURES, _SHARES = 4, (0.3, 0.6)
-# Weights that agree to this are one start.
-_SAME = 1e-6
-# A horizon for descents where no design has a bound yet.
-_UNKNOWN = 1000
 
 
 class SampleSearch:
@@ -117,9 +121,10 @@ class SampleSearch:
         rules = baselines(self.graph)
         certified = max(1, round(_CERTIFIED * effort))
         descents, restarts = max(1, round(_DESCENTS * effort)), round(_RESTARTS * effort)
+        mixtures = round(_MIXTURES * effort)
         if self.graph.agents > _MOST_AGENTS:
-            descents = restarts = 0
-        steps = _Steps(
+            descents = restarts = mixtures = 0
+        steps = Steps(
             progress, len(tried) + certified + descents + restarts + len(rules) + _MIXTURES + 1
         )
 
@@ -129,12 +134,12 @@ class SampleSearch:
         for influence in tried:
             starts += starts_for(self.graph, influence, self.limits, seed=seed)
             steps.done()
-        strongest = _strongest(self.model, tried)
+        best_v = strongest(self.model, tried)
         starts += faster_starts(
-            self.graph, strongest, self.evidence, self.allowed, self.limits, seed=seed
+            self.graph, best_v, self.evidence, self.allowed, self.limits, seed=seed
         )
         steps.done()
-        starts = [start for start in _different(starts) if self._settles(start)]
+        starts = [start for start in different(starts) if self._settles(start)]
         if not starts and not judged:
             raise fail(
                 "target",
@@ -153,21 +158,21 @@ class SampleSearch:
         for start in self._ranked(starts)[:certified]:
             found.append(Judged(start, self.row(start)))
             steps.done()
-        found.sort(key=_order)
+        found.sort(key=by_rounds)
         for one in found[:descents]:
-            found.append(self._descended(one.start, _fewest(found), effort))
+            found.append(self._descended(one.start, fewest_rounds(found), effort))
             steps.done()
         rng = np.random.default_rng(seed)
         for _ in range(restarts):
-            kicked = self._kicked(min(found, key=_order).start, starts, rng)
+            kicked = self._kicked(min(found, key=by_rounds).start, starts, rng)
             if kicked is not None:
-                found.append(self._descended(kicked, _fewest(found), effort))
+                found.append(self._descended(kicked, fewest_rounds(found), effort))
             steps.done()
-        for between in self._between(sorted(found, key=_order)):
+        for between in self._between(sorted(found, key=by_rounds), mixtures):
             found.append(Judged(between, self.row(between)))
             steps.done()
-        rows = tuple(one.row for one in sorted(found, key=_order))
-        return self._result(rows, tuple(compared), strongest)
+        rows = tuple(one.row for one in sorted(found, key=by_rounds))
+        return self._result(rows, tuple(compared), best_v)
 
     def row(self, start: Start, *, plain: bool = False) -> SampleStart:
         """One network judged; `plain` ignores that links fail."""
@@ -240,7 +245,7 @@ class SampleSearch:
         """By the stand-in, at a round where good designs are near δ."""
         networks = [expected_network(one.network, one.graph, self.limits) for one in starts]
         influences = [network.stationary_distribution for network in networks]
-        horizon = self._perfect_rounds(_strongest_of(self.evidence, influences))
+        horizon = self._perfect_rounds(strongest_of(self.evidence, influences))
         values = []
         for network, v in zip(networks, influences, strict=True):
             errors = self._errors(v, horizon)
@@ -267,7 +272,7 @@ class SampleSearch:
         end = end if self._settles(end) else start
         return Judged(end, self.row(end))
 
-    def _between(self, found: list[Judged]) -> list[Start]:
+    def _between(self, found: list[Judged], most: int) -> list[Start]:
         """Mixtures of the best network and the next best others, where these meet all limits."""
         first, *others = found
         graph = first.start.graph
@@ -276,7 +281,7 @@ class SampleSearch:
             if not np.array_equal(one.start.graph.links, graph.links):
                 continue
             ends = [as_dense(x.start.network.weights) for x in (first, one)]
-            if np.abs(ends[0] - ends[1]).max() <= _SAME:
+            if np.abs(ends[0] - ends[1]).max() <= SAME:
                 continue
             for share in _SHARES:
                 name = f"{1 - share:g} {first.start.name} + {share:g} {one.start.name}"
@@ -284,9 +289,9 @@ class SampleSearch:
                 start = Start(name, Network(weights, name=name, layout=graph.layout), graph)
                 if self._fits(start.network, on=graph) and self._settles(start):
                     mixtures.append(start)
-            if len(mixtures) >= _MIXTURES:
+            if len(mixtures) >= most:
                 break
-        return mixtures[:_MIXTURES]
+        return mixtures[:most]
 
     def _kicked(self, base: Start, starts: list[Start], rng: np.random.Generator) -> Start | None:
         """The best network changed at random: its free rows, or mixed with another start."""
@@ -352,52 +357,3 @@ class SampleSearch:
         if (self.limits.availability_on(self.graph) < 1).any():
             notes.append("samples are those of E[W], not of links that fail at random")
         return "; ".join(notes)
-
-
-def _strongest(model: FiniteModel, tried: tuple[Influence, ...]) -> FloatArray:
-    """The influence with the largest error exponent."""
-    exponents = [error_exponent(perfect_mixing(one.v), model).exponent for one in tried]
-    return tried[int(np.argmax(exponents))].v
-
-
-def _strongest_of(evidence: tuple[Evidence, ...], influences: list[FloatArray]) -> FloatArray:
-    values = [min(e.exponent(v) for e in evidence) for v in influences]
-    return influences[int(np.argmax(values))]
-
-
-def _different(starts: list[Start]) -> list[Start]:
-    """The first of those with the same weights."""
-    kept: list[Start] = []
-    for start in starts:
-        weights = as_dense(start.network.weights)
-        if all(np.abs(weights - as_dense(one.network.weights)).max() > _SAME for one in kept):
-            kept.append(start)
-    return kept
-
-
-def _fewest(found: list[Judged]) -> int:
-    """The fewest rounds that are known to be enough."""
-    known = [one.row.rounds for one in found if one.row.rounds is not None]
-    return min(known, default=_UNKNOWN)
-
-
-def _order(one: Judged) -> tuple[float, float]:
-    """Fewest rounds first; among equals the smaller lower end."""
-    rounds, lower = one.row.rounds, one.row.samples.lower
-    return (
-        np.inf if rounds is None else float(rounds),
-        np.inf if lower is None else float(lower),
-    )
-
-
-class _Steps:
-    """Progress, in networks looked at."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def done(self) -> None:
-        """One more."""
-        self._done = min(self._done + 1, self._total)
-        if self._progress is not None:
-            self._progress(self._done, self._total)

@@ -43,7 +43,7 @@ def exponent_at(v: np.ndarray, model: FiniteModel) -> float:
 def curve_of(objective: Objective) -> tuple[TradeOff, FiniteModel]:
     # Where each hypothesis is told apart by one agent alone, E does not depend on v.
     model = two_faced() if objective == "rate" else uneven(3)
-    return trade_off(PATH, model, delta=0.1, objective=objective, points=4, effort=0.34), model
+    return trade_off(PATH, model, delta=0.1, objective=objective, points=4, effort=0.2), model
 
 
 @pytest.mark.parametrize("objective", ["rate", "exponent"])
@@ -151,7 +151,7 @@ def test_equal_influences_are_one_point() -> None:
         model,
         delta=0.1,
         constraints=limits,
-        effort=0.34,
+        effort=0.2,
         progress=lambda done, total: heard.append((done, total)),
     )
     assert len(curve.points) == 1
