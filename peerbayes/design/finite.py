@@ -128,9 +128,12 @@ class Design:
             return []
         rounds = max(20, min(int(1.5 * max(sizes)), 20_000))
         curves = []
+        drawn: list[Network] = []
         for row in (self.designed, *shown):
-            if row.samples is None:
+            # Curves that lie on each other are drawn once.
+            if row.samples is None or any(row.network is network for network in drawn):
                 continue
+            drawn.append(row.network)
             run = simulate(
                 row.network,
                 self.problem.model,

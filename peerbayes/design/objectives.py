@@ -265,7 +265,9 @@ def _trade_off(
 def binding_at(model: FiniteModel, v: FloatArray, target: int) -> dict[str, float]:
     """The hypotheses that are rejected last at v: each with the share 1/number of them."""
     information = v @ model.information(target)
-    rivals = [m for m in range(len(model.hypotheses)) if m != target]
+    # Those that are right whenever the target is are not rejected at all.
+    right = model.optimal_hypotheses if target in model.optimal_hypotheses else (target,)
+    rivals = [m for m in range(len(model.hypotheses)) if m not in right]
     if not rivals:
         return {}
     lowest = float(information[rivals].min())

@@ -39,9 +39,10 @@ def design_parts(result: Mapping[str, Any]) -> list[RenderableType]:
         facts["error exponent E"] = f"{number(result['error_exponent'])} nats a round"
     if "slem" in result:
         facts["subdominant modulus"] = number(result["slem"])
-    facts |= _certificate("certificate", result["certificate"])
+    of_mixing = result["objective"] == "mixing"
+    facts |= _certificate("certificate", result["certificate"], of_mixing=of_mixing)
     if result.get("mixing") and result["objective"] != "mixing":
-        facts |= _certificate("mixing", result["mixing"])
+        facts |= _certificate("mixing", result["mixing"], of_mixing=True)
     if result.get("binding"):
         facts["binding"] = _binding(result)
     facts["weights by"] = result["method"]
@@ -53,7 +54,9 @@ def design_parts(result: Mapping[str, Any]) -> list[RenderableType]:
     return [*parts, notes_text(result["notes"])]
 
 
-def _certificate(name: str, certificate: Mapping[str, Any] | None) -> dict[str, str]:
+def _certificate(
+    name: str, certificate: Mapping[str, Any] | None, *, of_mixing: bool = False
+) -> dict[str, str]:
     if certificate is None:
         return {}
     bound = certificate["bound"]
@@ -66,9 +69,14 @@ def _certificate(name: str, certificate: Mapping[str, Any] | None) -> dict[str, 
     value = f"{certificate['value']:.9g}"
     if bound is None:
         return {name: f"{value}, no bound known ({kind})"}
+    others = "any design"
+    if of_mixing:
+        # The bound of a local search, on directed graphs, holds for all W.
+        reversible = "" if certificate["kind"] == "local" else "reversible "
+        others = f"any {reversible}W with this v"
     side = "at most" if certificate["sense"] == "maximise" else "at least"
     gap = f"gap {certificate['gap']:.2g}"
-    return {name: f"{value}; any design: {side} {bound:.9g} ({gap}, {kind})"}
+    return {name: f"{value}; {others}: {side} {bound:.9g} ({gap}, {kind})"}
 
 
 def _binding(result: Mapping[str, Any]) -> str:

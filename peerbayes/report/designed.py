@@ -215,15 +215,26 @@ def _finding(result: Mapping[str, Any]) -> str:
         if best is None:
             return "There is no edge to add."
         first, second = best["edge"]
+        before, after = result["base"]["chernoff"], best["chernoff"]
+        if before is not None and (after is None or after >= before):
+            return (
+                "No edge lowers the number of rounds that is enough; weights by the rule "
+                f"“{result['rule']}”."
+            )
         return (
             f"Most is gained by an edge between agents {first} and {second}; weights by the rule "
             f"“{result['rule']}”."
         )
     certificate = result["certificate"]
+    if certificate is None and result.get("failed"):
+        return "A solver gave up: these are the best weights that it had, without a proof."
     if certificate is None:
         return "There is nothing to prove about this design."
     bound = certificate["bound"]
-    verb = "No design does better than"
+    of_mixing = result["objective"] == "mixing"
+    # The bound of a local search, on directed graphs, holds for all W.
+    kind = "W with this v" if certificate["kind"] == "local" else "reversible W with this v"
+    verb = f"No {kind if of_mixing else 'design'} does better than"
     if bound is None:
         return f"Achieved {number(certificate['value'], 6)}; no bound is known."
     return (

@@ -16,6 +16,7 @@ from peerbayes.cli import main
 from peerbayes.design import DesignRequest, design
 from peerbayes.problem import Problem, problem_from_document
 from peerbayes.records import read_record
+from peerbayes.report.designed import _finding, design_view
 from peerbayes.schemas import read_schema
 from tests.peerbayes.documents import COINS, changed
 from tests.peerbayes.test_bad_input import complaint
@@ -259,6 +260,60 @@ def test_the_next_edge() -> None:
     assert sorted(bridges) == [[i, i + 1] for i in range(8)]
 
 
+def test_the_next_edge_among_those_that_the_file_lists() -> None:
+    grid = [[i, j] for i, j in np.argwhere(np.triu(stations().network.weights, 1)).tolist()]
+    limits = {"edges": [*grid, [0, 4], [8, 4]], "edge_budget": 20}
+    result = designed(stations("design", limits), "next-edge")
+    assert sorted(effect["edge"] for effect in result["added"]) == [[0, 4], [4, 8]]
+    assert "passed by: edge_budget" in result["notes"][0]
+    one_way = stations("design", {"edges": [[i, (i + 1) % 9] for i in range(9)], "directed": True})
+    with pytest.raises(ValueError, match=r"stations: design\.edges: .* both ways"):
+        designed(one_way, "next-edge")
+
+
+def test_budgets_on_directed_graphs() -> None:
+    around = [[i, (i + 1) % 9] for i in range(9)]
+    edges: dict[str, Any] = {"edges": [*around, [4, 0]], "directed": True}
+    for name, most in (("edge_budget", 9), ("cost_budget", 9.5), ("degree_budget", 1)):
+        with pytest.raises(ValueError, match=rf"stations: design\.{name}: .* directed graph"):
+            designed(stations("design", {**edges, name: most}), "mixing", stationary="uniform")
+    kept = designed(
+        stations("design", {**edges, "edge_budget": 10}), "mixing", stationary="uniform"
+    )
+    assert (np.array(kept["weights"]) > 0).sum() <= 9 + 10
+
+
+def test_one_agent_has_no_edges_to_choose() -> None:
+    alone = changed("network", {"weights": [["1"]]}, base=STATIONS)
+    alone["model"]["agents"] = alone["model"]["agents"][:1]
+    alone["design"] = {"edge_budget": 0, "cost_budget": 1}
+    assert designed(problem_from_document(alone))["weights"] == [[1.0]]
+
+
+def test_what_is_as_good_as_the_target_does_not_bind() -> None:
+    same = changed("model.agents.0.likelihood.2", [["1/2", "1/2"]], base=STATIONS)
+    result = designed(problem_from_document(same), "mixing")
+    assert result["binding"] == ["dry"]
+
+
+def test_the_page_says_what_is_true() -> None:
+    request = DesignRequest("mixing", replicates=50)
+    ring = changed("network", {"topology": "ring", "agents": 9}, base=STATIONS)
+    body = design(problem_from_document(ring), request).as_record()
+    # As given and by the uniform rule are one network, and one curve.
+    assert [curve["name"] for curve in body["curves"]] in (
+        ["designed", "as given"],
+        ["designed"],
+    )
+    assert "No reversible W with this v does better" in design_view(body, key="a").finding
+    body["result"] |= {"certificate": None, "failed": True}
+    assert "gave up" in design_view(body, key="a").finding
+    edge = {"edge": [0, 2], "chernoff": 9}
+    for base, words in ((10, "between agents 0 and 2"), (9, "No edge lowers")):
+        result = {"added": [edge], "base": {"chernoff": base}, "rule": "uniform"}
+        assert words in _finding(result)
+
+
 def test_the_record_is_complete_and_the_same_again(tmp_path: Path) -> None:
     request = DesignRequest("rate", replicates=100, seed=3)
     found = design(load_problem("two-coins"), request, out=tmp_path)
@@ -301,6 +356,8 @@ BAD: list[tuple[str, list[str], list[str]]] = [
     ("sum", ["--objective", "mixing", "--stationary", "1,1,1,1,1,1,1,1,1"], ["sum to 1"]),
     ("word", ["--objective", "mixing", "--stationary", "even"], ["'even'"]),
     ("foreign option", ["--stationary", "uniform"], ["mixing"]),
+    ("foreign target", ["--objective", "next-edge", "--target", "wet"], ["target", "next-edge"]),
+    ("foreign limit", ["--objective", "next-edge", "--edge-budget", "9"], ["edge-budget"]),
     ("foreign rule", ["--rule", "metropolis"], ["next-edge"]),
     ("rule", ["--objective", "next-edge", "--rule", "best"], ["'best'"]),
     ("foreign exact", ["--objective", "exponent", "--exact"], ["rate"]),

@@ -188,7 +188,7 @@ class ObservingRounds:
 
 
 def observing_rounds(network: ChangingNetwork) -> ObservingRounds:
-    """The sorts of rounds of a network that changes; those in which the same agents observe are one."""
+    """The sorts of rounds of a network: those in which the same agents observe are one sort."""
     if isinstance(network, RandomPresence):
         present = np.asarray(network.present, dtype=np.float64)
         return ObservingRounds(np.ones(1), present[None])

@@ -64,8 +64,8 @@ def most_even(
     agents = float(counts.sum())
     lowest = counts * floor
     value = float((shares @ payoffs).min())
-    # What influence is worth has one size, the hypotheses have others: those that do not bind may be
-    # larger by far, and must not blur the comparison.
+    # What influence is worth has one size, the hypotheses have others: those that do not bind may
+    # be larger by far, and must not blur the comparison.
     scale = float((np.abs(payoffs) @ multipliers).max()) or 1.0
     largest = np.abs(payoffs).max(axis=0)
     largest[largest == 0] = scale

@@ -124,7 +124,7 @@ def _slope(found: FastestMixing, v: FloatArray, limits: Constraints) -> FloatArr
     if size <= 0:
         return None
     spent = 2 * low + prices * (1 - limits.minimum_self_weight)
-    slope: FloatArray = float(v @ spent) / size**2 * (high + low) + spent / size
+    slope: FloatArray = float(v @ spent) / size**2 * (high + low) - spent / size
     return slope
 
 

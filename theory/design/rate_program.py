@@ -72,8 +72,8 @@ def maximise_least(rows: LinearRows, payoffs: FloatArray, *, start: FloatArray) 
         If HiGHS fails.
     """
     weighed, hypotheses = payoffs.shape
-    # HiGHS's tolerances are absolute: each row is scaled to entries of at most one, and t is measured
-    # in the size of the smallest row, which no min_θ exceeds.
+    # HiGHS's tolerances are absolute: each row is scaled to entries of at most one, and t is
+    # measured in the size of the smallest row, which no min_θ exceeds.
     sizes = np.abs(payoffs).max(axis=0, initial=0.0)
     unit = float(sizes[sizes > 0].min(initial=np.inf))
     unit = unit if np.isfinite(unit) else 1.0

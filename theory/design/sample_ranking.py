@@ -68,6 +68,14 @@ class Steps:
 
     def done(self) -> None:
         """One more."""
-        self._done = min(self._done + 1, self._total)
+        self._reach(min(self._done + 1, self._total))
+
+    def finish(self) -> None:
+        """All of them, where there were fewer than foreseen."""
+        if self._done < self._total:
+            self._reach(self._total)
+
+    def _reach(self, done: int) -> None:
+        self._done = done
         if self._progress is not None:
             self._progress(self._done, self._total)

@@ -171,6 +171,7 @@ class SampleSearch:
         for between in self._between(sorted(found, key=by_rounds), mixtures):
             found.append(Judged(between, self.row(between)))
             steps.done()
+        steps.finish()
         rows = tuple(one.row for one in sorted(found, key=by_rounds))
         return self._result(rows, tuple(compared), best_v)
 

@@ -294,3 +294,58 @@ def test_numbering_does_not_matter(table: np.ndarray, data: st.DataObject) -> No
     other = optimal_rate(model_of(table[order])).stationary_distribution
     # The nearest point to uniform is unique; it is found to what HiGHS calls zero.
     assert other == pytest.approx(one[order], abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [[0, 0], [0, 0], [6.377277761466924e-06, 0], [2e-10, 0], [4e-9, 129.05549437036782]],
+        [
+            [2.8657082666157425e-05, 0.0],
+            [7.831262546196488e-12, 3.303939571391812e-10],
+            [0.3264218835183296, 0.0],
+            [0.0, 289.8189549319643],
+            [5.5410156817857954e-05, 0.08907742115611374],
+        ],
+    ],
+)
+def test_evidence_of_very_different_sizes(table: list[list[float]]) -> None:
+    """The dual simplex method stops at these without an answer."""
+    model = model_of(table)
+    found = optimal_rate(model, target=0)
+    check(model, found, Fraction(1, 50))
+
+
+def test_a_hypothesis_easily_rejected_does_not_blur_the_others() -> None:
+    """K is of the size of the hypotheses that bind, and so is the gap."""
+    table = [
+        [0.0, 3.9943127943138974e-10, 3.597343101722466e-05, 0.0, 2.683648539822026e-11],
+        [0.0, 3.9943127943138974e-10, 3.597343101722466e-05, 0.0, 2.683648539822026e-11],
+        [0.0, 0.0, 8.371826119783513e-10, 0.0, 0.0],
+        [0.0, 8.775578580803808e-12, 8.714524248710403e-06, 281.00344693549334, 0.0274137],
+        [0.0, 7.228949062480315e-11, 203.49150417581902, 2.073480524529619e-07, 0.00044177],
+    ]
+    found = optimal_rate(model_of(table), influences=InfluenceSet(5, Fraction(1, 35)))
+    assert found.rate > 1e-10
+    # HiGHS takes multipliers that are right to 1e-10.
+    assert found.certificate.gap < 1e-9 * found.rate
+
+
+def test_influences_sum_to_one_above_a_floor_below_the_solver_s_tolerance() -> None:
+    table = [
+        [1.0, 1.0, 0.0, 1.0, 1.0, 1.0],
+        [1.0, 1.0, 0.0, 1.0, 1.0, 1.0],
+        [2.0, 2.0, 2.0, 2.0, 2.0, 0.0],
+        [2.0, 2.0, 1.0, 2.0, 2.0, 2.0],
+        [2.0, 2.0, 0.0, 1.0, 2.0, 2.0],
+        [0.0, 0.0, 2.0, 1.0, 0.0, 2.0],
+        [1.0, 1.0, 2.0, 2.0, 1.0, 2.0],
+        [1.0, 1.0, 1.0, 0.0, 1.0, 1.0],
+    ]
+    model = model_of(table)
+    found = optimal_rate(model, target=3, influences=InfluenceSet(8, 1e-12))
+    v = found.stationary_distribution
+    assert abs(v.sum() - 1) < 1e-15
+    assert v.min() >= 1e-12
+    wrong = [m for m in range(6) if m != 3]
+    assert abs(float((v @ model.information(3)[:, wrong]).min()) - found.rate) < 1e-15

@@ -158,3 +158,10 @@ def test_progress_is_reported() -> None:
     seen: list[tuple[int, int]] = []
     place(PATH, MODEL, objective="samples", progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_one_agent_may_be_told_to_keep_its_data() -> None:
+    """There is nothing to place, and that is no error."""
+    found = place([1.0], coins([[0.3]]), fixed=[0])
+    assert found.assignment.tolist() == [0]
+    assert found.method == "none"
