@@ -30,6 +30,7 @@ from peerbayes.regression_problem import RegressionProblem
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 from theory.changing import changing_rate, influence
 from theory.design import Placement, place
+from theory.design.placement.problem import law_key
 from theory.learning.rate import expected_log_ratio
 from theory.regression import RegressionModel, regression_limits
 from theory.validation import IntArray, as_integer, as_probability, fail
@@ -260,10 +261,10 @@ def _classes(
         return []
     network, model = problem.network, problem.model
     free = [j for j in range(model.agents) if j not in set(fixed)]
-    kinds = model.assignment[free]
+    given = _alike(model)
     found: dict[tuple[Any, ...], PlacementClass] = {}
-    for order in multiset_permutations(kinds.tolist()):
-        assignment = model.assignment.copy()
+    for order in multiset_permutations(given[free].tolist()):
+        assignment = given.copy()
         assignment[free] = order
         placed = replace(model, assignment=assignment)
         rate = learning_rate(network, placed)
@@ -285,10 +286,20 @@ def _classes(
     classes = []
     for entry in sorted(found.values(), key=lambda entry: -entry.rate):
         placed = replace(model, assignment=entry.assignment)
-        holders = _holders(model.assignment, entry.assignment)
+        holders = _holders(given, entry.assignment)
         seen = _measured(network, placed, entry, **settings)
         classes.append(replace(seen, assignment=holders))
     return classes
+
+
+def _alike(model: FiniteModel) -> IntArray:
+    """The kind of each agent, the first of those that have the same law and prior."""
+    first: dict[Any, int] = {}
+    kinds = [
+        first.setdefault((law_key(kind), prior.tobytes()), number)
+        for number, (kind, prior) in enumerate(zip(model.kinds, model.log_priors, strict=True))
+    ]
+    return np.array(kinds, dtype=np.int64)[model.assignment]
 
 
 def _seats(network: Network, assignment: IntArray) -> tuple[tuple[int, str, str], ...]:

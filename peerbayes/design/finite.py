@@ -183,6 +183,7 @@ def design_problem(
     with placed(problem.name, "design", request.section(section)):
         task = DesignTask.of(request, problem.network, section)
     target = target_of(request, problem.network, problem.model)
+    request.check_runs()
     found = find(problem, request, task, target, progress=progress)
     rivals = rivals_of(problem, request, task, target)
     total = len(rivals) + 1

@@ -27,6 +27,8 @@ Objective = Literal["rate", "exponent", "samples", "mixing", "trade-off", "next-
 # Left to itself, a simulation expects so many errors at the number of rounds it looks for.
 _ERRORS_SEEN = 20
 _USUAL_RUNS, _MOST_RUNS = 1000, 20_000
+# Of a measured number of rounds, on either side: 95 % confidence.
+_TAIL = 0.025
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
 
@@ -119,6 +121,24 @@ class DesignRequest:
             return self.replicates
         needed = int(np.ceil(_ERRORS_SEEN / self.delta))
         return max(_USUAL_RUNS, needed) if needed <= _MOST_RUNS else 0
+
+    def check_runs(self) -> None:
+        """See that the simulated runs are enough, before anything takes long.
+
+        Raises
+        ------
+        ValueError
+            If they are so few that even without an error among them none could be excluded.
+        """
+        fewest = int(np.ceil(np.log(_TAIL) / np.log1p(-self.delta)))
+        if 0 < self.runs < fewest:
+            raise fail(
+                "replicates",
+                f"0, or at least {fewest}, so that no error is significantly fewer than "
+                f"δ = {self.delta:g}",
+                self.runs,
+                "run more of them, or none",
+            )
 
     def section(self, given: DesignSection | None) -> DesignSection:
         """The problem's table of limits, with what the request changes."""

@@ -261,7 +261,7 @@ def test_the_next_edge() -> None:
 
 
 def test_the_next_edge_among_those_that_the_file_lists() -> None:
-    grid = [[i, j] for i, j in np.argwhere(np.triu(stations().network.weights, 1)).tolist()]
+    grid = [[int(i), int(j)] for i, j in stations().network.edges if i < j]
     limits = {"edges": [*grid, [0, 4], [8, 4]], "edge_budget": 20}
     result = designed(stations("design", limits), "next-edge")
     assert sorted(effect["edge"] for effect in result["added"]) == [[0, 4], [4, 8]]
@@ -297,7 +297,7 @@ def test_what_is_as_good_as_the_target_does_not_bind() -> None:
 
 
 def test_the_page_says_what_is_true() -> None:
-    request = DesignRequest("mixing", replicates=50)
+    request = DesignRequest("mixing", replicates=100)
     ring = changed("network", {"topology": "ring", "agents": 9}, base=STATIONS)
     body = design(problem_from_document(ring), request).as_record()
     # As given and by the uniform rule are one network, and one curve.
@@ -371,6 +371,7 @@ BAD: list[tuple[str, list[str], list[str]]] = [
     ("fixed text", ["--fixed", "a"], ["0,3"]),
     ("delta", ["--delta", "1"], ["(0, 1)"]),
     ("replicates", ["--replicates", "-1"], ["replicates"]),
+    ("few replicates", ["--replicates", "71"], ["at least 72", "or none"]),
 ]
 
 

@@ -198,7 +198,9 @@ def observing_rounds(network: ChangingNetwork) -> ObservingRounds:
         if isinstance(network, MarkovNetwork):
             frequencies = network.stationary_phases
         sorts, which = np.unique(watched, axis=0, return_inverse=True)
-        return ObservingRounds(np.bincount(which.ravel(), frequencies), sorts)
+        totals = np.zeros(len(sorts))
+        np.add.at(totals, which.ravel(), frequencies)
+        return ObservingRounds(totals, sorts)
     return ObservingRounds(np.ones(1), np.ones((1, network.agents)))
 
 
@@ -224,13 +226,18 @@ def rate_bound(network: ChangingNetwork, information: FloatArray) -> float:
     sort, agent = np.nonzero(rounds.shares)
     variables = len(sort)
     gain = (rounds.frequencies[sort] * rounds.shares[sort, agent])[:, None] * information[agent]
-    at_most_one = sparse.coo_array((np.ones(variables), (sort, np.arange(variables))))
-    at_most_one.resize((len(rounds.frequencies), variables + 1))
+    at_most_one = sparse.coo_array(
+        (np.ones(variables), (sort, np.arange(variables))),
+        shape=(len(rounds.frequencies), variables + 1),
+    )
+    rejected = sparse.csr_array(np.column_stack([-(gain / sizes).T, unit / sizes]))
+    rows: Any = sparse.vstack([rejected, at_most_one])
+    limits: Any = [*([(0.0, None)] * variables), (None, None)]
     result = linprog(
         np.append(np.zeros(variables), -1.0),
-        A_ub=sparse.vstack([np.column_stack([-(gain / sizes).T, unit / sizes]), at_most_one]),
+        A_ub=rows,
         b_ub=np.append(np.zeros(rivals), np.ones(len(rounds.frequencies))),
-        bounds=[*([(0.0, None)] * variables), (None, None)],
+        bounds=limits,
         method="highs",
     )
     multipliers = np.full(rivals, 1 / rivals)

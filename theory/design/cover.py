@@ -105,7 +105,7 @@ class CoverSearch:
         while high - low > _SLACK * high:
             middle = (low + high) / 2
             trial = self._bent(middle, rounds)
-            if trial is not None and trial.excess <= 0.01:
+            if trial is not None and trial.excess <= 0:
                 high, found = middle, trial
             else:
                 low = middle

@@ -159,7 +159,11 @@ class SampleSearch:
             found.append(Judged(start, self.row(start)))
             steps.done()
         found.sort(key=by_rounds)
-        for one in found[:descents]:
+        # Networks that were judged before do not push out what the search would do without them.
+        before = {id(one) for one in judged}
+        own = [one for one in found if id(one) not in before][:descents]
+        first = [one for one in found[:descents] if id(one) in before]
+        for one in [*own, *first]:
             found.append(self._descended(one.start, fewest_rounds(found), effort))
             steps.done()
         rng = np.random.default_rng(seed)

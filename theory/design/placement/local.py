@@ -139,10 +139,18 @@ def _climb(
             threshold = value + _BETTER * abs(value)
             found = objective.exchanged(filling, first[pairs], second[pairs], above=threshold)
             evaluated += pairs.size
-            top = int(np.argmax(found))
-            if found[top] > threshold:
+            for top in np.argsort(-found, kind="stable"):
+                if not found[top] > threshold:
+                    break
                 a, b = first[pairs[top]], second[pairs[top]]
                 filling[a], filling[b] = filling[b], filling[a]
-                value, improved = objective.value(filling), True
+                reached = objective.value(filling)
+                # Where the value is zero, a change may seem to be a gain by rounding alone. Only
+                # what is larger when computed afresh is taken, so that the search comes to an end.
+                if reached > value:
+                    value, improved = reached, True
+                    break
+                filling[a], filling[b] = filling[b], filling[a]
+            if improved:
                 break
     return LocalOptimum(filling, value, evaluated)

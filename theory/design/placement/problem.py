@@ -132,7 +132,7 @@ class PlacementProblem:
         of_kind = np.full(len(self.model.kinds), -1, dtype=np.int64)
         for k in self.model.assignment:
             if of_kind[k] < 0:
-                key = _law(self.model.kinds[k])
+                key = law_key(self.model.kinds[k])
                 if not self.joins_influence:
                     key = (key, self.model.log_priors[k].tobytes())
                 of_kind[k] = keys.setdefault(key, len(keys))
@@ -290,7 +290,7 @@ def _target(model: FiniteModel, target: int | None) -> int:
     return found
 
 
-def _law(kind: Agent) -> Hashable:
+def law_key(kind: Agent) -> Hashable:
     """Equal for kinds that are the same law to the last bit."""
     if isinstance(kind, FiniteAgent):
         arrays: tuple[FloatArray, ...] = (kind.probabilities, kind.log_likelihoods)
