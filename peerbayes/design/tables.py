@@ -230,9 +230,8 @@ def place_parts(result: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def _classes(classes: Any) -> RenderableType:
-    table = figures_table(
-        "Placements that are alike", "data sets by agent", "of", "K", "E", "rounds", "simulated"
-    )
+    columns = ("data sets by agent", "of", "K", "E", "rounds", "mean rate (exact)")
+    table = figures_table("Placements that are alike", *columns)
     for entry in classes[:_MOST_ROWS]:
         kinds = entry["assignment"]
         shown = " ".join(map(str, kinds[:16])) + (" ..." if len(kinds) > 16 else "")
@@ -244,6 +243,6 @@ def _classes(classes: Any) -> RenderableType:
             number(entry["rate"]),
             number(entry["error_exponent"]),
             interval(certified) if certified else rounds(entry["samples"]["chernoff"]),
-            "-" if run is None else f"{run['mean']:.4g}({run['predicted']:.4g})",
+            "-" if run is None else f"{run['mean']:.4g} ({run['predicted']:.4g})",
         )
     return table

@@ -116,6 +116,8 @@ class EdgeMaster:
         slow, fast = float(v @ (h * h).sum(axis=1)), float(v @ (k * k).sum(axis=1))
         stress = edge_stress(self.problem, h, k) * self.problem.unit
         total = slow + fast
+        if total == 0:
+            return  # one agent: nothing to mix, and nothing to cut off
         self._cuts.append(Cut((slow - fast) / total, stress / total))
 
     def add_eigenvectors(self, flows: FloatArray, value: float) -> bool:

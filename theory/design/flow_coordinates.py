@@ -158,12 +158,14 @@ class FlowCoordinates:
                 x = np.exp(theta)
             for _ in range(_NEWTON_STEPS):
                 residual = b - A @ x
-                if float(np.abs(residual).max()) <= accuracy:
+                if float(np.abs(residual).max(initial=0.0)) <= accuracy:
                     break
                 step = self._solve(x, residual)
+                if not np.isfinite(step).all():
+                    raise UnbalancedError
                 change = A.T @ step
                 # Of the convex function Σ x − b μ; a step too long for exp is cut.
-                length = min(1.0, _LONGEST / max(float(np.abs(change).max()), 1e-300))
+                length = min(1.0, _LONGEST / max(float(np.abs(change).max(initial=0.0)), 1e-300))
                 now = float(x.sum() - b @ mu)
                 slope = float(residual @ step)
                 for _ in range(_HALVINGS):
@@ -174,7 +176,7 @@ class FlowCoordinates:
                     length /= 2
                 mu = mu + length * step
                 x = np.exp(theta + A.T @ mu)
-        if not float(np.abs(b - A @ x).max()) <= 1e3 * accuracy:
+        if not float(np.abs(b - A @ x).max(initial=0.0)) <= 1e3 * accuracy:
             raise UnbalancedError
         return Flow(x, v, mu)
 

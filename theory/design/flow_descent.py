@@ -187,6 +187,8 @@ class FlowDescent:
         return Objective(found.value, np.concatenate([pulled.by_coordinates, by_eta]), flow.prices)
 
     def _stage(self, point: FloatArray, stage: int, scale: float) -> FloatArray:
+        if not len(point):
+            return point  # rows and v are given: there is nothing to move
         prices: FloatArray | None = None
 
         def function(z: FloatArray) -> tuple[float, FloatArray]:

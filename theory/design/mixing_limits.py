@@ -50,7 +50,7 @@ def modulus_limit(coordinates: FlowCoordinates, v: FloatArray | None) -> float:
     if agents == 1:
         return 0.0
     trace = float(least_own(coordinates).sum())
-    if v is not None:
+    if v is not None and coordinates.size:
         # The most that all agents together can listen: Σ F_ij / v_i over balanced flows.
         i = coordinates.graph.links[coordinates.free, 0]
         gain = np.concatenate([1.0 / v[i], np.zeros(int(coordinates.own_row.sum()))])

@@ -213,3 +213,12 @@ def test_symmetric_weights_and_impossible_rows() -> None:
     v = np.array([0.7, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05])
     with pytest.raises(DesignFailed, match="no feasible flow"):
         local_mixing(RING, v, constraints=Constraints(fixed_rows={0: row}))
+
+
+def test_where_every_row_is_given_there_is_nothing_to_choose() -> None:
+    weights = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]])
+    network = Network(weights)
+    rows = Constraints(fixed_rows=dict(enumerate(weights)))
+    found = local_mixing(DesignGraph.from_network(network), [1 / 3] * 3, constraints=rows)
+    np.testing.assert_allclose(found.network.weights, weights, atol=1e-12)
+    assert found.value == pytest.approx(network.slem, abs=1e-9)

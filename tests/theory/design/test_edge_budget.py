@@ -265,3 +265,9 @@ def test_the_seed_decides() -> None:
         for _ in range(2)
     ]
     assert found[0] == found[1]
+
+
+def test_one_agent_needs_no_edges() -> None:
+    alone = DesignGraph(1, np.zeros((0, 2), dtype=np.int64))
+    chosen = choose_edges(alone, [1.0], constraints=Constraints(edge_budget=1))
+    assert chosen.mixing.slem == 0
