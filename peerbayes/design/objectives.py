@@ -252,7 +252,8 @@ def _trade_off(
                 "error_exponent": number(point.exponent),
                 "slem": number(point.slem),
                 "slem_bound": number(point.slem_bound),
-                "chernoff": point.samples,
+                "chernoff": point.chernoff,
+                "certified": None if point.certified is None else interval(point.certified),
                 "efficient": bool(point.is_pareto),
                 "stationary_distribution": point.network.stationary_distribution,
             }

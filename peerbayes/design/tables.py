@@ -114,7 +114,7 @@ def _curve(points: Any) -> list[RenderableType]:
             number(point["error_exponent"]),
             number(point["slem"]),
             number(point["slem_bound"]),
-            rounds(point["chernoff"]),
+            interval(point["certified"]) if point["certified"] else rounds(point["chernoff"]),
         )
     return [table]
 

@@ -21,8 +21,7 @@ from tests.theory.design.placement.oracles import (
     rate_of,
     vectors,
 )
-from tests.theory.design.rate_oracles import model_of
-from theory import FiniteModel, Network, learning_rate
+from theory import FiniteAgent, FiniteModel, Network, learning_rate
 from theory.design import Placement, place
 from theory.design.placement.bounds import rate_bound
 from theory.design.placement.milp import solve
@@ -302,7 +301,10 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 
 def test_a_local_search_ends_where_rounding_pretends_to_a_gain() -> None:
     """K is about 3e-5 or less, differences of much larger numbers: exchanges seemed to gain."""
-    claims = model_of([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
+    claims = FiniteModel.from_agents(
+        ["true", "a", "b"],
+        [FiniteAgent([1.0], [[0.0], [-a], [-b]]) for a, b in ((2.0, 0.0), (0.0, 2.0))],
+    )
     v = [1.6439607331424233e-05, 0.29998356039266855]
     found = place(v, claims, method="local")
     assert np.isclose(found.value, 2 * v[0], rtol=1e-12)
