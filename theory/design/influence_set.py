@@ -34,8 +34,8 @@ from theory.design.flow_rows import (
     violation,
 )
 from theory.design.graph import DesignGraph
-from theory.design.linear_program import LinearSolution
-from theory.design.weak_duality import lagrangian_bound, simplex_bound
+from theory.design.rate.linear_program import LinearSolution
+from theory.design.rate.weak_duality import lagrangian_bound, simplex_bound
 from theory.network.structure import name_groups
 from theory.numbers import as_fraction
 from theory.numbers.rational import Exact

@@ -27,7 +27,7 @@ from theory.design import (
     best_exponent,
     optimal_rate,
 )
-from theory.design.log_ratio_table import tabulate
+from theory.design.exponent.log_ratio_table import tabulate
 
 
 def table_model(seed: int, agents: int, hypotheses: int, *, realizable: bool) -> FiniteModel:

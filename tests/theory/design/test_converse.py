@@ -15,11 +15,11 @@ from scipy.stats import norm
 from tests.models import COIN, coins, error_probability
 from tests.strategies import networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, LogRatioLaw, Network, account
-from theory.design.best_exponent import best_exponent
 from theory.design.constraints import Constraints
-from theory.design.converse import EveryDesignBound, every_design_bound, perfect_mixing
-from theory.design.cover import _fourth_moment, _share, _third_moment
+from theory.design.exponent.best_exponent import best_exponent
 from theory.design.influence_set import InfluenceSet
+from theory.design.samples.converse import EveryDesignBound, every_design_bound, perfect_mixing
+from theory.design.samples.cover import _fourth_moment, _share, _third_moment
 
 FAIR, LEFT = [0.5, 0.5], [0.75, 0.25]
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.strategies.networks import connected_edges
 from theory.design import Constraints, DesignGraph, choose_edges, fastest_mixing, realise
-from theory.design.edge_limits import EdgeLimits, without_budgets
-from theory.design.edge_master import SOLVER_TOLERANCE, EdgeMaster
-from theory.design.frobenius_bound import frobenius_bound
+from theory.design.edges.edge_limits import EdgeLimits, without_budgets
+from theory.design.edges.edge_master import SOLVER_TOLERANCE, EdgeMaster
+from theory.design.edges.frobenius_bound import frobenius_bound
 from theory.design.mixing.problem import mixing_problem
 
 # What the search leaves of a gap, and what fastest_mixing does.
@@ -88,7 +88,7 @@ def _check_allowed(graph: DesignGraph, constraints: Constraints) -> None:
 
 
 def test_integer_programs_close_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("theory.design.edge_budget._FEW_SETS", 0)
+    monkeypatch.setattr("theory.design.edges.edge_budget._FEW_SETS", 0)
     graph, v, constraints = K4, V4, Constraints(edge_budget=4)
     exact = choose_edges(graph, v, constraints=constraints, method="exhaustive")
     chosen = choose_edges(graph, v, constraints=constraints, effort=0.3)

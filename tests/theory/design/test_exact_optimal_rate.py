@@ -24,16 +24,16 @@ from tests.theory.design.rate_oracles import (
 )
 from tests.theory.design.test_optimal_rate import divergences
 from theory.design.constraints import Constraints
-from theory.design.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
-from theory.design.exact_program import Basis, BasisError, ExactProgram, solve_exactly
 from theory.design.graph import DesignGraph
 from theory.design.influence_set import InfluenceSet
-from theory.design.optimal_rate import optimal_rate
+from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
+from theory.design.rate.exact_program import Basis, BasisError, ExactProgram, solve_exactly
+from theory.design.rate.optimal_rate import optimal_rate
 from theory.numbers import LogSum, precision
 from theory.rational import RationalFiniteAgent, RationalGaussianAgent, RationalModel
 
 # The package's function of that name hides the module.
-module = import_module("theory.design.exact_optimal_rate")
+module = import_module("theory.design.rate.exact_optimal_rate")
 
 FLOORS = [Fraction(0), Fraction(1, 50), Fraction(1, 6)]
 
@@ -251,7 +251,7 @@ def exact_optimal_rate_interval(
         raise BasisError("refused")
 
     monkeypatch.setattr(module, "maximise_least", whole)
-    monkeypatch.setattr(import_module("theory.design.exact_game"), "solve_exactly", refuse)
+    monkeypatch.setattr(import_module("theory.design.rate.exact_game"), "solve_exactly", refuse)
     return exact_optimal_rate(model, influences=InfluenceSet(6, 0))
 
 

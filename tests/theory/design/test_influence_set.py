@@ -16,7 +16,7 @@ from theory import Network
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
 from theory.design.influence_set import InfluenceSet
-from theory.design.weak_duality import lagrangian_bound, simplex_bound
+from theory.design.rate.weak_duality import lagrangian_bound, simplex_bound
 
 
 def random_weights(

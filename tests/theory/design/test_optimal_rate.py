@@ -22,8 +22,8 @@ from tests.theory.design.rate_oracles import (
 from theory import FiniteModel
 from theory.design.constraints import Constraints
 from theory.design.influence_set import InfluenceSet
-from theory.design.optimal_rate import OptimalRate, optimal_rate
-from theory.design.reachable_targets import reachable_targets
+from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
+from theory.design.rate.reachable_targets import reachable_targets
 
 FLOORS = [Fraction(0), Fraction(1, 50), Fraction(1, 6)]
 

@@ -20,11 +20,11 @@ from theory.design import (
     perfect_mixing,
     trade_off,
 )
-from theory.design.bent_laws import Evidence
-from theory.design.influence_floor import ExponentFloor, FlooredInfluences, RateFloor
 from theory.design.influence_set import InfluenceSet
-from theory.design.mixing_descent import fastest_for
-from theory.design.trade_off import Objective
+from theory.design.samples.bent_laws import Evidence
+from theory.design.samples.influence_floor import ExponentFloor, FlooredInfluences, RateFloor
+from theory.design.samples.mixing_descent import fastest_for
+from theory.design.samples.trade_off import Objective
 
 STAR = DesignGraph.from_edges([[0, 1], [0, 2], [0, 3]], agents=4)
 

@@ -11,7 +11,7 @@ from tests.models import coins
 from tests.theory.design.exponent_oracles import grid
 from theory import FiniteAgent, FiniteModel, GaussianAgent
 from theory.design import Constraints, DesignGraph, InfluenceSet, worst_case_exponent
-from theory.design.hypothetical import input_probabilities
+from theory.design.exponent.hypothetical import input_probabilities
 from theory.learning.exponent import largest_decay
 
 

@@ -1,0 +1,1 @@
+"""Mixing on directed graphs, by local search."""

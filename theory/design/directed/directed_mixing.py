@@ -1,0 +1,234 @@
+"""Fast mixing where W need not be reversible: local minima, labelled as such.
+
+On directed graphs, and for W that may be non-reversible on undirected ones, neither the subdominant
+modulus nor the deviation is convex, and no method is known that finds the best W. Here flows with
+the given stationary distribution move in coordinates without constraints; a smooth stand-in for the
+measure, sharper from stage to stage, is minimised by L-BFGS from several starts; what comes out
+is measured by the library's own rigorous means, and stands beside a bound that no W can beat
+(docs: mathematics/directed-mixing).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from theory.design.certificate import Certificate
+from theory.design.constraints import Constraints
+from theory.design.directed.flow_coordinates import FlowCoordinates, check_influence
+from theory.design.directed.flow_descent import FlowDescent, Influence
+from theory.design.directed.mixing_limits import (
+    deviation_limit,
+    free_deviation_limit,
+    modulus_limit,
+)
+from theory.design.directed.mixing_measures import modulus_bound
+from theory.design.failure import DesignFailed
+from theory.design.graph import DesignGraph
+from theory.design.mixing import fastest_mixing
+from theory.network import Deviation, Network
+from theory.network.structure import as_dense
+from theory.validation import as_distribution, as_integer, as_positive, fail
+
+Measure = Literal["modulus", "deviation"]
+MEASURES: tuple[Measure, ...] = ("modulus", "deviation")
+# Newton's method for flows factorises matrices of twice this size at every step.
+MOST_AGENTS = 150
+
+
+@dataclass(frozen=True)
+class LocalStart:
+    """One start: its name, and the measure before and after minimising."""
+
+    name: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMixing:
+    """The best W found, which may not be the best there is.
+
+    Attributes
+    ----------
+    network
+        The W to set.
+    expected
+        E[W], which all numbers are about; `network` itself if all links are always up.
+    measure
+        What was minimised.
+    value
+        For "deviation" an upper bound on max_i D_i, rigorous up to rounding. For "modulus" a
+        floating-point estimate, not to be trusted where W is far from normal.
+    certificate
+        The value beside what no W can beat; of the kind "local".
+    modulus_bound
+        An upper bound on the subdominant modulus of E[W] from norms of its powers, true up to
+        rounding for any W.
+    deviation
+        Bounds on every D_i of E[W].
+    starts
+        What each start led to, best first.
+    notes
+        What else is to be known.
+    """
+
+    network: Network
+    expected: Network
+    measure: Measure
+    value: float
+    certificate: Certificate
+    modulus_bound: float
+    deviation: Deviation
+    starts: tuple[LocalStart, ...]
+    notes: tuple[str, ...]
+
+
+def local_mixing(
+    graph: DesignGraph,
+    v: ArrayLike | None = None,
+    *,
+    measure: Measure = "modulus",
+    restarts: int = 5,
+    seed: int = 0,
+    constraints: Constraints | None = None,
+    minimum_influence: float | None = None,
+) -> LocalMixing:
+    """A locally fastest W, reversible or not, by the subdominant modulus or by max_i D_i.
+
+    Parameters
+    ----------
+    graph
+        Who may listen to whom, at most 150 agents.
+    v
+        The stationary distribution of E[W], shape (N,), positive; None if it may be anything.
+    measure
+        "modulus" for the long run, or "deviation" for all the rounds that W takes to forget where
+        it started. The two may disagree widely.
+    restarts
+        How many random starts there are beside the natural ones.
+    seed
+        Of the random starts.
+    constraints
+        Least weight on oneself, availability, fixed rows, uniform v. Budgets are met by the graph.
+    minimum_influence
+        With v None, the least influence of every agent; by default 1/(10 N).
+
+    Raises
+    ------
+    ValueError
+        If the graph is too large, v or an option is not valid, or constraints clash.
+    DesignFailed
+        If no start is feasible.
+
+    Examples
+    --------
+    Four agents, agent i hears agents 2i and 2i + 1 modulo 4. After two rounds everybody has heard
+    everybody alike, W² = 1vᵀ; no W is better.
+
+    >>> hears = [[i, (2 * i + b) % 4] for i in range(4) for b in (0, 1)]
+    >>> graph = DesignGraph(4, np.array(hears))
+    >>> found = local_mixing(graph, [1 / 4] * 4, measure="deviation", restarts=0)
+    >>> round(found.value, 1), round(found.certificate.bound, 6), found.certificate.kind
+    (1.0, 1.0, 'local')
+    """
+    if measure not in MEASURES:
+        raise fail("measure", f"one of {', '.join(MEASURES)}", repr(measure), "choose one of these")
+    as_integer("graph", graph.agents, minimum=2, maximum=MOST_AGENTS)
+    count = as_integer("restarts", restarts, minimum=0)
+    generator = np.random.default_rng(as_integer("seed", seed, minimum=0))
+    constraints = constraints or Constraints()
+    if constraints.symmetric:
+        raise fail(
+            "symmetric",
+            "a W that may be non-reversible",
+            "symmetric weights, which are reversible",
+            "use fastest_mixing, which finds the best of these",
+        )
+    coordinates = FlowCoordinates.of(graph, constraints)
+    influence = _influence(graph, v, constraints, minimum_influence)
+    search = FlowDescent(coordinates, influence, measure)
+    reached = [search.minimised(start) for start in search.starts(constraints, count, generator)]
+    found = sorted((r for r in reached if r is not None), key=lambda r: r.after)
+    if not found:
+        raise DesignFailed(
+            "no feasible flow",
+            tried=("realisation", "even flows", "random flows"),
+            best=None,
+            remedy="change the fixed rows, or v",
+        )
+    best = found[0]
+    pair = coordinates.networks(best.flow, name="locally fastest mixing")
+    expected = pair.expected
+    limit, note = _limit(coordinates, influence, measure, constraints)
+    value = search.measured(best.flow)
+    return LocalMixing(
+        network=pair.network,
+        expected=expected,
+        measure=measure,
+        value=value,
+        certificate=Certificate(value, min(limit, value), "minimise", "local", note),
+        modulus_bound=modulus_bound(as_dense(expected.weights), expected.stationary_distribution),
+        deviation=expected.deviation,
+        starts=tuple(LocalStart(r.name, r.before, r.after) for r in found),
+        notes=_notes(measure, influence),
+    )
+
+
+def _influence(
+    graph: DesignGraph, v: ArrayLike | None, constraints: Constraints, least: float | None
+) -> Influence:
+    agents = graph.agents
+    if v is None and constraints.forces_uniform:
+        v = np.full(agents, 1.0 / agents)
+    if v is None:
+        floor = 0.1 / agents if least is None else as_positive("minimum_influence", least)
+        if floor * agents >= 1.0:
+            raise fail("minimum_influence", f"less than 1/{agents}", floor, "lower it")
+        return Influence(None, agents, floor)
+    given = as_distribution("v", v)
+    if given.size != agents:
+        raise fail(
+            "v",
+            f"one number for each of {agents} agents",
+            f"{given.size} numbers",
+            "give every agent of the graph its influence",
+        )
+    check_influence(given, constraints)
+    return Influence(given, agents)
+
+
+def _limit(
+    coordinates: FlowCoordinates, influence: Influence, measure: Measure, constraints: Constraints
+) -> tuple[float, str]:
+    """What no W can beat, and why."""
+    v, graph = influence.given, coordinates.graph
+    if measure == "deviation":
+        why = "evidence travels one link a round, and agents keep what they must"
+        if v is not None:
+            return float(deviation_limit(coordinates, v).max()), why
+        return free_deviation_limit(coordinates, influence.least), why
+    if v is not None and graph.is_undirected and len(graph.edges) == graph.agents - 1:
+        # What flows into a branch of a tree flows out along the same edge.
+        try:
+            fastest = fastest_mixing(graph, v, constraints=constraints)
+        except (ValueError, DesignFailed):
+            pass
+        else:
+            return (
+                fastest.certificate.bound,
+                "on a tree every W is reversible",
+            )
+    return modulus_limit(coordinates, v), "tr W − 1 is the sum of the other eigenvalues"
+
+
+def _notes(measure: Measure, influence: Influence) -> tuple[str, ...]:
+    notes = ["a local minimum: another W may be better"]
+    if measure == "modulus":
+        notes.append("where W is far from normal the floating-point modulus is not to be trusted")
+    if influence.given is None:
+        notes.append(f"v was free, but for entries of at least {influence.least:g}")
+    return tuple(notes)

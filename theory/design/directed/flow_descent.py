@@ -1,0 +1,221 @@
+"""Minimising a measure of mixing over flows, from one start after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from theory.design.constraints import Constraints
+from theory.design.directed.flow_coordinates import Flow, FlowCoordinates, UnbalancedError
+from theory.design.directed.mixing_measures import Measured, smoothed_deviation, smoothed_modulus
+from theory.design.failure import DesignFailed
+from theory.design.mixing import fastest_mixing
+from theory.design.realisation import realise
+from theory.network import Network
+from theory.network.structure import as_dense
+from theory.network.weights import weights_on_links
+from theory.validation import FloatArray
+
+# Sharper and sharper: powers of two for the modulus; for the deviation how sharp the maximum is, in
+# units of D, and how much of v_j the corners of |x| are rounded off.
+_DOUBLINGS = (2, 5, 8)
+_SHARPNESS = ((5.0, 0.3), (50.0, 0.02), (500.0, 0.001))
+_ITERATIONS = 150
+# log x is kept this near to 0; weights of a start are lifted to at least this.
+_REACH = 40.0
+_LEAST = 1e-4
+# The scale of random starts: weights on an agent's links differ by factors of about e².
+_SCATTER = 2.0
+# What a flow that Newton's method cannot balance counts as; line searches then turn back.
+_NOWHERE = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Either a given v, shape (N,), or any v with no entry below `least`."""
+
+    given: FloatArray | None
+    agents: int
+    least: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates of v."""
+        return 0 if self.given is not None else self.agents
+
+    def at(self, coordinates: FloatArray) -> FloatArray:
+        """The v at some coordinates, shape (`size`,)."""
+        if self.given is not None:
+            return self.given
+        share = (1.0 - self.agents * self.least) * softmax(coordinates)
+        return np.asarray(self.least + share)
+
+    def pulled_back(self, coordinates: FloatArray, by_v: FloatArray) -> FloatArray:
+        """The derivative by coordinates from that by v."""
+        if self.given is not None:
+            return np.zeros(0)
+        part = softmax(coordinates)
+        return np.asarray((1.0 - self.agents * self.least) * part * (by_v - float(part @ by_v)))
+
+    def coordinates(self, v: FloatArray) -> FloatArray:
+        """Coordinates at which `at` is about v."""
+        if self.given is not None:
+            return np.zeros(0)
+        part = np.maximum(v - self.least, 1e-3 / self.agents)
+        return np.asarray(np.log(part / part.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to start: coordinates of flows, shape (X,), and of v."""
+
+    name: str
+    theta: FloatArray
+    eta: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """Where a start led: the measure of the network before and after."""
+
+    name: str
+    before: float
+    after: float
+    flow: Flow
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """A value, its derivative, and the prices that balance the flow, to start the next from."""
+
+    value: float
+    slope: FloatArray
+    prices: FloatArray | None
+
+
+class FlowDescent:
+    """Minimises "modulus" or "deviation" over the flows of `coordinates` with their `influence`."""
+
+    def __init__(self, coordinates: FlowCoordinates, influence: Influence, measure: str) -> None:
+        self.coordinates = coordinates
+        self.influence = influence
+        self.measure = measure
+
+    def starts(
+        self, constraints: Constraints, restarts: int, generator: np.random.Generator
+    ) -> Iterator[Start]:
+        """Natural starts, then random flows."""
+        coordinates, influence = self.coordinates, self.influence
+        graph = coordinates.graph
+        middle = influence.at(np.zeros(influence.size))
+        try:
+            realised = realise(graph, middle, constraints=constraints)
+        except (ValueError, DesignFailed):
+            pass
+        else:
+            yield self._from("realisation", realised, middle)
+        if influence.given is None and not constraints.fixed_rows:
+            links = graph.links
+            uniform = weights_on_links(links, agents=graph.agents, sparse_result=False)
+            network = Network(as_dense(uniform))
+            yield self._from("uniform rule", network, network.stationary_distribution)
+        if graph.is_undirected:
+            try:
+                fastest = fastest_mixing(graph, middle, constraints=constraints, tolerance=1e-4)
+            except (ValueError, DesignFailed):
+                pass
+            else:
+                yield self._from("fastest reversible", fastest.network, middle)
+        even = np.zeros(coordinates.size)
+        yield Start("even flows", even, np.zeros(influence.size))
+        for number in range(1, restarts + 1):
+            theta = _SCATTER * generator.standard_normal(coordinates.size)
+            yield Start(f"random flows {number}", theta, generator.standard_normal(influence.size))
+
+    def minimised(self, start: Start) -> Descent | None:
+        """Where a start leads; None if it is not feasible."""
+        point = np.concatenate([start.theta, start.eta])
+        flow = self._flow(point, None)
+        if flow is None:
+            return None
+        before = self.measured(flow)
+        best = Descent(start.name, before, before, flow)
+        for stage in range(len(_DOUBLINGS)):
+            point = self._stage(point, stage, max(best.after, 1e-3))
+            flow = self._flow(point, None)
+            if flow is None:
+                break
+            after = self.measured(flow)
+            if after < best.after:
+                best = Descent(start.name, before, after, flow)
+        return best
+
+    def measured(self, flow: Flow) -> float:
+        """The measure itself: max_i D_i from above, or the floating-point subdominant modulus."""
+        network = Network(np.maximum(self.coordinates.expected(flow), 0.0))
+        if self.measure == "deviation":
+            return float(network.deviation.upper.max())
+        return network.slem
+
+    def smoothed(self, weights: FloatArray, v: FloatArray, stage: int, scale: float) -> Measured:
+        """The stand-in of a stage, for a measure of about `scale`."""
+        if self.measure == "deviation":
+            sharpness, rounding = _SHARPNESS[stage]
+            return smoothed_deviation(weights, v, sharpness=sharpness / scale, rounding=rounding)
+        return smoothed_modulus(weights, v, doublings=_DOUBLINGS[stage])
+
+    def objective(
+        self, z: FloatArray, stage: int, scale: float, prices: FloatArray | None = None
+    ) -> Objective:
+        """The stand-in of a stage and its derivative at coordinates z of flows and influence."""
+        size = self.coordinates.size
+        flow = self._flow(z, prices)
+        if flow is None:
+            return Objective(_NOWHERE, np.zeros_like(z), None)
+        weights, v = self.coordinates.expected(flow), flow.v
+        found = self.smoothed(weights, v, stage, scale)
+        # W_ij = F_ij / v_i, and what an agent listens to others it takes from its own weight.
+        i, j = self.coordinates.graph.links.T
+        by_weight = found.by_weights[i, j] - found.by_weights[i, i]
+        moved = np.bincount(i, by_weight * weights[i, j] / v[i], minlength=len(v))
+        pulled = self.coordinates.pulled_back(flow, by_weight / v[i], found.by_influence - moved)
+        by_eta = self.influence.pulled_back(z[size:], pulled.by_influence)
+        return Objective(found.value, np.concatenate([pulled.by_coordinates, by_eta]), flow.prices)
+
+    def _stage(self, point: FloatArray, stage: int, scale: float) -> FloatArray:
+        if not len(point):
+            return point  # rows and v are given: there is nothing to move
+        prices: FloatArray | None = None
+
+        def function(z: FloatArray) -> tuple[float, FloatArray]:
+            nonlocal prices
+            here = self.objective(z, stage, scale, prices)
+            prices = here.prices if here.prices is not None else prices
+            return here.value, here.slope
+
+        result = minimize(
+            function,
+            point,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-_REACH, _REACH)] * len(point),
+            options={"maxiter": _ITERATIONS},
+        )
+        return np.asarray(result.x)
+
+    def _flow(self, z: FloatArray, prices: FloatArray | None) -> Flow | None:
+        size = self.coordinates.size
+        try:
+            return self.coordinates.flow(z[:size], self.influence.at(z[size:]), prices)
+        except UnbalancedError:
+            return None
+
+    def _from(self, name: str, network: Network, v: FloatArray) -> Start:
+        links, up = self.coordinates.graph.links, self.coordinates.availability
+        flows = as_dense(network.weights)[links[:, 0], links[:, 1]] * up * v[links[:, 0]]
+        theta = self.coordinates.coordinates(flows, v, least=_LEAST)
+        return Start(name, theta, self.influence.coordinates(v))

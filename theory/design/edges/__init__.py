@@ -1,0 +1,1 @@
+"""Which edges to keep, to add, to spare."""

@@ -1,0 +1,257 @@
+"""The effects of many changes of one graph, computed together and put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from theory.bounds.accounting import CertifiedSampleSize, account
+from theory.design.edges.edge_variants import Variants
+from theory.design.edges.effects import LearningEffects, learning_effects, subdominant_moduli
+from theory.design.edges.quick_chernoff import QuickChernoff
+from theory.learning.model import FiniteModel
+from theory.network import Network
+from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail
+
+Order = Literal["samples", "rate", "exponent", "slem"]
+ORDERS: tuple[Order, ...] = ("samples", "rate", "exponent", "slem")
+# Entries of one stack of matrices: 2 million, 16 MiB.
+_BLOCK = 1 << 21
+# Evaluations of κ for all candidates together, at some 20 ns each, and how many to take anyway.
+_MOST_EVALUATIONS = 4e8
+_FEWEST_SAMPLES = 10
+_CERTIFIED_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class EdgeEffect:
+    """What a network would do with one edge more or less.
+
+    Attributes
+    ----------
+    edge
+        (i, j), i < j; for directed graphs agent i listens to agent j. None for the graph as it is.
+    rate, exponent
+        K and E in nats per round, floating-point values; infinite if nothing is wrong.
+    slem
+        The subdominant modulus, a floating-point value; not to be trusted for directed graphs that
+        are far from normal.
+    samples
+        Rounds that are enough, by Chernoff's inequality at three tilts: an upper bound. None where
+        it was not computed, or is not finite.
+    certified
+        Both ends of n(δ), for the first few.
+    binding
+        The wrong hypothesis that binds the rate; None if there is none.
+    reference
+        The hypothesis that the network settles on.
+    """
+
+    edge: tuple[int, int] | None
+    rate: float
+    exponent: float
+    slem: float
+    samples: int | None
+    certified: CertifiedSampleSize | None
+    binding: int | None
+    reference: int
+
+
+@dataclass(frozen=True)
+class RankedEdges:
+    """Edges by what they would do.
+
+    Attributes
+    ----------
+    base
+        The network by the same rule as it is.
+    ranked
+        Best first. Where `samples` is the order, those without a number come last, by a guess from
+        E and the spectral gap.
+    rule, order, delta
+        As asked for, or as found out.
+    candidates_skipped
+        Candidates that were not looked at.
+    samples_skipped
+        Candidates in `ranked` for which `samples` was not computed.
+    bridges
+        Edges that cannot be removed, because the network would fall apart.
+    notes
+        What else is to be known.
+    """
+
+    base: EdgeEffect
+    ranked: tuple[EdgeEffect, ...]
+    rule: str
+    order: Order
+    delta: float
+    candidates_skipped: int
+    samples_skipped: int
+    bridges: tuple[tuple[int, int], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def best(self) -> EdgeEffect | None:
+        """The first, None if there is no candidate."""
+        return self.ranked[0] if self.ranked else None
+
+
+class EdgeRanking:
+    """Networks on variants of one graph, by what they would do.
+
+    Raises
+    ------
+    ValueError
+        If `order` is none, `delta` is not in (0, 1) or `certify_best` no whole number.
+    """
+
+    def __init__(
+        self,
+        variants: Variants,
+        model: FiniteModel,
+        *,
+        order: Order,
+        delta: float,
+        certify_best: int,
+    ) -> None:
+        if order not in ORDERS:
+            raise fail("order", f"one of {', '.join(ORDERS)}", repr(order), "choose one")
+        self.variants = variants
+        self.model = model
+        self.order: Order = order
+        self.delta = as_probability("delta", delta)
+        self.certify_best = as_integer("certify_best", certify_best, minimum=0)
+
+    def of(
+        self,
+        pairs: IntArray,
+        graphs: Sequence[IntArray],
+        *,
+        skipped: int,
+        notes: tuple[str, ...],
+        bridges: tuple[tuple[int, int], ...] = (),
+    ) -> RankedEdges:
+        """The effects of the changes at `pairs`, which lead to `graphs` (links), best first."""
+        # The first is the graph as it is.
+        graphs = [self.variants.graph.links, *graphs]
+        effects, slem = self._effects(graphs)
+        guess = self._guess(effects, slem)
+        computed = self._affordable(effects, slem, guess)
+        samples = self._samples(graphs, effects, computed)
+        edges = [None, *((int(i), int(j)) for i, j in pairs)]
+        found = [
+            EdgeEffect(
+                edge=edge,
+                rate=float(effects.rate[row]),
+                exponent=float(effects.exponent[row]),
+                slem=float(slem[row]),
+                samples=samples.get(row),
+                certified=None,
+                binding=int(effects.binding[row]) if effects.binding[row] >= 0 else None,
+                reference=int(effects.reference[row]),
+            )
+            for row, edge in enumerate(edges)
+        ]
+        first = sorted(
+            range(1, len(found)), key=lambda row: self._key(found[row], float(guess[row]))
+        )
+        if self.certify_best:
+            for row in [0, *first[: self.certify_best]]:
+                enclosed = self._certified(graphs[row], found[row].samples)
+                found[row] = replace(found[row], certified=enclosed)
+        missing = len(found) - len(computed)
+        if skipped:
+            notes = (*notes, f"{skipped} candidates were not looked at: raise limit to see them")
+        if missing:
+            notes = (
+                *notes,
+                f"samples: computed for the {len(computed) - 1} that E and the gap put first",
+            )
+        if np.ptp(effects.reference):
+            notes = (*notes, "some edges change the hypothesis that the network settles on")
+        return RankedEdges(
+            base=found[0],
+            ranked=tuple(found[row] for row in first),
+            rule=self.variants.rule,
+            order=self.order,
+            delta=self.delta,
+            candidates_skipped=skipped,
+            samples_skipped=missing,
+            bridges=bridges,
+            notes=notes,
+        )
+
+    def _effects(self, graphs: Sequence[IntArray]) -> tuple[LearningEffects, FloatArray]:
+        block = max(1, _BLOCK // self.variants.agents**2)
+        influence, slem = [], []
+        for start in range(0, len(graphs), block):
+            part = self.variants.networks(graphs[start : start + block])
+            influence.append(part.influence)
+            slem.append(subdominant_moduli(part.weights, reversible=self.variants.is_reversible))
+        return learning_effects(self.model, np.concatenate(influence)), np.concatenate(slem)
+
+    def _guess(self, effects: LearningEffects, slem: FloatArray) -> FloatArray:
+        """About how many rounds: the union bound falling at rate E after one relaxation time."""
+        events = self.variants.agents * np.maximum(effects.wrong.sum(axis=1), 1)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(events / self.delta) / effects.exponent + 1 / (1 - slem))
+
+    def _key(self, effect: EdgeEffect, guess: float) -> tuple[float, float]:
+        if self.order == "samples":
+            return (np.inf if effect.samples is None else effect.samples, guess)
+        value = float(getattr(effect, self.order))
+        return (value if self.order == "slem" else -value, guess)
+
+    def _affordable(
+        self, effects: LearningEffects, slem: FloatArray, guess: FloatArray
+    ) -> IntArray:
+        """The graph as it is and the first candidates, whose sample sizes can be had in time."""
+        values = {
+            "samples": guess,
+            "slem": slem,
+            "rate": -effects.rate,
+            "exponent": -effects.exponent,
+        }[self.order]
+        order = np.append(0, 1 + np.lexsort((guess[1:], values[1:])))
+        work = QuickChernoff.evaluations(guess[order], self.variants.agents, effects.wrong[order])
+        affordable = int(np.searchsorted(np.cumsum(work), _MOST_EVALUATIONS))
+        return order[: max(affordable, 1 + _FEWEST_SAMPLES)]
+
+    def _samples(
+        self, graphs: Sequence[IntArray], effects: LearningEffects, rows: IntArray
+    ) -> dict[int, int | None]:
+        """Rounds that are enough, for those `rows` for which a number can be had."""
+        tilts = np.array([self._tilts(effects, int(row)) for row in rows])
+        found: dict[int, int | None] = {}
+        settled = np.column_stack([effects.reference, effects.wrong])[rows]
+        for case in np.unique(settled, axis=0):
+            alike = np.flatnonzero((settled == case).all(axis=1))
+            wrong = np.flatnonzero(case[1:])
+            if not wrong.size:
+                continue
+            steepest = tilts[alike][:, wrong].max(axis=0)
+            chernoff = QuickChernoff(
+                self.model, reference=int(case[0]), wrong=tuple(wrong.tolist()), steepest=steepest
+            )
+            for index in alike:
+                row = int(rows[index])
+                weights = self.variants.networks([graphs[row]]).weights[0]
+                found[row] = chernoff.rounds(weights, tilts[index, wrong], delta=self.delta)
+        return found
+
+    def _tilts(self, effects: LearningEffects, row: int) -> FloatArray:
+        """The exponents' tilts; where they are infinite, as large as matters."""
+        tilts = np.array(effects.tilts[row])
+        for theta in np.flatnonzero(np.isinf(tilts)):
+            laws = self.model.log_ratio_laws(int(effects.reference[row]), int(theta))
+            means = [abs(law.mean) for law in laws]
+            tilts[theta] = 64.0 * self.variants.agents / max(means)
+        return tilts
+
+    def _certified(self, links: IntArray, pilot: int | None) -> CertifiedSampleSize:
+        weights = self.variants.networks([links]).weights[0]
+        errors = account(Network(weights), self.model)
+        return errors.sample_size(self.delta, pilot=pilot, seconds=_CERTIFIED_SECONDS)

@@ -1,0 +1,213 @@
+"""A search for edges to keep: from a relaxation, by swaps, and with integer programs.
+
+Three sources of sets. The relaxation with 0 ≤ x ≤ 1 says how much each edge is wanted, and a
+spanning tree of wanted edges is filled up by the wish. The stress |h_i − h_j|² − |k_i − k_j|² of
+the best set so far says which edge outside would help, its flows which one inside is missed least:
+such pairs are swapped while that helps. And each integer program over all cuts found so far
+proposes a set, or proves that none is better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from theory.design.edges.edge_limits import Mask
+from theory.design.edges.edge_sets import ChosenEdges, EdgeSets
+from theory.design.edges.edge_surrogate import descended, surrogate_slem
+from theory.design.edges.frobenius_bound import frobenius_bound
+from theory.validation import FloatArray
+
+# A gap that is no use closing.
+_TOLERANCE = 1e-4
+# Sets tried by swaps, integer programs and their nodes, at effort 1.
+_SETS = 80
+_PROGRAMS = 8
+_NODES = 200
+_RELAXATIONS = 40
+# Beyond so many edges integer programs take minutes, relaxations many seconds.
+_MOST_WHOLE = 30
+_MOST_RELAXED = 1000
+# Pairs of edges to swap that are worth trying, by what prices promise.
+_SWAPS = 10
+# How far random wishes may outweigh the edges of the best set, in turn: a little, and entirely.
+_LUCK = (1.3, 2.0, 100.0)
+# Random sets that may all be known before this attempt is given up.
+_DRAWS = 10
+# Quick descents, the best of which is looked at.
+_DESCENTS = 8
+# A set is worth improving if its gap is not smaller than that of the best by more than this part.
+_PROMISING = 0.05
+
+
+class EdgeSearch:
+    """The best set found so far, and the best bound."""
+
+    def __init__(self, sets: EdgeSets, seed: int, effort: float) -> None:
+        self.sets = sets
+        self.generator = np.random.default_rng(seed)
+        self.effort = effort
+        self.best: Mask | None = None
+        self.slem = np.inf
+        everything = ~sets.limits.forbidden
+        whole = sets.mixing(everything)
+        # What all edges together do not achieve, no set of them does.
+        self.bound = whole.certificate.bound
+        self.note = "bound: the fastest mixing on all edges"
+        few = frobenius_bound(sets.limits, sets.problem.v)
+        self._raise(few.value, "bound: so few edges make tr W² large")
+
+    def run(self, *, whole: bool) -> ChosenEdges:
+        """Search, then bound; `whole` is whether to solve integer programs."""
+        limits = self.sets.limits
+        edges = len(limits.costs)
+        everything = ~limits.forbidden
+        flows = self.sets.flows(everything)
+        share = self._relax() if edges <= _MOST_RELAXED else None
+        self._try(limits.start(flows))
+        if share is not None:
+            # Where the relaxation does not care, flows of the whole graph decide.
+            self._try(limits.start(share + 1e-3 * flows))
+        thinned = self._thinned(everything)
+        if thinned is not None:
+            self._try(thinned)
+        budget = self.sets.evaluated + int(_SETS * self.effort)
+        self._swap(budget)
+        if whole and edges <= _MOST_WHOLE:
+            self._programs(int(np.ceil(_PROGRAMS * self.effort)))
+            if not self._is_done:
+                self._swap(budget)
+        assert self.best is not None
+        return self.sets.result(self.best, self.bound, "search", self.note)
+
+    @property
+    def _is_done(self) -> bool:
+        return self.slem - self.bound <= _TOLERANCE
+
+    def _try(self, chosen: Mask) -> bool:
+        """Whether a set is better than the best so far, which it then becomes."""
+        slem = self.sets.mixing(chosen).slem
+        if self.best is not None and slem >= self.slem - _TOLERANCE * 1e-2:
+            return False
+        self.best, self.slem = chosen, slem
+        return True
+
+    def _raise(self, bound: float, note: str) -> None:
+        if bound > self.bound:
+            self.bound, self.note = bound, note
+
+    def _relax(self) -> FloatArray | None:
+        """The relaxation's x, with cuts added until eigenvectors violate none; shape (E,)."""
+        share = None
+        for _ in range(_RELAXATIONS):
+            found = self.sets.master.solve(whole=False, nodes=0)
+            self._raise(found.bound, "bound: the relaxation that keeps parts of edges")
+            if found.flows is None:
+                break
+            share = found.share
+            if not self.sets.master.add_eigenvectors(found.flows, max(found.bound, 0.0)):
+                break
+        return share
+
+    def _thinned(self, chosen: Mask) -> Mask | None:
+        """Edges left out by rising flow, a quarter of the excess at a time; None if stuck."""
+        limits = self.sets.limits
+        chosen = chosen.copy()
+        while not limits.within_budgets(chosen):
+            flows = self.sets.flows(chosen)
+            excess = max(4.0, chosen.sum() - limits.most_edges)
+            left_out = 0
+            for edge in np.argsort(flows, kind="stable"):
+                if not chosen[edge] or limits.required[edge]:
+                    continue
+                if not limits.is_excess(chosen, int(edge)):
+                    continue
+                chosen[edge] = False
+                if limits.parts(chosen).any():
+                    chosen[edge] = True
+                    continue
+                left_out += 1
+                if left_out >= excess // 4 or limits.within_budgets(chosen):
+                    break
+            if not left_out:
+                return None
+        return limits.filled(chosen, self.sets.flows(~limits.forbidden))
+
+    def _swap(self, budget: int) -> None:
+        """Swap edges by prices while that helps; then from other sets, until the budget is spent.
+
+        The other sets are random ones that share edges with the best, after a quick descent.
+        """
+        limits, v = self.sets.limits, self.sets.problem.v
+        self._descend(budget)
+        for attempt in range(budget):
+            if self.sets.evaluated >= budget or self._is_done:
+                return
+            kept, slem = self.best, self.slem
+            assert kept is not None
+            luck = _LUCK[attempt % len(_LUCK)]
+            starts = []
+            for _ in range(_DESCENTS):
+                wish = kept + luck * self.generator.random(len(limits.costs))
+                start = descended(limits, v, limits.start(wish), self.generator)
+                starts.append(limits.filled(start, wish))
+            start = starts[int(surrogate_slem(limits, v, np.array(starts)).argmin())]
+            for _ in range(_DRAWS):
+                if not self.sets.knows(start):
+                    break
+                # Seen before: one without the descent, from anywhere.
+                start = limits.start(self.generator.random(len(limits.costs)))
+            else:
+                continue
+            self.best, self.slem = None, np.inf
+            self._try(start)
+            if self.slem < slem + _PROMISING * (1.0 - slem):
+                self._descend(budget)
+            if self.slem >= slem:
+                self.best, self.slem = kept, slem
+
+    def _descend(self, budget: int) -> None:
+        """Swap pairs of edges by prices while that helps."""
+        while self.sets.evaluated < budget and not self._is_done:
+            if not any(self._try(chosen) for chosen in self._neighbours()):
+                return
+
+    def _neighbours(self) -> list[Mask]:
+        """Sets that differ in one edge, those first of which prices promise most."""
+        chosen, limits = self.best, self.sets.limits
+        assert chosen is not None
+        flows = self.sets.flows(chosen)
+        stress = self.sets.stress(chosen)
+        inside = [e for e in np.argsort(np.where(chosen, flows * stress, np.inf)) if chosen[e]]
+        outside = [e for e in np.argsort(-stress) if not chosen[e] and not limits.forbidden[e]]
+        inside = [e for e in inside if not limits.required[e]]
+        found = []
+        # Pairs in the order of the sum of their places in the two lists.
+        for total in range(len(inside) + len(outside) - 1):
+            for first in range(max(0, total - len(outside) + 1), min(total + 1, len(inside))):
+                swapped = chosen.copy()
+                swapped[inside[first]] = False
+                swapped[outside[total - first]] = True
+                if limits.allows(swapped):
+                    found.append(limits.filled(swapped, stress))
+                if len(found) >= _SWAPS:
+                    return found
+        return found
+
+    def _programs(self, programs: int) -> None:
+        """Integer programs over all cuts: each proposes a set, until none can be better."""
+        limits, master = self.sets.limits, self.sets.master
+        nodes = int(np.ceil(_NODES * self.effort))
+        while programs > 0 and not self._is_done:
+            found = master.solve(whole=True, nodes=nodes)
+            self._raise(found.bound, "bound: integer programming over cuts")
+            if found.share is None or found.flows is None:
+                return
+            chosen = found.share > 0.5
+            labels = limits.parts(chosen)
+            if labels.any():
+                master.connect(labels)
+                programs -= 1
+                continue
+            master.add_eigenvectors(found.flows, max(found.bound, 0.0))
+            self._try(limits.filled(chosen, found.share))
+            programs -= 1

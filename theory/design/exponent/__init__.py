@@ -1,0 +1,1 @@
+"""The largest error exponent, and the influences that have it."""

@@ -1,0 +1,1 @@
+"""The largest rate, and the influences that have it."""

@@ -1,0 +1,250 @@
+"""The stationary distribution with the best learning rate.
+
+    maximise over v   K(v) = min_{θ wrong} Σ_j v_j I_j(target, θ)
+
+is a linear program: K is a minimum of linear functions. Its dual weighs hypotheses,
+
+    K = min_{λ ≥ 0, Σ λ = 1} max_v Σ_j v_j Σ_θ λ_θ I_j(target, θ),
+
+so that any λ proves an upper bound. The hypotheses with λ_θ > 0 bind: they are why K is not larger.
+Σ_θ λ_θ I_j is what agent j's influence is worth: agents of less worth than others are kept at the
+floor. K alone prefers silence from most agents, at most as many as there are binding hypotheses
+being heard above the floor; the exponent does not (docs: mathematics/optimal-rate).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory.design.certificate import Certificate
+from theory.design.failure import DesignFailed
+from theory.design.flow_rows import flattest
+from theory.design.influence_set import InfluenceSet
+from theory.design.rate.agent_groups import Groups, group_agents, influences_for
+from theory.design.rate.even_influence import EvenInfluence, most_even
+from theory.design.rate.rate_program import RateSolution, maximise_least
+from theory.design.rate.rate_target import RateTarget, named, rate_target
+from theory.design.rate.weak_duality import achieved, proved_bound
+from theory.learning.model import TIE_TOLERANCE, FiniteModel
+from theory.validation import FloatArray, IntArray, fail, read_only
+
+# Influence this near to the floor, in units of 1/N, is at the floor.
+_AT_FLOOR = 1e-9
+# Rates that differ by less, in units of what influence is worth, are equal for the choice among
+# ties.
+_TIED = 1e-13
+NOTE = "weak duality, rounding included; the divergences are the doubles stored"
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalRate:
+    """The best K, a v that attains it, and the proof; rates in nats per round.
+
+    Attributes
+    ----------
+    stationary_distribution
+        Shape (N,). Of several best ones that nearest to uniform; with fixed rows, one whose
+        largest entry is least.
+    rate
+        K of this v, in floating point.
+    certificate
+        K between what this v achieves and what weak duality allows, rounding included but for that
+        of the divergences themselves.
+    boundary_rate
+        The supremum of K if agents may be silenced altogether, v_min = 0.
+    price
+        boundary_rate − rate: what v_min costs.
+    target, reference
+        What the network settles on: the hypothesis asked for; Θ*, or it alone if Θ* is empty.
+    binding
+        The hypotheses with positive multipliers, the largest first.
+    multipliers
+        λ, shape (M,), at least 0, sums to one: K falls by ε λ_θ if all I_j(target, θ) fall by ε.
+    marginal_values
+        Σ_θ λ_θ I_j(target, θ), shape (N,): what influence of agent j is worth, in nats per unit.
+    floor_costs
+        Shape (N,), at least 0: what K loses for each unit by which the least influence of agent j
+        alone is raised.
+    silent
+        The agents at the floor; none if uniform influence is forced.
+    is_unique
+        Whether no other v is as good; None if that was not decided.
+    generated
+        How many hypotheses the program had to look at, of all that are wrong.
+    """
+
+    stationary_distribution: FloatArray
+    rate: float
+    certificate: Certificate
+    boundary_rate: float
+    price: float
+    target: int
+    reference: tuple[int, ...]
+    binding: tuple[int, ...]
+    multipliers: FloatArray
+    marginal_values: FloatArray
+    floor_costs: FloatArray
+    silent: tuple[int, ...]
+    is_unique: bool | None
+    generated: int
+
+
+def optimal_rate(
+    model: FiniteModel, *, target: int | None = None, influences: InfluenceSet | None = None
+) -> OptimalRate:
+    """The stationary distribution that maximises K(Θ), certified (docs: mathematics/optimal-rate).
+
+    Parameters
+    ----------
+    target
+        The hypothesis to settle on; may be left out if some hypothesis is best for every agent.
+    influences
+        Where v may be; by default v ≥ 1/(10N).
+
+    Raises
+    ------
+    ValueError
+        If model and influences have different numbers of agents, the target is none (see
+        `rate_target`), or no allowed v makes the network settle on it; the message names the
+        hypotheses that stand in the way.
+    DesignFailed
+        If HiGHS fails.
+
+    Examples
+    --------
+    Two agents, each blind to one wrong hypothesis; the first sees its own twice as well:
+
+    >>> from theory import FiniteModel, GaussianAgent
+    >>> first = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [2.0], [0.0]], 1.0)
+    >>> second = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [0.0], [1.0]], 1.0)
+    >>> best = optimal_rate(FiniteModel.from_agents(["zero", "a", "b"], [first, second]))
+    >>> best.stationary_distribution.round(9).tolist(), round(best.rate, 9)
+    ([0.2, 0.8], 0.4)
+    >>> best.multipliers.round(9).tolist(), best.is_unique
+    ([0.0, 0.2, 0.8], True)
+    """
+    allowed = influences_for(model, influences)
+    aim = rate_target(model, target)
+    groups = group_agents(allowed, model, aim)
+    solution = maximise_least(groups.rows, groups.payoffs, start=groups.centre)
+    supremum = _supremum(allowed, model, aim, solution)
+    chosen = _choose(groups, allowed, solution)
+    shares = _at_the_floor(chosen.shares, groups, allowed)
+    reached = achieved(groups.payoffs, shares)
+    bound = proved_bound(
+        allowed, groups.payoffs, solution.multipliers, membership=groups.membership
+    )
+    certificate = Certificate(reached.lower, max(bound, reached.lower), "maximise", "rounded", NOTE)
+    if not model.optimal_hypotheses:
+        scale = max(1.0, float(np.abs(model.kind_divergences).max()))
+        if certificate.value <= TIE_TOLERANCE * scale:
+            raise _hopeless(model, aim, solution, certificate, supremum)
+    rate = min(max(reached.midpoint, reached.lower), certificate.bound)
+    multipliers = np.zeros(len(model.hypotheses))
+    multipliers[aim.wrong] = solution.multipliers
+    v = np.maximum((shares / groups.counts)[groups.membership], allowed.lowest)
+    worth = groups.payoffs @ solution.multipliers
+    at_floor = v <= allowed.lowest + _AT_FLOOR / allowed.agents
+    return OptimalRate(
+        stationary_distribution=read_only(v),
+        rate=rate,
+        certificate=certificate,
+        boundary_rate=max(supremum, rate),
+        price=max(supremum - rate, 0.0),
+        target=aim.target,
+        reference=aim.reference,
+        binding=tuple(int(m) for m in _largest_first(multipliers)),
+        multipliers=read_only(multipliers),
+        marginal_values=read_only(worth[groups.membership]),
+        floor_costs=read_only(_floor_costs(groups, solution, worth)[groups.membership]),
+        silent=() if allowed.is_point else tuple(np.flatnonzero(at_floor).tolist()),
+        is_unique=chosen.is_unique,
+        generated=int(solution.generated.size),
+    )
+
+
+def _supremum(
+    allowed: InfluenceSet, model: FiniteModel, aim: RateTarget, solution: RateSolution
+) -> float:
+    """The best rate without a floor."""
+    free = allowed.with_minimum(0)
+    if free.floor == allowed.floor:
+        return -np.inf  # that with it
+    groups = group_agents(free, model, aim)
+    start = solution.point[: groups.counts.size]
+    return maximise_least(groups.rows, groups.payoffs, start=start).value
+
+
+def _choose(groups: Groups, allowed: InfluenceSet, solution: RateSolution) -> EvenInfluence:
+    shares = solution.point[: groups.counts.size]
+    if allowed.is_point:
+        return EvenInfluence(groups.centre, True)
+    if allowed.is_simple:
+        return most_even(
+            groups.payoffs,
+            groups.counts,
+            floor=allowed.lowest,
+            shares=shares / shares.sum(),
+            multipliers=solution.multipliers,
+        )
+    slack = _TIED * (float((np.abs(groups.payoffs) @ solution.multipliers).max()) or 1.0)
+    kept = groups.payoffs[:, solution.generated].T
+    least = np.full(len(kept), solution.value - slack)
+    found = flattest(groups.rows, extra=np.column_stack([kept, least]))
+    if found is None or float((found @ groups.payoffs).min()) < solution.value - 2 * slack:
+        return EvenInfluence(shares, None)
+    moved = bool(np.abs(found - shares).max() > _AT_FLOOR)
+    return EvenInfluence(found / found.sum(), False if moved else None)
+
+
+def _at_the_floor(shares: FloatArray, groups: Groups, allowed: InfluenceSet) -> FloatArray:
+    """The shares, with those that a solver's tolerance has left below the floor lifted to it."""
+    if not allowed.is_simple or allowed.is_point:
+        return shares
+    lowest = groups.counts * allowed.lowest
+    above = np.maximum(shares - lowest, 0.0)
+    return np.asarray(lowest + above * (allowed.spare / above.sum()))
+
+
+def _largest_first(multipliers: FloatArray) -> IntArray:
+    order = np.argsort(-multipliers, kind="stable")
+    return np.asarray(order[multipliers[order] > 0], dtype=np.int64)
+
+
+def _floor_costs(groups: Groups, solution: RateSolution, worth: FloatArray) -> FloatArray:
+    """The multipliers of v_j ≥ v_min, from those of the other rows."""
+    rows, y = groups.rows, solution.row_multipliers
+    first = rows.b_ub.size
+    used = rows.A_ub.T @ y[:first] + rows.A_eq.T @ y[first:]
+    return np.asarray(np.maximum(used[: worth.size] - worth, 0.0))
+
+
+def _hopeless(
+    model: FiniteModel,
+    aim: RateTarget,
+    solution: RateSolution,
+    certificate: Certificate,
+    supremum: float,
+) -> Exception:
+    names = model.hypotheses
+    bind = [int(aim.wrong[m]) for m in _largest_first(solution.multipliers)]
+    # Rounding alone does not leave a gap of this size.
+    if min(certificate.bound, certificate.gap) > TIE_TOLERANCE:
+        return DesignFailed(
+            f"the best rate is between {certificate.value:.3g} and {certificate.bound:.3g}",
+            tried=("HiGHS dual simplex",),
+            best=None,
+            remedy="try exact_optimal_rate",
+        )
+    remedy = f"choose another target, such as {names[bind[0]]!r}"
+    if supremum > TIE_TOLERANCE:
+        remedy = f"lower minimum_influence: with 0 the rate comes up to {supremum:.6g}"
+    return fail(
+        "target",
+        "a hypothesis that some allowed influence makes the network settle on",
+        f"{names[aim.target]!r}, whose rate is at most {certificate.bound:.6g} for every v; "
+        f"{named(names, bind)} stands in the way",
+        remedy,
+    )

@@ -1,0 +1,1 @@
+"""The fewest rounds, over influence and weights together."""

@@ -1,0 +1,186 @@
+"""Laws that leave no influence without an error: the search for them, and what they prove.
+
+Laws Q_θ, one for each wrong θ, and multipliers λ *cover* a set of influences if the sum of
+λ_θ E_{Q_θ} z_j over θ, weighted with any v of the set, is at most zero: then each v has some θ with
+λ_θ > 0 whose log-ratio is not positive on average under Q_θ (docs: mathematics/fewest-samples).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.special import ndtr
+
+from theory.design.influence_set import InfluenceSet
+from theory.design.samples.bent_laws import Evidence
+from theory.design.samples.best_test import Term, least_probability
+from theory.learning.log_ratio import LogRatioLaw
+from theory.validation import FloatArray
+
+# Shevtsova (2010): |F − Φ| ≤ 0.56 Σ E|X_i|³ / (Σ Var X_i)^{3/2} for independent X_i.
+_BERRY_ESSEEN = 0.56
+# He, Zhang and Zhang (2010): P(X ≤ 0) ≥ (2√3 − 3)(E X²)²/E X⁴ where E X = 0; proved there and in
+# docs: mathematics/fewest-samples.
+_FOURTH_MOMENT = 2 * np.sqrt(3) - 3
+# A mean that is zero in exact arithmetic comes out as a few roundings; laws are bent this much
+# further, relative to their budget, which costs as little of the bound.
+_SLACK = 1e-9
+# An influence is news to the multipliers if it raises what they leave by this part of the means.
+_NEW = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Cover:
+    """Laws Q_θ of one budget, and the multipliers that make them cover every influence."""
+
+    budget: float
+    evidence: tuple[Evidence, ...]
+    multipliers: FloatArray
+    tilts: FloatArray
+    excess: float
+
+
+class CoverSearch:
+    """Looks for bent laws that cover every influence, and for the last round they speak of."""
+
+    def __init__(
+        self, evidence: tuple[Evidence, ...], influences: InfluenceSet, v: FloatArray
+    ) -> None:
+        self.evidence, self.influences, self.v = evidence, influences, v
+        self.flat = not any(e.priors.any() for e in evidence)
+        self.vertices: list[FloatArray] = [v, influences.maximise(-v).point]
+        self.plain = self._smallest(np.inf)
+
+    def largest(self, delta: float, most: int) -> tuple[int, Cover, float]:
+        """The last round found with a probability of error above δ for every design."""
+        assert self.plain is not None
+        best, bent, probability = 0, self.plain, np.nan
+        low, high = 0, most
+        # What the tests cannot avoid falls with n; the share of Berry and Esseen rises. The search
+        # assumes no more than that what it finds is right: each n is proved by itself.
+        while high - low > 1:
+            middle = (low + high) // 2
+            here = self.plain if self.flat else self._smallest(middle)
+            value = 0.0 if here is None else self._probability(here, middle)
+            if here is not None and value > delta:
+                low = middle
+                best, bent, probability = middle, here, value
+            else:
+                high = middle
+        return best, bent, probability
+
+    def _probability(self, bent: Cover, rounds: int) -> float:
+        """A lower bound on the probability of error of every design at `rounds`."""
+        found = []
+        for evidence, tilts in zip(bent.evidence, bent.tilts, strict=True):
+            terms, laws = [], []
+            keys, counts = np.unique(
+                np.column_stack([evidence.assignment, tilts]), axis=0, return_counts=True
+            )
+            for (kind, u), count in zip(keys, counts, strict=True):
+                law = evidence.laws[int(kind)]
+                if law.variance > 0 or law.mean != 0:
+                    terms.append(Term(law, float(u), int(count)))
+                    laws.append(law.tilted(-float(u)))
+            likely = _share(laws, rounds)
+            if likely <= 0:
+                return 0.0
+            found.append(least_probability(terms, rounds, likely))
+        return min(found)
+
+    def _smallest(self, rounds: float) -> Cover | None:
+        """Laws of the smallest budget found that cover every influence at `rounds`."""
+        start = min(e.exponent(self.v) for e in self.evidence)
+        if not np.isfinite(start):
+            return None
+        low, high = start, start
+        found = self._bent(high, rounds)
+        while found is None or found.excess > 0:
+            low, high = high, 1.05 * high + 1e-12
+            if high > 50 * start + 1:
+                return None
+            found = self._bent(high, rounds)
+        while high - low > _SLACK * high:
+            middle = (low + high) / 2
+            trial = self._bent(middle, rounds)
+            if trial is not None and trial.excess <= 0:
+                high, found = middle, trial
+            else:
+                low = middle
+        used = found.multipliers > 0
+        chosen = tuple(e for e, keep in zip(found.evidence, used, strict=True) if keep)
+        return Cover(found.budget, chosen, found.multipliers[used], found.tilts[used], found.excess)
+
+    def _bent(self, budget: float, rounds: float) -> Cover | None:
+        """The laws of one budget, and the λ that leaves influences the least to hope for."""
+        evidence, tilts, means = [], [], []
+        for e in self.evidence:
+            t = e.spending(self.v, budget)
+            if t is not None:
+                u = t * self.v
+                evidence.append(e)
+                tilts.append(u)
+                means.append(e.means(u) + e.priors / rounds)
+        if not evidence:
+            return None
+        table = np.array(means)
+        while True:
+            multipliers = self._multipliers(table)
+            support = self.influences.maximise(multipliers @ table)
+            seen = float((np.array(self.vertices) @ (multipliers @ table)).max())
+            if support.value <= max(0.0, seen + _NEW * float(np.abs(table).max())):
+                break
+            self.vertices.append(support.point)
+        scale = float(np.abs(multipliers @ np.abs(table)).max())
+        excess = support.value + 1e-13 * scale
+        return Cover(budget, tuple(evidence), multipliers, np.array(tilts), excess)
+
+    def _multipliers(self, table: FloatArray) -> FloatArray:
+        """λ of the smallest max_v Σ_j v_j Σ_θ λ_θ m_θj over the influences seen so far."""
+        scale = float(np.abs(table).max()) or 1.0
+        rows = np.array(self.vertices) @ table.T / scale
+        count = len(table)
+        solved = linprog(
+            np.append(np.zeros(count), 1.0),
+            A_ub=np.column_stack([rows, -np.ones(len(rows))]),
+            b_ub=np.zeros(len(rows)),
+            A_eq=[[*[1.0] * count, 0.0]],
+            b_eq=[1.0],
+            bounds=[(0, 1)] * count + [(None, None)],
+            method="highs-ds",
+        )
+        found = np.asarray(solved.x, dtype=np.float64)[:-1]
+        multipliers = np.where(found > 1e-12, found, 0.0)
+        result: FloatArray = multipliers / multipliers.sum()
+        return result
+
+
+def _share(laws: list[LogRatioLaw], rounds: int) -> float:
+    """A lower bound on P(Σ_j v_j S_j ≤ 0) for any weights v, if its mean is at most zero."""
+    varying = [law for law in laws if law.variance > 0]
+    if not varying:
+        return 1.0
+    if all(law.means.size == 1 for law in varying):
+        return 0.5
+    ratio = max(_third_moment(law) / law.variance**1.5 for law in varying)
+    normal = 0.5 - _BERRY_ESSEEN * ratio / np.sqrt(rounds)
+    excess = max(0.0, *(_fourth_moment(law) / law.variance**2 - 3.0 for law in varying))
+    return float(max(normal, _FOURTH_MOMENT / (3.0 + excess / rounds)))
+
+
+def _third_moment(law: LogRatioLaw) -> float:
+    """E|z − E z|³."""
+    d, s = np.abs(law.means - law.mean), np.sqrt(law.variances)
+    points = s == 0
+    x = d / np.where(points, 1.0, s)
+    density = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    normal = (d**3 + 3 * d * s * s) * (2 * ndtr(x) - 1) + 2 * s * (d * d + 2 * s * s) * density
+    return float(law.probabilities @ np.where(points, d**3, normal))
+
+
+def _fourth_moment(law: LogRatioLaw) -> float:
+    """E(z − E z)⁴."""
+    d, s = law.means - law.mean, law.variances
+    return float(law.probabilities @ (d**4 + 6 * d * d * s + 3 * s * s))
