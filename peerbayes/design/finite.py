@@ -15,11 +15,11 @@ from peerbayes.design.documents import certificate_json, graph_json, weights_jso
 from peerbayes.design.objectives import Found, binding_at, find
 from peerbayes.design.request import DesignRequest, DesignTask, target_of
 from peerbayes.design.rows import NetworkRow, measure
-from peerbayes.design.weights import expected
+from peerbayes.design.weights import expected, kept_weights
 from peerbayes.problem import Problem, placed
 from peerbayes.records import plain
 from theory import Network
-from theory.design import baselines, best_edge_confidence, star_centre
+from theory.design import DesignFailed, baselines, best_edge_confidence, star_centre
 from theory.learnability import FewestAgents, learnability
 
 Progress = Callable[[int, int], None]
@@ -184,7 +184,12 @@ def design_problem(
         task = DesignTask.of(request, problem.network, section)
     target = target_of(request, problem.network, problem.model)
     request.check_runs()
-    found = find(problem, request, task, target, progress=progress)
+    try:
+        found = find(problem, request, task, target, progress=progress)
+    except DesignFailed as failure:
+        v = getattr(failure.best, "stationary_distribution", task.stationary)
+        certificate = getattr(failure.best, "certificate", None)
+        found = Found(kept_weights(task, v, failure), certificate, {})
     rivals = rivals_of(problem, request, task, target)
     total = len(rivals) + 1
     rows: list[NetworkRow] = []

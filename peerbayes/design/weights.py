@@ -88,7 +88,7 @@ def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -
             found, notes = fastest_mixing(graph, v, constraints=constraints), ()
             certificate, method = found.certificate, f"fastest mixing, {found.method}"
     except DesignFailed as failure:
-        return _failed(task, v, failure)
+        return kept_weights(task, v, failure)
     return Weights(found.network, found.expected, certificate, method, notes)
 
 
@@ -96,7 +96,7 @@ def _directed(task: DesignTask, v: FloatArray, *, seed: int) -> Weights:
     try:
         found = local_mixing(task.graph, v, constraints=task.constraints, seed=seed)
     except DesignFailed as failure:
-        return _failed(task, v, failure)
+        return kept_weights(task, v, failure)
     note = "the graph is directed: the mixing is the best that a local search found"
     network = found.network
     return Weights(
@@ -104,7 +104,7 @@ def _directed(task: DesignTask, v: FloatArray, *, seed: int) -> Weights:
     )
 
 
-def _failed(task: DesignTask, v: FloatArray, failure: DesignFailed) -> Weights:
+def kept_weights(task: DesignTask, v: FloatArray, failure: DesignFailed) -> Weights:
     """What is left when a solver gives up: its best W, or else the one that is always there."""
     best = getattr(failure.best, "network", None)
     network = realise(task.graph, v, constraints=task.constraints) if best is None else best

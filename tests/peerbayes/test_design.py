@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+import peerbayes.design.objectives as objectives_room
 import peerbayes.design.weights as weights_room
 from peerbayes import load_problem, load_variants
 from peerbayes.cli import main
@@ -209,6 +210,20 @@ def test_a_solver_that_gives_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
          "--replicates", "0", "--json"]
     )  # fmt: skip
     assert code == 1
+
+
+def test_a_search_that_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gives_up(*_: object, **__: object) -> None:
+        raise DesignFailed("no progress", tried=("search",), best=None, remedy="ask for less")
+
+    monkeypatch.setattr(objectives_room, "best_exponent", gives_up)
+    problem = stations()
+    result = designed(problem, "exponent")
+    assert result["failed"]
+    assert result["certificate"] is None
+    assert any("no progress" in note for note in result["notes"])
+    v = problem.network.stationary_distribution
+    np.testing.assert_allclose(result["stationary_distribution"], v, rtol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["two-coins", "p2-star", "p2-grid", "rotating-star"])

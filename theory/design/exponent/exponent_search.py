@@ -1,10 +1,10 @@
 """The search for the largest exponent: interior points, with hypotheses and vertices as needed.
 
 Few hypotheses bind, so that the interior point method (:mod:`theory.design.exponent.interior`)
-sees a few rows at a time; those that its answer violates join. Where the set of influences is no simplex, it
-sees the hull of a few vertices; the vertex that defeats the bound joins. Each round adds a row or
-a vertex or ends, and there are finitely many of both. What is returned was computed afresh from v
-alone: E(v) over all rows, and the bound (docs: mathematics/best-exponent).
+sees a few rows at a time; those that its answer violates join. Where the set of influences is no
+simplex, it sees the hull of a few vertices; the vertex that defeats the bound joins. Each round
+adds a row or a vertex or ends, and there are finitely many of both. What is returned was computed
+afresh from v alone: E(v) over all rows, and the bound (docs: mathematics/best-exponent).
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class Search:
     def run(self) -> ExponentSearch:
         """Rounds of interior points, until the bound is met or nothing can be added."""
         best: FloatArray = self.vertices @ self.shares
-        exponent, bound, steps = -np.inf, None, 0
+        # Whatever becomes of the search, the start is not lost.
+        exponent = float(exponents(self.table, np.arange(self.table.rows), best).values.min())
+        bound, steps = None, 0
         for _ in range(_MOST_ROUNDS):
             found = self._solved()
             steps += found.steps
