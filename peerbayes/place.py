@@ -19,7 +19,7 @@ from sympy.utilities.iterables import multiset_permutations
 from exact import simulate
 from peerbayes.analyse import number
 from peerbayes.changing_problem import ChangingProblem
-from peerbayes.design.documents import certificate_json, graph_json
+from peerbayes.design.documents import certificate_json, graph_json, record_body
 from peerbayes.design.request import DesignRequest, target_of
 from peerbayes.design.rows import samples_json
 from peerbayes.faulty_problem import FaultyProblem
@@ -112,20 +112,16 @@ class PlacementResult:
         problem = self.problem
         return problem.problem.name if isinstance(problem, FaultyProblem) else problem.name
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> Any:
         """What is left on disk."""
         problem = self.problem.problem if isinstance(self.problem, FaultyProblem) else self.problem
-        specification = problem.specification
-        result = self.as_json()
-        del result["record"]
-        return {
-            "title": problem.title,
-            "specification": None if specification is None else specification.document(),
-            "seed": self.seed,
-            "delta": self.delta,
-            "result": result,
-            "network": None if self.before is None else graph_json(self.before),
-        }
+        return record_body(
+            problem,
+            seed=self.seed,
+            delta=self.delta,
+            result=self.as_json(),
+            network=None if self.before is None else graph_json(self.before),
+        )
 
 
 def place_problem(

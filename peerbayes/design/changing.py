@@ -18,7 +18,7 @@ from scipy import sparse
 from peerbayes.analyse import number
 from peerbayes.changing_analysis import ChangingAnalysis, analyse_changing
 from peerbayes.changing_problem import ChangingProblem
-from peerbayes.design.documents import certificate_json
+from peerbayes.design.documents import certificate_json, record_body
 from peerbayes.design.request import DesignRequest
 from peerbayes.records import plain
 from theory import Network
@@ -96,21 +96,17 @@ class ChangingDesign:
         result: dict[str, Any] = plain(content)
         return result
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> Any:
         """What is left on disk."""
-        specification = self.problem.specification
-        result = self.as_json()
-        del result["record"]
-        return {
-            "title": self.problem.title,
-            "specification": None if specification is None else specification.document(),
-            "seed": self.request.seed,
-            "delta": self.request.delta,
-            "result": result,
-            "before": None,
-            "after": None,
-            "curves": [],
-        }
+        return record_body(
+            self.problem,
+            seed=self.request.seed,
+            delta=self.request.delta,
+            result=self.as_json(),
+            before=None,
+            after=None,
+            curves=[],
+        )
 
 
 def design_changing(

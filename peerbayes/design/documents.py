@@ -27,6 +27,22 @@ def weights_json(network: Network) -> Any:
     }
 
 
+def record_body(problem: Any, *, seed: int, delta: float, result: Any, **more: Any) -> Any:
+    """What a design leaves on disk: its JSON object, the problem's file, and what is drawn of it.
+
+    A record does not say where it is, so that it can be moved, and runs be compared.
+    """
+    specification = problem.specification
+    return {
+        "title": problem.title,
+        "specification": None if specification is None else specification.document(),
+        "seed": seed,
+        "delta": delta,
+        "result": {key: value for key, value in result.items() if key != "record"},
+        **more,
+    }
+
+
 def certificate_json(certificate: Certificate) -> dict[str, Any]:
     """Value, bound and gap, and of what kind they are."""
     return {

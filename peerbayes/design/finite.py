@@ -11,7 +11,7 @@ import numpy as np
 
 from exact import simulate
 from peerbayes.analyse import number
-from peerbayes.design.documents import certificate_json, graph_json, weights_json
+from peerbayes.design.documents import certificate_json, graph_json, record_body, weights_json
 from peerbayes.design.objectives import Found, binding_at, find
 from peerbayes.design.request import DesignRequest, DesignTask, target_of
 from peerbayes.design.rows import NetworkRow, measure
@@ -99,22 +99,18 @@ class Design:
         result: dict[str, Any] = plain(content)
         return result
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> Any:
         """What is left on disk: the JSON object, both networks, and how belief grows on each."""
-        specification = self.problem.specification
-        result = self.as_json()
-        del result["record"]
         before, after = self.task.network, self.found.weights.network
-        return {
-            "title": self.problem.title,
-            "specification": None if specification is None else specification.document(),
-            "seed": self.request.seed,
-            "delta": self.request.delta,
-            "result": result,
-            "before": graph_json(before),
-            "after": graph_json(after),
-            "curves": self._curves(),
-        }
+        return record_body(
+            self.problem,
+            seed=self.request.seed,
+            delta=self.request.delta,
+            result=self.as_json(),
+            before=graph_json(before),
+            after=graph_json(after),
+            curves=self._curves(),
+        )
 
     def _curves(self) -> list[dict[str, Any]]:
         """Measured log-beliefs on the network as given, on the usual rule, and as designed."""

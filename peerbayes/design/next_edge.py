@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.analyse import interval, number
+from peerbayes.design.documents import record_body
 from peerbayes.design.request import DesignRequest, DesignTask
 from peerbayes.design_section import DesignSection
 from peerbayes.problem import Problem, placed
@@ -55,18 +56,14 @@ class NextEdge:
         result: dict[str, Any] = plain(content)
         return result
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> Any:
         """What is left on disk."""
-        specification = self.problem.specification
-        result = self.as_json()
-        del result["record"]
-        return {
-            "title": self.problem.title,
-            "specification": None if specification is None else specification.document(),
-            "seed": self.request.seed,
-            "delta": self.request.delta,
-            "result": result,
-        }
+        return record_body(
+            self.problem,
+            seed=self.request.seed,
+            delta=self.request.delta,
+            result=self.as_json(),
+        )
 
 
 def next_edge(problem: Problem, request: DesignRequest) -> NextEdge:

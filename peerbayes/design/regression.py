@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from peerbayes.analyse import number
-from peerbayes.design.documents import certificate_json, graph_json, weights_json
+from peerbayes.design.documents import certificate_json, graph_json, record_body, weights_json
 from peerbayes.design.request import DesignRequest, DesignTask
 from peerbayes.design.weights import Weights, weights_for
 from peerbayes.problem import placed
@@ -93,21 +93,17 @@ class RegressionDesign:
         result: dict[str, Any] = plain(content)
         return result
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> Any:
         """What is left on disk."""
-        specification = self.problem.specification
-        result = self.as_json()
-        del result["record"]
-        return {
-            "title": self.problem.title,
-            "specification": None if specification is None else specification.document(),
-            "seed": self.request.seed,
-            "delta": self.request.delta,
-            "result": result,
-            "before": graph_json(self.problem.network),
-            "after": graph_json(self.weights.network),
-            "curves": [],
-        }
+        return record_body(
+            self.problem,
+            seed=self.request.seed,
+            delta=self.request.delta,
+            result=self.as_json(),
+            before=graph_json(self.problem.network),
+            after=graph_json(self.weights.network),
+            curves=[],
+        )
 
 
 def design_regression(problem: RegressionProblem, request: DesignRequest) -> RegressionDesign:
@@ -135,7 +131,10 @@ def design_regression(problem: RegressionProblem, request: DesignRequest) -> Reg
         weights = weights_for(task, task.stationary, thorough=True, seed=request.seed)
         certificate = weights.certificate
     else:
-        v, certificate, remarks = _least_error(problem, task)
+        # The best v is positive by itself: only a floor that was asked for stands in its way.
+        asked = request.section(section).minimum_influence
+        floor = 0.0 if asked is None else float(asked)
+        v, certificate, remarks = _least_error(problem, task, floor=floor)
         weights = weights_for(task, v, thorough=False, seed=request.seed)
     rivals = {"as given": problem.network}
     rivals |= {entry.name: entry.network for entry in baselines(task.graph)}
@@ -156,7 +155,7 @@ def _row(name: str, network: Network, model: RegressionModel) -> RegressionRow:
 
 
 def _least_error(
-    problem: RegressionProblem, task: DesignTask
+    problem: RegressionProblem, task: DesignTask, *, floor: float
 ) -> tuple[FloatArray, Certificate | None, tuple[str, ...]]:
     if task.constraints.fixed_rows:
         raise fail("fixed_agents", "none for this objective", "some", "use the objective mixing")
@@ -168,12 +167,12 @@ def _least_error(
     if not model.has_targets and limits.central_constant is not None:
         best = best_stationary_distribution(problem.network, model)
         v = best.distribution
-        if v.min() < task.minimum_influence:
+        if v.min() < floor:
             low = int(v.argmin())
             raise fail(
                 "minimum_influence",
                 f"at most {v.min():.6g}, what the best v gives to agent {low}",
-                f"{task.minimum_influence:g}",
+                f"{floor:g}",
                 "lower it",
             )
         note = "no v does better for any law of the test's inputs (Gauss and Markov)"
