@@ -258,12 +258,12 @@ def test_several_records_one_after_the_other(tmp_path: Path) -> None:
     paths = [
         write_record(tmp_path / "a.json", kind="verify", body=full_body()),
         write_record(tmp_path / "b.json", kind="simulate", body=reports.simulate_body()),
-        write_record(tmp_path / "c.json", kind="design", body={"weights": [[1.0]]}),
+        write_record(tmp_path / "c.json", kind="another", body={"weights": [[1.0]]}),
     ]
     page = Page(write_report(paths, tmp_path / "report.html").read_text(encoding="utf-8"))
     places = [
         page.text.index(f"Record {i}: {kind}")
-        for i, kind in ((1, "verify"), (2, "simulate"), (3, "design"))
+        for i, kind in ((1, "verify"), (2, "simulate"), (3, "another"))
     ]
     assert places == sorted(places)
     assert '"weights": [ [ 1.0 ] ]' in page.text
