@@ -34,7 +34,7 @@ SOLVERS = ("Clarabel", "SCS")
 PACKAGES = ("cvxpy", "clarabel", "scs")
 PATIENCE = 60.0
 # Peers are asked up to so many agents times hypotheses: their time grows with the square at least.
-PEERS_UP_TO = 400
+PEERS_UP_TO = 100
 # Bisection stops at this share of the exponent, the gap that is asked for.
 ACCURACY = 1e-4
 

@@ -60,8 +60,6 @@ RATE_SIZES = (
     Size(25, 5, 10),
     Size(100, 10, 50),
     Size(100, 100, 50),
-    Size(400, 10, 50),
-    Size(1000, 10, 100),
 )
 EXPONENT_SIZES = (Size(9, 9, 3), Size(9, 9, 10), Size(25, 5, 10), Size(50, 10, 20))
 TOY_SIZES = (Size(5, 5, 3), Size(8, 4, 3))
