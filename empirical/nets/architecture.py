@@ -1,0 +1,207 @@
+"""The shape of a neural net, and where each of its weights stands in one flat vector.
+
+A net is a list of layers; a ReLU follows every layer with weights but the last. All weights of a
+net are one vector of d numbers, layer by layer, first a layer's weights, then its biases, so that
+agents' nets stack to tensors of shape (N, d) and pooling needs no word about layers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from theory.validation import as_integer, fail
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A fully connected layer; what comes before is flattened."""
+
+    units: int
+
+    def __post_init__(self) -> None:
+        as_integer("units", self.units, minimum=1)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution of images of shape (channels, height, width) with square kernels."""
+
+    channels: int
+    kernel: int
+    stride: int = 1
+    padding: int = 0
+
+    def __post_init__(self) -> None:
+        as_integer("channels", self.channels, minimum=1)
+        as_integer("kernel", self.kernel, minimum=1)
+        as_integer("stride", self.stride, minimum=1)
+        as_integer("padding", self.padding, minimum=0)
+
+
+@dataclass(frozen=True)
+class MaxPool:
+    """The largest value in each square of `size` x `size` pixels; what is left over is dropped."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        as_integer("size", self.size, minimum=1)
+
+
+Layer = Dense | Convolution | MaxPool
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where a layer's weights and biases stand in the vector of all weights.
+
+    Attributes
+    ----------
+    layer
+        Which of the architecture's layers it is.
+    weight, bias
+        Their places, as slices of the vector.
+    shape
+        Of the weights: (fan_in, units) of a dense layer, (channels out, channels in, kernel,
+        kernel) of a convolution.
+    fan_in
+        How many inputs each output sums.
+    """
+
+    layer: int
+    weight: slice
+    bias: slice
+    shape: tuple[int, ...]
+    fan_in: int
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A feed-forward net.
+
+    Parameters
+    ----------
+    input_shape
+        Of one input: (features,), or (channels, height, width) if convolutions begin.
+    layers
+        In order; the last is dense, and its units are the outputs.
+
+    Raises
+    ------
+    ValueError
+        If the last layer is not dense, or a layer does not fit what comes before it.
+
+    Examples
+    --------
+    >>> perceptron(784, 200, 200, outputs=10).parameters
+    199210
+    >>> net = Architecture((1, 28, 28), (Convolution(8, 5), MaxPool(2), Dense(10)))
+    >>> net.outputs, net.parameters
+    (10, 11738)
+    """
+
+    input_shape: tuple[int, ...]
+    layers: tuple[Layer, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "input_shape", tuple(self.input_shape))
+        object.__setattr__(self, "layers", tuple(self.layers))
+        if len(self.input_shape) not in (1, 3):
+            raise fail(
+                "input_shape",
+                "(features,) or (channels, height, width)",
+                self.input_shape,
+                "describe one input",
+            )
+        for size in self.input_shape:
+            as_integer("input_shape", size, minimum=1)
+        if not self.layers or not isinstance(self.layers[-1], Dense):
+            raise fail(
+                "layers",
+                "a dense layer at the end, one unit an output",
+                self.layers[-1] if self.layers else "no layers",
+                "end with Dense(classes)",
+            )
+        self.shapes  # noqa: B018  # fails if a layer does not fit
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers the net puts out."""
+        last = self.layers[-1]
+        assert isinstance(last, Dense)
+        return last.units
+
+    @property
+    def parameters(self) -> int:
+        """The number d of weights and biases."""
+        return self.blocks[-1].bias.stop
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of what each layer puts out."""
+        shapes: list[tuple[int, ...]] = []
+        shape = self.input_shape
+        for index, layer in enumerate(self.layers):
+            shape = _after(layer, shape, argument=f"layers[{index}]")
+            shapes.append(shape)
+        return tuple(shapes)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The places of the weights of each layer that has any."""
+        blocks, start, shape = [], 0, self.input_shape
+        for index, (layer, after) in enumerate(zip(self.layers, self.shapes, strict=True)):
+            if isinstance(layer, Dense):
+                fan_in, units = math.prod(shape), layer.units
+                form: tuple[int, ...] = (fan_in, units)
+            elif isinstance(layer, Convolution):
+                fan_in, units = shape[0] * layer.kernel**2, layer.channels
+                form = (units, shape[0], layer.kernel, layer.kernel)
+            if not isinstance(layer, MaxPool):
+                middle = start + math.prod(form)
+                end = middle + units
+                places = slice(start, middle), slice(middle, end)
+                blocks.append(Block(index, *places, form, fan_in))
+                start = end
+            shape = after
+        return tuple(blocks)
+
+
+def perceptron(inputs: int, *hidden: int, outputs: int) -> Architecture:
+    """A multilayer perceptron with hidden layers of these widths.
+
+    Examples
+    --------
+    >>> perceptron(784, 400, outputs=10).layers
+    (Dense(units=400), Dense(units=10))
+    """
+    return Architecture((inputs,), tuple(Dense(units) for units in (*hidden, outputs)))
+
+
+def _after(layer: Layer, shape: tuple[int, ...], *, argument: str) -> tuple[int, ...]:
+    """The shape of a layer's output for one input of this shape."""
+    if isinstance(layer, Dense):
+        return (layer.units,)
+    if len(shape) != 3:
+        raise fail(
+            argument,
+            "an input of shape (channels, height, width)",
+            f"shape {shape}",
+            "put convolutions and pooling before dense layers",
+        )
+    if isinstance(layer, Convolution):
+        sides = [(s + 2 * layer.padding - layer.kernel) // layer.stride + 1 for s in shape[1:]]
+        channels = layer.channels
+    else:
+        sides = [s // layer.size for s in shape[1:]]
+        channels = shape[0]
+    if min(sides) < 1:
+        raise fail(
+            argument,
+            "an image that leaves a pixel at least",
+            f"{shape[1]} x {shape[2]} pixels for {layer}",
+            "use a smaller kernel or larger images",
+        )
+    return (channels, *sides)

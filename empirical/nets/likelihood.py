@@ -1,0 +1,339 @@
+"""The likelihood of a batch under each agent's belief: forward, and its gradient.
+
+For agent i with belief N(μ_i, diag σ_i²) and a batch of B examples the *local loss* is
+
+    L_i = (1/B) Σ_b E[ −log ℓ(y_b | w, x_b) ],   w drawn from the belief.
+
+:func:`gradient` draws the expectation once and writes the derivatives of the draw with respect to
+μ_i and σ_i² into two tensors of shape (N, d). Both ways to draw have the derivatives of L_i as
+their expectation (Blundell et al. 2015, section 3.2; Kingma et al. 2015, section 2.3); local
+reparameterisation has the smaller variance, and needs two products with the weights where sampled
+weights need one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from empirical.nets.architecture import Architecture, Block, Layer, MaxPool
+from empirical.nets.layers import (
+    Pooled,
+    flattened,
+    linear,
+    linear_backward,
+    max_pool,
+    max_pool_backward,
+    weights_of,
+)
+from empirical.nets.posterior import Posterior
+from theory.validation import as_integer, as_positive
+
+Estimator = Literal["local", "weights", "point"]
+ESTIMATORS: tuple[Estimator, ...] = ("local", "weights", "point")
+
+# Examples in one forward pass when predicting: small enough for a core's cache.
+PREDICTED_AT_ONCE = 500
+
+
+class Likelihood(Protocol):
+    """What an agent makes of a net's outputs."""
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean of −log ℓ over a batch, shape (N,), and its derivative by `outputs`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """ℓ(y | w, x) = softmax(outputs)_y; labels are class numbers of shape (N, B)."""
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Cross-entropy in nats, shape (N,), and its derivative."""
+        logs = torch.log_softmax(outputs, dim=2)
+        places = labels[:, :, None]
+        nll = -logs.gather(2, places)[:, :, 0].mean(dim=1)
+        grad = logs.exp_()
+        grad.scatter_add_(2, places, grad.new_full((1, 1, 1), -1.0).expand_as(places))
+        return nll, grad.mul_(1.0 / outputs.shape[1])
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """ℓ(y | w, x) = N(y; output, α²); labels are numbers of shape (N, B), one output.
+
+    Parameters
+    ----------
+    std
+        α, positive.
+    """
+
+    std: float
+
+    def __post_init__(self) -> None:
+        as_positive("std", self.std)
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """−log density in nats, shape (N,), and its derivative."""
+        gap = outputs[:, :, 0] - labels
+        scale = 1.0 / self.std**2
+        constant = 0.5 * math.log(2.0 * math.pi * self.std**2)
+        nll = 0.5 * scale * (gap * gap).mean(dim=1) + constant
+        return nll, (gap * (scale / gap.shape[1]))[:, :, None]
+
+
+@dataclass(eq=False)
+class _Kept:
+    """What a layer's backward pass needs of its forward pass."""
+
+    layer: Layer
+    block: Block | None
+    x: Tensor
+    shape: tuple[int, ...]
+    std: Tensor | None = None
+    noise: Tensor | None = None
+    pooled: Pooled | None = None
+    active: Tensor | None = None
+
+
+def gradient(
+    architecture: Architecture,
+    mean: Tensor,
+    variance: Tensor,
+    inputs: Tensor,
+    labels: Tensor,
+    *,
+    likelihood: Likelihood,
+    estimator: Estimator,
+    generators: Sequence[torch.Generator],
+    into: tuple[Tensor, Tensor],
+) -> Tensor:
+    """The local loss of one draw, shape (N,), its gradient written to `into`.
+
+    Parameters
+    ----------
+    mean, variance
+        Shape (N, d).
+    inputs
+        Shape (N, B, \\*input_shape).
+    labels
+        Shape (N, B).
+    estimator
+        ``"local"``, ``"weights"`` or ``"point"`` (the loss at the means; variances get none).
+    generators
+        One for each agent; an agent's noise depends on its own generator alone.
+    into
+        Two tensors of shape (N, d), for the derivatives with respect to means and variances; the
+        second is left as it is by ``"point"``.
+    """
+    if estimator == "local":
+        return _local(architecture, mean, variance, inputs, labels, likelihood, generators, into)
+    noise = None
+    weights = mean
+    if estimator == "weights":
+        noise = _noise(mean, generators)
+        weights = torch.addcmul(mean, variance.sqrt(), noise)
+    kept, x = _forward(architecture, weights, inputs, keep=True)
+    nll, grad = likelihood.loss(x, labels)
+    for index in range(len(kept) - 1, -1, -1):
+        step = kept[index]
+        if step.active is not None:
+            grad = grad * step.active
+        if step.block is None:
+            assert step.pooled is not None
+            grad = max_pool_backward(step.pooled, grad)
+            continue
+        back = linear_backward(
+            step.layer,
+            step.x,
+            weights_of(weights, step.block),
+            grad,
+            into=(weights_of(into[0], step.block), into[0][:, step.block.bias]),
+            inputs=index > 0,
+        )
+        if back is not None:
+            grad = back.reshape(step.shape)
+    if noise is not None:  # ∂w/∂σ² = ε / 2σ
+        torch.mul(into[0], noise, out=into[1])
+        into[1].mul_(variance.rsqrt().mul_(0.5))
+    return nll
+
+
+def _local(
+    architecture: Architecture,
+    mean: Tensor,
+    variance: Tensor,
+    inputs: Tensor,
+    labels: Tensor,
+    likelihood: Likelihood,
+    generators: Sequence[torch.Generator],
+    into: tuple[Tensor, Tensor],
+) -> Tensor:
+    """Local reparameterisation: out = x·μ + sqrt(x²·σ²) ε."""
+    blocks = {block.layer: block for block in architecture.blocks}
+    last = len(architecture.layers) - 1
+    batch = inputs.shape[1]
+    sizes = [math.prod(architecture.shapes[index]) for index in blocks]
+    drawn = _noise(mean.new_empty(mean.shape[0], batch * sum(sizes)), generators)
+    parts = iter(drawn.split([batch * size for size in sizes], dim=1))
+    kept: list[_Kept] = []
+    x = inputs
+    for index, layer in enumerate(architecture.layers):
+        if isinstance(layer, MaxPool):
+            pooled = max_pool(x, layer.size)
+            kept.append(_Kept(layer, None, x, tuple(x.shape), pooled=pooled))
+            x = pooled.values
+            continue
+        block = blocks[index]
+        shape = tuple(x.shape)
+        if len(block.shape) == 2:
+            x = flattened(x)
+        centre = linear(layer, x, weights_of(mean, block), mean[:, block.bias])
+        spread = linear(layer, x * x, weights_of(variance, block), variance[:, block.bias])
+        std = spread.sqrt_()
+        noise = next(parts).reshape(std.shape)
+        out = torch.addcmul(centre, std, noise)
+        step = _Kept(layer, block, x, shape, std, noise)
+        if index < last:
+            out = out.relu_()
+            step.active = out > 0
+        kept.append(step)
+        x = out
+    nll, grad = likelihood.loss(x, labels)
+    for index in range(len(kept) - 1, -1, -1):
+        step = kept[index]
+        if step.active is not None:
+            grad = grad * step.active
+        if step.block is None:
+            assert step.pooled is not None
+            grad = max_pool_backward(step.pooled, grad)
+            continue
+        assert step.std is not None and step.noise is not None
+        places = step.block
+        spread_grad = (grad * step.noise).div_(step.std).mul_(0.5)
+        squared = step.x * step.x
+        inputs_too = index > 0
+        back = linear_backward(
+            step.layer,
+            step.x,
+            weights_of(mean, places),
+            grad,
+            into=(weights_of(into[0], places), into[0][:, places.bias]),
+            inputs=inputs_too,
+        )
+        through = linear_backward(
+            step.layer,
+            squared,
+            weights_of(variance, places),
+            spread_grad,
+            into=(weights_of(into[1], places), into[1][:, places.bias]),
+            inputs=inputs_too,
+        )
+        if back is not None and through is not None:
+            grad = torch.addcmul(back, through, step.x, value=2.0).reshape(step.shape)
+    return nll
+
+
+def _forward(
+    architecture: Architecture, weights: Tensor, inputs: Tensor, *, keep: bool
+) -> tuple[list[_Kept], Tensor]:
+    """Outputs of N nets with these weights, and what their backward pass needs."""
+    blocks = {block.layer: block for block in architecture.blocks}
+    last = len(architecture.layers) - 1
+    kept: list[_Kept] = []
+    x = inputs
+    for index, layer in enumerate(architecture.layers):
+        if isinstance(layer, MaxPool):
+            pooled = max_pool(x, layer.size)
+            if keep:
+                kept.append(_Kept(layer, None, x, tuple(x.shape), pooled=pooled))
+            x = pooled.values
+            continue
+        block = blocks[index]
+        shape = tuple(x.shape)
+        if len(block.shape) == 2:
+            x = flattened(x)
+        out = linear(layer, x, weights_of(weights, block), weights[:, block.bias])
+        step = _Kept(layer, block, x, shape)
+        if index < last:
+            out = out.relu_()
+            step.active = out > 0 if keep else None
+        if keep:
+            kept.append(step)
+        x = out
+    return kept, x
+
+
+def _noise(like: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
+    """Standard normal numbers, each agent's row from its own generator."""
+    noise = torch.empty_like(like)
+    for row, generator in zip(noise, generators, strict=True):
+        row.normal_(generator=generator)
+    return noise
+
+
+# Prediction -----------------------------------------------------------------------------------
+
+
+def logits(architecture: Architecture, weights: Tensor, inputs: Tensor) -> Tensor:
+    """What N nets put out, shape (N, B, outputs).
+
+    Parameters
+    ----------
+    weights
+        Shape (N, d).
+    inputs
+        Shape (N, B, \\*input_shape), or (1, B, ...) for the same inputs to all.
+    """
+    if inputs.shape[0] != weights.shape[0]:
+        inputs = inputs.expand(weights.shape[0], *inputs.shape[1:])
+    return _forward(architecture, weights, inputs, keep=False)[1]
+
+
+def mean_probabilities(posterior: Posterior, inputs: Tensor) -> Tensor:
+    """Softmax of the nets with the mean weights, shape (N, n, classes).
+
+    Parameters
+    ----------
+    inputs
+        Shape (n, \\*input_shape), the same for all agents.
+    """
+    return _probabilities(posterior, inputs, [posterior.mean])
+
+
+def sampled_probabilities(
+    posterior: Posterior, inputs: Tensor, *, draws: int, seed: int
+) -> Tensor:
+    """The average softmax over draws of the weights, shape (N, n, classes); P2 section 4.2.
+
+    An estimate of ∫ softmax(f_w(x)) q_i(w) dw, by `draws` independent weights of each agent, the
+    same for all inputs.
+    """
+    draws = as_integer("draws", draws, minimum=1)
+    generator = torch.Generator(posterior.mean.device).manual_seed(seed)
+    std = posterior.std
+
+    def sampled() -> Tensor:
+        noise = torch.empty_like(std).normal_(generator=generator)
+        return torch.addcmul(posterior.mean, std, noise)
+
+    return _probabilities(posterior, inputs, (sampled() for _ in range(draws)), draws=draws)
+
+
+def _probabilities(posterior: Posterior, inputs: Tensor, weights, *, draws: int = 1) -> Tensor:  # type: ignore[no-untyped-def]
+    architecture = posterior.architecture
+    shape = (posterior.agents, inputs.shape[0], architecture.outputs)
+    total = posterior.mean.new_zeros(shape)
+    for one in weights:
+        for agent in range(posterior.agents):
+            own = one[agent : agent + 1]
+            for start in range(0, inputs.shape[0], PREDICTED_AT_ONCE):
+                some = slice(start, start + PREDICTED_AT_ONCE)
+                out = logits(architecture, own, inputs[None, some])
+                total[agent, some] += torch.softmax(out[0], dim=1)
+    return total.div_(draws)

@@ -1,0 +1,157 @@
+"""Mean-field Gaussian beliefs of all agents over the weights of one net.
+
+    q_i = N(μ_i, diag(σ_i²)),   natural parameters: precision 1/σ_i² and shift μ_i/σ_i²
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from empirical.nets.architecture import Architecture
+from theory.validation import as_integer, as_positive, fail
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Gaussians of N agents over d weights, independent in each coordinate.
+
+    The tensors are not copied: training moves them in place.
+
+    Parameters
+    ----------
+    architecture
+        What the weights belong to.
+    mean, variance
+        Shape (N, d), float32 or float64, on one device; variances are positive.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit each other or the architecture, or an agent's numbers are not
+        finite or its variances not positive; the message names the agent.
+    """
+
+    architecture: Architecture
+    mean: Tensor
+    variance: Tensor
+
+    def __post_init__(self) -> None:
+        d = self.architecture.parameters
+        for name, values in (("mean", self.mean), ("variance", self.variance)):
+            if values.ndim != 2 or values.shape[1] != d or values.shape[0] < 1:
+                raise fail(
+                    name,
+                    f"shape (agents, {d})",
+                    f"shape {tuple(values.shape)}",
+                    "give each agent a row, with one entry a weight of the architecture",
+                )
+        if self.mean.shape != self.variance.shape:
+            raise fail(
+                "variance",
+                f"shape {tuple(self.mean.shape)}, as the mean",
+                f"shape {tuple(self.variance.shape)}",
+                "give mean and variance for the same agents",
+            )
+        bad = self.damaged()
+        if bad is not None:
+            raise fail(
+                "posterior",
+                "finite means, and finite variances above 0",
+                f"others at agent {bad}",
+                "lower the learning rates, or start from smaller weights",
+            )
+
+    @property
+    def agents(self) -> int:
+        """N."""
+        return int(self.mean.shape[0])
+
+    @property
+    def parameters(self) -> int:
+        """The number d of weights."""
+        return int(self.mean.shape[1])
+
+    @property
+    def std(self) -> Tensor:
+        """σ, shape (N, d)."""
+        return self.variance.sqrt()
+
+    def of(self, agents: Sequence[int]) -> Posterior:
+        """The beliefs of some agents, copied."""
+        rows = torch.as_tensor(list(agents), device=self.mean.device)
+        return Posterior(self.architecture, self.mean[rows], self.variance[rows])
+
+    def copy(self) -> Posterior:
+        """The same beliefs in tensors of their own."""
+        return Posterior(self.architecture, self.mean.clone(), self.variance.clone())
+
+    def damaged(self) -> int | None:
+        """The first agent with a number that is not finite, or a variance not above 0; or None."""
+        for agent in range(self.agents):
+            low, high = torch.aminmax(self.variance[agent])
+            # A sum is NaN or infinite if an entry is, at a fraction of the cost of isfinite.
+            total = self.mean[agent].abs().sum(dtype=torch.float64)
+            if not (low > 0 and torch.isfinite(high) and torch.isfinite(total)):
+                return agent
+        return None
+
+
+def shared_initialisation(
+    architecture: Architecture, agents: int, *, std: float, seed: int, device: str = "cpu"
+) -> Posterior:
+    """The same belief for every agent: He's random means, biases zero, one σ.
+
+    Means of a layer's weights are normal with variance 2 / fan_in (He et al. 2015). All agents begin
+    at one point, as P2 section 1.4 asks: pooling means of nets that began apart averages
+    unrelated features.
+
+    Parameters
+    ----------
+    std
+        σ of every weight, positive.
+    seed
+        Of the means; the same for every number of agents and device.
+
+    Examples
+    --------
+    >>> from empirical.nets.architecture import perceptron
+    >>> start = shared_initialisation(perceptron(2, 3, outputs=2), 4, std=0.03, seed=0)
+    >>> start.mean.shape, bool((start.mean[0] == start.mean[3]).all())
+    (torch.Size([4, 17]), True)
+    """
+    agents = as_integer("agents", agents, minimum=1)
+    std = as_positive("std", std)
+    generator = torch.Generator().manual_seed(as_integer("seed", seed, minimum=0))
+    mean = torch.zeros(architecture.parameters)
+    for block in architecture.blocks:
+        drawn = torch.randn(block.weight.stop - block.weight.start, generator=generator)
+        mean[block.weight] = drawn * (2.0 / block.fan_in) ** 0.5
+    stacked = mean.to(device).repeat(agents, 1)
+    return Posterior(architecture, stacked, torch.full_like(stacked, std * std))
+
+
+def kl_divergence(q: Posterior, p: Posterior) -> Tensor:
+    """KL(q_i ‖ p_i) of each agent, shape (N,), float64, in nats; exact up to rounding.
+
+        ½ Σ_k [ r_k − 1 − log r_k + (μ_k − m_k)² / s_k² ],   r_k = σ_k² / s_k²
+
+    for q = N(μ, diag σ²) and p = N(m, diag s²).
+    """
+    if q.mean.shape != p.mean.shape:
+        raise fail(
+            "p",
+            f"beliefs of shape {tuple(q.mean.shape)}, as q's",
+            f"shape {tuple(p.mean.shape)}",
+            "compare the same agents over the same weights",
+        )
+    total = torch.empty(q.agents, dtype=torch.float64, device=q.mean.device)
+    for agent in range(q.agents):
+        prior = p.variance[agent].double()
+        ratio = q.variance[agent].double() / prior
+        gap = q.mean[agent].double() - p.mean[agent].double()
+        total[agent] = 0.5 * (ratio - 1.0 - ratio.log() + gap * gap / prior).sum()
+    return total

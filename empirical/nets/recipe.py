@@ -1,0 +1,121 @@
+"""How the nets of a network are trained: everything but data, network, architecture and seed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from empirical.nets.likelihood import ESTIMATORS, Estimator
+from theory.validation import as_integer, as_positive, fail
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A round is `local_steps` steps of every agent on its own data, then one consensus.
+
+    With n_i examples at agent i, n in all and v the influence of the agents, a step lowers
+
+        a_i L_i(q) + c_i KL(q ‖ p_i),
+
+    L_i the mean loss of a batch. Two priors are offered (docs: mathematics/bayesian-nets):
+
+    - ``"consensus"``: p_i is the agent's belief after the last consensus (P1 eq. 5); a_i = 1,
+      c_i = `divergence` / n_i. Each round counts the data again.
+    - ``"fixed"``: p is N(0, prior_std²) for ever; a_i = n_i / (v_i n), c_i = `divergence` / n. The
+      network then lowers Σ_i v_i (...) = (1/n) [Σ over all data of loss + KL(q ‖ p)]: each datum
+      counts once.
+
+    Parameters
+    ----------
+    rounds, local_steps, batch
+        Of a run; u; examples in a batch.
+    estimator
+        ``"local"`` reparameterisation, ``"weights"`` sampled once a batch, or ``"point"``: no
+        noise and no divergence, variances stay as they are and pooling is averaging.
+    initial_std
+        σ of every weight at the beginning.
+    mean_rate, scale_rate
+        Adam's learning rates of the means and of log σ.
+    mean_epsilon, scale_epsilon
+        Adam's ε of both: below it, a gradient's size counts again, not its sign alone.
+    first_beta, second_beta
+        Adam's β₁, β₂.
+    schedule
+        ``"cosine"``: rates fall to 0 over the run as ½(1 + cos πt); ``"geometric"``: by the factor
+        `decay` each round.
+    warm_up
+        The share of the run over which rates rise linearly to their full size, in [0, 1).
+    forget
+        Whether Adam's averages begin anew after each consensus.
+    prior, prior_std, divergence
+        As above.
+    draws
+        How many posterior samples a sampled prediction averages.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range or a word unknown.
+    """
+
+    rounds: int
+    local_steps: int
+    batch: int
+    estimator: Estimator = "local"
+    initial_std: float = 0.03
+    mean_rate: float = 1e-3
+    scale_rate: float = 1e-3
+    mean_epsilon: float = 1e-8
+    scale_epsilon: float = 1e-8
+    first_beta: float = 0.9
+    second_beta: float = 0.999
+    schedule: Literal["cosine", "geometric"] = "cosine"
+    decay: float = 1.0
+    warm_up: float = 0.0
+    forget: bool = False
+    prior: Literal["consensus", "fixed"] = "consensus"
+    prior_std: float = 0.1
+    divergence: float = 1.0
+    draws: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "local_steps", "batch", "draws"):
+            as_integer(name, getattr(self, name), minimum=1)
+        for name in ("initial_std", "mean_epsilon", "scale_epsilon", "decay", "prior_std"):
+            as_positive(name, getattr(self, name))
+        for name in ("mean_rate", "scale_rate", "divergence"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise fail(name, "a finite number of at least 0", value, "give such a number")
+        for name in ("first_beta", "second_beta", "warm_up"):
+            value = getattr(self, name)
+            if not 0.0 <= value < 1.0:
+                raise fail(name, "a number of at least 0 and below 1", value, "give such a number")
+        for name, words in (
+            ("estimator", ESTIMATORS),
+            ("schedule", ("cosine", "geometric")),
+            ("prior", ("consensus", "fixed")),
+        ):
+            value = getattr(self, name)
+            if value not in words:
+                raise fail(name, " or ".join(map(repr, words)), repr(value), "choose one of them")
+
+    def rate(self, round: int) -> float:
+        """What the learning rates are multiplied by in a round, counted from 1.
+
+        Examples
+        --------
+        >>> recipe = Recipe(rounds=100, local_steps=1, batch=50)
+        >>> recipe.rate(1), recipe.rate(51)
+        (1.0, 0.5)
+        """
+        done = (round - 1) / self.rounds
+        rise = min(1.0, round / (self.warm_up * self.rounds)) if self.warm_up else 1.0
+        if self.schedule == "geometric":
+            return rise * float(self.decay ** (round - 1))
+        return rise * (0.5 + 0.5 * math.cos(math.pi * done) if done != 0.5 else 0.5)
+
+    def as_json(self) -> dict[str, Any]:
+        """All settings, in plain values."""
+        return asdict(self)

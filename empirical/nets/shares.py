@@ -1,0 +1,143 @@
+"""Labelled inputs as tensors, who holds which, and the order in which each goes through its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.data import Images
+from empirical.partition import Partition
+from theory.validation import IntArray, fail
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The data of all agents.
+
+    Parameters
+    ----------
+    inputs
+        Shape (n, \\*input_shape), float32; shared, not copied for each agent.
+    labels
+        Shape (n,): class numbers (int64), or real numbers (float32) for a regression.
+    indices
+        One int64 tensor per agent: rows of `inputs`. Two agents may hold the same row.
+
+    Raises
+    ------
+    ValueError
+        If an agent holds nothing, or a row that does not exist.
+    """
+
+    inputs: Tensor
+    labels: Tensor
+    indices: tuple[Tensor, ...]
+
+    def __post_init__(self) -> None:
+        if self.labels.shape != self.inputs.shape[:1]:
+            raise fail(
+                "labels",
+                f"shape {tuple(self.inputs.shape[:1])}",
+                f"shape {tuple(self.labels.shape)}",
+                "give one label an input",
+            )
+        if not self.indices:
+            raise fail("indices", "one share for each agent", "none", "name the agents' rows")
+        for agent, rows in enumerate(self.indices):
+            if rows.ndim != 1 or rows.numel() == 0:
+                raise fail(
+                    "indices",
+                    "at least one example for each agent",
+                    f"none for agent {agent}",
+                    "leave that agent out, or split the data so that it holds some",
+                )
+            if rows.min() < 0 or rows.max() >= self.inputs.shape[0]:
+                raise fail(
+                    "indices",
+                    f"rows from 0 to {self.inputs.shape[0] - 1}",
+                    f"{int(rows.min())} to {int(rows.max())} for agent {agent}",
+                    "name rows of the inputs",
+                )
+
+    @classmethod
+    def from_images(
+        cls,
+        images: Images,
+        partition: Partition,
+        *,
+        input_shape: tuple[int, ...],
+        device: str = "cpu",
+    ) -> Shares:
+        """Grey values divided by the white one, so that they lie in [0, 1].
+
+        Parameters
+        ----------
+        input_shape
+            (height · width,), or (1, height, width).
+        """
+        inputs = as_inputs(images, input_shape=input_shape, device=device)
+        labels = torch.tensor(images.labels, device=device)
+        indices = tuple(torch.tensor(own, device=device) for own in partition.indices)
+        return cls(inputs, labels, indices)
+
+    @property
+    def agents(self) -> int:
+        """N."""
+        return len(self.indices)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many examples each agent holds."""
+        return tuple(int(rows.numel()) for rows in self.indices)
+
+    def of(self, agents: Sequence[int]) -> Shares:
+        """The shares of some agents."""
+        return Shares(self.inputs, self.labels, tuple(self.indices[agent] for agent in agents))
+
+    def together(self) -> Shares:
+        """All data at a single agent: what a central learner has."""
+        rows = torch.unique(torch.cat(self.indices))
+        return Shares(self.inputs, self.labels, (rows,))
+
+
+def as_inputs(images: Images, *, input_shape: tuple[int, ...], device: str = "cpu") -> Tensor:
+    """Grey values of images as float32 in [0, 1], shape (n, \\*input_shape)."""
+    pixels = np.asarray(images.pixels, dtype=np.float32) / np.float32(images.white)
+    return torch.tensor(pixels, device=device).reshape(len(images), *input_shape)
+
+
+class Order:
+    """Goes through an agent's examples in batches, in a new random order each epoch.
+
+    Batch s is a function of the seed, the agent and s alone, so that a run can begin anywhere. In
+    an epoch no example comes twice, and fewer than a batch are left out; an agent with fewer
+    examples than a batch goes through all of them again and again until a batch is full.
+
+    Parameters
+    ----------
+    size, batch
+        How many examples the agent holds, and how many a batch has.
+    seed, agent
+        What the order depends on.
+    """
+
+    def __init__(self, size: int, batch: int, *, seed: int, agent: int) -> None:
+        self._size, self._batch = size, batch
+        self._key = (seed, agent)
+        self._batches = max(size // batch, 1)
+        self._epoch = -1
+        self._order: IntArray = np.empty(0, dtype=np.int64)
+
+    def rows(self, step: int) -> IntArray:
+        """Positions, among the agent's own, of batch `step`, counted from 0; shape (batch,)."""
+        epoch, place = divmod(step, self._batches)
+        if epoch != self._epoch:
+            rng = np.random.default_rng([*self._key, epoch])
+            repeats = -(-self._batch // self._size)
+            self._order = np.concatenate([rng.permutation(self._size) for _ in range(repeats)])
+            self._epoch = epoch
+        return self._order[place * self._batch : (place + 1) * self._batch]

@@ -1,0 +1,378 @@
+"""A network of nets in training, round by round.
+
+The agents' steps are independent between two consensus steps. They are taken for a few agents at a
+time, all local steps of a round before the next few, so that an agent's tensors are still in the
+cache at its next step. An agent's noise and the order of its data depend on the seed, its number
+and the round or step, never on who is computed beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.nets.architecture import Architecture
+from empirical.nets.consensus import Consensus
+from empirical.nets.distributed import OneProcess
+from empirical.nets.likelihood import Categorical, Likelihood, gradient
+from empirical.nets.messages import Encoding, PlainMessages
+from empirical.nets.posterior import Posterior, kl_divergence, shared_initialisation
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Order, Shares
+from empirical.nets.update import Moments, Numbers, update
+from theory.changing import influence
+from theory.changing.periodic import PeriodicNetwork
+from theory.network import Network
+from theory.validation import FloatArray, as_integer, fail
+
+# Agents whose gradients are computed in one batched product.
+AT_ONCE = 2
+
+
+class TrainingFailed(ValueError):  # noqa: N818  # it names what happened
+    """A loss or a belief is no longer finite; the message names the agent and the round."""
+
+
+@dataclass(frozen=True, eq=False)
+class RoundReport:
+    """What a round did.
+
+    Attributes
+    ----------
+    round
+        Its number, counted from 1.
+    loss
+        Mean −log ℓ over each agent's batches, in nats, shape (N,); NaN for who rested.
+    divergence
+        KL of each agent's belief before the consensus from that round's prior, shape (N,), nats;
+        NaN where it was not asked for.
+    local_steps
+        Steps taken by all agents together.
+    bytes_sent
+        Over all links.
+    seconds
+        Of local steps and consensus.
+    """
+
+    round: int
+    loss: FloatArray
+    divergence: FloatArray
+    local_steps: int
+    bytes_sent: int
+    seconds: float
+
+
+class Training:
+    """A run, between two rounds.
+
+    Parameters
+    ----------
+    shares
+        Who holds which data.
+    network
+        A :class:`theory.Network`, or a :class:`theory.changing.PeriodicNetwork`, whose resting
+        agents neither train nor pool in a round.
+    recipe
+        How.
+    architecture
+        Of all nets.
+    seed
+        Of the beginning, the noise and the order of the data.
+    likelihood
+        What a net's outputs mean; left out: classes.
+    encoding
+        How messages are written; left out: natural parameters in float32.
+    exchange
+        Which agents this process holds, and how it reaches the others (:func:`connect`); left out:
+        all of them.
+    start
+        Beliefs to begin from, shape (N, d); left out: :func:`shared_initialisation`.
+    device
+        ``"cpu"`` or ``"cuda"``.
+
+    Raises
+    ------
+    ValueError
+        If network and shares disagree about the number of agents, the inputs do not fit the
+        architecture, or the device is absent.
+    """
+
+    def __init__(
+        self,
+        shares: Shares,
+        network: Network | PeriodicNetwork,
+        recipe: Recipe,
+        *,
+        architecture: Architecture,
+        seed: int,
+        likelihood: Likelihood | None = None,
+        encoding: Encoding | None = None,
+        exchange: Any = None,
+        start: Posterior | None = None,
+        device: str = "cpu",
+    ) -> None:
+        if network.agents != shares.agents:
+            raise fail(
+                "network",
+                f"weights for {shares.agents} agents, as many as hold data",
+                f"{network.agents}",
+                "give W a row for each agent that holds data",
+            )
+        if tuple(shares.inputs.shape[1:]) != architecture.input_shape:
+            raise fail(
+                "architecture",
+                f"inputs of shape {tuple(shares.inputs.shape[1:])}, as the data",
+                architecture.input_shape,
+                "change input_shape",
+            )
+        self.architecture, self.recipe, self.network = architecture, recipe, network
+        self.seed = as_integer("seed", seed, minimum=0)
+        self.device = check_device(device)
+        self.encoding = encoding or PlainMessages()
+        self.consensus = Consensus(network, encoding=self.encoding, exchange=exchange or OneProcess())
+        self.own = self.consensus.own
+        self._likelihood = likelihood or Categorical()
+        self._shares = shares.of(self.own)
+        if start is None:
+            start = shared_initialisation(
+                architecture, len(self.own), std=recipe.initial_std, seed=seed, device=device
+            )
+        else:
+            if start.agents != network.agents:
+                raise fail(
+                    "start", f"beliefs of {network.agents} agents", start.agents, "give one each"
+                )
+            start = start.of(self.own)
+        self.posterior = start
+        self._moments = Moments.zeros(start.mean)
+        self._prior_mean = torch.zeros_like(start.mean)
+        self._prior_variance = torch.full_like(start.mean, recipe.prior_std**2)
+        self._steps = np.zeros(len(self.own), dtype=np.int64)
+        self._since = np.zeros(len(self.own), dtype=np.int64)  # steps since Adam began anew
+        self._orders = [
+            Order(size, recipe.batch, seed=self.seed, agent=agent)
+            for agent, size in zip(self.own, self._shares.sizes, strict=True)
+        ]
+        self._loss_weights, self._divergence_weights = self._weights(shares)
+        self._buffers = tuple(
+            start.mean.new_empty(min(AT_ONCE, len(self.own)), architecture.parameters)
+            for _ in range(2)
+        )
+        self.round = 0
+
+    # Rounds -----------------------------------------------------------------------------------
+
+    def run_round(self, *, divergence: bool = False) -> RoundReport:
+        """Local steps, then consensus.
+
+        Raises
+        ------
+        TrainingFailed
+            If a loss or a belief is not finite any more.
+        """
+        begin = time.perf_counter()
+        loss, steps = self.local_phase()
+        gap = self.divergence() if divergence else np.full(len(self.own), np.nan)
+        sent = self.pool()
+        return RoundReport(self.round, loss, gap, steps, sent, time.perf_counter() - begin)
+
+    def local_phase(self) -> tuple[FloatArray, int]:
+        """The local steps of the next round: each own agent's mean loss, and steps in all."""
+        self.round += 1
+        active = [k for k, on in enumerate(self.consensus.observes(self.round)) if on]
+        if self.recipe.prior == "consensus":
+            self._prior_mean.copy_(self.posterior.mean)
+            self._prior_variance.copy_(self.posterior.variance)
+        if self.recipe.forget:
+            self._moments = Moments.zeros(self.posterior.mean)
+            self._since[:] = 0
+        losses = np.full(len(self.own), np.nan)
+        for begin in range(0, len(active), AT_ONCE):
+            some = active[begin : begin + AT_ONCE]
+            losses[some] = self._steps_of(some)
+        bad = [k for k in active if not np.isfinite(losses[k])]
+        if bad:
+            raise TrainingFailed(
+                f"training: expected finite losses, got {losses[bad[0]]} at agent"
+                f" {self.own[bad[0]]} in round {self.round}; lower the learning rates"
+            )
+        return losses, len(active) * self.recipe.local_steps
+
+    def pool(self) -> int:
+        """The consensus that ends a round; returns the bytes sent by own agents."""
+        mean, variance = self.posterior.mean, self.posterior.variance
+        try:
+            pooled = self.consensus.pool(
+                mean, variance, round=self.round, out=(mean, variance)
+            )
+        except ValueError as error:
+            raise TrainingFailed(str(error)) from None
+        if pooled.mean is not mean:
+            mean.copy_(pooled.mean)
+            variance.copy_(pooled.variance)
+        return int(pooled.bytes)
+
+    def divergence(self) -> FloatArray:
+        """KL of each own agent's belief from its prior of this round, nats."""
+        prior = Posterior(self.architecture, self._prior_mean, self._prior_variance)
+        return np.asarray(kl_divergence(self.posterior, prior).cpu().numpy())
+
+    # State ------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the rest of the run depends on, between two rounds; views, not copies."""
+        return {
+            "mean": self.posterior.mean,
+            "variance": self.posterior.variance,
+            "mean_first": self._moments.mean_first,
+            "mean_second": self._moments.mean_second,
+            "scale_first": self._moments.scale_first,
+            "scale_second": self._moments.scale_second,
+            "steps": torch.tensor(self._steps),
+            "since": torch.tensor(self._since),
+            "round": torch.tensor([self.round]),
+            **{f"encoding.{key}": value for key, value in self.encoding.state_dict().items()},
+        }
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a :meth:`state`; what follows is what would have followed there, bit by bit.
+
+        Raises
+        ------
+        ValueError
+            If a tensor is missing or of another shape.
+        """
+        mine = self.state()
+        for name, value in mine.items():
+            if name not in state or state[name].shape != value.shape:
+                got = tuple(state[name].shape) if name in state else "none"
+                raise fail(
+                    f"state[{name!r}]",
+                    f"shape {tuple(value.shape)}",
+                    got,
+                    "give the state of a run with these agents and nets",
+                )
+        for name in ("mean", "variance", "mean_first", "mean_second", "scale_first", "scale_second"):
+            mine[name].copy_(state[name])
+        self._steps = state["steps"].numpy().copy()
+        self._since = state["since"].numpy().copy()
+        self.round = int(state["round"][0])
+        self.encoding.load_state_dict(
+            {
+                key.removeprefix("encoding."): value
+                for key, value in state.items()
+                if key.startswith("encoding.")
+            }
+        )
+
+    # The steps --------------------------------------------------------------------------------
+
+    def _steps_of(self, some: list[int]) -> FloatArray:
+        """All local steps of a few agents; their mean losses."""
+        recipe, shares = self.recipe, self._shares
+        rows = slice(some[0], some[-1] + 1)
+        together = some == list(range(some[0], some[-1] + 1))
+        mean, variance = self.posterior.mean, self.posterior.variance
+        generators = [self._generator(k) for k in some]
+        into = tuple(buffer[: len(some)] for buffer in self._buffers)
+        total = torch.zeros(len(some), dtype=torch.float64)
+        for step in range(recipe.local_steps):
+            places = torch.stack(
+                [
+                    shares.indices[k][torch.from_numpy(self._orders[k].rows(int(self._steps[k])))]
+                    for k in some
+                ]
+            )
+            inputs = shares.inputs[places]
+            labels = shares.labels[places]
+            own_mean, own_variance = (mean[rows], variance[rows]) if together else (mean[some], variance[some])
+            loss = gradient(
+                self.architecture,
+                own_mean,
+                own_variance,
+                inputs,
+                labels,
+                likelihood=self._likelihood,
+                estimator=recipe.estimator,
+                generators=generators,
+                into=(into[0], into[1]),
+            )
+            total += loss.double().cpu()
+            for place, k in enumerate(some):
+                self._step(k, (into[0][place], into[1][place]), first=step == 0)
+        return np.asarray(total.numpy()) / recipe.local_steps
+
+    def _step(self, k: int, gradients: tuple[Tensor, Tensor], *, first: bool) -> None:
+        recipe, moments = self.recipe, self._moments
+        self._steps[k] += 1
+        self._since[k] += 1
+        rate = recipe.rate(self.round)
+        numbers = Numbers(
+            recipe.mean_rate * rate,
+            recipe.scale_rate * rate,
+            recipe.mean_epsilon,
+            recipe.scale_epsilon,
+            recipe.first_beta,
+            recipe.second_beta,
+            int(self._since[k]),
+        )
+        # At the first step after a consensus the belief is its own prior: no gradient.
+        itself = first and recipe.prior == "consensus"
+        without = itself or recipe.estimator == "point" or recipe.divergence == 0.0
+        update(
+            self.posterior.mean[k],
+            self.posterior.variance[k],
+            gradients,
+            Moments(
+                moments.mean_first[k],
+                moments.mean_second[k],
+                moments.scale_first[k],
+                moments.scale_second[k],
+            ),
+            numbers,
+            prior=None if without else (self._prior_mean[k], self._prior_variance[k]),
+            loss_weight=float(self._loss_weights[k]),
+            divergence_weight=float(self._divergence_weights[k]),
+            scales=recipe.estimator != "point" and recipe.scale_rate > 0.0,
+        )
+
+    def _generator(self, k: int) -> torch.Generator:
+        """The noise of an agent in this round."""
+        key = np.random.SeedSequence([self.seed, self.own[k], self.round])
+        word = int(key.generate_state(1, np.uint64)[0] >> np.uint64(1))
+        return torch.Generator(self.device).manual_seed(word)
+
+    def _weights(self, shares: Shares) -> tuple[FloatArray, FloatArray]:
+        """a_i and c_i of the own agents (see :class:`Recipe`)."""
+        sizes = np.array(shares.sizes, dtype=np.float64)
+        own = list(self.own)
+        if self.recipe.prior == "consensus":
+            return np.ones(len(own)), self.recipe.divergence / sizes[own]
+        shares_of_influence = (
+            self.network.stationary_distribution
+            if isinstance(self.network, Network)
+            else influence(self.network).values
+        )
+        weight = sizes / (shares_of_influence * sizes.sum())
+        return weight[own], np.full(len(own), self.recipe.divergence / sizes.sum())
+
+
+def check_device(device: str) -> str:
+    """The device, if it can be used.
+
+    Raises
+    ------
+    ValueError
+        If it is neither ``"cpu"`` nor ``"cuda"``, or CUDA is asked for and absent.
+    """
+    if device not in ("cpu", "cuda"):
+        raise fail("device", "'cpu' or 'cuda'", repr(device), "choose one of them")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise fail("device", "a CUDA device", "none that torch can use", "use the device 'cpu'")
+    return device

@@ -1,0 +1,85 @@
+"""Shapes and places of weights, against torch's own layers."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from empirical.nets.architecture import (  # noqa: E402
+    Architecture,
+    Convolution,
+    Dense,
+    MaxPool,
+    perceptron,
+)
+
+NETS = {
+    "2NN": perceptron(784, 200, 200, outputs=10),
+    "one layer": perceptron(3, outputs=1),
+    "convolutional": Architecture(
+        (2, 9, 7), (Convolution(3, 3, 2, 1), MaxPool(2), Convolution(4, 1), Dense(5), Dense(3))
+    ),
+}
+
+
+def modules(net: Architecture) -> torch.nn.Sequential:
+    """The same net of torch's modules."""
+    made, shape = [], net.input_shape
+    for index, layer in enumerate(net.layers):
+        if isinstance(layer, Convolution):
+            made.append(
+                torch.nn.Conv2d(shape[0], layer.channels, layer.kernel, layer.stride, layer.padding)
+            )
+        elif isinstance(layer, MaxPool):
+            made.append(torch.nn.MaxPool2d(layer.size))
+        else:
+            made += [torch.nn.Flatten(), torch.nn.LazyLinear(layer.units)]
+        shape = net.shapes[index]
+    sequence = torch.nn.Sequential(*made)
+    sequence(torch.zeros(1, *net.input_shape))
+    return sequence
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+def test_as_many_weights_as_torchs_modules(name: str) -> None:
+    net, peer = NETS[name], modules(NETS[name])
+    assert net.parameters == sum(values.numel() for values in peer.parameters())
+    x = torch.zeros(2, *net.input_shape)
+    shapes = []
+    for module in peer:
+        x = module(x)
+        if not isinstance(module, torch.nn.Flatten):
+            shapes.append(tuple(x.shape[1:]))
+    assert tuple(shapes) == net.shapes
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_places_tile_the_vector(name: str) -> None:
+    net = NETS[name]
+    place = 0
+    for block in net.blocks:
+        for part in (block.weight, block.bias):
+            assert part.start == place
+            place = part.stop
+        size = block.weight.stop - block.weight.start
+        assert size == torch.zeros(block.shape).numel()
+        units = block.bias.stop - block.bias.start
+        assert block.fan_in * units == size
+    assert place == net.parameters
+
+
+@pytest.mark.parametrize(
+    ("shape", "layers", "words"),
+    [
+        ((4,), (), "no layers"),
+        ((4, 4), (Dense(2),), "input_shape"),
+        ((1, 4, 4), (Dense(2), MaxPool(2)), "a dense layer at the end"),
+        ((4,), (Convolution(2, 3), Dense(2)), r"layers\[0\].*before dense layers"),
+        ((1, 4, 4), (Convolution(2, 5), Dense(2)), r"layers\[0\].*smaller kernel"),
+        ((1, 4, 4), (MaxPool(2), MaxPool(3), Dense(2)), r"layers\[1\].*smaller kernel"),
+        ((0,), (Dense(2),), "input_shape"),
+    ],
+)
+def test_layers_that_do_not_fit(shape: tuple[int, ...], layers: tuple, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Architecture(shape, layers)

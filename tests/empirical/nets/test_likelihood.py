@@ -1,0 +1,236 @@
+"""Losses and their gradients: against autograd, finite differences, and each other."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from empirical.nets.architecture import (  # noqa: E402
+    Architecture,
+    Convolution,
+    Dense,
+    MaxPool,
+    perceptron,
+)
+from empirical.nets.likelihood import (  # noqa: E402
+    ESTIMATORS,
+    Categorical,
+    GaussianNoise,
+    gradient,
+    logits,
+    mean_probabilities,
+    sampled_probabilities,
+)
+from empirical.nets.posterior import Posterior  # noqa: E402
+
+NETS = {
+    "perceptron": perceptron(6, 5, 4, outputs=3),
+    "linear": perceptron(4, outputs=3),
+    "convolutional": Architecture(
+        (2, 7, 6), (Convolution(3, 3, 1, 1), MaxPool(2), Convolution(2, 2), Dense(4), Dense(3))
+    ),
+}
+AGENTS, BATCH = 3, 4
+
+
+def setting(net: Architecture, seed: int = 0, batch: int = BATCH) -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(seed)
+    shape = (AGENTS, net.parameters)
+    mean = torch.randn(shape, dtype=torch.float64, generator=generator)
+    variance = torch.rand(shape, dtype=torch.float64, generator=generator) * 0.2 + 0.01
+    inputs = torch.randn(
+        (AGENTS, batch, *net.input_shape), dtype=torch.float64, generator=generator
+    )
+    labels = torch.randint(net.outputs, (AGENTS, batch), generator=generator)
+    return mean, variance, inputs, labels
+
+
+def generators(seed: int = 0) -> list[torch.Generator]:
+    return [torch.Generator().manual_seed(100 * seed + agent) for agent in range(AGENTS)]
+
+
+def found(net, mean, variance, inputs, labels, estimator, likelihood=None, seed=0):
+    into = (torch.full_like(mean, torch.nan), torch.zeros_like(mean))
+    loss = gradient(
+        net,
+        mean,
+        variance,
+        inputs,
+        labels,
+        likelihood=likelihood or Categorical(),
+        estimator=estimator,
+        generators=generators(seed),
+        into=into,
+    )
+    return loss, into
+
+
+def torchs_loss(net, weights, inputs, labels):
+    """The mean loss of each agent's net, by torch's modules' functions, in a plain loop."""
+    functional = torch.nn.functional
+    losses = []
+    for agent in range(AGENTS):
+        x = inputs[agent]
+        blocks = {block.layer: block for block in net.blocks}
+        for index, layer in enumerate(net.layers):
+            if isinstance(layer, MaxPool):
+                x = functional.max_pool2d(x, layer.size)
+                continue
+            block = blocks[index]
+            w = weights[agent, block.weight].reshape(block.shape)
+            b = weights[agent, block.bias]
+            if isinstance(layer, Convolution):
+                x = functional.conv2d(x, w, b, stride=layer.stride, padding=layer.padding)
+            else:
+                x = functional.linear(x.flatten(1), w.T, b)
+            if index < len(net.layers) - 1:
+                x = functional.relu(x)
+        losses.append(functional.cross_entropy(x, labels[agent]))
+    return torch.stack(losses)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_point_and_sampled_weights_against_autograd(name: str) -> None:
+    net = NETS[name]
+    mean, variance, inputs, labels = setting(net)
+    noise = torch.stack(
+        [
+            torch.empty(net.parameters, dtype=torch.float64).normal_(generator=one)
+            for one in generators()
+        ]
+    )
+    for estimator in ("point", "weights"):
+        m, v = mean.clone().requires_grad_(), variance.clone().requires_grad_()
+        weights = m if estimator == "point" else m + v.sqrt() * noise
+        expected = torchs_loss(net, weights, inputs, labels)
+        expected.sum().backward()
+        loss, into = found(net, mean, variance, inputs, labels, estimator)
+        # The same sums in another order, in float64.
+        assert torch.allclose(loss, expected, rtol=1e-12)
+        assert torch.allclose(into[0], m.grad, rtol=1e-9, atol=1e-12)
+        if estimator == "weights":
+            assert torch.allclose(into[1], v.grad, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_gradients_against_finite_differences(name: str, estimator: str) -> None:
+    net = NETS[name]
+    mean, variance, inputs, labels = setting(net, seed=1)
+    _, into = found(net, mean, variance, inputs, labels, estimator)
+    step = 1e-6
+    for which in (0, 1):
+        for k in range(0, net.parameters, 7):
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = [mean.clone(), variance.clone()]
+                moved[which][:, k] += sign * step
+                ends.append(found(net, *moved, inputs, labels, estimator)[0])
+            slope = (ends[0] - ends[1]) / (2 * step)
+            # Central differences: an error of step² in the slope, and of 1e-16 / step.
+            assert torch.allclose(into[which][:, k], slope, rtol=1e-6, atol=1e-7)
+
+
+def test_a_regressions_gradient_against_finite_differences() -> None:
+    net = perceptron(4, 3, outputs=1)
+    mean, variance, inputs, _ = setting(net)
+    targets = torch.linspace(-1, 1, AGENTS * BATCH, dtype=torch.float64).reshape(AGENTS, BATCH)
+    likelihood = GaussianNoise(0.7)
+    loss, into = found(net, mean, variance, inputs, targets, "point", likelihood)
+    outputs = logits(net, mean, inputs)[:, :, 0]
+    expected = -torch.distributions.Normal(outputs, 0.7).log_prob(targets).mean(dim=1)
+    assert torch.allclose(loss, expected, rtol=1e-12)
+    for k in range(net.parameters):
+        moved = [mean.clone(), mean.clone()]
+        moved[0][:, k] += 1e-6
+        moved[1][:, k] -= 1e-6
+        ends = [found(net, m, variance, inputs, targets, "point", likelihood)[0] for m in moved]
+        assert torch.allclose(into[0][:, k], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+# One kernel over the whole image: no two outputs share a weight.
+ONE_PLACE = Architecture((2, 3, 3), (Convolution(4, 3), Dense(3)))
+
+
+@pytest.mark.parametrize("net", [NETS["perceptron"], ONE_PLACE])
+def test_both_ways_to_draw_agree_in_expectation(net: Architecture) -> None:
+    mean, variance, inputs, labels = setting(net, seed=2)
+    variance = variance * 0.05
+    inputs, labels = inputs[:, :1], labels[:, :1]  # within a batch sampled weights are shared
+    draws = 600
+    sums = {}
+    for estimator in ("local", "weights"):
+        total = [torch.zeros_like(mean) for _ in range(4)]
+        losses = []
+        for seed in range(draws):
+            loss, into = found(net, mean, variance, inputs, labels, estimator, seed=seed)
+            losses.append(loss)
+            for place, values in enumerate(into):
+                total[2 * place] += values
+                total[2 * place + 1] += values**2
+        sums[estimator] = total, torch.stack(losses)
+    # Five standard errors of the difference, for every one of some hundred coordinates; a hidden
+    # unit's noise is shared by its outputs in both, so that the expectations are the same.
+    for place in (0, 2):
+        means, errors = [], []
+        for estimator in ("local", "weights"):
+            first, second = (value / draws for value in sums[estimator][0][place : place + 2])
+            means.append(first)
+            errors.append((second - first**2).clamp(min=0) / draws)
+        gap = (means[0] - means[1]).abs()
+        assert (gap <= 5.5 * (errors[0] + errors[1]).sqrt() + 1e-9).all()
+    one, other = (sums[estimator][1] for estimator in ("local", "weights"))
+    error = ((one.var(dim=0) + other.var(dim=0)) / draws).sqrt()
+    assert ((one.mean(dim=0) - other.mean(dim=0)).abs() < 5 * error).all()
+
+
+def test_local_reparameterisation_has_the_smaller_variance() -> None:
+    net = NETS["perceptron"]
+    mean, variance, inputs, labels = setting(net, seed=3, batch=40)
+    spread = {}
+    for estimator in ("local", "weights"):
+        drawn = torch.stack(
+            [
+                found(net, mean, variance, inputs, labels, estimator, seed=seed)[1][0]
+                for seed in range(200)
+            ]
+        )
+        spread[estimator] = float(drawn.var(dim=0).sum())
+    assert spread["local"] < 0.5 * spread["weights"], spread
+
+
+def test_an_agents_noise_is_its_own() -> None:
+    net = NETS["perceptron"]
+    mean, variance, inputs, labels = setting(net)
+    for estimator in ("local", "weights"):
+        loss, into = found(net, mean, variance, inputs, labels, estimator)
+        alone = torch.zeros((1, net.parameters), dtype=torch.float64)
+        own = gradient(
+            net,
+            mean[1:2],
+            variance[1:2],
+            inputs[1:2],
+            labels[1:2],
+            likelihood=Categorical(),
+            estimator=estimator,
+            generators=generators()[1:2],
+            into=(alone, torch.zeros_like(alone)),
+        )
+        assert torch.allclose(own, loss[1:2], rtol=1e-12)
+        assert torch.allclose(alone, into[0][1:2], rtol=1e-10, atol=1e-14)
+
+
+def test_predictions() -> None:
+    net = NETS["perceptron"]
+    mean, variance, inputs, _ = setting(net)
+    belief = Posterior(net, mean.float(), variance.float())
+    x = inputs[0].float()
+    p = mean_probabilities(belief, x)
+    expected = torch.stack([logits(net, belief.mean[k : k + 1], x[None])[0] for k in range(AGENTS)])
+    assert torch.allclose(p, torch.softmax(expected, dim=2), atol=1e-6)
+    sampled = sampled_probabilities(belief, x, draws=20, seed=0)
+    assert torch.allclose(sampled.sum(dim=2), torch.ones(AGENTS, BATCH), atol=1e-5)
+    assert (sampled_probabilities(belief, x, draws=20, seed=0) == sampled).all()
+    certain = Posterior(net, belief.mean, torch.full_like(belief.mean, 1e-12))
+    assert torch.allclose(sampled_probabilities(certain, x, draws=3, seed=0), p, atol=1e-4)
+    with pytest.raises(ValueError, match="draws"):
+        sampled_probabilities(belief, x, draws=0, seed=0)

@@ -1,0 +1,58 @@
+"""Who holds what, and in which order."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from empirical.data import load_digits  # noqa: E402
+from empirical.nets.shares import Order, Shares, as_inputs  # noqa: E402
+from empirical.partition import Partition  # noqa: E402
+
+
+@pytest.mark.parametrize(("size", "batch"), [(10, 3), (12, 3), (2, 5), (1, 4), (7, 7)])
+def test_an_epoch_shows_each_example_once(size: int, batch: int) -> None:
+    order = Order(size, batch, seed=1, agent=2)
+    per_epoch = max(size // batch, 1)
+    for epoch in range(3):
+        rows = np.concatenate([order.rows(epoch * per_epoch + k) for k in range(per_epoch)])
+        assert rows.size == per_epoch * batch
+        counts = np.bincount(rows, minlength=size)
+        assert counts.max() - counts.min() <= 1
+        if size >= batch:
+            assert counts.max() == 1
+
+
+def test_a_batch_depends_on_seed_agent_and_step_alone() -> None:
+    one = Order(50, 7, seed=3, agent=4)
+    forward = [one.rows(step).tolist() for step in range(30)]
+    again = Order(50, 7, seed=3, agent=4)
+    assert [again.rows(step).tolist() for step in reversed(range(30))][::-1] == forward
+    assert Order(50, 7, seed=3, agent=5).rows(0).tolist() != forward[0]
+    assert Order(50, 7, seed=4, agent=4).rows(0).tolist() != forward[0]
+    assert forward[0] != forward[7]
+
+
+def test_images_become_inputs() -> None:
+    images = load_digits()
+    shares = Shares.from_images(images, Partition(([0, 2], [1])), input_shape=(1, 8, 8))
+    assert shares.sizes == (2, 1)
+    assert shares.inputs.dtype == torch.float32
+    assert float(shares.inputs.max()) == 1.0
+    assert (shares.inputs[5, 0] * 16 == torch.tensor(images.pixels[5].astype(np.float32))).all()
+    assert as_inputs(images, input_shape=(64,)).shape == (1797, 64)
+    assert shares.together().indices[0].tolist() == [0, 1, 2]
+    assert shares.of([1]).sizes == (1,)
+
+
+def test_an_agent_without_data_is_named() -> None:
+    x, y = torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64)
+    some, none = torch.tensor([0]), torch.tensor([], dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"indices.*none for agent 1"):
+        Shares(x, y, (some, none))
+    with pytest.raises(ValueError, match=r"rows from 0 to 2.*agent 0"):
+        Shares(x, y, (torch.tensor([3]),))
+    with pytest.raises(ValueError, match="labels"):
+        Shares(x, y[:2], (some,))
+    with pytest.raises(ValueError, match="indices"):
+        Shares(x, y, ())
