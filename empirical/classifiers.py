@@ -34,6 +34,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +190,20 @@ class LikelihoodTable:
     classifiers: tuple[Classifier, ...]
 
 
+class Likelihoods(Protocol):
+    """What a table of classifiers has to have: M names, and shape (M, n) of log ℓ(y | θ, x)."""
+
+    @property
+    def hypotheses(self) -> tuple[str, ...]:
+        """M distinct names."""
+        ...
+
+    @property
+    def log_likelihoods(self) -> FloatArray:
+        """Shape (M, n), in nats."""
+        ...
+
+
 def image_features(images: Images) -> FloatArray:
     """Pixels pooled 2 x 2 until no side exceeds 16, scaled to [0, 1]; shape (n, F).
 
@@ -342,7 +357,7 @@ def likelihood_table(
     )
 
 
-def classifier_model(table: LikelihoodTable, partition: Partition) -> FiniteModel:
+def classifier_model(table: Likelihoods, partition: Partition) -> FiniteModel:
     """The hypotheses of `table`, seen by agents that draw their own images with replacement.
 
     D_j(θ) is the exact mean of −log ℓ over the agent's images, in nats per image (floating

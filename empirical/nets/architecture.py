@@ -136,7 +136,7 @@ class Architecture:
     @property
     def parameters(self) -> int:
         """The number d of weights and biases."""
-        return self.blocks[-1].bias.stop
+        return int(self.blocks[-1].bias.stop)
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:

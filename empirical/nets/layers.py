@@ -24,14 +24,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.nets.architecture import Architecture, Block, Convolution
+from empirical.nets.architecture import Block, Convolution
 
 _convolution_backward = torch.ops.aten.convolution_backward
 
 
 def weights_of(values: Tensor, block: Block) -> Tensor:
-    """A layer's weights as a view of shape (N, \\*block.shape)."""
-    return values[:, block.weight].unflatten(1, block.shape)
+    """A layer's weights as a view of shape (N, ...)."""
+    part = values[:, block.weight]
+    strides: list[int] = []
+    stride = 1
+    for size in reversed(block.shape):
+        strides.insert(0, stride)
+        stride *= size
+    return part.as_strided((part.shape[0], *block.shape), (part.stride(0), *strides))
 
 
 # Linear maps ----------------------------------------------------------------------------------
@@ -84,7 +90,8 @@ def linear_backward(
         bias_grad.copy_(found[2].reshape(bias_grad.shape))
         if not inputs:
             return None
-        return found[0].reshape(batch, n, *x.shape[2:]).transpose(0, 1)
+        back: Tensor = found[0]
+        return back.reshape(batch, n, *x.shape[2:]).transpose(0, 1)
     torch.bmm(x.transpose(1, 2), grad, out=weight_grad)
     torch.sum(grad, dim=1, out=bias_grad)
     return torch.bmm(grad, weight.transpose(1, 2)) if inputs else None
@@ -121,8 +128,3 @@ def max_pool_backward(pooled: Pooled, grad: Tensor) -> Tensor:
     places = pooled.places.flatten(2)
     flat.scatter_(2, places, grad.reshape(places.shape))
     return flat.reshape(before)
-
-
-def check_inputs(architecture: Architecture, inputs: Tensor) -> None:
-    """Raise an AssertionError if inputs are not of shape (N or 1, B, *input_shape): our own slip."""
-    assert tuple(inputs.shape[2:]) == architecture.input_shape, (inputs.shape, architecture)

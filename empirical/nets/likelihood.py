@@ -14,7 +14,7 @@ weights need one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -120,7 +120,7 @@ def gradient(
     mean, variance
         Shape (N, d).
     inputs
-        Shape (N, B, \\*input_shape).
+        Shape (N, B, ...).
     labels
         Shape (N, B).
     estimator
@@ -180,7 +180,7 @@ def _local(
     batch = inputs.shape[1]
     sizes = [math.prod(architecture.shapes[index]) for index in blocks]
     drawn = _noise(mean.new_empty(mean.shape[0], batch * sum(sizes)), generators)
-    parts = iter(drawn.split([batch * size for size in sizes], dim=1))
+    parts = iter(torch.split_with_sizes(drawn, [batch * size for size in sizes], dim=1))
     kept: list[_Kept] = []
     x = inputs
     for index, layer in enumerate(architecture.layers):
@@ -213,7 +213,8 @@ def _local(
             assert step.pooled is not None
             grad = max_pool_backward(step.pooled, grad)
             continue
-        assert step.std is not None and step.noise is not None
+        assert step.std is not None
+        assert step.noise is not None
         places = step.block
         spread_grad = (grad * step.noise).div_(step.std).mul_(0.5)
         squared = step.x * step.x
@@ -288,7 +289,7 @@ def logits(architecture: Architecture, weights: Tensor, inputs: Tensor) -> Tenso
     weights
         Shape (N, d).
     inputs
-        Shape (N, B, \\*input_shape), or (1, B, ...) for the same inputs to all.
+        Shape (N, B, ...), or (1, B, ...) for the same inputs to all.
     """
     if inputs.shape[0] != weights.shape[0]:
         inputs = inputs.expand(weights.shape[0], *inputs.shape[1:])
@@ -301,14 +302,12 @@ def mean_probabilities(posterior: Posterior, inputs: Tensor) -> Tensor:
     Parameters
     ----------
     inputs
-        Shape (n, \\*input_shape), the same for all agents.
+        Shape (n, ...), the same for all agents.
     """
     return _probabilities(posterior, inputs, [posterior.mean])
 
 
-def sampled_probabilities(
-    posterior: Posterior, inputs: Tensor, *, draws: int, seed: int
-) -> Tensor:
+def sampled_probabilities(posterior: Posterior, inputs: Tensor, *, draws: int, seed: int) -> Tensor:
     """The average softmax over draws of the weights, shape (N, n, classes); P2 section 4.2.
 
     An estimate of ∫ softmax(f_w(x)) q_i(w) dw, by `draws` independent weights of each agent, the
@@ -325,7 +324,9 @@ def sampled_probabilities(
     return _probabilities(posterior, inputs, (sampled() for _ in range(draws)), draws=draws)
 
 
-def _probabilities(posterior: Posterior, inputs: Tensor, weights, *, draws: int = 1) -> Tensor:  # type: ignore[no-untyped-def]
+def _probabilities(
+    posterior: Posterior, inputs: Tensor, weights: Iterable[Tensor], *, draws: int = 1
+) -> Tensor:
     architecture = posterior.architecture
     shape = (posterior.agents, inputs.shape[0], architecture.outputs)
     total = posterior.mean.new_zeros(shape)

@@ -1,6 +1,6 @@
 """Mean-field Gaussian beliefs of all agents over the weights of one net.
 
-    q_i = N(μ_i, diag(σ_i²)),   natural parameters: precision 1/σ_i² and shift μ_i/σ_i²
+q_i = N(μ_i, diag(σ_i²)),   natural parameters: precision 1/σ_i² and shift μ_i/σ_i²
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def shared_initialisation(
 ) -> Posterior:
     """The same belief for every agent: He's random means, biases zero, one σ.
 
-    Means of a layer's weights are normal with variance 2 / fan_in (He et al. 2015). All agents begin
-    at one point, as P2 section 1.4 asks: pooling means of nets that began apart averages
+    Means of a layer's weights are normal with variance 2 / fan_in (He et al. 2015). All agents
+    begin at one point, as P2 section 1.4 asks: pooling means of nets that began apart averages
     unrelated features.
 
     Parameters

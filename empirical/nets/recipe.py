@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from empirical.nets.likelihood import ESTIMATORS, Estimator
 from theory.validation import as_integer, as_positive, fail
+
+
+# Below this a step costs no less: moving the weights takes the time.
+SMALLEST_BATCH = 8
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,9 @@ class Recipe:
     ----------
     rounds, local_steps, batch
         Of a run; u; examples in a batch.
+    batches
+        ``"equal"``: everybody's batches have `batch` examples; ``"proportional"``: `batch` is their
+        mean, and each agent's is in proportion to the data it holds, but `SMALLEST_BATCH` at least.
     estimator
         ``"local"`` reparameterisation, ``"weights"`` sampled once a batch, or ``"point"``: no
         noise and no divergence, variances stay as they are and pooling is averaging.
@@ -62,6 +70,7 @@ class Recipe:
     rounds: int
     local_steps: int
     batch: int
+    batches: Literal["equal", "proportional"] = "equal"
     estimator: Estimator = "local"
     initial_std: float = 0.03
     mean_rate: float = 1e-3
@@ -93,6 +102,7 @@ class Recipe:
             if not 0.0 <= value < 1.0:
                 raise fail(name, "a number of at least 0 and below 1", value, "give such a number")
         for name, words in (
+            ("batches", ("equal", "proportional")),
             ("estimator", ESTIMATORS),
             ("schedule", ("cosine", "geometric")),
             ("prior", ("consensus", "fixed")),
@@ -110,11 +120,26 @@ class Recipe:
         >>> recipe.rate(1), recipe.rate(51)
         (1.0, 0.5)
         """
-        done = (round - 1) / self.rounds
+        done = min((round - 1) / self.rounds, 1.0)
         rise = min(1.0, round / (self.warm_up * self.rounds)) if self.warm_up else 1.0
         if self.schedule == "geometric":
             return rise * float(self.decay ** (round - 1))
         return rise * (0.5 + 0.5 * math.cos(math.pi * done) if done != 0.5 else 0.5)
+
+    def batch_sizes(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """How many examples each agent's batches have, from how many it holds.
+
+        Examples
+        --------
+        >>> recipe = Recipe(rounds=1, local_steps=1, batch=50, batches="proportional")
+        >>> recipe.batch_sizes((8000, 1000, 1000, 10))
+        (160, 20, 20, 8)
+        """
+        if self.batches == "equal":
+            return (self.batch,) * len(sizes)
+        total = self.batch * len(sizes)
+        shares = (round(total * size / sum(sizes)) for size in sizes)
+        return tuple(max(share, min(SMALLEST_BATCH, self.batch)) for share in shares)
 
     def as_json(self) -> dict[str, Any]:
         """All settings, in plain values."""

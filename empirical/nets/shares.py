@@ -21,7 +21,7 @@ class Shares:
     Parameters
     ----------
     inputs
-        Shape (n, \\*input_shape), float32; shared, not copied for each agent.
+        Shape (n, ...), float32; shared, not copied for each agent.
     labels
         Shape (n,): class numbers (int64), or real numbers (float32) for a regression.
     indices
@@ -105,7 +105,7 @@ class Shares:
 
 
 def as_inputs(images: Images, *, input_shape: tuple[int, ...], device: str = "cpu") -> Tensor:
-    """Grey values of images as float32 in [0, 1], shape (n, \\*input_shape)."""
+    """Grey values of images as float32 in [0, 1], shape (n, ...)."""
     pixels = np.asarray(images.pixels, dtype=np.float32) / np.float32(images.white)
     return torch.tensor(pixels, device=device).reshape(len(images), *input_shape)
 

@@ -11,15 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture
-from empirical.nets.consensus import Consensus
-from empirical.nets.distributed import OneProcess
+from empirical.nets.consensus import Consensus, Exchange
 from empirical.nets.likelihood import Categorical, Likelihood, gradient
 from empirical.nets.messages import Encoding, PlainMessages
 from empirical.nets.posterior import Posterior, kl_divergence, shared_initialisation
@@ -113,7 +111,7 @@ class Training:
         seed: int,
         likelihood: Likelihood | None = None,
         encoding: Encoding | None = None,
-        exchange: Any = None,
+        exchange: Exchange | None = None,
         start: Posterior | None = None,
         device: str = "cpu",
     ) -> None:
@@ -135,7 +133,7 @@ class Training:
         self.seed = as_integer("seed", seed, minimum=0)
         self.device = check_device(device)
         self.encoding = encoding or PlainMessages()
-        self.consensus = Consensus(network, encoding=self.encoding, exchange=exchange or OneProcess())
+        self.consensus = Consensus(network, encoding=self.encoding, exchange=exchange)
         self.own = self.consensus.own
         self._likelihood = likelihood or Categorical()
         self._shares = shares.of(self.own)
@@ -155,9 +153,11 @@ class Training:
         self._prior_variance = torch.full_like(start.mean, recipe.prior_std**2)
         self._steps = np.zeros(len(self.own), dtype=np.int64)
         self._since = np.zeros(len(self.own), dtype=np.int64)  # steps since Adam began anew
+        batches = recipe.batch_sizes(shares.sizes)
+        self._batches = tuple(batches[agent] for agent in self.own)
         self._orders = [
-            Order(size, recipe.batch, seed=self.seed, agent=agent)
-            for agent, size in zip(self.own, self._shares.sizes, strict=True)
+            Order(size, batch, seed=self.seed, agent=agent)
+            for agent, size, batch in zip(self.own, self._shares.sizes, self._batches, strict=True)
         ]
         self._loss_weights, self._divergence_weights = self._weights(shares)
         self._buffers = tuple(
@@ -193,8 +193,7 @@ class Training:
             self._moments = Moments.zeros(self.posterior.mean)
             self._since[:] = 0
         losses = np.full(len(self.own), np.nan)
-        for begin in range(0, len(active), AT_ONCE):
-            some = active[begin : begin + AT_ONCE]
+        for some in self._groups(active):
             losses[some] = self._steps_of(some)
         bad = [k for k in active if not np.isfinite(losses[k])]
         if bad:
@@ -208,9 +207,7 @@ class Training:
         """The consensus that ends a round; returns the bytes sent by own agents."""
         mean, variance = self.posterior.mean, self.posterior.variance
         try:
-            pooled = self.consensus.pool(
-                mean, variance, round=self.round, out=(mean, variance)
-            )
+            pooled = self.consensus.pool(mean, variance, round=self.round, out=(mean, variance))
         except ValueError as error:
             raise TrainingFailed(str(error)) from None
         if pooled.mean is not mean:
@@ -258,8 +255,9 @@ class Training:
                     got,
                     "give the state of a run with these agents and nets",
                 )
-        for name in ("mean", "variance", "mean_first", "mean_second", "scale_first", "scale_second"):
-            mine[name].copy_(state[name])
+        for name, value in mine.items():
+            if value.is_floating_point() and not name.startswith("encoding."):
+                value.copy_(state[name])
         self._steps = state["steps"].numpy().copy()
         self._since = state["since"].numpy().copy()
         self.round = int(state["round"][0])
@@ -273,11 +271,23 @@ class Training:
 
     # The steps --------------------------------------------------------------------------------
 
+    def _groups(self, active: list[int]) -> list[list[int]]:
+        """The agents in groups of `AT_ONCE` at most, in each batches of one size."""
+        groups: list[list[int]] = []
+        for k in active:
+            last = groups[-1] if groups else []
+            if last and len(last) < AT_ONCE and self._batches[last[0]] == self._batches[k]:
+                last.append(k)
+            else:
+                groups.append([k])
+        return groups
+
     def _steps_of(self, some: list[int]) -> FloatArray:
         """All local steps of a few agents; their mean losses."""
         recipe, shares = self.recipe, self._shares
-        rows = slice(some[0], some[-1] + 1)
+        # Neighbours in number are a view; others are copied at every step.
         together = some == list(range(some[0], some[-1] + 1))
+        which = slice(some[0], some[-1] + 1) if together else some
         mean, variance = self.posterior.mean, self.posterior.variance
         generators = [self._generator(k) for k in some]
         into = tuple(buffer[: len(some)] for buffer in self._buffers)
@@ -291,11 +301,10 @@ class Training:
             )
             inputs = shares.inputs[places]
             labels = shares.labels[places]
-            own_mean, own_variance = (mean[rows], variance[rows]) if together else (mean[some], variance[some])
             loss = gradient(
                 self.architecture,
-                own_mean,
-                own_variance,
+                mean[which],
+                variance[which],
                 inputs,
                 labels,
                 likelihood=self._likelihood,

@@ -226,6 +226,4 @@ def update_by_torch(
         rate = -2.0 * numbers.scale_rate * numbers.first_correction
         step = (moments.scale_first / scale).mul_(rate).clamp_(-LARGEST_STEP, LARGEST_STEP)
         variance.mul_(step.exp_())
-    mean.addcdiv_(
-        moments.mean_first, root, value=-numbers.mean_rate * numbers.first_correction
-    )
+    mean.addcdiv_(moments.mean_first, root, value=-numbers.mean_rate * numbers.first_correction)

@@ -26,7 +26,8 @@ def belief(seed: int, *, agents: int = 3, spread: float = 1.0) -> Posterior:
 def test_divergence_against_torchs(spread: float) -> None:
     q, p = belief(0, spread=spread), belief(1, spread=spread)
     peers = [
-        torch.distributions.Normal(one.mean.double(), one.variance.double().sqrt()) for one in (q, p)
+        torch.distributions.Normal(one.mean.double(), one.variance.double().sqrt())
+        for one in (q, p)
     ]
     expected = torch.distributions.kl_divergence(*peers).sum(dim=1)
     # Both are float64 sums of 39 terms.
@@ -56,8 +57,14 @@ def test_the_beginning_is_shared_and_of_hes_size() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("mean", float("nan")), ("mean", float("-inf")), ("variance", 0.0), ("variance", -1.0),
-     ("variance", float("nan")), ("variance", float("inf"))],
+    [
+        ("mean", float("nan")),
+        ("mean", float("-inf")),
+        ("variance", 0.0),
+        ("variance", -1.0),
+        ("variance", float("nan")),
+        ("variance", float("inf")),
+    ],
 )
 def test_damage_names_the_agent(field: str, value: float) -> None:
     good = belief(3)

@@ -1,0 +1,307 @@
+"""A training run followed: what the agents know, before and after consensus, at chosen rounds.
+
+Predictions are made by the mean weights and by posterior samples. Looking costs time, so that it
+is done at few rounds, on some of the test images and with few samples; at the end all test images
+are used. What is found goes into a checkpoint together with the state of the training, so that a
+run that was killed and taken up again ends with the same numbers, bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.dealing import stratified_subset
+from empirical.nets.evaluation import Evaluation, evaluate
+from empirical.nets.keeping import Generations
+from empirical.nets.learners import Learner
+from empirical.nets.posterior import Posterior
+from empirical.nets.training import TrainingFailed
+from theory.validation import FloatArray, IntArray, as_integer, fail
+
+# Shares of the weights whose σ lies below the numbers on record.
+SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When and how closely to look.
+
+    Parameters
+    ----------
+    records
+        At how many rounds at most, the first and the last among them.
+    images, draws
+        How many test images, every label in its proportion, and how many posterior samples over
+        the rounds.
+    last_images, last_draws
+        The same at the end.
+    agents
+        How many agents at most are looked at over the rounds: the first ones. At the end all are.
+    """
+
+    records: int = 20
+    images: int = 2000
+    draws: int = 3
+    last_images: int = 10_000
+    last_draws: int = 10
+    agents: int = 12
+
+    def __post_init__(self) -> None:
+        for name in ("records", "images", "draws", "last_images", "last_draws", "agents"):
+            as_integer(name, getattr(self, name), minimum=2 if name == "records" else 1)
+
+    def rounds(self, total: int) -> tuple[int, ...]:
+        """The rounds to look at: half of them dense at the beginning, half evenly spread.
+
+        Examples
+        --------
+        >>> Schedule(records=8).rounds(100)
+        (1, 5, 22, 25, 50, 75, 100)
+        """
+        half = self.records // 2
+        early = np.geomspace(1, total, half)
+        even = np.linspace(0, total, self.records - half + 1)[1:]
+        return tuple(np.unique(np.rint([*early, *even])).astype(int).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Test:
+    r"""Test images, and which labels each agent has itself.
+
+    Parameters
+    ----------
+    inputs, labels
+        Shapes (n, \*input_shape) and (n,), on the device of the training.
+    own_labels
+        One set of labels for each agent.
+    never_seen
+        Labels that no agent has.
+    """
+
+    __test__ = False  # no test of this program
+
+    inputs: Tensor
+    labels: IntArray
+    own_labels: tuple[tuple[int, ...], ...]
+    never_seen: tuple[int, ...] = ()
+
+    def sample(self, size: int) -> IntArray | None:
+        """Positions of `size` images, every label in its proportion; None for all of them."""
+        if size >= self.labels.size:
+            return None
+        return stratified_subset(self.labels, size, seed=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What was seen of a run, in plain values.
+
+    Attributes
+    ----------
+    points
+        One mapping a recorded round: ``round``, ``local_steps``, ``bytes`` and ``seconds`` so
+        far, each agent's ``loss`` and ``divergence`` (nats), ``sigma`` (quantiles `SPREAD` of each
+        agent's σ), and ``before`` and ``after`` the consensus the measurements by ``mean``
+        weights and ``sampled``. What does not exist is None.
+    last
+        The same measurements of all agents at the end, with the confusion matrices.
+    agents
+        Which agents the points are of.
+    seconds
+        Of training, without the looking.
+    """
+
+    points: tuple[Mapping[str, Any], ...]
+    last: Mapping[str, Any]
+    agents: tuple[int, ...]
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of one curve."""
+        return {
+            "spread": list(SPREAD),
+            "agents": list(self.agents),
+            "points": list(self.points),
+            "last": dict(self.last),
+            "seconds": self.seconds,
+        }
+
+
+def follow(
+    learner: Learner,
+    test: Test,
+    *,
+    rounds: int,
+    schedule: Schedule,
+    seed: int,
+    generations: Generations | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Curve:
+    """Train to the end and look on.
+
+    Parameters
+    ----------
+    learner
+        Before its first round.
+    rounds
+        How many to run.
+    seed
+        Of the samples of predictions.
+    generations
+        Where to keep what is unfinished, and, with `resume`, where to go on from.
+    progress
+        Called with (rounds done, rounds).
+    say
+        Called with the accuracy so far, in words.
+
+    Raises
+    ------
+    TrainingFailed
+        If a loss or a belief is not finite; the message names agent and round, and the file with
+        the last good state.
+    ValueError
+        If a checkpoint cannot be written.
+    """
+    as_integer("rounds", rounds, minimum=1)
+    if learner.round != 0:
+        raise fail("learner", "one before its first round", learner.round, "make a new one")
+    look = _Look(test, schedule, seed, learner.posterior.agents, samples=not learner.is_point)
+    points: list[Mapping[str, Any]] = []
+    steps, sent, seconds = 0, 0, 0.0
+    good: int | None = None
+    kept = generations.load() if generations is not None and resume else None
+    if kept is not None:
+        learner.restore(kept.tensors)
+        points, good = kept.words["points"], learner.round
+        steps, sent, seconds = (kept.words[key] for key in ("local_steps", "bytes", "seconds"))
+    recorded = set(schedule.rounds(rounds))
+    while learner.round < rounds:
+        seen = learner.round + 1 in recorded
+        try:
+            step = learner.advance(before=look.agents if seen else ())
+        except TrainingFailed as error:
+            if generations is None or good is None:
+                raise
+            where = f"the last good state, of round {good}, is kept in {generations.newest}"
+            raise TrainingFailed(f"{error}; {where}") from None
+        steps, sent = steps + step.local_steps, sent + step.bytes_sent
+        seconds += step.seconds
+        if seen:
+            after = look.at(learner.posterior, look.agents)
+            before = look.at(step.before, range(len(look.agents))) if step.before else None
+            points.append(
+                {
+                    "round": learner.round,
+                    "local_steps": steps,
+                    "bytes": sent,
+                    "seconds": round(seconds, 3),
+                    "loss": _numbers(step.loss, look.agents),
+                    "divergence": _numbers(step.divergence, look.agents),
+                    "sigma": _sigma(learner.posterior, look.agents) if look.samples else None,
+                    "before": before,
+                    "after": after,
+                }
+            )
+            if say is not None:
+                say(f"{100 * float(np.mean(after['mean']['accuracy'])):.1f} %")
+        if progress is not None:
+            progress(learner.round, rounds)
+        if generations is None or learner.round == rounds:
+            continue
+        if good is None or generations.due():
+            totals = {"local_steps": steps, "bytes": sent, "seconds": seconds}
+            generations.save(learner.round, learner.state(), {"points": points, **totals})
+            good = learner.round
+    return Curve(tuple(points), look.last(learner.posterior), look.agents, round(seconds, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """Measurements of beliefs, as plain values."""
+
+    test: Test
+    schedule: Schedule
+    seed: int
+    everyone: int
+    samples: bool
+
+    @property
+    def agents(self) -> tuple[int, ...]:
+        """Who is looked at over the rounds."""
+        return tuple(range(min(self.everyone, self.schedule.agents)))
+
+    def at(self, posterior: Posterior, rows: Sequence[int]) -> dict[str, Any]:
+        """Of those agents, who are these rows of the beliefs."""
+        belief = posterior.of(rows)
+        found = self._both(belief, self.agents, self.schedule.images, self.schedule.draws)
+        return {name: _measured(one) for name, one in found.items()}
+
+    def last(self, posterior: Posterior) -> dict[str, Any]:
+        """Of everyone, at the end."""
+        schedule, everyone = self.schedule, range(self.everyone)
+        found = self._both(posterior, everyone, schedule.last_images, schedule.last_draws)
+        return {
+            name: {**_measured(one), "confusion": one.confusion.tolist()}
+            for name, one in found.items()
+        }
+
+    def _both(
+        self, posterior: Posterior, agents: Sequence[int], images: int, draws: int
+    ) -> dict[str, Evaluation]:
+        ways = {"mean": 0, "sampled": draws} if self.samples else {"mean": 0}
+        return {
+            name: evaluate(
+                posterior,
+                self.test.inputs,
+                self.test.labels,
+                draws=count,
+                seed=self.seed,
+                own_labels=[self.test.own_labels[agent] for agent in agents],
+                never_seen=self.test.never_seen,
+                images=self.test.sample(images),
+            )
+            for name, count in ways.items()
+        }
+
+
+def _measured(found: Evaluation) -> dict[str, Any]:
+    """The measurements but for confusion matrices; six digits say all that images can."""
+    content = found.as_json()
+    content = {k: v for k, v in content.items() if k not in ("confusion", "agents")}
+    return {
+        name: _rounded(value) if isinstance(value, list) else value
+        for name, value in content.items()
+        # What is of no use here is None throughout.
+        if not (isinstance(value, list) and all(entry is None for entry in value))
+    }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rounded(entry) for entry in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _numbers(values: FloatArray | None, agents: Sequence[int]) -> list[float | None] | None:
+    if values is None:
+        return None
+    chosen = values[list(agents)]
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in chosen]
+
+
+def _sigma(posterior: Posterior, agents: Sequence[int]) -> list[list[float]]:
+    """Quantiles of σ over the weights, one list for each agent."""
+    shares = torch.tensor(SPREAD, dtype=torch.float32, device=posterior.variance.device)
+    # torch.quantile takes no more than 2²⁴ numbers; the largest net has a thirtieth of that.
+    return [
+        _rounded(torch.quantile(posterior.variance[agent].sqrt(), shares).tolist())
+        for agent in agents
+    ]

@@ -1,0 +1,260 @@
+"""Nets as hypotheses: train them side by side, and measure how fast networks of nets train.
+
+The snapshots of :mod:`empirical.snapshots` are nets trained in one place on the images of some
+labels (:func:`train_snapshots`), all at once as the rows of one tensor and without a word between
+them. They are Bayesian nets like those of the networks they speak about, and predict with their
+mean weights. What is laid beside the rates they predict is how soon a network's loss on new images
+comes down to given values (:func:`loss_curve`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.forecast import Site
+from empirical.nets.architecture import Architecture
+from empirical.nets.likelihood import mean_probabilities
+from empirical.nets.posterior import Posterior
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.nets.training import Training
+from empirical.snapshots import LabelHypothesis, SnapshotTable, snapshot_table
+from theory import Network
+from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+
+# Images predicted at once: 13 nets over 2000 images give a megabyte of probabilities.
+_AT_ONCE = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshots:
+    """M trained nets.
+
+    Attributes
+    ----------
+    names
+        The hypotheses they stand for.
+    posterior
+        Their beliefs over weights, shape (M, d).
+    """
+
+    names: tuple[str, ...]
+    posterior: Posterior
+
+    def table(self, inputs: Tensor, labels: Tensor) -> SnapshotTable:
+        r"""What each says of every image, by its mean weights.
+
+        Parameters
+        ----------
+        inputs, labels
+            Shapes (n, \\*input_shape) and (n,): all images, whoever holds them.
+        """
+        pieces = [
+            mean_probabilities(self.posterior, inputs[start : start + _AT_ONCE]).cpu()
+            for start in range(0, inputs.shape[0], _AT_ONCE)
+        ]
+        return snapshot_table(self.names, torch.cat(pieces, dim=1).numpy(), labels.cpu().numpy())
+
+
+def train_snapshots(
+    shares: Shares,
+    hypotheses: Sequence[LabelHypothesis],
+    recipe: Recipe,
+    *,
+    architecture: Architecture,
+    seed: int,
+    stages: Sequence[int] = (),
+    device: str = "cpu",
+    progress: Callable[[int, int], None] | None = None,
+) -> Snapshots:
+    """Train a net on the images of each hypothesis' labels, all from one initialisation.
+
+    Every net sees equally many batches: `recipe.rounds` × `recipe.local_steps`.
+
+    Parameters
+    ----------
+    shares
+        All images, and who holds them; those that nobody holds are not used.
+    hypotheses
+        At least two; see :func:`empirical.snapshots.label_hypotheses`.
+    stages
+        Rounds after which the first net is kept too, as it then is, under its name and the round;
+        0 is the initialisation.
+    progress
+        Called with (rounds done, rounds in all).
+
+    Raises
+    ------
+    ValueError
+        If a hypothesis' labels occur in no image, or a stage is no round.
+    TrainingFailed
+        If a loss is not finite any more.
+    """
+    held = torch.unique(torch.cat([rows.cpu() for rows in shares.indices]))
+    labels = shares.labels.cpu()[held]
+    rows = []
+    for hypothesis in hypotheses:
+        own = held[torch.isin(labels, torch.tensor(hypothesis.labels))]
+        if own.numel() == 0:
+            raise fail(
+                f"hypothesis {hypothesis.name!r}",
+                "labels of images that somebody holds",
+                list(hypothesis.labels),
+                "name labels that occur",
+            )
+        rows.append(own.to(shares.labels.device))
+    wanted = sorted({as_integer("stages", s, minimum=0, maximum=recipe.rounds) for s in stages})
+    # Each net is its own prior's heir, and nobody pools: only the local half of a round is run.
+    training = Training(
+        Shares(shares.inputs, shares.labels, tuple(rows)),
+        Network.from_topology("complete", agents=len(rows)),
+        replace(recipe, prior="consensus"),
+        architecture=architecture,
+        seed=seed,
+        device=device,
+    )
+    kept: list[Posterior] = []
+
+    def keep(done: int) -> None:
+        if done in wanted:
+            now = training.posterior
+            kept.append(Posterior(architecture, now.mean[:1].clone(), now.variance[:1].clone()))
+
+    keep(0)
+    for done in range(1, recipe.rounds + 1):
+        training.local_phase()
+        keep(done)
+        if progress is not None:
+            progress(done, recipe.rounds)
+    nets = [training.posterior, *kept]
+    names = [hypothesis.name for hypothesis in hypotheses]
+    stage_names = [f"{names[0]}, after {stage} rounds" for stage in wanted]
+    posterior = Posterior(
+        architecture,
+        torch.cat([net.mean for net in nets]),
+        torch.cat([net.variance for net in nets]),
+    )
+    return Snapshots((*names, *stage_names), posterior)
+
+
+@dataclass(frozen=True, eq=False)
+class LossCurve:
+    """How a network's nets do on new images, round after round; by mean weights.
+
+    Attributes
+    ----------
+    rounds
+        Shape (T,).
+    losses, accuracies
+        Shape (T, N): mean −log ℓ in nats, and the share of images whose label is the most likely.
+    label_confidences
+        Shape (N, classes): after the last round, the mean probability of the true label.
+    local_label_confidences
+        The same before the last consensus.
+    """
+
+    rounds: IntArray
+    losses: FloatArray
+    accuracies: FloatArray
+    label_confidences: FloatArray
+    local_label_confidences: FloatArray
+
+
+def loss_curve(
+    shares: Shares,
+    site: Site,
+    recipe: Recipe,
+    *,
+    architecture: Architecture,
+    test_inputs: Tensor,
+    test_labels: Tensor,
+    record: Sequence[int],
+    seed: int,
+    device: str = "cpu",
+    progress: Callable[[int, int], None] | None = None,
+) -> LossCurve:
+    r"""Train a network of nets, and look at new images every few rounds.
+
+    Parameters
+    ----------
+    shares
+        All images; who holds which is `site`'s partition.
+    site
+        The network and its partition.
+    test_inputs, test_labels
+        Shapes (n, \\*input_shape) and (n,).
+    record
+        Rounds after which to look at them, increasing, from 0 at the earliest; training ends with
+        the last one, whatever the recipe's rounds (which set the schedule).
+
+    Raises
+    ------
+    ValueError
+        If network and partition differ in their agents, or rounds do not increase.
+    TrainingFailed
+        If a loss is not finite any more.
+    """
+    looks = [as_integer("record", r, minimum=0) for r in record]
+    if not looks or looks[-1] == 0 or any(b <= a for a, b in pairwise(looks)):
+        raise fail("record", "increasing rounds, the last of at least 1", looks,
+                   "sort them, without repeats")  # fmt: skip
+    dealt = tuple(torch.tensor(own, device=shares.labels.device) for own in site.partition.indices)
+    training = Training(
+        Shares(shares.inputs, shares.labels, dealt),
+        site.network,
+        recipe,
+        architecture=architecture,
+        seed=seed,
+        device=device,
+    )
+    local = predicted = mean_probabilities(training.posterior, test_inputs)
+    scores = [_scores(predicted, test_labels)] if looks[0] == 0 else []
+    for done in range(1, looks[-1] + 1):
+        training.local_phase()
+        if done == looks[-1]:
+            local = mean_probabilities(training.posterior, test_inputs)
+        training.pool()
+        if done in looks:
+            predicted = mean_probabilities(training.posterior, test_inputs)
+            scores.append(_scores(predicted, test_labels))
+        if progress is not None:
+            progress(done, looks[-1])
+    return LossCurve(
+        read_only(np.array(looks, dtype=np.int64)),
+        read_only(np.array([score.losses for score in scores])),
+        read_only(np.array([score.accuracies for score in scores])),
+        _label_confidences(predicted, test_labels),
+        _label_confidences(local, test_labels),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Of each agent, shape (N,)."""
+
+    losses: FloatArray
+    accuracies: FloatArray
+
+
+def _scores(probabilities: Tensor, labels: Tensor) -> _Scores:
+    own = probabilities.gather(2, labels.expand(probabilities.shape[0], -1)[:, :, None])[..., 0]
+    # A probability that float32 rounds to zero counts as the smallest that it can hold.
+    smallest = torch.finfo(torch.float32).tiny
+    loss = -own.double().clamp_min(smallest).log().mean(dim=1)
+    accuracy = (probabilities.argmax(dim=2) == labels).double().mean(dim=1)
+    return _Scores(loss.cpu().numpy(), accuracy.cpu().numpy())
+
+
+def _label_confidences(probabilities: Tensor, labels: Tensor) -> FloatArray:
+    """The mean probability of the true label, shape (N, classes); NaN for labels without images."""
+    classes = probabilities.shape[2]
+    means = [
+        probabilities[:, labels == y, y].double().mean(dim=1).cpu().numpy() for y in range(classes)
+    ]
+    return read_only(np.stack(means, axis=1))

@@ -1,0 +1,92 @@
+"""Rounds of consensus and of training, in however many processes: what the tests compare.
+
+``torchrun --nproc-per-node 2 -m tests.empirical.nets.spread FILE`` writes what came out;
+with a second argument an agent of the last process breaks in round 2.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from empirical.nets.architecture import perceptron
+from empirical.nets.consensus import Consensus, Exchange
+from empirical.nets.distributed import connect
+from empirical.nets.messages import PlainMessages
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.nets.training import Training
+from tests.empirical.nets.encodings import HalfMessages, PrivateMessages
+from theory import Network
+from theory.changing.periodic import rotating_star
+
+ROUNDS = 3
+NETWORKS: dict[str, Any] = {
+    "star": Network.from_topology("star", agents=9, edge_confidence=0.5),
+    "grid": Network.from_topology("grid", shape=[3, 3]),
+    # In phases 1 and 2 of 4 the second of two processes has the centre's listeners or none.
+    "rotating": rotating_star(groups=4, group_size=2, edge_confidence=0.3),
+}
+ENCODINGS = {"plain": PlainMessages, "half": HalfMessages, "private": PrivateMessages}
+
+
+def consensus_only(exchange: Exchange, *, broken: bool) -> dict[str, torch.Tensor]:
+    """Beliefs after rounds of pooling with a nudge before each, and what was sent."""
+    found = {}
+    for name, network in NETWORKS.items():
+        for kind, encoding in ENCODINGS.items():
+            consensus = Consensus(network, encoding=encoding(), exchange=exchange)
+            own = torch.tensor(list(consensus.own))
+            generator = torch.Generator().manual_seed(5)
+            shape = (network.agents, 1500)
+            mean = torch.randn(shape, generator=generator)[own]
+            variance = torch.exp(torch.randn(shape, generator=generator))[own]
+            for rounds in range(1, ROUNDS + 1):
+                mean += 0.1 * own[:, None]
+                if broken and rounds == 2:
+                    mean[own == network.agents - 1, 7] = torch.nan
+                done = consensus.pool(mean, variance, round=rounds, out=(mean, variance))
+            found[f"{name}.{kind}.mean"] = consensus.collect(mean)
+            found[f"{name}.{kind}.variance"] = consensus.collect(variance)
+            found[f"{name}.{kind}.sent"] = consensus.collect(done.sent)
+    return found
+
+
+def trained(exchange: Exchange) -> dict[str, torch.Tensor]:
+    """A few rounds of training of little nets."""
+    generator = torch.Generator().manual_seed(6)
+    inputs = torch.rand(180, 16, generator=generator)
+    labels = torch.randint(0, 3, (180,), generator=generator)
+    indices = torch.arange(180).reshape(9, 20)
+    run = Training(
+        Shares(inputs, labels, tuple(indices)),
+        NETWORKS["star"],
+        Recipe(rounds=ROUNDS, local_steps=2, batch=5, mean_rate=0.01),
+        architecture=perceptron(16, 12, outputs=3),
+        seed=3,
+        exchange=exchange,
+    )
+    for _ in range(ROUNDS):
+        run.run_round()
+    collect = run.consensus.collect
+    return {
+        "trained.mean": collect(run.posterior.mean),
+        "trained.variance": collect(run.posterior.variance),
+    }
+
+
+def everything(exchange: Exchange, *, broken: bool = False) -> dict[str, torch.Tensor]:
+    """All that the tests compare."""
+    return {**consensus_only(exchange, broken=broken), **trained(exchange)}
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with connect() as exchange:
+        found = everything(exchange, broken=len(sys.argv) > 2)
+        if exchange.rank == 0:
+            found["processes"] = torch.tensor(exchange.processes)
+            save_file(found, sys.argv[1])

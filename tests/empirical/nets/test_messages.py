@@ -1,0 +1,72 @@
+"""What is sent: natural parameters, their bytes, and what is refused."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from empirical.nets.messages import Natural, PlainMessages  # noqa: E402
+
+U = 2.0**-24  # half a unit of float32's last place, relatively
+
+
+@given(
+    mean=st.floats(-1e6, 1e6, width=32).filter(lambda m: m == 0 or abs(m) > 1e-6),
+    variance=st.floats(2.0**-40, 2.0**40, width=32),
+)
+def test_natural_parameters_keep_mean_and_variance(mean: float, variance: float) -> None:
+    natural = Natural.from_moments(torch.tensor([mean]), torch.tensor([variance]))
+    precision, shift = natural.precision.item(), natural.shift.item()
+    # One rounding in the precision, one in the product; in float64 the quotients are as good as
+    # exact.
+    assert math.isclose(precision * variance, 1.0, rel_tol=U * 1.01)
+    assert math.isclose(shift / precision, mean, rel_tol=U * 1.01)
+
+
+def test_a_plain_message_is_the_parameters_and_costs_their_size() -> None:
+    natural = Natural.from_moments(torch.tensor([1.0, -2.0, 0.0]), torch.tensor([0.5, 2.0, 4.0]))
+    plain = PlainMessages()
+    message = plain.encode(natural, sender=3, round=2)
+    assert message.bytes == sum(v.numel() * v.element_size() for v in message.payload.values())
+    assert message.bytes == 24
+    heard = plain.decode(message, receiver=0)
+    assert heard.precision.tolist() == [2.0, 0.5, 0.25]
+    assert heard.shift.tolist() == [2.0, -1.0, 0.0]
+
+
+def test_plain_messages_remember_nothing() -> None:
+    plain = PlainMessages()
+    assert plain.state_dict() == {}
+    plain.load_state_dict({})
+    with pytest.raises(ValueError, match=r"^state: expected nothing.*, got left_out; use the enc"):
+        plain.load_state_dict({"left_out": torch.zeros(1)})
+
+
+@pytest.mark.parametrize("by_torch", [False, True])
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("precision", 0.0, "got 0 at parameter 1"),
+        ("precision", -1.0, "got -1 at parameter 1"),
+        ("precision", math.inf, "got inf at parameter 1"),
+        ("precision", math.nan, "got nan at parameter 1"),
+        ("shift", math.inf, "got inf at parameter 1"),
+        ("shift", -math.inf, "got -inf at parameter 1"),
+        ("shift", math.nan, "got nan at parameter 1"),
+    ],
+)
+def test_what_is_no_gaussian_is_refused(
+    name: str, value: float, said: str, by_torch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if by_torch:  # what other devices than the CPU do
+        from empirical.nets import messages
+
+        monkeypatch.setattr(messages, "HAS_KERNEL", ())
+    natural = Natural(torch.ones(2, 3), torch.zeros(2, 3))
+    natural.check(agents=[4, 7], round=5)
+    getattr(natural, name)[1, 1] = value
+    with pytest.raises(ValueError, match=rf"^{name} of agent 7 in round 5: expected.*{said};"):
+        natural.check(agents=[4, 7], round=5)

@@ -1,0 +1,120 @@
+"""Nets trained as hypotheses, and the loss curves that forecasts are laid beside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from empirical import Images, classifier_model, load_digits, star_partition  # noqa: E402
+from empirical.forecast import Site, rate_forecast  # noqa: E402
+from empirical.nets.architecture import perceptron  # noqa: E402
+from empirical.nets.posterior import shared_initialisation  # noqa: E402
+from empirical.nets.prediction import loss_curve, train_snapshots  # noqa: E402
+from empirical.nets.recipe import Recipe  # noqa: E402
+from empirical.nets.shares import Shares  # noqa: E402
+from empirical.nets.training import Training  # noqa: E402
+from empirical.snapshots import LabelHypothesis, label_hypotheses  # noqa: E402
+from theory import Network  # noqa: E402
+
+NET = perceptron(64, 24, outputs=10)
+RECIPE = Recipe(
+    rounds=20, local_steps=5, batch=50, mean_rate=2e-2, mean_epsilon=1e-2, schedule="geometric"
+)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Images:
+    return load_digits()
+
+
+@pytest.fixture(scope="module")
+def site(digits: Images) -> Site:
+    partition = star_partition(
+        digits.labels, centre_labels=range(2, 10), edge_labels=[0, 1], seed=0
+    )
+    return Site(Network.from_topology("star", agents=9, edge_confidence=0.5), partition)
+
+
+@pytest.fixture(scope="module")
+def shares(digits: Images, site: Site) -> Shares:
+    return Shares.from_images(digits, site.partition, input_shape=(64,))
+
+
+def test_nets_know_the_labels_that_they_were_trained_on(
+    digits: Images, site: Site, shares: Shares
+) -> None:
+    hypotheses = label_hypotheses([range(2, 10), [0, 1]])
+    nets = train_snapshots(shares, hypotheses, RECIPE, architecture=NET, seed=1, stages=(0, 3))
+    table = nets.table(shares.inputs, shares.labels)
+    known = np.array([np.isin(digits.labels, h.labels).mean() for h in hypotheses])
+    # A net never names a label it has not seen, and names most of the others.
+    assert (table.accuracies[: len(known)] <= known + 1e-12).all()
+    assert (table.accuracies[: len(known)] > 0.8 * known).all()
+    assert table.hypotheses[-2:] == ("all labels, after 0 rounds", "all labels, after 3 rounds")
+    start = shared_initialisation(NET, 1, std=RECIPE.initial_std, seed=1)
+    torch.testing.assert_close(nets.posterior.mean[-2], start.mean[0], rtol=0, atol=0)
+
+    found = rate_forecast(table.only(range(len(hypotheses))), site)
+    assert found.reference == "all labels"
+    # c_y is v_1/8 = .045 for the centre's labels and .32 for the edges'.
+    assert found.binding in {f"without {y}" for y in range(2, 10)}
+    # The rate against the untrained net knows nothing of who holds what; K does.
+    stages = table.only([0, len(hypotheses)])
+    trusted = replace(site, network=Network.from_topology("star", agents=9, edge_confidence=0.1))
+    assert rate_forecast(stages, trusted).rate > 0.8 * rate_forecast(stages, site).rate
+    labels = table.only(range(len(hypotheses)))
+    assert rate_forecast(labels, trusted).rate < 0.5 * found.rate
+    assert classifier_model(table, site.partition).agents == 9
+
+
+def test_nets_do_not_hear_of_each_other(shares: Shares) -> None:
+    few = replace(RECIPE, rounds=2)
+    one, two, three = (LabelHypothesis(str(y), (y, y + 1)) for y in (0, 3, 6))
+    first = train_snapshots(shares, [one, two], few, architecture=NET, seed=4)
+    second = train_snapshots(shares, [one, three], few, architecture=NET, seed=4)
+    # Batched products of other neighbours may round otherwise.
+    torch.testing.assert_close(first.posterior.mean[0], second.posterior.mean[0])
+    assert (first.posterior.mean[1] - second.posterior.mean[1]).abs().max() > 1e-3
+
+
+def test_loss_curve_is_that_of_training(shares: Shares, site: Site) -> None:
+    inputs, labels = shares.inputs[::7], shares.labels[::7]
+    curve = loss_curve(
+        shares, site, RECIPE, architecture=NET, test_inputs=inputs, test_labels=labels,
+        record=(0, 2, 3), seed=9,
+    )  # fmt: skip
+    assert curve.rounds.tolist() == [0, 2, 3]
+    training = Training(shares, site.network, RECIPE, architecture=NET, seed=9)
+    for _ in range(3):
+        training.run_round()
+    # The nets by torch's own layers, one agent at a time.
+    for agent, mean in enumerate(training.posterior.mean):
+        first, second = NET.blocks
+        hidden = torch.relu(inputs @ mean[first.weight].reshape(first.shape) + mean[first.bias])
+        out = hidden @ mean[second.weight].reshape(second.shape) + mean[second.bias]
+        loss = torch.nn.functional.cross_entropy(out, labels)
+        assert curve.losses[-1, agent] == pytest.approx(float(loss), rel=1e-4)
+        hits = (out.argmax(dim=1) == labels).double().mean()
+        assert curve.accuracies[-1, agent] == pytest.approx(float(hits), abs=1e-12)
+        sure = torch.softmax(out, dim=1)[labels == 4, 4].double().mean()
+        assert curve.label_confidences[agent, 4] == pytest.approx(float(sure), rel=1e-4)
+    # Before the consensus an edge, which has labels 0 and 1 alone, is less sure of the others.
+    before, after = curve.local_label_confidences, curve.label_confidences
+    assert before[1:, 2:].mean() < after[1:, 2:].mean()
+
+
+def test_bad_input_is_refused(shares: Shares, site: Site) -> None:
+    nobody = [LabelHypothesis("all", tuple(range(10))), LabelHypothesis("none", (11,))]
+    with pytest.raises(ValueError, match="hypothesis 'none'"):
+        train_snapshots(shares, nobody, RECIPE, architecture=NET, seed=0)
+    with pytest.raises(ValueError, match="stages"):
+        train_snapshots(shares, nobody[:1] * 2, RECIPE, architecture=NET, seed=0, stages=(21,))
+    with pytest.raises(ValueError, match="record"):
+        loss_curve(
+            shares, site, RECIPE, architecture=NET, test_inputs=shares.inputs,
+            test_labels=shares.labels, record=(3, 3), seed=0,
+        )  # fmt: skip

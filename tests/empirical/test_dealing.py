@@ -1,0 +1,269 @@
+"""Images are dealt as the papers print it; any labels are dealt disjointly and repeatably."""
+
+from __future__ import annotations
+
+import functools
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from empirical import DataNotFound, Partition, load_digits, load_images, star_partition
+from empirical.dealing import DEALINGS, held_labels, stratified_subset
+from empirical.rules import ByLabels, Evenly, Informative, Rule, Shards
+from theory.validation import IntArray
+
+ALL = frozenset(range(10))
+LABELS = st.lists(st.integers(0, 5), max_size=60).map(lambda rest: [*range(6), *range(6), *rest])
+SEEDS = st.integers(0, 2**32)
+
+# Sizes of agents' shares (P2 supplement 1.4, tables 1-3; FedAvg, section 3; P1 section 5.2), and
+# the labels of the first and of the last agent.
+PRINTED: dict[str, tuple[tuple[int, ...], frozenset[int], frozenset[int]]] = {
+    "fmnist-central": ((60_000,), ALL, ALL),
+    "fmnist-2-iid": ((30_000, 30_000), ALL, ALL),
+    "fmnist-2-balanced-a": (
+        (30_000, 30_000),
+        frozenset({0, 1, 2, 3, 4}),
+        frozenset({5, 6, 7, 8, 9}),
+    ),
+    "fmnist-2-balanced-b": (
+        (30_000, 30_000),
+        frozenset({0, 2, 3, 4, 6}),
+        frozenset({1, 5, 7, 8, 9}),
+    ),
+    "fmnist-2-unbalanced": ((48_000, 12_000), ALL - {8, 9}, frozenset({8, 9})),
+    "star-mnist-1": ((47_335, *[1_583] * 8), ALL - {0, 1}, frozenset({0, 1})),
+    "star-mnist-2": ((48_200, *[1_475] * 8), ALL - {8, 9}, frozenset({8, 9})),
+    "star-mnist-3": ((48_209, *[1_473] * 8), ALL - {4, 9}, frozenset({4, 9})),
+    "star-fmnist-1": (
+        (36_000, *[3_000] * 8),
+        frozenset({0, 2, 3, 4, 6, 8}),
+        frozenset({1, 5, 7, 9}),
+    ),
+    "star-fmnist-2": (
+        (36_000, *[3_000] * 8),
+        frozenset({0, 1, 3, 4, 6, 8}),
+        frozenset({2, 5, 7, 9}),
+    ),
+    "grid-mnist-corner": ((47_335, *[1_583] * 8), ALL - {0, 1}, frozenset({0, 1})),
+    "grid-mnist-centre": (
+        (*[1_583] * 4, 47_335, *[1_583] * 4),
+        frozenset({0, 1}),
+        frozenset({0, 1}),
+    ),
+    "timevarying-25": ((2_307,) * 26, ALL, ALL),
+    "timevarying-100": ((594,) * 101, ALL, ALL),
+    "fedavg-iid": ((600,) * 100, ALL, ALL),
+}
+
+
+@functools.cache
+def real_labels(dataset: str) -> IntArray:
+    try:
+        return load_images(dataset).labels
+    except DataNotFound as absent:
+        pytest.skip(str(absent))
+
+
+def check_disjoint(shares: Partition, images: int) -> set[int]:
+    """All images that somebody holds."""
+    everything = np.concatenate(shares.indices)
+    held = set(everything.tolist())
+    assert len(held) == everything.size
+    assert held <= set(range(images))
+    return held
+
+
+def check_repeatable(rule: Rule, labels: list[int], *, seed: int) -> None:
+    once, again = (rule.deal(labels, seed=seed).indices for _ in range(2))
+    assert all(np.array_equal(a, b) for a, b in zip(once, again, strict=True))
+
+
+# The published experiments ----------------------------------------------------------------------
+
+
+def test_every_experiment_has_a_dealing() -> None:
+    assert set(DEALINGS) == {*PRINTED, "fedavg-shards"}
+    assert all(name == dealing.name for name, dealing in DEALINGS.items())
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_real_images_are_dealt_in_the_printed_sizes(name: str) -> None:
+    dealing = DEALINGS[name]
+    sizes, first, last = PRINTED[name]
+    labels = real_labels(dealing.dataset)
+    shares = dealing.deal(labels, seed=3)
+    check_disjoint(shares, labels.size)
+    assert shares.sizes == sizes
+    assert dealing.rule.agents == len(sizes)
+    own = held_labels(shares, labels)
+    assert set(own[0]) == first
+    assert set(own[-1]) == last
+    if name.startswith(("star", "grid")):
+        assert shares.informative == int(np.argmax(sizes))
+
+
+def test_federated_shards_are_300_images_of_the_sorted_data() -> None:
+    labels = real_labels("mnist")
+    shares = DEALINGS["fedavg-shards"].deal(labels, seed=0)
+    assert shares.sizes == (600,) * 100
+    assert len(check_disjoint(shares, labels.size)) == 60_000
+    # A shard of 300 holds one label, or two where one ends; the paper: "most clients will only
+    # have examples of two digits".
+    counts = [len(own) for own in held_labels(shares, labels)]
+    assert max(counts) <= 4
+    assert np.mean(np.array(counts) <= 2) > 0.5
+
+
+def test_a_small_data_set_is_dealt_by_the_same_rules() -> None:
+    labels = load_digits().labels
+    for dealing in DEALINGS.values():
+        shares = dealing.deal(labels, seed=0)
+        assert shares.agents == dealing.rule.agents
+        check_disjoint(shares, labels.size)
+
+
+# Any labels -------------------------------------------------------------------------------------
+
+
+@given(labels=LABELS, agents=st.integers(1, 12), seed=SEEDS)
+def test_even_shares_are_equal_and_leave_fewer_images_than_agents(
+    labels: list[int], agents: int, seed: int
+) -> None:
+    rule = Evenly(agents)
+    shares = rule.deal(labels, seed=seed)
+    held = check_disjoint(shares, len(labels))
+    assert len(set(shares.sizes)) == 1
+    assert 0 <= len(labels) - len(held) < agents
+    check_repeatable(rule, labels, seed=seed)
+
+
+@given(labels=LABELS, cut=st.integers(1, 5), seed=SEEDS)
+def test_label_groups_get_all_of_their_labels(labels: list[int], cut: int, seed: int) -> None:
+    groups = tuple(range(cut)), tuple(range(cut, 6))
+    shares = ByLabels(groups).deal(labels, seed=seed)
+    assert check_disjoint(shares, len(labels)) == set(range(len(labels)))
+    for own, group in zip(shares.indices, groups, strict=True):
+        assert own.tolist() == [k for k, label in enumerate(labels) if label in group]
+    assert held_labels(shares, labels) == groups
+
+
+@given(labels=LABELS, others=st.integers(1, 6), data=st.data(), seed=SEEDS)
+def test_others_share_equally_beside_an_informative_agent(
+    labels: list[int], others: int, data: st.DataObject, seed: int
+) -> None:
+    place = data.draw(st.integers(0, others))
+    rule = Informative((0, 2), (1, 3, 5), others=others, place=place)  # nobody holds label 4
+    shares = rule.deal(labels, seed=seed)
+    held = check_disjoint(shares, len(labels))
+    assert shares.informative == place
+    centre = {k for k, label in enumerate(labels) if label in (0, 2)}
+    assert set(shares.indices[place].tolist()) == centre
+    rim = {k for k, label in enumerate(labels) if label in (1, 3, 5)}
+    assert held <= centre | rim
+    assert 0 <= len(rim) - len(held - centre) < others
+    assert len({size for k, size in enumerate(shares.sizes) if k != place}) == 1
+    check_repeatable(rule, labels, seed=seed)
+    # The same shares as with nothing left over, but for that.
+    star = star_partition(
+        labels, centre_labels=(0, 2), edge_labels=(1, 3, 5), edges=others, seed=seed
+    )
+    rest = [own for k, own in enumerate(shares.indices) if k != place]
+    assert all(set(a) <= set(b) for a, b in zip(rest, star.indices[1:], strict=True))
+
+
+@given(labels=LABELS, clients=st.integers(1, 5), each=st.integers(1, 2), seed=SEEDS)
+def test_a_client_holds_runs_of_the_sorted_images(
+    labels: list[int], clients: int, each: int, seed: int
+) -> None:
+    rule = Shards(clients=clients, each=each)
+    shares = rule.deal(labels, seed=seed)
+    assert check_disjoint(shares, len(labels)) == set(range(len(labels)))
+    order = sorted(range(len(labels)), key=lambda k: (labels[k], k))
+    place = {image: rank for rank, image in enumerate(order)}
+    shard = len(labels) // (clients * each)
+    for own in shares.indices:
+        ranks = sorted(place[k] for k in own.tolist())
+        assert 1 + sum(b - a > 1 for a, b in pairwise(ranks)) <= each
+        assert each * shard <= len(ranks) <= each * (shard + 1)
+    check_repeatable(rule, labels, seed=seed)
+
+
+@given(labels=LABELS, data=st.data(), seed=SEEDS)
+def test_a_stratified_subset_keeps_proportions(
+    labels: list[int], data: st.DataObject, seed: int
+) -> None:
+    size = data.draw(st.integers(1, len(labels)))
+    chosen = stratified_subset(labels, size, seed=seed).tolist()
+    assert chosen == sorted(set(chosen))
+    assert len(chosen) == size
+    for label in set(labels):
+        exact = size * labels.count(label) / len(labels)
+        assert abs(sum(labels[k] == label for k in chosen) - exact) < 1
+    assert chosen == stratified_subset(labels, size, seed=seed).tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "chance"),
+    [
+        (Evenly(4), 1 / 4),
+        (Shards(clients=4, each=2), 1 / 4),
+        (Informative((0,), (1, 2), others=4), 1 / 4),
+    ],
+    ids=["evenly", "shards", "informative"],
+)
+def test_every_agent_is_as_likely_to_get_an_image(rule: Rule, chance: float) -> None:
+    labels = [0] * 8 + [1] * 8 + [2] * 8
+    runs = 400
+    hits = np.zeros(len(labels))
+    for seed in range(runs):
+        hits[rule.deal(labels, seed=seed).indices[-1]] += 1
+    dealt = hits[hits > 0]
+    # 5 standard deviations of a binomial share; 24 images.
+    np.testing.assert_allclose(dealt / runs, chance, atol=5 * (chance * (1 - chance) / runs) ** 0.5)
+    assert dealt.size == (16 if isinstance(rule, Informative) else 24)
+
+
+def test_a_subset_is_drawn_from_all_of_a_label() -> None:
+    labels = [0] * 20
+    hits = np.zeros(20)
+    for seed in range(400):
+        hits[stratified_subset(labels, 5, seed=seed)] += 1
+    np.testing.assert_allclose(hits / 400, 0.25, atol=5 * (0.25 * 0.75 / 400) ** 0.5)
+
+
+# Bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ByLabels(()), "groups: expected labels for every agent"),
+        (lambda: ByLabels(((0,), ())), "give each agent a label"),
+        (lambda: ByLabels(((0, 1), (1, 2))), r"groups: expected each label once, got \[1\] twice"),
+        (lambda: ByLabels(((0,), (1, 9))).deal([0, 1], seed=0), r"groups\[1\]: .* got \[9\]"),
+        (lambda: ByLabels(((0,),)).deal([[0]], seed=0), "labels: expected shape"),
+        (lambda: ByLabels(((0,),)).deal([0], seed=-1), "seed: expected a whole number"),
+        (lambda: Evenly(0), "agents: expected a whole number of at least 1"),
+        (lambda: Evenly(3).deal([0, 1], seed=0), "agents: expected at most 2"),
+        (lambda: Evenly(1).deal([], seed=0), "labels: expected shape"),
+        (lambda: Informative((0,), (1,), others=0), "others: expected a whole number"),
+        (lambda: Informative((0,), (1,), place=9), "place: expected a whole number of at most 8"),
+        (lambda: Informative((0,), (1,)).deal([0, 1, 1], seed=0), "edges: expected at most 2"),
+        (lambda: Informative((0,), (7,)).deal([0, 1], seed=0), r"edge_labels: .* got \[7\]"),
+        (lambda: Shards(clients=0), "clients: expected a whole number"),
+        (lambda: Shards(each=0), "each: expected a whole number"),
+        (lambda: Shards(2, 2).deal([0, 1, 2], seed=0), "clients × each: expected at most 3"),
+        (lambda: stratified_subset([0, 1], 3, seed=0), "size: expected a whole number of at most"),
+        (lambda: stratified_subset([0, 1], 0, seed=0), "size: expected a whole number of at least"),
+        (lambda: held_labels(Partition(([5],)), [0, 1]), "labels: expected more than 5 labels"),
+    ],
+)
+def test_bad_dealings_are_named(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(ValueError, match=message) as error:
+        make()
+    assert "\n" not in str(error.value)

@@ -1,0 +1,149 @@
+"""Rank correlations: the statistics, the test by all orders, and what intervals cover."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta, kendalltau, spearmanr
+
+from empirical.rank_correlation import kendall_interval, rank_correlation
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_statistics_are_those_of_scipy(ties: bool) -> None:
+    x, y = RNG.normal(size=(2, 25))
+    if ties:
+        x, y = np.round(x), np.round(y)
+    found = rank_correlation(x, y, resamples=100, seed=0)
+    assert found.spearman == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
+    assert found.kendall == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
+
+
+def test_p_value_counts_all_orders() -> None:
+    x, y = [1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 1.0, 3.0, 5.0, 4.0]
+    seen = abs(spearmanr(x, y).statistic)
+    every = [abs(spearmanr(x, order).statistic) for order in permutations(y)]
+    found = rank_correlation(x, y, resamples=100, seed=0)
+    assert found.exact
+    assert found.p_value == pytest.approx(np.mean(np.array(every) >= seen - 1e-12))
+    # A perfect order of n points is as good as its reverse, and nothing else is: 2 of n!.
+    assert rank_correlation(range(7), range(7), resamples=100, seed=0).p_value == 2 / 5040
+
+
+def test_random_orders_where_there_are_too_many() -> None:
+    x = np.arange(12)
+    found = rank_correlation(x, x**2, resamples=999, seed=0)
+    assert not found.exact
+    assert found.p_value == 1 / 1000  # never 0: the order seen is one of those that can be seen
+
+
+def test_only_the_order_counts() -> None:
+    x, y = RNG.normal(size=8), RNG.normal(size=(8, 3))
+    first = rank_correlation(x, y, resamples=300, seed=4)
+    assert rank_correlation(np.exp(x), y**3, resamples=300, seed=4) == first
+    reverse = rank_correlation(-x, y, resamples=300, seed=4)
+    assert reverse.spearman == pytest.approx(-first.spearman)
+    assert reverse.p_value == first.p_value
+    assert reverse.certain.lower == pytest.approx(-first.certain.upper)
+
+
+def test_the_median_of_replicates_counts_and_never_is_last() -> None:
+    never = math.inf
+    y = [[1, 2, 90], [3, 4, 5], [6, never, 7], [never, 8, never]]
+    found = rank_correlation([1, 2, 3, 4], y, resamples=100, seed=0)
+    assert found.spearman == pytest.approx(1.0)
+    both = rank_correlation([1, 2, 3], [5, never, never], resamples=100, seed=0)
+    assert both.kendall == pytest.approx(math.sqrt(2 / 3))  # of three pairs one ties in y
+
+
+def test_seeds_interval_against_all_redraws() -> None:
+    y = np.array([[1.0, 4.0], [2.0, 3.0], [2.5, 6.0]])
+    # The larger of two draws with replacement is the larger value with probability 3/4.
+    law: dict[float, float] = {}
+    for chosen in product((0, 1), repeat=3):
+        rho = float(spearmanr([1, 2, 3], [row[k] for row, k in zip(y, chosen, strict=True)])[0])
+        weight = math.prod(0.75 if k else 0.25 for k in chosen)
+        law[round(rho, 9)] = law.get(round(rho, 9), 0.0) + weight
+    values = sorted(law)
+    cumulative = np.cumsum([law[v] for v in values])
+    confidence = 0.6  # both quantiles lie well inside a step of the law
+    found = rank_correlation([1, 2, 3], y, confidence=confidence, resamples=4000, seed=1)
+    assert found.seeds is not None
+    assert found.seeds.lower == pytest.approx(values[int(np.searchsorted(cumulative, 0.2))])
+    assert found.seeds.upper == pytest.approx(values[int(np.searchsorted(cumulative, 0.8))])
+
+
+def test_a_perfect_order_of_few_points_is_little_evidence() -> None:
+    found = rank_correlation(range(7), range(7), resamples=200, seed=0)
+    assert (found.over_points.lower, found.over_points.upper) == pytest.approx((1.0, 1.0))
+    assert found.certain.lower < 0
+    assert found.seeds is None
+
+
+@pytest.mark.parametrize("points", [2, 7, 20, 41])
+def test_certain_interval_of_a_perfect_order_is_that_of_clopper_and_pearson(points: int) -> None:
+    pairs = points // 2
+    lower = beta.ppf(0.025, pairs, 1)  # all of `pairs` independent pairs in order
+    found = kendall_interval(1.0, points)
+    assert found.lower == pytest.approx(2 * lower - 1, rel=1e-9)
+    assert found.upper == 1.0
+
+
+@given(st.floats(-1, 1), st.integers(2, 200), st.floats(0.5, 0.999))
+def test_ends_of_the_certain_interval_are_where_chernoff_says(
+    tau: float, points: int, confidence: float
+) -> None:
+    found = kendall_interval(tau, points, confidence=confidence)
+    assert -1 <= found.lower <= tau + 1e-12 <= found.upper + 2e-12 <= 1 + 3e-12
+    allowed = math.log(2 / (1 - confidence)) / (points // 2)
+    for end in (found.lower, found.upper):
+        q, p = (1 + tau) / 2, (1 + end) / 2
+        # Nearer to 0 or 1 than this, p has too few digits left to compute its entropy from.
+        if min(q, p) > 1e-6 and max(q, p) < 1 - 1e-6:
+            entropy = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
+            assert entropy == pytest.approx(allowed, rel=1e-6)
+
+
+def test_certain_interval_covers() -> None:
+    generator = np.random.default_rng(3)
+    tau = 2 / math.pi * math.asin(0.9)  # of two normal variables of correlation .9
+    missed = 0
+    for _ in range(400):
+        x = generator.normal(size=8)
+        y = 0.9 * x + math.sqrt(1 - 0.81) * generator.normal(size=8)
+        certain = kendall_interval(kendalltau(x, y).statistic, 8, confidence=0.8)
+        missed += not certain.lower <= tau <= certain.upper
+    # At most 20 % by the theorem; five standard errors of 400 draws are 10 %.
+    assert missed / 400 <= 0.3
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
+        ([1, 2], [1, 2], "at least 3 predicted points"),
+        ([1, 2, 3], [1, 2], "shape"),
+        ([1, math.inf, 3], [1, 2, 3], "finite numbers"),
+        ([1, 2, 3], [1, math.nan, 3], "infinite at most"),
+        ([1, 1, 1], [1, 2, 3], "predicted: expected at least two different values"),
+        ([1, 2, 3], [math.inf] * 3, "measured: expected at least two different values"),
+    ],
+)
+def test_what_has_no_order_is_refused(x: list[float], y: list[float], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        rank_correlation(x, y, resamples=100, seed=0)
+
+
+def test_arguments_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="confidence"):
+        rank_correlation([1, 2, 3], [1, 2, 3], confidence=1.0, seed=0)
+    with pytest.raises(ValueError, match="resamples"):
+        rank_correlation([1, 2, 3], [1, 2, 3], resamples=9, seed=0)
+    with pytest.raises(ValueError, match="tau"):
+        kendall_interval(1.5, 4)
