@@ -35,6 +35,8 @@ import importlib, pkgutil, sys
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
+        if name == "torch" and name in forbidden:
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
         if name.partition(".")[0] in forbidden:
             raise ImportError(f"{name} is above")
 
@@ -42,7 +44,8 @@ room, everything, forbidden = sys.argv[1], sys.argv[2] == "all", set(sys.argv[3:
 sys.meta_path.insert(0, Refuse())
 door = importlib.import_module(room)
 for module in pkgutil.walk_packages(door.__path__, room + ".") if everything else ():
-    importlib.import_module(module.name)
+    if not ("torch" in forbidden and module.name.startswith("empirical.nets")):
+        importlib.import_module(module.name)
 loaded = {name.partition(".")[0] for name in sys.modules} & forbidden
 sys.exit(f"loaded {sorted(loaded)}" if loaded else 0)
 """
@@ -109,6 +112,19 @@ def test_empirical_stands_without_torch() -> None:
     """Without the extra, the built-in problems on real data still work."""
     done = import_alone("empirical", {*FORBIDDEN["empirical"], "torch"}, everything=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_room_of_nets_says_which_extra_it_needs() -> None:
+    program = PROGRAM.replace("import_module(room)", "import_module('empirical.nets')")
+    done = subprocess.run(
+        [sys.executable, "-c", program, "empirical", "door", "torch"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "pip install 'peerbayes[empirical]'" in done.stderr.splitlines()[-1]
 
 
 def build_house(root: Path, sources: dict[str, str]) -> Path:

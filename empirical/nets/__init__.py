@@ -11,9 +11,9 @@ This room needs torch: ``pip install 'peerbayes[empirical]'``.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
-if find_spec("torch") is None:  # said once, in one line, wherever the room is entered
+try:
+    import torch  # noqa: F401  # asked for once, wherever the room is entered
+except ModuleNotFoundError:
     raise ImportError(
         "networks of neural nets need torch; install it with pip install 'peerbayes[empirical]'"
-    )
+    ) from None

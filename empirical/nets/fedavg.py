@@ -182,7 +182,7 @@ class FedAvg:
         """
         parts = [
             logits(self.architecture, self.served[None], some[None])
-            for some in inputs.split(PREDICTED_AT_ONCE)
+            for some in torch.split(inputs, PREDICTED_AT_ONCE)
         ]
         return torch.softmax(torch.cat(parts, dim=1), dim=2)
 
