@@ -76,7 +76,7 @@ $(VENV)/.check: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the documentation tools into $(VENV)"
-	@$(INSTALL) '.[docs]'
+	@$(INSTALL) '.[docs,empirical]'
 	@touch $@
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python

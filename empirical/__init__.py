@@ -1,6 +1,7 @@
 """Measurements on real images: data, who holds them, and trained classifiers as hypotheses.
 
 Importing this floor loads neither a learning library nor a data set; functions do so when called.
+Networks of neural nets live in :mod:`empirical.nets`, which needs torch.
 """
 
 from empirical.classifiers import (
@@ -12,6 +13,7 @@ from empirical.classifiers import (
     likelihood_table,
 )
 from empirical.data import DataNotFound, Images, load_digits, load_images, locate
+from empirical.dealing import DEALINGS, Dealing, held_labels, stratified_subset
 from empirical.diabetes import (
     GROUPS,
     RegressionTable,
@@ -27,21 +29,29 @@ from empirical.partition import (
     Partition,
     star_partition,
 )
+from empirical.rules import ByLabels, Evenly, Informative, Shards
 
 __all__ = [
+    "DEALINGS",
     "GRID_PLACEMENTS",
     "GROUPS",
     "LABEL_SPLITS",
     "RECIPES",
+    "ByLabels",
     "Classifier",
     "DataNotFound",
+    "Dealing",
+    "Evenly",
     "Images",
+    "Informative",
     "LabelSplit",
     "LikelihoodTable",
     "Partition",
     "Recipe",
     "RegressionTable",
+    "Shards",
     "classifier_model",
+    "held_labels",
     "likelihood_table",
     "load_diabetes",
     "load_digits",
@@ -51,4 +61,5 @@ __all__ = [
     "split_features",
     "split_rows",
     "star_partition",
+    "stratified_subset",
 ]
