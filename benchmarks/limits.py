@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -26,7 +26,18 @@ def timed(task: Callable[[], object], *, calls: int = 1) -> float:
 
 
 def interleaved(tasks: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, float]:
-    """Median CPU seconds of each task, run in turn so that all see the same weather.
+    """Median CPU seconds of each task, run in turn so that all see the same weather."""
+    found = turns(tasks, repeats=repeats)
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def spread(seconds: Mapping[str, Sequence[float]]) -> float:
+    """The largest of the tasks' relative ranges: (slowest − quickest) / median."""
+    return max((max(v) - min(v)) / statistics.median(v) for v in seconds.values())
+
+
+def turns(tasks: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, list[float]]:
+    """CPU seconds of each task in each of its turns.
 
     Each is called once beforehand: that compiles, allocates and warms the caches.
     """
@@ -39,7 +50,7 @@ def interleaved(tasks: Mapping[str, Callable[[], object]], *, repeats: int) -> d
     for _ in range(repeats):
         for name, task in tasks.items():
             seconds[name].append(timed(task, calls=calls[name]))
-    return {name: statistics.median(values) for name, values in seconds.items()}
+    return seconds
 
 
 class MatrixProduct:
@@ -56,6 +67,26 @@ class MatrixProduct:
 
     def __call__(self) -> None:
         np.matmul(self.left, self.right, out=self.out)
+
+
+class SinglePrecisionProduct:
+    """The same peak in float32, by torch, which is what nets are trained with."""
+
+    size = 1200
+    flops = 2 * size**3
+
+    def __init__(self) -> None:
+        import torch
+
+        generator = torch.Generator().manual_seed(0)
+        self.left = torch.rand(self.size, self.size, generator=generator)
+        self.right = torch.rand(self.size, self.size, generator=generator)
+        self.out = torch.empty_like(self.left)
+
+    def __call__(self) -> None:
+        import torch
+
+        torch.mm(self.left, self.right, out=self.out)
 
 
 class Copy:

@@ -121,6 +121,7 @@ def _folder(text: object) -> Path:
 _LARGEST = 2**62
 _SHARED = "Options of every command"
 _LIMITS = "Limits"
+_NETS = "Experiments with neural nets"
 ProblemArgument = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A TOML or JSON file, or a built-in problem.")
 ]
@@ -844,9 +845,10 @@ def list_problems(
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """The built-in problems and their variants, and the experiments."""
+    """The built-in problems and their variants, and the experiments, with what is on record."""
     from peerbayes.builtin import BUILTINS
     from peerbayes.experiments import EXPERIMENTS
+    from peerbayes.experiments.done import what_is_done
 
     problems = [
         {
@@ -859,7 +861,12 @@ def list_problems(
         for family in BUILTINS.values()
     ]
     experiments = [
-        {"name": entry.name, "title": entry.title, "source": entry.source}
+        {
+            "name": entry.name,
+            "title": entry.title,
+            "source": entry.source,
+            "done": what_is_done(entry.name, out),
+        }
         for entry in EXPERIMENTS.values()
     ]
     if json:
@@ -879,14 +886,47 @@ def run_named_experiment(
         int | None,
         typer.Option(
             "--replicates",
-            parser=_whole_number(2),
+            parser=_whole_number(1),
             metavar="R",
             help="Independent runs of each part; left out: what the experiment says.",
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Take the parts that are on record already.")
+        bool,
+        typer.Option(
+            "--resume", help="Take the parts that are on record already, and go on in others."
+        ),
     ] = False,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            "--recipe",
+            metavar="NAME",
+            help="paper, best or once; best if left out.",
+            rich_help_panel=_NETS,
+        ),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part",
+            metavar="WORDS",
+            help="Only parts whose names contain this, such as 'a=0.5 seed 0'.",
+            rich_help_panel=_NETS,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="A look of less than a minute, kept apart.", rich_help_panel=_NETS
+        ),
+    ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device", metavar="NAME", help="cpu, or cuda for a GPU.", rich_help_panel=_NETS
+        ),
+    ] = None,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
@@ -898,12 +938,33 @@ def run_named_experiment(
     Exit code 1 if a measurement contradicts its prediction beyond sampling error.
     """
     from peerbayes.experiments import find_experiment, run_experiment
+    from peerbayes.experiments.options import configured
     from peerbayes.progress import Stages
+    from peerbayes.records import check_folder
+    from peerbayes.resources import to_standard_error
 
-    found = find_experiment(experiment)
+    found, only = configured(
+        find_experiment(experiment),
+        replicates=replicates,
+        recipe=recipe,
+        part=part,
+        quick=quick,
+        device=device,
+        data=data,
+        resume=resume,
+        out=out,
+        notice=None if quiet else to_standard_error,
+    )
+    check_folder(out)
     with Stages(quiet=quiet) as stages:
         outcome = run_experiment(
-            found, seed=seed, replicates=replicates, resume=resume, out=out, progress=stages
+            found,
+            seed=seed,
+            replicates=replicates,
+            only=only,
+            resume=resume,
+            out=out,
+            progress=stages,
         )
     if not quiet:
         for notice in outcome.discarded:

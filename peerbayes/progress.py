@@ -70,6 +70,11 @@ class Stages:
         return _Line(self._stream, name)
 
 
+def sayer(progress: Callback | None) -> Callable[[str], None] | None:
+    """What shows a few words beside a stage's bar, such as an accuracy so far; None without bar."""
+    return progress.say if isinstance(progress, _Bar | _Line) else None
+
+
 def _nothing(done: int, total: int) -> None:
     """No report."""
 
@@ -87,6 +92,11 @@ class _Bar:
             self._task = self._bars.add_task(self._name, total=total)
         self._bars.update(self._task, completed=done, total=total)
 
+    def say(self, words: str) -> None:
+        """Show words after the name."""
+        if self._task is not None:
+            self._bars.update(self._task, description=f"{self._name}: {words}")
+
 
 class _Line:
     """One stage elsewhere: a line when it is finished."""
@@ -96,12 +106,18 @@ class _Line:
         self._name = name
         self._start = time.monotonic()
         self._finished = False
+        self._words = ""
 
     def __call__(self, done: int, total: int) -> None:
         if done >= total and not self._finished:
             self._finished = True
             seconds = time.monotonic() - self._start
-            print(f"{self._name}: done ({seconds:.1f} s)", file=self._stream, flush=True)
+            words = f"{self._name}: done ({seconds:.1f} s){self._words}"
+            print(words, file=self._stream, flush=True)
+
+    def say(self, words: str) -> None:
+        """Put words at the end of the line."""
+        self._words = f", {words}"
 
 
 def _bars(stream: TextIO) -> Progress:

@@ -67,7 +67,8 @@ class Schedule:
         half = self.records // 2
         early = np.geomspace(1, total, half)
         even = np.linspace(0, total, self.records - half + 1)[1:]
-        return tuple(np.unique(np.rint([*early, *even])).astype(int).tolist())
+        rounds = {max(1, round(float(one))) for one in (*early, *even)}
+        return tuple(sorted(rounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,9 @@ class Test:
         One set of labels for each agent.
     never_seen
         Labels that no agent has.
+    other_inputs
+        Shape (m, ...): images of another kind altogether, to see at the end whether entropy tells
+        them; None: there are none.
     """
 
     __test__ = False  # no test of this program
@@ -90,6 +94,7 @@ class Test:
     labels: IntArray
     own_labels: tuple[tuple[int, ...], ...]
     never_seen: tuple[int, ...] = ()
+    other_inputs: Tensor | None = None
 
     def sample(self, size: int) -> IntArray | None:
         """Positions of `size` images, every label in its proportion; None for all of them."""
@@ -247,14 +252,21 @@ class _Look:
     def last(self, posterior: Posterior) -> dict[str, Any]:
         """Of everyone, at the end."""
         schedule, everyone = self.schedule, range(self.everyone)
-        found = self._both(posterior, everyone, schedule.last_images, schedule.last_draws)
+        images, draws = schedule.last_images, schedule.last_draws
+        found = self._both(posterior, everyone, images, draws, others=self.test.other_inputs)
         return {
             name: {**_measured(one), "confusion": one.confusion.tolist()}
             for name, one in found.items()
         }
 
     def _both(
-        self, posterior: Posterior, agents: Sequence[int], images: int, draws: int
+        self,
+        posterior: Posterior,
+        agents: Sequence[int],
+        images: int,
+        draws: int,
+        *,
+        others: Tensor | None = None,
     ) -> dict[str, Evaluation]:
         ways = {"mean": 0, "sampled": draws} if self.samples else {"mean": 0}
         return {
@@ -266,6 +278,7 @@ class _Look:
                 seed=self.seed,
                 own_labels=[self.test.own_labels[agent] for agent in agents],
                 never_seen=self.test.never_seen,
+                other_inputs=others,
                 images=self.test.sample(images),
             )
             for name, count in ways.items()

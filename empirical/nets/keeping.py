@@ -74,7 +74,7 @@ def save_tensors(path: Path, tensors: Tensors, words: Mapping[str, Any]) -> str:
         own = _own(tensor)
         same = any(own.data_ptr() == other.data_ptr() for other in plain.values() if own.numel())
         plain[name] = own.clone() if same else own
-    text = json.dumps(words, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(words, separators=(",", ":"), allow_nan=False)
     sha256 = _checksum(plain, text)
     temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}")
     try:

@@ -71,8 +71,21 @@ class Experiment(Protocol):
         """Independent runs of each part, if not said otherwise."""
         ...
 
+    @property
+    def replicates_are_parts(self) -> bool:
+        """Whether each replicate is a part of its own, instead of all being run in every part."""
+        ...
+
     def settings(self) -> dict[str, Any]:
         """Everything but seed and replicates that the numbers depend on, in plain values."""
+        ...
+
+    def part_settings(self, part: str) -> dict[str, Any]:
+        """What of the settings the numbers of one part depend on."""
+        ...
+
+    def stream(self, part: str) -> int:
+        """Which stream of random numbers a part has; parts with the same stream can be paired."""
         ...
 
     def run_part(

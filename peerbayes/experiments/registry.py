@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from peerbayes.experiments.experiment import Experiment
+from peerbayes.experiments.link import LINKS
+from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.regression import RegressionExperiment
 from peerbayes.messages import input_error, nearest
 
@@ -24,6 +27,8 @@ _ALL: tuple[Experiment, ...] = (
         problem="p2-regression",
         agents=4,
     ),
+    *(NetExperiment(row, seeds=row.seeds) for row in ROWS.values()),
+    *LINKS,
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.name: one for one in _ALL})

@@ -49,6 +49,19 @@ class RegressionExperiment:
         lone = (f"agent {i} alone" for i in range(self.agents))
         return ("cooperating", *lone, "all data in one place", "central node")
 
+    @property
+    def replicates_are_parts(self) -> bool:
+        """They are run together, in every part."""
+        return False
+
+    def stream(self, part: str) -> int:
+        """One for each part."""
+        return self.parts.index(part)
+
+    def part_settings(self, part: str) -> dict[str, Any]:
+        """All of them."""
+        return self.settings()
+
     def settings(self) -> dict[str, Any]:
         """The configuration, and the problem's own file."""
         from peerbayes.builtin import load_problem

@@ -1,16 +1,17 @@
 """`peerbayes run`: run an experiment part by part, keep every part, lay the lines side by side.
 
 A part is kept under its fingerprint, the checksum of everything that its numbers depend on:
-the experiment's settings, the part, the seed, the replicates, and this program's version. With
-`resume`, a part on record is read back instead of run, if its checksum is right and its
-fingerprint the same; both runs then end in the same record, bit by bit.
+the part and its settings, the seed, the replicates, and this program's version. With `resume`, a
+part on record is read back instead of run, if its checksum is right and its fingerprint the same;
+both runs then end in the same record, bit by bit. If only some parts are asked for, the others are
+read back if they are on record, and left out if not.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ class ExperimentRun:
     def as_json(self) -> dict[str, Any]:
         """The JSON object of `run`."""
         return {
-            **_summary(self.experiment, self.seed, self.replicates, self.lines),
+            **_summary(self.experiment, self.seed, self.replicates, self.parts, self.lines),
             "reused": list(self.reused),
             "record": str(self.record_path),
             "report": str(self.report_path),
@@ -57,7 +58,11 @@ class ExperimentRun:
 
 
 def _summary(
-    experiment: Experiment, seed: int, replicates: int, lines: tuple[Line, ...]
+    experiment: Experiment,
+    seed: int,
+    replicates: int,
+    parts: Mapping[str, Any],
+    lines: tuple[Line, ...],
 ) -> dict[str, Any]:
     return {
         "experiment": experiment.name,
@@ -65,7 +70,7 @@ def _summary(
         "source": experiment.source,
         "seed": seed,
         "replicates": replicates,
-        "parts": list(experiment.parts),
+        "parts": list(parts),
         "lines": [line.as_json() for line in lines],
     }
 
@@ -75,6 +80,7 @@ def run_experiment(
     *,
     seed: int = 0,
     replicates: int | None = None,
+    only: Collection[str] | None = None,
     resume: bool = False,
     out: Path,
     progress: Callable[[str], Progress] | None = None,
@@ -85,6 +91,8 @@ def run_experiment(
     ----------
     replicates
         Independent runs of each part; left out: what the experiment says.
+    only
+        The parts to run; left out: all of them.
     resume
         Take parts that are on record, whole and of these very settings, instead of running them.
     out
@@ -103,27 +111,33 @@ def run_experiment(
     if replicates is None:
         replicates = experiment.replicates
     # One replicate has no standard error, without which nothing can be compared.
-    replicates = as_integer("replicates", replicates, minimum=2)
+    fewest = 1 if experiment.replicates_are_parts else 2
+    replicates = as_integer("replicates", replicates, minimum=fewest)
+    in_part = 1 if experiment.replicates_are_parts else replicates
     check_folder(out)
     bar = progress or (lambda _: lambda done, total: None)
     parts: dict[str, Any] = {}
     reused: list[str] = []
     discarded: list[str] = []
-    for index, part in enumerate(experiment.parts):
-        mark = fingerprint(experiment, part, seed=seed, replicates=replicates)
-        path = out / f"{experiment.name}.parts" / file_name(part)
-        found = _kept(path, mark) if resume else _Kept()
+    for part in experiment.parts:
+        wanted = only is None or part in only
+        mark = fingerprint(experiment, part, seed=seed, replicates=in_part)
+        path = parts_folder(out, experiment.name) / file_name(part)
+        found = _kept(path, mark) if resume or not wanted else _Kept()
         kept = found.content
+        if kept is None and not wanted:
+            continue
         if kept is not None:
-            reused.append(part)
+            if wanted:
+                reused.append(part)
         else:
             if found.refusal:
                 discarded.append(f"{path}: not read back, {found.refusal}; {part!r} was run again")
             kept = plain(
                 experiment.run_part(
                     part,
-                    seed=part_seed(seed, index),
-                    replicates=replicates,
+                    seed=part_seed(seed, experiment.stream(part)),
+                    replicates=in_part,
                     progress=bar(f"{experiment.name}: {part}"),
                 )
             )
@@ -131,7 +145,7 @@ def run_experiment(
         parts[part] = kept
     lines = experiment.conclude(parts)
     body = {
-        **_summary(experiment, seed, replicates, lines),
+        **_summary(experiment, seed, replicates, parts, lines),
         "settings": experiment.settings(),
         "version": __version__,
         "content": parts,
@@ -151,8 +165,13 @@ def run_experiment(
     )
 
 
+def parts_folder(out: Path, name: str) -> Path:
+    """Where the parts of an experiment are kept."""
+    return out / f"{file_name(name).removesuffix('.json')}.parts"
+
+
 def part_seed(seed: int, index: int) -> int:
-    """The seed of one part: streams of parts do not overlap, whatever the seeds of two runs."""
+    """The seed of one stream: streams do not overlap, whatever the seeds of two runs."""
     state = np.random.SeedSequence(seed, spawn_key=(index,)).generate_state(1, np.uint64)
     return int(state[0] >> np.uint64(2))
 
@@ -161,7 +180,7 @@ def fingerprint(experiment: Experiment, part: str, *, seed: int, replicates: int
     """The SHA-256 of everything that a part's numbers depend on."""
     content = {
         "experiment": experiment.name,
-        "settings": plain(experiment.settings()),
+        "settings": plain(experiment.part_settings(part)),
         "part": part,
         "seed": seed,
         "replicates": replicates,

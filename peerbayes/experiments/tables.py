@@ -39,7 +39,8 @@ def run_parts(result: Mapping[str, Any]) -> list[RenderableType]:
             number(line["predicted"]),
             Text(holds, style="bold red" if line["holds"] is False else ""),
         )
-    count = f"{result['replicates']} replicates, seed {result['seed']}"
+    number_of = result["replicates"]
+    count = f"{number_of} replicate{'s' * (number_of != 1)}, seed {result['seed']}"
     reused = result["reused"]
     again = f"; read back: {', '.join(reused)}" if reused else ""
     return [table, Text(count + again)]
@@ -56,6 +57,7 @@ def experiment_list_parts(experiments: Sequence[Mapping[str, Any]]) -> list[Rend
     table.add_column("name", no_wrap=True)
     table.add_column("what it is", overflow="fold")
     table.add_column("source", no_wrap=True)
+    table.add_column("on record", overflow="fold")
     for entry in experiments:
-        table.add_row(entry["name"], entry["title"], entry["source"])
+        table.add_row(entry["name"], entry["title"], entry["source"], entry["done"])
     return [table]

@@ -18,6 +18,8 @@ from peerbayes.report.changing import changing_view
 from peerbayes.report.claims import ClaimsView, claims_view
 from peerbayes.report.designed import DesignView, design_view, placement_view
 from peerbayes.report.faulty import faulty_view
+from peerbayes.report.link import link_view
+from peerbayes.report.nets import net_run_view
 from peerbayes.report.regression import (
     RunView,
     regression_simulation_view,
@@ -171,7 +173,9 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
         return Chapter(key, kind, simulation.name, simulation=simulation)
     if kind == "run":
         setting = f"{_value(body, 'experiment', str)}, seed {_value(body, 'seed', int)}"
-        return Chapter(key, kind, setting, experiment=run_view(body, key=f"{key}-x"))
+        views = {"nets": net_run_view, "rate-link": link_view}
+        shown = views.get(body["settings"].get("form"), run_view)
+        return Chapter(key, kind, setting, experiment=shown(body, key=f"{key}-x"))
     if kind == "claims":
         effort = number(_value(body, "effort", float))
         setting = f"seed {_value(body, 'seed', int)}, effort {effort}"

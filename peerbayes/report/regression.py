@@ -149,6 +149,13 @@ class RunView:
     facts: tuple[Fact, ...]
     lines: tuple[LineRow, ...]
     pictures: tuple[Picture, ...]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, tuple[str, ...]], ...] = ()  # a table of what was run
+
+    @property
+    def claimed(self) -> int:
+        """How many lines have a prediction that can be contradicted."""
+        return sum(line.verdict != _NOTHING for line in self.lines)
 
     @property
     def broken(self) -> int:
@@ -175,12 +182,13 @@ def run_view(body: Mapping[str, Any], *, key: str) -> RunView:
             Fact("Source", body["source"]),
             Fact("Runs", count(body["replicates"]), f"of each learner, seed {body['seed']}"),
         ),
-        lines=tuple(_line(line) for line in body["lines"]),
+        lines=tuple(line_row(line) for line in body["lines"]),
         pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
     )
 
 
-def _line(line: Mapping[str, Any]) -> LineRow:
+def line_row(line: Mapping[str, Any]) -> LineRow:
+    """One line of an experiment as text."""
     holds = line["holds"]
     return LineRow(
         line["what"],

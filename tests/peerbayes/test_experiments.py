@@ -33,9 +33,16 @@ class Coin:
     bias: float = 0.5
     parts: tuple[str, ...] = ("a", "b", "c")
     fails: str = ""
+    replicates_are_parts: bool = False
 
     def settings(self) -> dict[str, Any]:
         return {"bias": self.bias}
+
+    def part_settings(self, part: str) -> dict[str, Any]:
+        return self.settings()
+
+    def stream(self, part: str) -> int:
+        return self.parts.index(part)
 
     def run_part(self, part: str, *, seed: int, replicates: int, progress: Any) -> dict[str, Any]:
         if part == self.fails:
@@ -95,6 +102,26 @@ def test_parts_of_other_settings_are_not_taken(change: dict[str, Any], tmp_path:
     assert result.reused == ()
     assert len(result.discarded) == 3
     assert all("of other settings" in notice for notice in result.discarded)
+
+
+@pytest.mark.usefixtures("no_page")
+def test_parts_that_are_not_asked_for_are_read_back_if_they_are_there(tmp_path: Path) -> None:
+    first = run_experiment(Coin([]), seed=3, out=tmp_path, only=["c"])
+    assert list(first.parts) == first.as_json()["parts"] == ["c"]
+    coin = Coin([])
+    second = run_experiment(coin, seed=3, out=tmp_path, only=["a"])
+    assert (coin.ran, list(second.parts), second.reused) == (["a"], ["a", "c"], ())
+    assert second.parts["c"] == first.parts["c"]
+    # Of other settings: not laid beside.
+    assert list(run_experiment(Coin([]), seed=4, out=tmp_path, only=["a"]).parts) == ["a"]
+
+
+@pytest.mark.usefixtures("no_page")
+def test_one_replicate_is_enough_where_each_is_a_part(tmp_path: Path) -> None:
+    run = run_experiment(Coin([], replicates_are_parts=True), replicates=1, out=tmp_path)
+    assert run.parts["a"]["value"] == 0.5
+    with pytest.raises(ValueError, match="replicates: expected a whole number of at least 2"):
+        run_experiment(Coin([]), replicates=1, out=tmp_path)
 
 
 @pytest.mark.usefixtures("no_page")
@@ -205,7 +232,7 @@ def test_registry_and_list(capsys: pytest.CaptureFixture[str]) -> None:
     for name, experiment in EXPERIMENTS.items():
         assert find_experiment(name) is experiment
         assert experiment.name == name
-        assert experiment.replicates >= 1000
+        assert experiment.replicates >= (1000 if name.startswith("regression") else 3)
         json.dumps(experiment.settings())
     assert cli.main(["list"]) == 0
     text = capsys.readouterr().out

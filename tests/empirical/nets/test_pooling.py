@@ -241,9 +241,7 @@ def test_who_only_listens_is_checked_and_who_rests_is_not(
     got = pooled(way, w, mean, variance)
     assert torch.isnan(got[0][2, 1])
     mean[1, 3] = torch.nan
-    with pytest.raises(
-        ValueError, match=r"^shift of agent 1 in round 1: .* got nan at parameter 3"
-    ):
+    with pytest.raises(ValueError, match=r"^shift of agent 1 in round 1: .* got nan at"):
         pooled(way, w, mean, variance)
 
 

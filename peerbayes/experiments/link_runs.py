@@ -1,0 +1,223 @@
+"""What `rate-link` computes: hypotheses and their rates, and curves of training.
+
+Everything that needs torch is imported when a part is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from empirical import GRID_PLACEMENTS, Images, Partition, classifier_model, load_images
+from empirical.dealing import DEALINGS, held_labels, stratified_subset
+from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
+from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
+from peerbayes.comparison import allowed_deviation, means_agree
+from peerbayes.experiments.experiment import Progress
+from peerbayes.experiments.link import AMBIGUOUS, RateLink
+from theory import Network
+
+if TYPE_CHECKING:
+    from empirical.nets.architecture import Architecture
+    from empirical.nets.recipe import Recipe
+    from empirical.nets.shares import Shares
+
+# Of the deal of images and of the test images: the same for all seeds, as the prediction is.
+_DEAL = 0
+# P2's star in its runs with the ambiguous pair.
+_AMBIGUOUS_CONFIDENCE = 0.5
+
+
+def run_forecasts(link: RateLink, *, seed: int, progress: Progress | None) -> dict[str, Any]:
+    """Train the hypotheses, and lay the exact run over them beside the rates of each network."""
+    from empirical.nets.prediction import train_snapshots
+
+    images = load_images("mnist", directory=link.data)
+    sites = link_sites(link, images)
+    partition = next(iter(sites.values())).partition
+    shares = _shares(link, images, partition)
+    hypotheses = label_hypotheses(held_labels(partition, images.labels))
+    recipe = _recipe(
+        link,
+        rounds=link.snapshot_rounds,
+        rate=link.snapshot_rate,
+        epsilon=link.snapshot_epsilon,
+        schedule="cosine",
+    )
+    snapshots = train_snapshots(
+        shares,
+        hypotheses,
+        recipe,
+        architecture=_architecture(link, shares),
+        seed=seed,
+        stages=link.stages,
+        device=link.device,
+        progress=progress,
+    )
+    table = snapshots.table(shares.inputs, shares.labels)
+    return {
+        "hypotheses": list(table.hypotheses),
+        "accuracies": table.accuracies,
+        "label_losses": label_losses(table, images.labels, classes=10),
+        "forecasts": {
+            name: _forecast(link, table, len(hypotheses), site, seed=seed)
+            for name, site in sites.items()
+        },
+    }
+
+
+def run_training(
+    link: RateLink, part: str, *, seed: int, replicates: int, progress: Progress | None
+) -> dict[str, Any]:
+    """Train one network with each seed, and look at test images."""
+    import torch
+
+    from empirical.nets.prediction import loss_curve
+    from empirical.nets.shares import as_inputs
+
+    images = load_images("mnist", directory=link.data)
+    site = _ambiguous_site(images) if part == AMBIGUOUS else link_sites(link, images)[part]
+    shares = _shares(link, images, site.partition)
+    test = load_images("mnist", split="test", directory=link.data)
+    chosen = torch.tensor(stratified_subset(test.labels, link.test_images, seed=_DEAL))
+    architecture = _architecture(link, shares)
+    inputs = as_inputs(test, input_shape=architecture.input_shape)[chosen].to(link.device)
+    labels = torch.tensor(test.labels)[chosen].to(link.device)
+    curves = [
+        loss_curve(
+            shares,
+            site,
+            _recipe(
+                link,
+                rounds=link.rounds,
+                rate=link.mean_rate,
+                epsilon=link.mean_epsilon,
+                schedule="geometric",
+            ),
+            architecture=architecture,
+            test_inputs=inputs,
+            test_labels=labels,
+            record=link.looks,
+            seed=own_seed,
+            device=link.device,
+            progress=_one_of(progress, index, replicates),
+        )
+        for index, own_seed in enumerate(_seeds(seed, replicates))
+    ]
+    losses = np.array([curve.losses.mean(axis=1) for curve in curves])
+    return {
+        "rounds": curves[0].rounds,
+        "losses": losses,
+        "accuracies": np.array([curve.accuracies.mean(axis=1) for curve in curves]),
+        "rounds_to_loss": [
+            [rounds_to_loss(curves[0].rounds, loss, target) for loss in losses]
+            for target in link.targets
+        ],
+        "label_confidences": np.array([curve.label_confidences for curve in curves]),
+        "local_label_confidences": np.array([curve.local_label_confidences for curve in curves]),
+    }
+
+
+def link_sites(link: RateLink, images: Images) -> Mapping[str, Site]:
+    """The networks that are compared, and who holds what in them."""
+    dealt = DEALINGS["star-mnist-1"].deal(images.labels, seed=_DEAL)
+    sites = {
+        f"star a={a:g}": Site(
+            Network.from_topology("star", agents=dealt.agents, edge_confidence=a), dealt
+        )
+        for a in link.edge_confidences
+    }
+    grid = Network.from_topology("grid", shape=[3, 3])
+    for place in link.places:
+        sites[f"grid {place}"] = Site(grid, dealt.placed_at(GRID_PLACEMENTS[place]))
+    return sites
+
+
+def _ambiguous_site(images: Images) -> Site:
+    dealt = DEALINGS[AMBIGUOUS].deal(images.labels, seed=_DEAL)
+    star = Network.from_topology("star", agents=dealt.agents, edge_confidence=_AMBIGUOUS_CONFIDENCE)
+    return Site(star, dealt)
+
+
+def _forecast(
+    link: RateLink, table: SnapshotTable, count: int, site: Site, *, seed: int
+) -> dict[str, Any]:
+    """Rates over the label hypotheses, which are the first `count`; the stages are a control."""
+    labels = table.only(range(count))
+    found = rate_forecast(labels, site)
+    stages = rate_forecast(table.only([0, *range(count, len(table.hypotheses))]), site)
+    run = run_beside_forecast(
+        site.network,
+        classifier_model(labels, site.partition),
+        rounds=link.exact_rounds,
+        replicates=link.exact_replicates,
+        seed=seed,
+    )
+    chance = allowed_deviation(run.variance, run.reach, run.replicates, scores=run.measured.size)
+    verdict = means_agree("", measured=run.measured, expected=run.expected, chance=chance)
+    return {
+        "influence": found.influence,
+        "rate": found.rate,
+        "binding": found.binding,
+        "reference": found.reference,
+        "is_compromise": found.is_compromise,
+        "rates": dict(found.rates),
+        "stage_rates": dict(stages.rates),
+        "exact": {
+            "rounds": run.rounds,
+            "replicates": run.replicates,
+            "best": run.best,
+            "expected": run.expected,
+            "measured": run.measured,
+            "standard_error": run.standard_error,
+            "share_of_allowed": verdict.measured,
+            "holds": verdict.holds,
+        },
+    }
+
+
+def _recipe(
+    link: RateLink,
+    *,
+    rounds: int,
+    rate: float,
+    epsilon: float,
+    schedule: Literal["cosine", "geometric"],
+) -> Recipe:
+    from empirical.nets.recipe import Recipe
+
+    return Recipe(
+        rounds=rounds,
+        local_steps=link.local_steps,
+        batch=link.batch,
+        mean_rate=rate,
+        mean_epsilon=epsilon,
+        schedule=schedule,
+    )
+
+
+def _architecture(link: RateLink, shares: Shares) -> Architecture:
+    from empirical.nets.architecture import perceptron
+
+    return perceptron(shares.inputs.shape[1], *link.hidden, outputs=10)
+
+
+def _shares(link: RateLink, images: Images, partition: Partition) -> Shares:
+    from empirical.nets.shares import Shares
+
+    pixels = images.pixels.shape[1] * images.pixels.shape[2]
+    return Shares.from_images(images, partition, input_shape=(pixels,), device=link.device)
+
+
+def _seeds(seed: int, replicates: int) -> Iterator[int]:
+    for state in np.random.SeedSequence(seed).spawn(replicates):
+        yield int(state.generate_state(1)[0])
+
+
+def _one_of(progress: Progress | None, index: int, replicates: int) -> Progress | None:
+    """Progress of one of several equal runs, as that of all."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(index * total + done, replicates * total)

@@ -1,0 +1,132 @@
+"""The parts of an experiment with neural nets, and everything that each depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from peerbayes.experiments.net_recipes import (
+    AFFORDABLE,
+    RECIPE_NAMES,
+    quick,
+    recipe_values,
+)
+from peerbayes.experiments.net_rows import Row
+
+Role = Literal["cooperating", "alone", "central", "averaging", "fedavg"]
+
+# Of a quick run: images to learn from, rounds' worth of looking.
+QUICK_IMAGES = 6000
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run: a recipe, who learns how with whom, and a seed.
+
+    Attributes
+    ----------
+    recipe
+        Its name.
+    role
+        The row's network ``cooperating``; each agent ``alone``; all data in one place,
+        ``central``; ``averaging`` of nets at the same cost; ``fedavg``, a server on the same split.
+    variant
+        The name of the row's variant.
+    seed
+        Its number, from 0.
+    """
+
+    recipe: str
+    role: Role
+    variant: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Such as ``best a=0.5 seed 1``, or ``best alone seed 0``."""
+        what = self.variant if self.role == "cooperating" else self.role
+        return " ".join(word for word in (self.recipe, what, f"seed {self.seed}") if word)
+
+
+def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
+    """All parts of a row, recipe by recipe."""
+    parts: list[Part] = []
+    variants = [one.name for one in row.variants if not is_quick or _in_quick(row, one.name)]
+    for recipe in RECIPE_NAMES:
+        if row.is_federated and recipe == "once":
+            continue
+        for seed in range(seeds):
+            parts += [Part(recipe, "cooperating", name, seed) for name in variants]
+            if recipe == "best":
+                roles: list[tuple[Role, bool]] = [
+                    ("alone", row.alone is not None),
+                    ("central", row.central is not None),
+                    ("averaging", row.averaging),
+                    ("fedavg", bool(row.server)),
+                ]
+                parts += [Part(recipe, role, row.main, seed) for role, on in roles if on]
+    return tuple(parts)
+
+
+def _in_quick(row: Row, variant: str) -> bool:
+    return not row.quick or variant in row.quick
+
+
+def part_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
+    """The numbers of a part's recipe, and ``rounds_run``, how many of its rounds are run."""
+    network = row.variant(part.variant).network
+    if part.role == "fedavg" or "server" in network:
+        return _server_values(row, part, is_quick=is_quick)
+    values = recipe_values(row.name, part.recipe)
+    if part.role == "averaging":
+        values["estimator"] = "point"
+    if is_quick:
+        values = quick(values, active=_active(row, part))
+    run = values["rounds"]
+    if part.recipe == "paper" and not is_quick:
+        run = min(run, AFFORDABLE[row.name])
+    return {**values, "rounds_run": run}
+
+
+def _server_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
+    """Federated averaging's, by name: they are `empirical.nets.fedavg_recipe`'s."""
+    if part.role == "fedavg":
+        name = row.server
+    else:
+        name = f"{part.recipe}, {row.variant(part.variant).network['server']}"
+    return {"server": name, **({"rounds": 10, "rounds_run": 10} if is_quick else {})}
+
+
+def _active(row: Row, part: Part) -> int:
+    """How many agents train in a round."""
+    network = row.variant(part.variant).network
+    if "rotating_star" in network:
+        rotating = network["rotating_star"]
+        size = int(rotating["group_size"]) + 1
+        # Alone all train, in every round.
+        return size if part.role != "alone" else int(rotating["groups"]) * (size - 1) + 1
+    if part.role == "central":
+        return 1
+    return len(network["weights"]) if "weights" in network else 9
+
+
+def schedule_values(row: Row, *, is_quick: bool) -> dict[str, int]:
+    """When and how closely is looked: `empirical.nets.curve.Schedule`'s numbers."""
+    if is_quick:
+        return {
+            "records": 6,
+            "images": 500,
+            "draws": 2,
+            "last_images": 1000,
+            "last_draws": 2,
+            "agents": 9,
+        }
+    last = 5 if "rotating_star" in row.variants[0].network else 10
+    return {
+        "records": 20,
+        "images": 2000,
+        "draws": 3,
+        "last_images": 10_000,
+        "last_draws": last,
+        "agents": 12,
+    }

@@ -1,0 +1,61 @@
+"""The command line's options, given to the experiments that have a use for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from peerbayes.experiments.experiment import Experiment
+from peerbayes.experiments.link import RateLink
+from peerbayes.experiments.net_run import Setting
+from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.run import parts_folder
+from theory.validation import fail
+
+DEFAULT_RECIPE = "best"
+
+
+def configured(
+    experiment: Experiment,
+    *,
+    replicates: int | None,
+    recipe: str | None,
+    part: str | None,
+    quick: bool,
+    device: str | None,
+    data: Path | None,
+    resume: bool,
+    out: Path,
+    notice: Callable[[str], None] | None,
+) -> tuple[Experiment, tuple[str, ...] | None]:
+    """The experiment as it is to be run, and which of its parts; None for all.
+
+    Raises
+    ------
+    ValueError
+        If an option is of no use to it, or what it needs is missing; in one line.
+    """
+    if isinstance(experiment, RateLink):
+        if recipe:
+            raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
+        link = experiment.quick() if quick else experiment
+        link = replace(link, device=device or "cpu", data=data)
+        link.check()
+        return link, link.parts_with(part or "")
+    if not isinstance(experiment, NetExperiment):
+        given = {"--recipe": recipe, "--part": part, "--quick": quick, "--device": device}
+        for option, value in given.items():
+            if value:
+                wanted = "an experiment with neural nets"
+                raise fail(option, wanted, experiment.name, "leave it out")
+        return experiment, None
+    chosen = recipe or DEFAULT_RECIPE
+    seeds = replicates or (1 if quick else experiment.seeds)
+    found = replace(experiment, seeds=seeds, is_quick=quick)
+    only = found.parts_with(recipe=chosen, words=part or "")
+    folder = parts_folder(out, found.name)
+    setting = Setting(device or "cpu", data, folder, resume, notice)
+    found = found.with_setting(setting)
+    found.check()
+    return found, only

@@ -1,0 +1,254 @@
+"""A run followed: what is on record, and a killed run that is taken up again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from empirical.data import load_digits  # noqa: E402
+from empirical.dealing import ByLabels, held_labels  # noqa: E402
+from empirical.nets.architecture import perceptron  # noqa: E402
+from empirical.nets.curve import Curve, Schedule, Test, follow  # noqa: E402
+from empirical.nets.fedavg import FedAvg  # noqa: E402
+from empirical.nets.fedavg_recipe import FedAvgRecipe  # noqa: E402
+from empirical.nets.keeping import Generations  # noqa: E402
+from empirical.nets.learners import Alone, Learner, Server, Together  # noqa: E402
+from empirical.nets.likelihood import mean_probabilities  # noqa: E402
+from empirical.nets.recipe import Recipe  # noqa: E402
+from empirical.nets.shares import Shares, as_inputs  # noqa: E402
+from empirical.nets.training import Training, TrainingFailed  # noqa: E402
+from theory.network import Network  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
+NET = perceptron(64, 8, outputs=10)
+SCHEDULE = Schedule(records=6, images=60, draws=2, last_images=200, last_draws=2, agents=2)
+RECIPE = Recipe(rounds=12, local_steps=2, batch=20, mean_rate=0.02, mean_epsilon=1e-2)
+WEIGHTS = np.array([[0.25, 0.75], [0.75, 0.25]])
+RULE = ByLabels(((0, 1, 2, 3, 4), (5, 6, 7, 8, 9)))
+
+
+def shares() -> Shares:
+    images = load_digits()
+    return Shares.from_images(images, RULE.deal(images.labels, seed=0), input_shape=(64,))
+
+
+def network(recipe: Recipe = RECIPE) -> Together:
+    training = Training(shares(), Network(WEIGHTS), recipe, architecture=NET, seed=5)
+    return Together(training)
+
+
+def alone(recipe: Recipe = RECIPE) -> Alone:
+    data, one = shares(), Network(np.ones((1, 1)))
+    trainings = [Training(data.of([k]), one, recipe, architecture=NET, seed=5) for k in (0, 1)]
+    return Alone(trainings)
+
+
+def server() -> Server:
+    recipe = FedAvgRecipe(rounds=12, fraction=1.0, local_steps=2, batch=20, momentum=0.5)
+    return Server(FedAvg(shares(), recipe, architecture=NET, seed=5))
+
+
+def test_set(learners: int) -> Test:
+    images = load_digits()
+    own: Sequence[tuple[int, ...]] = held_labels(RULE.deal(images.labels, seed=0), images.labels)
+    own = own if learners == 2 else (tuple(range(10)),)
+    return Test(as_inputs(images, input_shape=(64,)), images.labels, tuple(own))
+
+
+test_set.__test__ = False  # type: ignore[attr-defined]
+
+
+def followed(learner: Learner, **options: Any) -> Curve:
+    options = {"rounds": 12, "schedule": SCHEDULE, "seed": 1} | options
+    return follow(learner, test_set(learner.posterior.agents), **options)
+
+
+def timeless(curve: Curve) -> str:
+    """Everything but how long it took."""
+    content = curve.as_json()
+    del content["seconds"]
+    for point in content["points"]:
+        del point["seconds"]
+    return json.dumps(content, allow_nan=False)
+
+
+@pytest.mark.parametrize("records", [2, 3, 8, 21])
+@pytest.mark.parametrize("rounds", [1, 2, 7, 1000])
+def test_recorded_rounds(records: int, rounds: int) -> None:
+    found = Schedule(records=records).rounds(rounds)
+    assert found[0] == 1
+    assert found[-1] == rounds
+    assert list(found) == sorted(set(found))
+    assert len(found) <= records
+
+
+def test_what_is_on_record() -> None:
+    learner = network()
+    said: list[str] = []
+    ticks: list[tuple[int, int]] = []
+    curve = followed(learner, say=said.append, progress=lambda *tick: ticks.append(tick))
+    assert ticks == [(k, 12) for k in range(1, 13)]
+    assert [point["round"] for point in curve.points] == list(SCHEDULE.rounds(12))
+    for point in curve.points:
+        assert point["local_steps"] == 2 * 2 * point["round"]
+        # Two links, precision and shift of d float32 numbers each.
+        assert point["bytes"] == 2 * 8 * NET.parameters * point["round"]
+        assert np.shape(point["sigma"]) == (2, 5)
+        assert all(row == sorted(row) for row in point["sigma"])
+        assert all(value > 0 for value in point["divergence"])
+    # What is measured, done once more by hand.
+    images = load_digits()
+    inputs = as_inputs(images, input_shape=(64,))
+    places = test_set(2).sample(200)
+    predicted = mean_probabilities(learner.posterior, inputs).argmax(dim=2).numpy()
+    share = (predicted == images.labels)[:, places].mean(axis=1)
+    assert curve.last["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
+    assert np.sum(curve.last["mean"]["confusion"]) == 2 * 200
+    last = curve.points[-1]["after"]["sampled"]
+    assert (
+        said[-1] == f"{100 * float(np.mean(curve.points[-1]['after']['mean']['accuracy'])):.1f} %"
+    )
+    # Agents that differ before a consensus are nearer to each other after it.
+    before = curve.points[0]["before"]["mean"]["in_domain_confidence"]
+    assert before != curve.points[0]["after"]["mean"]["in_domain_confidence"]
+    assert set(last) >= {"nll", "calibration_error", "entropy", "out_of_domain_confidence"}
+
+
+def test_learners_alone_are_trainings_of_their_own() -> None:
+    both = alone()
+    for _ in range(3):
+        step = both.advance(before=(0, 1))
+        assert (step.local_steps, step.bytes_sent, step.before) == (4, 0, None)
+    one = Training(shares().of([1]), Network(np.ones((1, 1))), RECIPE, architecture=NET, seed=5)
+    for _ in range(3):
+        one.run_round()
+    assert torch.equal(both.posterior.mean[1], one.posterior.mean[0])
+    assert torch.equal(both.posterior.variance[1], one.posterior.variance[0])
+    with pytest.raises(ValueError, match="trainings of one agent each"):
+        Alone([network()._training])
+
+
+def test_a_server_is_judged_by_what_it_serves() -> None:
+    learner = server()
+    curve = followed(learner)
+    assert "sampled" not in curve.last
+    assert curve.points[0]["before"] is None
+    assert curve.points[0]["sigma"] is None
+    assert torch.equal(learner.posterior.mean[0], learner._run.served)
+
+
+@pytest.mark.parametrize("make", [network, alone, server])
+@pytest.mark.parametrize("stop", [1, 5, 11])
+def test_a_run_that_was_stopped_ends_with_the_same_bits(
+    make: Any, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda file: None)  # slow, and no power is lost here
+    whole = make()
+    expected = timeless(followed(whole))
+
+    def tick(done: int, total: int) -> None:
+        if done == stop:
+            raise KeyboardInterrupt
+
+    kept = Generations(tmp_path / "run", "f")
+    kept.due = lambda: True  # type: ignore[method-assign]  # after every round
+    with pytest.raises(KeyboardInterrupt):
+        followed(make(), generations=kept, progress=tick)
+    again = make()
+    seen: list[int] = []
+    curve = followed(
+        again,
+        generations=Generations(tmp_path / "run", "f"),
+        resume=True,
+        progress=lambda done, total: seen.append(done),
+    )
+    # The round in which it was stopped had not been kept yet.
+    assert seen[0] == max(stop, 1)
+    assert timeless(curve) == expected
+    assert torch.equal(again.posterior.mean, whole.posterior.mean)
+    assert torch.equal(again.posterior.variance, whole.posterior.variance)
+
+
+PROGRAM = """
+import os, signal, sys
+from pathlib import Path
+from empirical.nets.keeping import Generations
+from tests.empirical.nets.test_curve import followed, network
+
+kept = Generations(Path(sys.argv[1]) / "run", "f")
+kept.due = lambda: True
+
+def tick(done, total):
+    if done == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+followed(network(), generations=kept, progress=tick)
+"""
+
+
+def test_a_killed_process_and_a_damaged_file(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=ROOT, check=False, env={**os.environ}
+    )
+    assert ended.returncode == -signal.SIGKILL
+    # And the newest of what it left is damaged.
+    kept = Generations(tmp_path / "run", "f")
+    kept.load()
+    assert kept.newest is not None
+    kept.newest.write_bytes(kept.newest.read_bytes()[:-100])
+    said: list[str] = []
+    again = network()
+    curve = followed(
+        again, generations=Generations(tmp_path / "run", "f", said.append), resume=True
+    )
+    assert "damaged or truncated" in said[0]
+    whole = network()
+    assert timeless(curve) == timeless(followed(whole))
+    assert torch.equal(again.posterior.mean, whole.posterior.mean)
+
+
+def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
+    wild = Recipe(rounds=12, local_steps=2, batch=20, mean_rate=1e30, mean_epsilon=1e-2)
+    learner = network(wild)
+    with pytest.raises(TrainingFailed, match=r"agent \d in round \d"):
+        followed(learner)
+    # Of a failure in a later round there is a state before it.
+    start = network()
+    training = start._training
+    kept = Generations(tmp_path / "run", "f")
+
+    def tick(done: int, total: int) -> None:
+        if done == 3:
+            training.posterior.mean[1, 0] = float("nan")
+
+    with pytest.raises(
+        TrainingFailed, match=r"agent 1 in round 4.*of round 1, is kept in"
+    ) as error:
+        followed(start, generations=kept, progress=tick)
+    assert str(kept.newest) in str(error.value)
+    found = Generations(tmp_path / "run", "f").load()
+    assert found is not None
+    assert len(found.words["points"]) == 1
+    assert torch.isfinite(found.tensors["mean"]).all()
+
+
+def test_bad_input() -> None:
+    learner = network()
+    learner.advance()
+    with pytest.raises(ValueError, match="before its first round"):
+        followed(learner)
+    with pytest.raises(ValueError, match="rounds"):
+        followed(network(), rounds=0)
+    with pytest.raises(ValueError, match="records"):
+        Schedule(records=1)

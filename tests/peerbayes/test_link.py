@@ -1,0 +1,195 @@
+"""`rate-link`: what it concludes of curves made up for the purpose, and a tiny real run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from peerbayes.experiments import EXPERIMENTS
+from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.link import AMBIGUOUS, SNAPSHOTS, RateLink
+from peerbayes.records import plain
+from peerbayes.report.link import link_view
+
+LINK = RateLink(edge_confidences=(0.1, 0.3, 0.7), targets=(1.0, 0.5), rounds=64)
+RATES = {"star a=0.1": 0.1, "star a=0.3": 0.3, "star a=0.7": 0.7, "grid corner": 0.05,
+         "grid centre": 0.2}  # fmt: skip
+
+
+def made_up(power: float = 1.0, *, never: str | None = None) -> dict[str, Any]:
+    """Rounds = 12 / K^power with each of two seeds, exactly; accuracy in the order of K."""
+    parts: dict[str, Any] = {
+        SNAPSHOTS: {
+            "forecasts": {
+                name: {
+                    "influence": rate,
+                    "rate": rate,
+                    "binding": "without 5",
+                    "stage_rates": {"all labels": 0.0, "after 5": 0.2, "after 0": 2.0},
+                    "exact": {
+                        "rounds": 100, "replicates": 400, "share_of_allowed": 0.5, "holds": True,
+                    },
+                }
+                for name, rate in RATES.items()
+            }
+        }
+    }  # fmt: skip
+    rounds = np.array([0, 8, 64])
+    for name, rate in RATES.items():
+        reached = [math.inf if name == never else 12 / rate**power] * 2
+        parts[name] = {
+            "rounds": rounds,
+            "losses": np.exp(-rate * rounds) * np.ones((2, 1)),
+            "accuracies": (1 - np.exp(-rate * (rounds + 1))) * np.ones((2, 1)),
+            "rounds_to_loss": [reached, [2 * r for r in reached]],
+        }
+    sure = np.linspace(0.5, 0.9, 10)
+    sure[[4, 9]] = 0.1, 0.2
+    parts[AMBIGUOUS] = {
+        "label_confidences": np.broadcast_to(sure, (2, 9, 10)),
+        "local_label_confidences": np.broadcast_to(sure, (2, 9, 10)),
+    }
+    done: dict[str, Any] = plain(parts)
+    return done
+
+
+def concluded(parts: Mapping[str, Any]) -> dict[str, Line]:
+    return {line.what: line for line in LINK.conclude(parts)}
+
+
+def test_proportional_speeds_are_seen_as_such() -> None:
+    lines = concluded(made_up())
+    for name, rate in RATES.items():
+        line = lines[f"rounds to test loss 1, {name}"]
+        assert line.measured == pytest.approx(12 / rate)
+        assert line.predicted == pytest.approx(12 / rate)
+        assert line.holds is None  # no theorem says so
+    for target in ("1", "0.5"):
+        assert lines[
+            f"rank correlation (Spearman) of rounds to test loss {target} with 1/K"
+        ].measured == pytest.approx(1.0)
+        slope = lines[f"slope of log rounds to test loss {target} over log 1/K"]
+        assert slope.measured == pytest.approx(1.0)
+    order = "share of looks, over all pairs of a, at which accuracies are in the order of K"
+    assert lines[order].measured == 1.0
+    quotient = lines["rounds from the corner over rounds from the centre"]
+    assert (quotient.measured, quotient.predicted) == pytest.approx((4.0, 4.0))
+
+
+def test_steeper_and_opposite_speeds_are_seen_as_such() -> None:
+    slope = "slope of log rounds to test loss 1 over log 1/K"
+    rank = "rank correlation (Spearman) of rounds to test loss 1 with 1/K"
+    steep = concluded(made_up(2.0))
+    assert steep[slope].measured == pytest.approx(2.0)
+    assert steep[rank].measured == pytest.approx(1.0)
+    opposite = concluded(made_up(-1.0))
+    assert opposite[slope].measured == pytest.approx(-1.0)
+    assert opposite[rank].measured == pytest.approx(-1.0)
+
+
+def test_what_was_never_reached_is_last_and_said() -> None:
+    lines = concluded(made_up(never="grid corner"))
+    row = lines["rounds to test loss 1, grid corner"]
+    assert row.measured is None
+    assert "not reached by every seed" in row.remark
+    # The slowest of all by K too, so that the order is right still.
+    rank = lines["rank correlation (Spearman) of rounds to test loss 1 with 1/K"]
+    assert rank.measured == pytest.approx(1.0)
+    assert "2 runs that did not reach it are left out" in (
+        lines["slope of log rounds to test loss 1 over log 1/K"].remark
+    )
+    wrong = concluded(made_up(never="star a=0.7"))
+    # Ranks of 1/K 1…5; the fastest is last instead: the others each move up one. ρ = 1 − 6·20/120.
+    rank = wrong["rank correlation (Spearman) of rounds to test loss 1 with 1/K"]
+    assert rank.measured == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_ambiguous_pair() -> None:
+    lines = concluded(made_up())
+    place = (
+        "place of 4 among the centre's labels, the least sure first, at the edges after consensus"
+    )
+    assert (lines[place].measured, lines[place].predicted) == (1.0, 1.0)
+    gap = lines["confidence on 9 less that on 8 at the centre after consensus"]
+    assert gap.measured == pytest.approx(0.2 - (0.5 + 0.4 * 8 / 9))
+
+
+def test_parts_that_are_missing_leave_lines_out() -> None:
+    parts = made_up()
+    assert LINK.conclude({}) == ()
+    only = LINK.conclude({SNAPSHOTS: parts[SNAPSHOTS]})
+    assert all(line.measured is not None or line.predicted is not None for line in only)
+    few = LINK.conclude({name: parts[name] for name in (SNAPSHOTS, "star a=0.1", "grid corner")})
+    assert any("too little differs" in line.remark for line in few)
+
+
+def test_parts_depend_on_their_own_settings() -> None:
+    other = replace(LINK, snapshot_rounds=7)
+    assert other.part_settings(SNAPSHOTS) != LINK.part_settings(SNAPSHOTS)
+    assert other.part_settings("grid corner") == LINK.part_settings("grid corner")
+    faster = replace(LINK, mean_rate=1.0)
+    assert faster.part_settings(SNAPSHOTS) == LINK.part_settings(SNAPSHOTS)
+    assert faster.part_settings("grid corner") != LINK.part_settings("grid corner")
+    kept = {name for part in LINK.parts for name in LINK.part_settings(part)}
+    assert set(LINK.settings()) - kept == {"form", "networks", "name", "title", "source"}
+    assert len({LINK.stream(part) for part in LINK.parts}) == len(LINK.parts)
+    assert {"rate-link", "rate-link-adam"} <= set(EXPERIMENTS)
+    with pytest.raises(ValueError, match="--part"):
+        LINK.parts_with("torus")
+
+
+def test_looks_are_dense_where_losses_fall_fast() -> None:
+    looks = np.array(RateLink().looks)
+    assert looks[:21].tolist() == list(range(21))
+    assert looks[-1] == RateLink().rounds
+    assert (np.diff(looks) <= np.maximum(1, 0.06 * looks[:-1] + 1)).all()
+
+
+@pytest.mark.parametrize("parts", [made_up(), made_up(never="grid corner"), {}])
+def test_the_page_shows_the_figure(parts: dict[str, Any]) -> None:
+    body = {
+        "experiment": "rate-link", "title": "t", "source": "s", "seed": 0, "replicates": 2,
+        "parts": list(parts), "settings": plain(LINK.settings()), "content": parts,
+        "lines": [line.as_json() for line in LINK.conclude(parts)],
+    }  # fmt: skip
+    view = link_view(body, key="k")
+    assert len(view.lines) == len(body["lines"])
+    assert len(view.pictures) == (2 if parts else 0)
+    if parts and parts["grid corner"]["rounds_to_loss"][0][0] is None:
+        assert "2 of 10 runs did not come down to it" in view.pictures[0].finding
+
+
+def test_a_tiny_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from empirical import load_digits
+
+    # The small digits of scikit-learn are dealt by the same rules, and are everywhere.
+    monkeypatch.setattr(
+        "peerbayes.experiments.link_runs.load_images", lambda name, **options: load_digits()
+    )
+    tiny = replace(
+        LINK, edge_confidences=(0.1, 0.7), places=(), hidden=(16,), rounds=6, local_steps=2,
+        mean_rate=1.0, targets=(2.2,), snapshot_rounds=20, stages=(0,), test_images=100,
+        exact_rounds=20, exact_replicates=50,
+    )  # fmt: skip
+    content = tiny.run_part(SNAPSHOTS, seed=1, replicates=2, progress=None)
+    forecasts = content["forecasts"]
+    assert forecasts["star a=0.7"]["influence"] == pytest.approx(63 / 143)  # 9a / (9a + 8)
+    assert all(found["exact"]["holds"] for found in forecasts.values())
+    seen: list[tuple[int, int]] = []
+    trained = tiny.run_part(
+        "star a=0.7", seed=2, replicates=2, progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen == [(k, 12) for k in range(1, 13)]
+    assert trained["losses"].shape == (2, 7)
+    assert (trained["losses"][0] != trained["losses"][1]).all()
+    again = tiny.run_part("star a=0.7", seed=2, replicates=2, progress=None)
+    np.testing.assert_array_equal(trained["losses"], again["losses"])
+    other = tiny.run_part(AMBIGUOUS, seed=2, replicates=2, progress=None)
+    parts = {SNAPSHOTS: content, "star a=0.7": trained, AMBIGUOUS: other}
+    assert tiny.conclude(plain(parts))

@@ -1,0 +1,441 @@
+"""The papers' experiments with neural nets: rows, parts, command line, records and pages.
+
+Runs are of 8 x 8 digits and nets of eight hidden units; one is real.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from peerbayes import cli
+from peerbayes.experiments import EXPERIMENTS, find_experiment
+from peerbayes.experiments import net_run as net_run_module
+from peerbayes.experiments.net_lines import net_lines
+from peerbayes.experiments.net_parts import part_values, parts_of
+from peerbayes.experiments.net_recipes import recipe_values
+from peerbayes.experiments.net_rows import ROWS, Row
+from peerbayes.experiments.net_run import influence_of, network_of
+from peerbayes.experiments.nets import NetExperiment
+from peerbayes.records import read_record
+from peerbayes.schemas import read_schema
+from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.test_report import Page
+
+ROOT = Path(__file__).parents[2]
+
+# What the papers print, typed once more from them: row, variant, group, number.
+PRINTED = [
+    ("fmnist-central", "", "central node", 88.28),
+    ("fmnist-2-iid", "", "node 1", 87.43),
+    ("fmnist-2-iid", "", "node 2", 87.84),
+    ("fmnist-2-balanced-a", "", "node 1", 83),
+    ("fmnist-2-balanced-a", "", "node 2", 67),
+    ("fmnist-2-balanced-b", "", "node 1", 85.78),
+    ("fmnist-2-balanced-b", "", "node 2", 85.86),
+    ("fmnist-2-unbalanced", "", "node 1", 85.8),
+    ("fmnist-2-unbalanced", "", "node 2", 85.2),
+    ("star-mnist-1", "a=0.5", "all agents", 97.55),
+    ("star-fmnist-1", "a=0.7", "all agents", 84.21),
+    ("star-fmnist-2", "a=0.7", "all agents", 69.7),
+    ("timevarying-25", "", "centre", 95.1),
+    ("timevarying-100", "", "all agents", 92.3),
+    ("timevarying-100", "", "centre", 93.1),
+    ("fedavg-iid", "E=1", "server", 97.72),
+    ("fedavg-iid", "E=5", "server", 97.97),
+    ("fedavg-shards", "E=1", "server", 95.82),
+    ("fedavg-shards", "E=5", "server", 95.31),
+]
+# P2, tables 1 to 3: batch, local steps, rounds.
+SETTINGS = {
+    "star-mnist-1": (50, 155, 800),
+    "star-mnist-2": (50, 145, 800),
+    "star-mnist-3": (50, 145, 800),
+    "star-fmnist-1": (100, 150, 800),
+    "star-fmnist-2": (100, 150, 800),
+    "grid-mnist": (50, 155, 1200),
+    "timevarying-25": (50, 47, 1000),
+    "timevarying-100": (10, 120, 1000),
+}
+
+
+def test_what_the_papers_print() -> None:
+    for row, variant, group, number in PRINTED:
+        assert float(ROWS[row].variant(variant).printed[group]) == number
+    for name, settings in SETTINGS.items():
+        values = recipe_values(name, "paper")
+        assert (values["batch"], values["local_steps"], values["rounds"]) == settings
+        assert (values["mean_rate"], values["schedule"]) == (1e-3, "geometric")
+        assert values["decay"] == (0.998 if name == "timevarying-100" else 0.99)
+
+
+def test_networks_have_the_printed_influence() -> None:
+    for a, v in (("0.1", 0.10), ("0.2", 0.18), ("0.3", 0.25), ("0.5", 0.36), ("0.7", 0.44)):
+        network = network_of(ROWS["star-mnist-1"].variant(f"a={a}").network)
+        assert influence_of(network)[0] == pytest.approx(v, abs=0.005)
+    # A random walk on a graph is where the links are: 5 of 33 in the middle, 3 in a corner.
+    grid = influence_of(network_of(ROWS["grid-mnist"].variants[0].network))
+    assert grid[4] == pytest.approx(5 / 33)
+    assert grid[0] == pytest.approx(3 / 33)
+
+
+def test_every_row_fits_its_data() -> None:
+    from empirical.dealing import DEALINGS
+
+    for row in ROWS.values():
+        for variant in row.variants:
+            dealing = DEALINGS[variant.dealing]
+            assert dealing.dataset == row.dataset
+            if "server" not in variant.network:
+                assert network_of(variant.network).agents == dealing.rule.agents
+        assert row.main in [variant.name for variant in row.variants]
+        assert EXPERIMENTS[row.name].title == row.title
+
+
+def test_parts_and_what_they_depend_on() -> None:
+    row = ROWS["star-mnist-1"]
+    names = [part.name for part in parts_of(row, seeds=2, is_quick=False)]
+    assert len(names) == len(set(names)) == 3 * 5 * 2 + 4 * 2
+    assert {"best a=0.5 seed 1", "paper a=0.1 seed 0", "once a=0.7 seed 1"} <= set(names)
+    assert {"best alone seed 0", "best central seed 1", "best fedavg seed 0"} <= set(names)
+    # One recipe's numbers change nothing about the parts of others.
+    pytest.importorskip("torch")
+    experiment = find_experiment("star-mnist-1")
+    assert isinstance(experiment, NetExperiment)
+    paper = experiment.part_settings("paper a=0.5 seed 0")
+    assert paper["values"]["local_steps"] == 155
+    assert "best" not in json.dumps(paper)
+    # More seeds leave the first ones' random numbers alone.
+    for name in ("best a=0.5 seed 1", "best central seed 1"):
+        assert replace(experiment, seeds=7).stream(name) == experiment.stream(name) == 1
+    assert experiment.part_settings("best alone seed 0")["values"]["local_steps"] >= 50
+    assert experiment.part_settings("best averaging seed 0")["values"]["estimator"] == "point"
+    with pytest.raises(ValueError, match="--part: expected words of"):
+        experiment.parts_with(recipe="best", words="a=0.55")
+
+
+# Tiny runs --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 x 8 digits in place of all data sets, nets of eight units, and few steps."""
+    pytest.importorskip("torch")
+    from empirical.data import Images, load_digits
+
+    images = load_digits()
+    test = Images(images.pixels[:300], images.labels[:300], "digits", images.classes, 16)
+    monkeypatch.setattr(net_run_module, "_images", lambda *arguments: (images, test))
+    monkeypatch.setattr("empirical.data.locate", lambda *arguments, **options: Path())
+
+    def tiny(row: Row, part: Any, *, is_quick: bool) -> dict[str, Any]:
+        values = part_values(row, part, is_quick=True)
+        rounds = 10 if "rotating_star" in row.variants[0].network else 4
+        return values | {"rounds": rounds, "rounds_run": rounds}
+
+    for module in ("net_run", "nets"):
+        monkeypatch.setattr(f"peerbayes.experiments.{module}.part_values", tiny)
+    small = {name: replace(row, hidden=(8,)) for name, row in ROWS.items()}
+
+    def find(name: str) -> NetExperiment:
+        return NetExperiment(small[name], seeds=2)
+
+    monkeypatch.setattr("peerbayes.experiments.find_experiment", find)
+
+
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def run(digits: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(name: str, *options: str) -> dict[str, Any]:
+        arguments = ["run", name, "--out", str(tmp_path), "--json", "--quiet", *options]
+        assert cli.main(arguments) == 0
+        result = json.loads(capsys.readouterr().out)
+        Draft202012Validator(read_schema("run")).validate(result)
+        return dict(result)
+
+    return run
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_runs_and_has_a_page(name: str, run: Run) -> None:
+    row = ROWS[name]
+    result = run(name, "--quick")
+    assert result["experiment"] == f"{name} quick"
+    words = [line["what"] for line in result["lines"]]
+    for group, _ in row.groups:
+        assert any(what.endswith(f", {group}") for what in words)
+    printed = [line["printed"] for line in result["lines"]]
+    for variant in row.variants:
+        for value in variant.printed.values():
+            assert value in printed or (row.quick and variant.name not in row.quick)
+    for line in result["lines"]:
+        assert line["holds"] is None
+        if line["what"].startswith("accuracy [%]"):
+            assert 0 <= line["measured"] <= 100
+    body = read_record(result["record"]).body
+    for part in result["parts"]:
+        content = body["content"][part]
+        curve = content["curve"]
+        folder = Path(result["record"]).parent / f"{name}-quick.parts"
+        assert (folder / content["posterior"]["file"]).exists()
+        assert not list(folder.glob("*.unfinished*"))
+        agents = len(curve["last"]["mean"]["accuracy"])
+        one = content["role"] in ("central", "fedavg") or row.is_federated
+        assert agents == (1 if one else content["network"]["agents"])
+        for point in curve["points"]:
+            assert (point["before"] is not None) == (
+                content["role"] in ("cooperating", "averaging") and not row.is_federated
+            )
+    page = Page(Path(result["report"]).read_text(encoding="utf-8"))
+    assert "nan" not in page.text.lower()
+    figures = page.tags["svg"] - page.text.count("before consensus")
+    assert figures >= 2
+    assert ("Confusion matrix" in page.text) == row.confusion
+    assert "What was run" in {value for _, _, value in page.attributes} or "MB sent" in page.text
+
+
+def test_recipes_are_laid_side_by_side(run: Run, tmp_path: Path) -> None:
+    name = "fmnist-2-balanced-a"
+    first = run(name, "--recipe", "paper", "--replicates", "1")
+    assert first["parts"] == ["paper seed 0"]
+    second = run(name, "--part", "best seed", "--replicates", "2")
+    assert second["parts"] == ["paper seed 0", "best seed 0", "best seed 1"]
+    lines = {line["what"]: line for line in second["lines"]}
+    assert lines["accuracy [%], paper, node 1"]["standard_error"] is None
+    assert lines["accuracy [%], best, node 1"]["standard_error"] > 0
+    content = read_record(second["record"]).body["content"]
+    measured = [
+        100 * content[f"best seed {k}"]["curve"]["last"]["sampled"]["accuracy"][0] for k in (0, 1)
+    ]
+    assert lines["accuracy [%], best, node 1"]["measured"] == pytest.approx(np.mean(measured))
+    gap = lines["accuracy of node 1 less that of node 2 [%], best"]
+    assert (gap["printed"], gap["predicted"]) == ("16", 0.0)
+    # Once more, with a third seed: the first two are read back, and their numbers stay.
+    before = Path(second["record"]).read_bytes()
+    third = run(name, "--part", "best seed", "--replicates", "2", "--resume")
+    assert third["reused"] == ["best seed 0", "best seed 1"]
+    assert Path(second["record"]).read_bytes() == before
+    more = run(name, "--part", "best seed", "--replicates", "3", "--resume")
+    assert more["reused"] == ["best seed 0", "best seed 1"]
+    assert more["parts"][-1] == "best seed 2"
+    assert cli.main(["report", "--out", str(tmp_path)]) == 0
+
+
+def test_list_shows_what_is_done(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("fmnist-central", "--replicates", "1")
+    (tmp_path / "fmnist-2-iid.parts").mkdir()
+    (tmp_path / "fmnist-2-iid.parts" / "best-seed-0.unfinished.0.safetensors").touch()
+    (tmp_path / "run-star-mnist-1.json").write_text("{}")
+    assert cli.main(["list", "--out", str(tmp_path), "--json"]) == 0
+    listing = json.loads(capsys.readouterr().out)
+    Draft202012Validator(read_schema("list")).validate(listing)
+    done = {entry["name"]: entry["done"] for entry in listing["experiments"]}
+    assert done.pop("fmnist-central") == "2 parts, seed 0"
+    assert done.pop("fmnist-2-iid") == "0 parts kept, one unfinished"
+    assert done.pop("star-mnist-1") == "damaged record"
+    assert set(done.values()) == {""}
+
+
+def test_a_stopped_part_is_gone_on_with(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from empirical.nets.learners import Together
+
+    options = ("star-mnist-1", "--part", "a=0.5 seed 0")
+    whole = run(*options, "--out", str(tmp_path / "whole"))
+    advance, rounds = Together.advance, list[int]()
+
+    def stopped(self: Together, **given: Any) -> Any:
+        rounds.append(self.round)
+        if rounds.count(2) == 1 and self.round == 2:
+            raise KeyboardInterrupt
+        return advance(self, **given)
+
+    monkeypatch.setattr(Together, "advance", stopped)
+    assert cli.main(["run", *options, "--out", str(tmp_path), "--quiet"]) == 130
+    capsys.readouterr()
+    assert list(tmp_path.glob("star-mnist-1.parts/*.unfinished.0.safetensors"))
+    again = run(*options, "--resume")
+    assert rounds == [0, 1, 2, 1, 2, 3]
+    contents = []
+    for result in (whole, again):
+        content = read_record(result["record"]).body["content"]["best a=0.5 seed 0"]
+        del content["curve"]["seconds"]
+        for point in content["curve"]["points"]:
+            del point["seconds"]
+        contents.append(content)
+    assert contents[0] == contents[1]
+
+
+# Bad input --------------------------------------------------------------------------------------
+
+
+def test_options_of_no_use(capsys: pytest.CaptureFixture[str]) -> None:
+    text = complaint(capsys, "run", "regression-2", "--recipe", "best")
+    assert "--recipe: expected an experiment with neural nets, got regression-2" in text
+    text = complaint(capsys, "run", "star-mnist-1", "--recipe", "bset")
+    assert "--recipe: expected paper or best or once, got 'bset'" in text
+    text = complaint(capsys, "run", "fedavg-iid", "--recipe", "once")
+    assert "has no priors" in text
+    assert "--part" in complaint(capsys, "run", "star-mnist-1", "--part", "seed 9")
+
+
+def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
+    text = complaint(capsys, "run", "star-mnist-1")
+    assert "got no torch; install them with: pip install 'peerbayes[empirical]'" in text
+
+
+def test_without_data(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    text = complaint(capsys, "run", "star-mnist-1", "--data", str(tmp_path))
+    assert "train-images-idx3-ubyte.gz" in text
+    assert "put the four mnist files there" in text
+
+
+def test_cuda_that_is_not_there(
+    digits: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    text = complaint(capsys, "run", "star-mnist-1", "--device", "cuda")
+    assert "device: expected a CUDA device" in text
+    assert "device: expected 'cpu' or 'cuda'" in complaint(
+        capsys, "run", "star-mnist-1", "--device", "tpu"
+    )
+
+
+def test_weights_for_another_number_of_agents(
+    digits: None, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    row = ROWS["star-mnist-1"]
+    seven = replace(row.variants[3], network={"topology": "star", "agents": 7})
+    wrong = NetExperiment(replace(row, hidden=(8,), variants=(seven,)))
+    monkeypatch.setattr("peerbayes.experiments.find_experiment", lambda name: wrong)
+    text = complaint(capsys, "run", "star-mnist-1", "--out", str(tmp_path), "--quiet")
+    assert "expected 9 agents, as many as hold data, got 7" in text
+
+
+def test_training_that_fails_names_agent_and_round(
+    digits: None, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def wild(row: Row, part: Any, *, is_quick: bool) -> dict[str, Any]:
+        values = part_values(row, part, is_quick=True)
+        return values | {"mean_rate": 1e30, "rounds": 4, "rounds_run": 4}
+
+    for module in ("net_run", "nets"):
+        monkeypatch.setattr(f"peerbayes.experiments.{module}.part_values", wild)
+    text = complaint(capsys, "run", "fmnist-2-iid", "--out", str(tmp_path), "--quiet")
+    assert "at agent 0 in round 1" in text
+    # A part without a record is no record of a failure.
+    assert not list(tmp_path.glob("*.json"))
+
+
+PROGRAM = """
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "safetensors"):
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Refuse())
+from peerbayes.cli import main
+
+assert main(["list", "--out", sys.argv[1]]) == 0
+assert main(["report", "--out", sys.argv[1]]) == 0
+"""
+
+
+def test_list_and_report_need_no_torch(run: Run, tmp_path: Path) -> None:
+    run("fmnist-central", "--replicates", "1")
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert "2 parts, seed 0" in " ".join(ended.stdout.split())
+    assert "MB sent" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_order_is_read_off_the_speeds() -> None:
+    """Made-up runs whose order is known: a pair of five swapped leaves τ = 0.8."""
+    row = ROWS["star-mnist-1"]
+
+    def made(variant: str, v: float, accuracy: float) -> dict[str, Any]:
+        measured = {
+            "accuracy": [accuracy] * 9,
+            "nll": [0.1] * 9,
+            "calibration_error": [0.0] * 9,
+            "confidence": [[0.5 - 0.01 * label for label in range(10)]] * 9,
+        }
+        return {
+            "recipe": "best", "role": "cooperating", "variant": variant, "seed": 0,
+            "settings": {"rounds": 4, "rounds_run": 2},
+            "network": {
+                "influence": [v] + [(1 - v) / 8] * 8, "informative": 0,
+                "labels": [list(range(2, 10))] + [[0, 1]] * 8,
+            },
+            "curve": {
+                "agents": list(range(9)),
+                "points": [{"after": {"mean": measured}}],
+                "last": {"mean": measured},
+            },
+        }  # fmt: skip
+
+    speeds = [0.5, 0.6, 0.8, 0.7, 0.9]
+    shares = [0.10, 0.18, 0.25, 0.36, 0.44]
+    runs = {
+        variant.name: made(variant.name, v, speed)
+        for variant, v, speed in zip(row.variants, shares, speeds, strict=True)
+    }
+    lines = {line.what: line for line in net_lines(row, runs)}
+    order = next(line for what, line in lines.items() if what.startswith("order"))
+    assert order.measured == pytest.approx(0.8)
+    assert order.predicted == 1.0
+    assert "2 of 4 rounds" in lines["accuracy [%], best a=0.5, all agents"].remark
+    # Label 1 is the less sure of 0 and 1, and 9 of those that the edges do not hold.
+    assert lines["label of least confidence over the rounds, centre, best"].measured == 1
+    assert lines["label of least confidence over the rounds, edges, best"].measured == 9
+
+
+def test_a_real_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fashion-MNIST: each node learns labels that only the other has; alone neither can."""
+    pytest.importorskip("torch")
+    from empirical.data import DataNotFound, locate
+
+    try:
+        locate("fashion-mnist")
+    except DataNotFound:
+        pytest.skip("no Fashion-MNIST on this machine")
+    arguments = ["run", "fmnist-2-balanced-a", "--quick", "--json", "--quiet"]
+    results = {}
+    for words in ("best seed", "best alone"):
+        assert cli.main([*arguments, "--out", str(tmp_path), "--part", words]) == 0
+        results = json.loads(capsys.readouterr().out)
+    measured = {line["what"]: line["measured"] for line in results["lines"]}
+    for node in ("node 1", "node 2"):
+        # Half of the labels are half of the images; no guess at the others is right.
+        assert measured[f"accuracy [%], best, each alone, {node}"] <= 50
+        # A quick run reaches 78 to 82; linear readers of raw pixels about 80.
+        assert measured[f"accuracy [%], best, {node}"] > 70
