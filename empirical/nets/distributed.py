@@ -9,7 +9,7 @@ Between two processes a round takes three transfers each way: how long the other
 messages look like (names, types and shapes of their tensors, as JSON), and the tensors' bytes. No
 object is ever unpickled.
 
-Started by torchrun, as in ``torchrun --nproc-per-node 2 -m peerbayes run …``, which also ends all
+Started by torchrun, as in ``torchrun --nproc-per-node 2 my_run.py``, which also ends all
 processes when one fails; :func:`connect` then finds the others through the environment.
 """
 
