@@ -29,6 +29,7 @@ exclude_patterns = [
     "_build",
     "gallery",
     "benchmarks",
+    "experiments",
     *(f"auto_gallery/*.{kind}" for kind in ("ipynb", "py", "zip", "json", "md5")),
 ]
 

@@ -61,8 +61,10 @@ class Block:
     ----------
     layer
         Which of the architecture's layers it is.
-    weight, bias
-        Their places, as slices of the vector.
+    weight
+        The weights' place, a slice of the vector.
+    bias
+        The biases' place.
     shape
         Of the weights: (fan_in, units) of a dense layer, (channels out, channels in, kernel,
         kernel) of a convolution.

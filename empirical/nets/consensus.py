@@ -113,7 +113,7 @@ class ConsensusResult:
     sent: Tensor
 
     @property
-    def bytes(self) -> int:
+    def bytes_sent(self) -> int:
         """Bytes that the agents of this process sent."""
         return int(self.sent.sum())
 
@@ -157,7 +157,7 @@ class Consensus:
     >>> pair = Consensus(Network([[0.5, 0.5], [0.5, 0.5]]))
     >>> means, variances = torch.tensor([[0.0], [3.0]]), torch.tensor([[1.0], [0.5]])
     >>> done = pair.pool(means, variances, round=1)
-    >>> done.mean.flatten().tolist(), done.variance[0].item() == 1 / torch.tensor(1.5), done.bytes
+    >>> done.mean.flatten().tolist(), done.variance[0].item() == 1 / torch.tensor(1.5), done.bytes_sent
     ([2.0, 2.0], tensor(True), 16)
     """
 

@@ -214,7 +214,7 @@ class Training:
         if pooled.mean is not mean:
             mean.copy_(pooled.mean)
             variance.copy_(pooled.variance)
-        return int(pooled.bytes)
+        return pooled.bytes_sent
 
     def divergence(self) -> FloatArray:
         """KL of each own agent's belief from its prior of this round, nats."""

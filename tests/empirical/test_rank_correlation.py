@@ -56,7 +56,8 @@ def test_only_the_order_counts() -> None:
 
 def test_the_median_of_replicates_counts_and_never_is_last() -> None:
     never = math.inf
-    y = [[1, 2, 90], [3, 4, 5], [6, never, 7], [never, 8, never]]
+    # In order by the median, and by neither the least nor the largest nor the mean.
+    y = [[1, 2, 90], [0, 4, 5], [6, never, 7], [never, 5, never]]
     found = rank_correlation([1, 2, 3, 4], y, resamples=100, seed=0)
     assert found.spearman == pytest.approx(1.0)
     both = rank_correlation([1, 2, 3], [5, never, never], resamples=100, seed=0)

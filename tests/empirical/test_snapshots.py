@@ -117,7 +117,7 @@ def test_social_learning_over_snapshots_is_as_forecast() -> None:
 def test_rounds_to_loss() -> None:
     rounds, losses = [0, 1, 5, 9], [2.0, 3.0, 1.0, 0.5]
     assert rounds_to_loss(rounds, losses, 2.0) == 0.0
-    assert rounds_to_loss(rounds, losses, 1.5) == pytest.approx(1 + 4 * 0.75)
+    assert rounds_to_loss(rounds, losses, 1.2) == pytest.approx(1 + 4 * 0.9)
     assert rounds_to_loss(rounds, losses, 0.5) == 9.0
     assert rounds_to_loss(rounds, losses, 0.4) == math.inf
     with pytest.raises(ValueError, match="increasing"):

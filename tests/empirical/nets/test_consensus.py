@@ -50,7 +50,7 @@ def test_a_round_is_w_times_natural_parameters_and_costs_its_links() -> None:
     assert torch.allclose(done.mean.double(), shift / precision, rtol=1e-5, atol=1e-6)
     # 8 links each way, 6 parameters of 8 bytes; the centre's message goes over 8 of them.
     assert done.sent.tolist() == [8 * 48, *[48] * 8]
-    assert done.bytes == 16 * 48
+    assert done.bytes_sent == 16 * 48
     assert torch.equal(consensus.collect(done.mean), done.mean)
 
 
@@ -66,7 +66,7 @@ def test_phases_in_turn_and_who_rests() -> None:
         assert torch.equal(done.mean[resting], mean[resting])
         assert torch.equal(done.variance[resting], variance[resting])
         assert done.sent[resting].tolist() == [0, 0]
-        assert done.bytes == 4 * 48
+        assert done.bytes_sent == 4 * 48
         alone = PeriodicNetwork(network.phases[(rounds - 1) % 2 :] + network.phases[:1])
         same = Consensus(alone).pool(mean, variance, round=1)
         assert torch.equal(done.mean, same.mean)
@@ -78,7 +78,7 @@ def test_a_phase_in_which_all_rest() -> None:
     for encoding in (PlainMessages(), HalfMessages()):
         done = Consensus(network, encoding=encoding).pool(mean, variance, round=2)
         assert torch.equal(done.mean, mean)
-        assert done.bytes == 0
+        assert done.bytes_sent == 0
 
 
 def test_in_place_and_apart_agree() -> None:
@@ -140,7 +140,7 @@ def test_half_precision_costs_half_and_shows() -> None:
     mean, variance = drawn(3)
     done = Consensus(LINE, encoding=HalfMessages()).pool(mean, variance, round=1)
     plain = Consensus(LINE).pool(mean, variance, round=1)
-    assert 2 * done.bytes == plain.bytes == 4 * 48
+    assert 2 * done.bytes_sent == plain.bytes_sent == 4 * 48
     ratio = done.variance / plain.variance
     assert not torch.equal(ratio, torch.ones_like(ratio))
     assert torch.allclose(ratio, torch.ones_like(ratio), rtol=2.0**-8)  # bfloat16: 8 bits
