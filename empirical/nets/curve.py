@@ -20,6 +20,7 @@ from empirical.dealing import stratified_subset
 from empirical.nets.evaluation import Evaluation, evaluate
 from empirical.nets.keeping import Generations
 from empirical.nets.learners import Learner
+from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
 from empirical.nets.training import TrainingFailed
 from theory.validation import FloatArray, IntArray, as_integer, fail
@@ -192,6 +193,10 @@ def follow(
         seen = learner.round + 1 in recorded
         try:
             step = learner.advance(before=look.agents if seen else ())
+            now = learner.round
+            after = look.at(learner.posterior, look.agents, round=now) if seen else None
+            rows = range(len(look.agents))
+            before = look.at(step.before, rows, round=now) if step.before else None
         except TrainingFailed as error:
             if generations is None or good is None:
                 raise
@@ -199,9 +204,7 @@ def follow(
             raise TrainingFailed(f"{error}; {where}") from None
         steps, sent = steps + step.local_steps, sent + step.bytes_sent
         seconds += step.seconds
-        if seen:
-            after = look.at(learner.posterior, look.agents)
-            before = look.at(step.before, range(len(look.agents))) if step.before else None
+        if after is not None:
             points.append(
                 {
                     "round": learner.round,
@@ -243,9 +246,10 @@ class _Look:
         """Who is looked at over the rounds."""
         return tuple(range(min(self.everyone, self.schedule.agents)))
 
-    def at(self, posterior: Posterior, rows: Sequence[int]) -> dict[str, Any]:
+    def at(self, posterior: Posterior, rows: Sequence[int], *, round: int) -> dict[str, Any]:
         """Of those agents, who are these rows of the beliefs."""
         belief = posterior.of(rows)
+        self._check(belief, round)
         found = self._both(belief, self.agents, self.schedule.images, self.schedule.draws)
         return {name: _measured(one) for name, one in found.items()}
 
@@ -258,6 +262,16 @@ class _Look:
             name: {**_measured(one), "confusion": one.confusion.tolist()}
             for name, one in found.items()
         }
+
+    def _check(self, belief: Posterior, round: int) -> None:
+        """Weights may be finite and what they predict not: one image of each agent tells."""
+        predicted = mean_probabilities(belief, self.test.inputs[:1])
+        finite = torch.isfinite(predicted).all(dim=2)[:, 0].cpu().numpy()
+        if not finite.all():
+            raise TrainingFailed(
+                "training: expected finite predictions, got others at agent"
+                f" {self.agents[int(np.argmin(finite))]} in round {round}; lower the learning rates"
+            )
 
     def _both(
         self,

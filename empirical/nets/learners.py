@@ -183,7 +183,7 @@ class Alone:
 
 
 class Server:
-    """A server that averages what its clients return, by its :class:`~empirical.nets.fedavg.FedAvg`.
+    """A server that averages what clients return, by its :class:`~empirical.nets.fedavg.FedAvg`.
 
     Its net is the one learner that is measured.
     """

@@ -37,6 +37,8 @@ from theory.validation import as_integer, as_positive
 Estimator = Literal["local", "weights", "point"]
 ESTIMATORS: tuple[Estimator, ...] = ("local", "weights", "point")
 
+_relu_backward = torch.ops.aten.threshold_backward
+
 # Examples in one forward pass when predicting: small enough for a core's cache.
 PREDICTED_AT_ONCE = 500
 
@@ -95,10 +97,11 @@ class _Kept:
     block: Block | None
     x: Tensor
     shape: tuple[int, ...]
+    squared: Tensor | None = None
     std: Tensor | None = None
     noise: Tensor | None = None
     pooled: Pooled | None = None
-    active: Tensor | None = None
+    after: Tensor | None = None  # what the ReLU let through
 
 
 def gradient(
@@ -142,8 +145,8 @@ def gradient(
     nll, grad = likelihood.loss(x, labels)
     for index in range(len(kept) - 1, -1, -1):
         step = kept[index]
-        if step.active is not None:
-            grad = grad * step.active
+        if step.after is not None:
+            grad = _relu_backward(grad, step.after, 0.0)
         if step.block is None:
             assert step.pooled is not None
             grad = max_pool_backward(step.pooled, grad)
@@ -194,30 +197,31 @@ def _local(
         if len(block.shape) == 2:
             x = flattened(x)
         centre = linear(layer, x, weights_of(mean, block), mean[:, block.bias])
-        spread = linear(layer, x * x, weights_of(variance, block), variance[:, block.bias])
+        squared = x * x
+        spread = linear(layer, squared, weights_of(variance, block), variance[:, block.bias])
         std = spread.sqrt_()
         noise = next(parts).reshape(std.shape)
         out = torch.addcmul(centre, std, noise)
-        step = _Kept(layer, block, x, shape, std, noise)
+        step = _Kept(layer, block, x, shape, squared, std, noise)
         if index < last:
             out = out.relu_()
-            step.active = out > 0
+            step.after = out
         kept.append(step)
         x = out
     nll, grad = likelihood.loss(x, labels)
     for index in range(len(kept) - 1, -1, -1):
         step = kept[index]
-        if step.active is not None:
-            grad = grad * step.active
+        if step.after is not None:
+            grad = _relu_backward(grad, step.after, 0.0)
         if step.block is None:
             assert step.pooled is not None
             grad = max_pool_backward(step.pooled, grad)
             continue
+        assert step.squared is not None
         assert step.std is not None
         assert step.noise is not None
         places = step.block
         spread_grad = (grad * step.noise).div_(step.std).mul_(0.5)
-        squared = step.x * step.x
         inputs_too = index > 0
         back = linear_backward(
             step.layer,
@@ -229,7 +233,7 @@ def _local(
         )
         through = linear_backward(
             step.layer,
-            squared,
+            step.squared,
             weights_of(variance, places),
             spread_grad,
             into=(weights_of(into[1], places), into[1][:, places.bias]),
@@ -263,7 +267,7 @@ def _forward(
         step = _Kept(layer, block, x, shape)
         if index < last:
             out = out.relu_()
-            step.active = out > 0 if keep else None
+            step.after = out
         if keep:
             kept.append(step)
         x = out

@@ -10,7 +10,6 @@ from typing import Any, Literal
 from empirical.nets.likelihood import ESTIMATORS, Estimator
 from theory.validation import as_integer, as_positive, fail
 
-
 # Below this a step costs no less: moving the weights takes the time.
 SMALLEST_BATCH = 8
 

@@ -294,20 +294,21 @@ class Training:
         into = tuple(buffer[: len(some)] for buffer in self._buffers)
         total = torch.zeros(len(some), dtype=torch.float64)
         for step in range(recipe.local_steps):
-            places = torch.stack(
+            places = torch.cat(
                 [
                     shares.indices[k][torch.from_numpy(self._orders[k].rows(int(self._steps[k])))]
                     for k in some
                 ]
             )
-            inputs = shares.inputs[places]
-            labels = shares.labels[places]
+            inputs = shares.inputs.index_select(0, places)
+            labels = shares.labels.index_select(0, places)
+            shape = (len(some), self._batches[some[0]])
             loss = gradient(
                 self.architecture,
                 mean[which],
                 variance[which],
-                inputs,
-                labels,
+                inputs.reshape(*shape, *inputs.shape[1:]),
+                labels.reshape(shape),
                 likelihood=self._likelihood,
                 estimator=recipe.estimator,
                 generators=generators,
