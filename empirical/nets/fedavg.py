@@ -28,6 +28,7 @@ from empirical.nets.likelihood import PREDICTED_AT_ONCE, logits
 from empirical.nets.local_sgd import batches_in_an_epoch, descend, epochs_of_batches
 from empirical.nets.posterior import shared_initialisation
 from empirical.nets.shares import Shares
+from empirical.nets.state import restore_tensors
 from empirical.nets.training import TrainingFailed
 from theory.validation import FloatArray, as_integer, fail
 
@@ -206,18 +207,8 @@ class FedAvg:
             If a tensor is missing or of another shape.
         """
         mine = self.state()
-        for name, value in mine.items():
-            if name not in state or state[name].shape != value.shape:
-                got = f"shape {tuple(state[name].shape)}" if name in state else "none"
-                raise fail(
-                    f"state[{name!r}]",
-                    f"shape {tuple(value.shape)}",
-                    got,
-                    "give the state of a run with this architecture",
-                )
-        for name in ("weights", "velocity", "average"):
-            mine[name].copy_(state[name])
-        self.round = int(state["round"][0])
+        restore_tensors(mine, state)
+        self.round = int(mine["round"][0])
 
     # A round ----------------------------------------------------------------------------------
 

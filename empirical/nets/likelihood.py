@@ -94,9 +94,9 @@ class _Kept:
     """What a layer's backward pass needs of its forward pass."""
 
     layer: Layer
-    block: Block | None
     x: Tensor
     shape: tuple[int, ...]
+    block: Block | None = None
     squared: Tensor | None = None
     std: Tensor | None = None
     noise: Tensor | None = None
@@ -135,119 +135,31 @@ def gradient(
         second is left as it is by ``"point"``.
     """
     if estimator == "local":
-        return _local(architecture, mean, variance, inputs, labels, likelihood, generators, into)
-    noise = None
-    weights = mean
-    if estimator == "weights":
-        noise = _noise(mean, generators)
-        weights = torch.addcmul(mean, variance.sqrt(), noise)
-    kept, x = _forward(architecture, weights, inputs, keep=True)
-    nll, grad = likelihood.loss(x, labels)
+        map: _Map = _LocalMap(architecture, mean, variance, inputs.shape[1], generators)
+    elif estimator == "weights":
+        map = _SampledMap(mean, variance, generators)
+    else:
+        map = _PlainMap(mean)
+    kept, outputs = _forward(architecture, map, inputs)
+    nll, grad = likelihood.loss(outputs, labels)
     for index in range(len(kept) - 1, -1, -1):
         step = kept[index]
         if step.after is not None:
             grad = _relu_backward(grad, step.after, 0.0)
-        if step.block is None:
-            assert step.pooled is not None
+        if step.pooled is not None:
             grad = max_pool_backward(step.pooled, grad)
             continue
-        back = linear_backward(
-            step.layer,
-            step.x,
-            weights_of(weights, step.block),
-            grad,
-            into=(weights_of(into[0], step.block), into[0][:, step.block.bias]),
-            inputs=index > 0,
-        )
+        back = map.backward(step, grad, into, inputs=index > 0)
         if back is not None:
             grad = back.reshape(step.shape)
-    if noise is not None:  # ∂w/∂σ² = ε / 2σ
-        torch.mul(into[0], noise, out=into[1])
-        into[1].mul_(variance.rsqrt().mul_(0.5))
-    return nll
-
-
-def _local(
-    architecture: Architecture,
-    mean: Tensor,
-    variance: Tensor,
-    inputs: Tensor,
-    labels: Tensor,
-    likelihood: Likelihood,
-    generators: Sequence[torch.Generator],
-    into: tuple[Tensor, Tensor],
-) -> Tensor:
-    """Local reparameterisation: out = x·μ + sqrt(x²·σ²) ε."""
-    blocks = {block.layer: block for block in architecture.blocks}
-    last = len(architecture.layers) - 1
-    batch = inputs.shape[1]
-    sizes = [math.prod(architecture.shapes[index]) for index in blocks]
-    drawn = _noise(mean.new_empty(mean.shape[0], batch * sum(sizes)), generators)
-    parts = iter(torch.split_with_sizes(drawn, [batch * size for size in sizes], dim=1))
-    kept: list[_Kept] = []
-    x = inputs
-    for index, layer in enumerate(architecture.layers):
-        if isinstance(layer, MaxPool):
-            pooled = max_pool(x, layer.size)
-            kept.append(_Kept(layer, None, x, tuple(x.shape), pooled=pooled))
-            x = pooled.values
-            continue
-        block = blocks[index]
-        shape = tuple(x.shape)
-        if len(block.shape) == 2:
-            x = flattened(x)
-        centre = linear(layer, x, weights_of(mean, block), mean[:, block.bias])
-        squared = x * x
-        spread = linear(layer, squared, weights_of(variance, block), variance[:, block.bias])
-        std = spread.sqrt_()
-        noise = next(parts).reshape(std.shape)
-        out = torch.addcmul(centre, std, noise)
-        step = _Kept(layer, block, x, shape, squared, std, noise)
-        if index < last:
-            out = out.relu_()
-            step.after = out
-        kept.append(step)
-        x = out
-    nll, grad = likelihood.loss(x, labels)
-    for index in range(len(kept) - 1, -1, -1):
-        step = kept[index]
-        if step.after is not None:
-            grad = _relu_backward(grad, step.after, 0.0)
-        if step.block is None:
-            assert step.pooled is not None
-            grad = max_pool_backward(step.pooled, grad)
-            continue
-        assert step.squared is not None
-        assert step.std is not None
-        assert step.noise is not None
-        places = step.block
-        spread_grad = (grad * step.noise).div_(step.std).mul_(0.5)
-        inputs_too = index > 0
-        back = linear_backward(
-            step.layer,
-            step.x,
-            weights_of(mean, places),
-            grad,
-            into=(weights_of(into[0], places), into[0][:, places.bias]),
-            inputs=inputs_too,
-        )
-        through = linear_backward(
-            step.layer,
-            step.squared,
-            weights_of(variance, places),
-            spread_grad,
-            into=(weights_of(into[1], places), into[1][:, places.bias]),
-            inputs=inputs_too,
-        )
-        if back is not None and through is not None:
-            grad = torch.addcmul(back, through, step.x, value=2.0).reshape(step.shape)
+    map.finish(into)
     return nll
 
 
 def _forward(
-    architecture: Architecture, weights: Tensor, inputs: Tensor, *, keep: bool
+    architecture: Architecture, map: _Map, inputs: Tensor, *, keep: bool = True
 ) -> tuple[list[_Kept], Tensor]:
-    """Outputs of N nets with these weights, and what their backward pass needs."""
+    """Outputs of N nets whose layers with weights act by `map`, and what goes back needs."""
     blocks = {block.layer: block for block in architecture.blocks}
     last = len(architecture.layers) - 1
     kept: list[_Kept] = []
@@ -255,23 +167,126 @@ def _forward(
     for index, layer in enumerate(architecture.layers):
         if isinstance(layer, MaxPool):
             pooled = max_pool(x, layer.size)
-            if keep:
-                kept.append(_Kept(layer, None, x, tuple(x.shape), pooled=pooled))
-            x = pooled.values
-            continue
-        block = blocks[index]
-        shape = tuple(x.shape)
-        if len(block.shape) == 2:
-            x = flattened(x)
-        out = linear(layer, x, weights_of(weights, block), weights[:, block.bias])
-        step = _Kept(layer, block, x, shape)
-        if index < last:
-            out = out.relu_()
-            step.after = out
+            step, x = _Kept(layer, x, tuple(x.shape), pooled=pooled), pooled.values
+        else:
+            block = blocks[index]
+            own = flattened(x) if len(block.shape) == 2 else x
+            step = _Kept(layer, own, tuple(x.shape), block)
+            x = map.forward(step)
+            if index < last:
+                x = step.after = x.relu_()
         if keep:
             kept.append(step)
-        x = out
     return kept, x
+
+
+class _Map(Protocol):
+    """How a layer with weights acts, and how its gradient comes back."""
+
+    def forward(self, step: _Kept) -> Tensor:
+        """What the layer puts out for `step.x`."""
+        ...
+
+    def backward(
+        self, step: _Kept, grad: Tensor, into: tuple[Tensor, Tensor], *, inputs: bool
+    ) -> Tensor | None:
+        """Writes the gradient by the layer's parameters; returns that by its inputs, if asked."""
+        ...
+
+    def finish(self, into: tuple[Tensor, Tensor]) -> None:
+        """What is left to do when all layers are done."""
+        ...
+
+
+class _PlainMap:
+    """Given weights, shape (N, d)."""
+
+    def __init__(self, weights: Tensor) -> None:
+        self.weights = weights
+
+    def forward(self, step: _Kept) -> Tensor:
+        return _linear(step, step.x, self.weights)
+
+    def backward(
+        self, step: _Kept, grad: Tensor, into: tuple[Tensor, Tensor], *, inputs: bool
+    ) -> Tensor | None:
+        return _linear_backward(step, step.x, self.weights, grad, into[0], inputs=inputs)
+
+    def finish(self, into: tuple[Tensor, Tensor]) -> None:
+        """The variances have no part in it."""
+
+
+class _SampledMap(_PlainMap):
+    """One draw of the weights for the batch: w = μ + σ ε."""
+
+    def __init__(
+        self, mean: Tensor, variance: Tensor, generators: Sequence[torch.Generator]
+    ) -> None:
+        self._noise = _noise(mean, generators)
+        self._variance = variance
+        super().__init__(torch.addcmul(mean, variance.sqrt(), self._noise))
+
+    def finish(self, into: tuple[Tensor, Tensor]) -> None:
+        """∂w/∂σ² = ε / 2σ."""
+        torch.mul(into[0], self._noise, out=into[1])
+        into[1].mul_(self._variance.rsqrt().mul_(0.5))
+
+
+class _LocalMap:
+    """Local reparameterisation: out = x·μ + sqrt(x²·σ²) ε."""
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        mean: Tensor,
+        variance: Tensor,
+        batch: int,
+        generators: Sequence[torch.Generator],
+    ) -> None:
+        self._mean, self._variance = mean, variance
+        sizes = [
+            batch * math.prod(architecture.shapes[block.layer]) for block in architecture.blocks
+        ]
+        drawn = _noise(mean.new_empty(mean.shape[0], sum(sizes)), generators)
+        self._parts = iter(torch.split_with_sizes(drawn, sizes, dim=1))
+
+    def forward(self, step: _Kept) -> Tensor:
+        step.squared = step.x * step.x
+        step.std = _linear(step, step.squared, self._variance).sqrt_()
+        step.noise = next(self._parts).reshape(step.std.shape)
+        return torch.addcmul(_linear(step, step.x, self._mean), step.std, step.noise)
+
+    def backward(
+        self, step: _Kept, grad: Tensor, into: tuple[Tensor, Tensor], *, inputs: bool
+    ) -> Tensor | None:
+        assert step.squared is not None
+        assert step.std is not None
+        assert step.noise is not None
+        spread = (grad * step.noise).div_(step.std).mul_(0.5)
+        back = _linear_backward(step, step.x, self._mean, grad, into[0], inputs=inputs)
+        through = _linear_backward(
+            step, step.squared, self._variance, spread, into[1], inputs=inputs
+        )
+        if back is None or through is None:
+            return None
+        return torch.addcmul(back, through, step.x, value=2.0)
+
+    def finish(self, into: tuple[Tensor, Tensor]) -> None:
+        """All is written."""
+
+
+def _linear(step: _Kept, x: Tensor, values: Tensor) -> Tensor:
+    assert step.block is not None
+    return linear(step.layer, x, weights_of(values, step.block), values[:, step.block.bias])
+
+
+def _linear_backward(
+    step: _Kept, x: Tensor, values: Tensor, grad: Tensor, into: Tensor, *, inputs: bool
+) -> Tensor | None:
+    assert step.block is not None
+    places = weights_of(into, step.block), into[:, step.block.bias]
+    weights = weights_of(values, step.block)
+    return linear_backward(step.layer, x, weights, grad, into=places, inputs=inputs)
 
 
 def _noise(like: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
@@ -297,7 +312,7 @@ def logits(architecture: Architecture, weights: Tensor, inputs: Tensor) -> Tenso
     """
     if inputs.shape[0] != weights.shape[0]:
         inputs = inputs.expand(weights.shape[0], *inputs.shape[1:])
-    return _forward(architecture, weights, inputs, keep=False)[1]
+    return _forward(architecture, _PlainMap(weights), inputs, keep=False)[1]
 
 
 def mean_probabilities(posterior: Posterior, inputs: Tensor) -> Tensor:

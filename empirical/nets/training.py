@@ -23,6 +23,7 @@ from empirical.nets.messages import Encoding, PlainMessages
 from empirical.nets.posterior import Posterior, kl_divergence, shared_initialisation
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Order, Shares
+from empirical.nets.state import restore_tensors
 from empirical.nets.update import Moments, Numbers, update
 from theory.changing import influence
 from theory.changing.periodic import PeriodicNetwork
@@ -246,22 +247,13 @@ class Training:
         ValueError
             If a tensor is missing or of another shape.
         """
-        mine = self.state()
-        for name, value in mine.items():
-            if name not in state or state[name].shape != value.shape:
-                got = tuple(state[name].shape) if name in state else "none"
-                raise fail(
-                    f"state[{name!r}]",
-                    f"shape {tuple(value.shape)}",
-                    got,
-                    "give the state of a run with these agents and nets",
-                )
-        for name, value in mine.items():
-            if value.is_floating_point() and not name.startswith("encoding."):
-                value.copy_(state[name])
-        self._steps = state["steps"].numpy().copy()
-        self._since = state["since"].numpy().copy()
-        self.round = int(state["round"][0])
+        mine = {
+            key: value for key, value in self.state().items() if not key.startswith("encoding.")
+        }
+        restore_tensors(mine, state)
+        self._steps = mine["steps"].numpy()
+        self._since = mine["since"].numpy()
+        self.round = int(mine["round"][0])
         self.encoding.load_state_dict(
             {
                 key.removeprefix("encoding."): value
@@ -332,6 +324,9 @@ class Training:
             recipe.first_beta,
             recipe.second_beta,
             int(self._since[k]),
+            float(self._loss_weights[k]),
+            float(self._divergence_weights[k]),
+            recipe.estimator != "point" and recipe.scale_rate > 0.0,
         )
         # At the first step after a consensus the belief is its own prior: no gradient.
         itself = first and recipe.prior == "consensus"
@@ -347,10 +342,7 @@ class Training:
                 moments.scale_second[k],
             ),
             numbers,
-            prior=None if without else (self._prior_mean[k], self._prior_variance[k]),
-            loss_weight=float(self._loss_weights[k]),
-            divergence_weight=float(self._divergence_weights[k]),
-            scales=recipe.estimator != "point" and recipe.scale_rate > 0.0,
+            None if without else (self._prior_mean[k], self._prior_variance[k]),
         )
 
     def _generator(self, k: int) -> torch.Generator:

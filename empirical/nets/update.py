@@ -46,7 +46,21 @@ class Moments:
 
 @dataclass(frozen=True)
 class Numbers:
-    """One step's numbers: rates (after their schedule), Adam's betas and epsilons, corrections."""
+    """One step's numbers.
+
+    Attributes
+    ----------
+    mean_rate, scale_rate
+        Learning rates of the means and of log σ, after their schedule.
+    mean_epsilon, scale_epsilon, first_beta, second_beta
+        Adam's.
+    steps
+        How many have been taken since Adam's averages began, this one included.
+    loss_weight, divergence_weight
+        What the loss and the divergence are multiplied by; c is the second.
+    scales
+        Whether variances move.
+    """
 
     mean_rate: float
     scale_rate: float
@@ -54,7 +68,10 @@ class Numbers:
     scale_epsilon: float
     first_beta: float
     second_beta: float
-    steps: int  # taken so far, this one included
+    steps: int
+    loss_weight: float = 1.0
+    divergence_weight: float = 0.0
+    scales: bool = True
 
     @property
     def first_correction(self) -> float:
@@ -73,11 +90,7 @@ def update(
     gradients: tuple[Tensor, Tensor],
     moments: Moments,
     numbers: Numbers,
-    *,
     prior: tuple[Tensor, Tensor] | None,
-    loss_weight: float,
-    divergence_weight: float,
-    scales: bool,
 ) -> None:
     """Take one step of one agent, in place.
 
@@ -90,23 +103,9 @@ def update(
     prior
         Mean m and variance s² of the prior; None if it is the belief itself, where the gradient of
         the divergence is zero.
-    loss_weight, divergence_weight
-        What the loss and the divergence are multiplied by; c is the second.
-    scales
-        Whether variances move.
     """
     if mean.device.type != "cpu":
-        update_by_torch(
-            mean,
-            variance,
-            gradients,
-            moments,
-            numbers,
-            prior=prior,
-            loss_weight=loss_weight,
-            divergence_weight=divergence_weight,
-            scales=scales,
-        )
+        update_by_torch(mean, variance, gradients, moments, numbers, prior)
         return
     m, s2 = prior if prior is not None else (mean, variance)
     _sweep(
@@ -121,9 +120,9 @@ def update(
         m.numpy(),
         s2.numpy(),
         prior is not None,
-        scales,
-        np.float32(loss_weight),
-        np.float32(divergence_weight),
+        numbers.scales,
+        np.float32(numbers.loss_weight),
+        np.float32(numbers.divergence_weight),
         np.float32(numbers.mean_rate * numbers.first_correction),
         np.float32(numbers.scale_rate * numbers.first_correction),
         np.float32(numbers.mean_epsilon),
@@ -199,26 +198,22 @@ def update_by_torch(
     gradients: tuple[Tensor, Tensor],
     moments: Moments,
     numbers: Numbers,
-    *,
     prior: tuple[Tensor, Tensor] | None,
-    loss_weight: float,
-    divergence_weight: float,
-    scales: bool,
 ) -> None:
     """:func:`update` in torch's operations, for any device."""
     b1, b2 = numbers.first_beta, numbers.second_beta
-    g = loss_weight * gradients[0]
-    if scales:
-        r = 2.0 * loss_weight * variance * gradients[1]
+    g = numbers.loss_weight * gradients[0]
+    if numbers.scales:
+        r = 2.0 * numbers.loss_weight * variance * gradients[1]
     if prior is not None:
         m, s2 = prior
-        g = g + divergence_weight * (mean - m) / s2
-        if scales:
-            r = r + divergence_weight * (variance / s2 - 1.0)
+        g = g + numbers.divergence_weight * (mean - m) / s2
+        if numbers.scales:
+            r = r + numbers.divergence_weight * (variance / s2 - 1.0)
     moments.mean_first.mul_(b1).add_(g, alpha=1.0 - b1)
     moments.mean_second.mul_(b2).addcmul_(g, g, value=1.0 - b2)
     root = (moments.mean_second * numbers.second_correction).sqrt_().add_(numbers.mean_epsilon)
-    if scales:
+    if numbers.scales:
         moments.scale_first.mul_(b1).add_(r, alpha=1.0 - b1)
         moments.scale_second.mul_(b2).addcmul_(r, r, value=1.0 - b2)
         scale = (moments.scale_second * numbers.second_correction).sqrt_()

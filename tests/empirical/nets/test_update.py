@@ -1,6 +1,7 @@
 """One step of Adam with the divergence: the sweep against torch's operations and its optimiser."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ torch = pytest.importorskip("torch")
 from empirical.nets.update import LARGEST_STEP, Moments, Numbers, update, update_by_torch  # noqa: E402
 
 SIZE = 1001
-NUMBERS = Numbers(1e-2, 3e-2, 1e-3, 1e-8, 0.9, 0.999, 4)
+NUMBERS = Numbers(1e-2, 3e-2, 1e-3, 1e-8, 0.9, 0.999, 4, 0.7, 0.01)
 
 
 def tensors(seed: int, *, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
@@ -37,11 +38,8 @@ def stepped(function, values, *, prior: bool, scales: bool, numbers: Numbers = N
         kept["variance"],
         (kept["mean_gradient"], kept["variance_gradient"]),
         moments,
-        numbers,
-        prior=(kept["prior_mean"], kept["prior_variance"]) if prior else None,
-        loss_weight=0.7,
-        divergence_weight=0.01,
-        scales=scales,
+        replace(numbers, scales=scales),
+        (kept["prior_mean"], kept["prior_variance"]) if prior else None,
     )
     return kept
 
@@ -94,11 +92,8 @@ def test_against_torchs_adam() -> None:
             spread,
             (slope[0].float(), slope[1].float()),
             moments,
-            Numbers(1e-2, 3e-2, 1e-3, 1e-8, 0.9, 0.999, step),
-            prior=(values["prior_mean"].float(), values["prior_variance"].float()),
-            loss_weight=a,
-            divergence_weight=c,
-            scales=True,
+            replace(NUMBERS, steps=step),
+            (values["prior_mean"].float(), values["prior_variance"].float()),
         )
     assert torch.allclose(moved.double(), mean.detach(), rtol=1e-4, atol=1e-5)
     assert torch.allclose(spread.double(), rho.detach().exp() ** 2, rtol=1e-4, atol=1e-7)
@@ -106,7 +101,7 @@ def test_against_torchs_adam() -> None:
 
 def test_a_step_of_the_scale_is_held() -> None:
     values = tensors(2)
-    wild = Numbers(1e-2, 50.0, 1e-8, 1e-8, 0.9, 0.999, 1)
+    wild = replace(NUMBERS, scale_rate=50.0, steps=1)
     moved = stepped(update, values, prior=True, scales=True, numbers=wild)
     ratio = (moved["variance"] / values["variance"]).log().abs()
     # The polynomial for exp is right to 1e-7 at the limit.
