@@ -37,9 +37,7 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
         return {}
     curve = part["curve"]
     way = "sampled" if "sampled" in curve["last"] else "mean"
-    points = [
-        [point["round"], _mean(point["after"][way]["accuracy"])] for point in curve["points"]
-    ]
+    points = [[point["round"], _mean(point["after"][way]["accuracy"])] for point in curve["points"]]
     return {
         "settings": part["settings"],
         "versions": part["versions"],

@@ -151,7 +151,15 @@ def recipe_values(row: str, name: str) -> dict[str, Any]:
 
 
 def quick(values: Values, *, active: int) -> dict[str, Any]:
-    """A recipe for a look of seconds: a few hundred steps of `active` agents together."""
-    local_steps = min(values["local_steps"], 10)
-    rounds = max(5, 300 // (active * local_steps))
+    """A recipe for a look of seconds: a few hundred steps of `active` agents together.
+
+    Ten rounds at least, so that a rotating star goes round once.
+
+    Examples
+    --------
+    >>> quick({"rounds": 1000, "local_steps": 20}, active=11)
+    {'rounds': 13, 'local_steps': 2}
+    """
+    local_steps = min(values["local_steps"], 10, max(1, 30 // active))
+    rounds = max(10, 300 // (active * local_steps))
     return {**values, "local_steps": local_steps, "rounds": min(rounds, values["rounds"])}
