@@ -117,7 +117,7 @@ def schedule_values(row: Row, *, is_quick: bool) -> dict[str, int]:
             "records": 6,
             "images": 500,
             "draws": 2,
-            "last_images": 1000,
+            "last_images": 500,
             "last_draws": 2,
             "agents": 9,
         }
