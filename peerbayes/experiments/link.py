@@ -195,11 +195,13 @@ class RateLink:
         ImportError
             Without torch, in one line that says what to install.
         """
+        from empirical.nets.threads import one_thread
         from peerbayes.experiments.link_runs import run_forecasts, run_training
 
-        if part == SNAPSHOTS:
-            return run_forecasts(self, seed=seed, progress=progress)
-        return run_training(self, part, seed=seed, replicates=replicates, progress=progress)
+        with one_thread():
+            if part == SNAPSHOTS:
+                return run_forecasts(self, seed=seed, progress=progress)
+            return run_training(self, part, seed=seed, replicates=replicates, progress=progress)
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """The table of networks, the correlations, the orderings, and the exact run.

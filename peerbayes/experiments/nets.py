@@ -151,15 +151,19 @@ class NetExperiment:
         """One training, measured over its rounds."""
         from exact.checkpoint import fingerprint
 
-        return run_net_part(
-            self.row,
-            self._parts[name],
-            is_quick=self.is_quick,
-            setting=self.setting,
-            seed=seed,
-            fingerprint=fingerprint(self.name, name, seed, self.part_settings(name)),
-            progress=progress,
-        )
+        self.check()  # before torch is asked for
+        from empirical.nets.threads import one_thread
+
+        with one_thread():
+            return run_net_part(
+                self.row,
+                self._parts[name],
+                is_quick=self.is_quick,
+                setting=self.setting,
+                seed=seed,
+                fingerprint=fingerprint(self.name, name, seed, self.part_settings(name)),
+                progress=progress,
+            )
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """What is printed of the row, beside what every part found."""
