@@ -41,7 +41,7 @@ format: $(VENV)/.check  ## put the code into the common format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.core  ## measure the speed of this machine; writes docs/benchmarks
+bench: $(VENV)/.test  ## measure the speed of this machine; writes docs/benchmarks
 	@mkdir -p docs/benchmarks
 	@set -e; for file in $$(grep -l __main__ benchmarks/*.py); do name=$$(basename $$file .py); \
 		echo "benchmarks/$$name"; \

@@ -35,7 +35,9 @@ NAMES = (
     "design_mixing",
     "design_placement",
     "design_rate",
+    "fedavg",
     "laws",
+    "nets",
     "networks",
     "numbers",
     "regression",
@@ -47,6 +49,8 @@ CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 @pytest.fixture(scope="module", params=NAMES)
 def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a benchmark writes at toy size."""
+    if request.param in ("fedavg", "nets"):
+        pytest.importorskip("torch")
     out = tmp_path_factory.mktemp("benchmark") / f"{request.param}.json"
     done = subprocess.run(
         [

@@ -31,13 +31,7 @@ _convolution_backward = torch.ops.aten.convolution_backward
 
 def weights_of(values: Tensor, block: Block) -> Tensor:
     """A layer's weights as a view of shape (N, ...)."""
-    part = values[:, block.weight]
-    strides: list[int] = []
-    stride = 1
-    for size in reversed(block.shape):
-        strides.insert(0, stride)
-        stride *= size
-    return part.as_strided((part.shape[0], *block.shape), (part.stride(0), *strides))
+    return values[:, block.weight].view(values.shape[0], *block.shape)
 
 
 # Linear maps ----------------------------------------------------------------------------------
