@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
+from empirical.nets.schedule import Schedule, share_of_rate
 from theory.validation import as_integer, as_positive, as_probability, fail
 
 
@@ -52,7 +53,7 @@ class FedAvgRecipe:
     local_steps: int = 0
     batch: int = 10
     rate: float = 0.01
-    schedule: Literal["cosine", "geometric"] = "geometric"
+    schedule: Schedule = "geometric"
     decay: float = 1.0
     momentum: float = 0.0
     server_rate: float = 1.0
@@ -103,10 +104,8 @@ class FedAvgRecipe:
         >>> FedAvgRecipe(rounds=100, rate=0.2, schedule="cosine").rate_in(51)
         0.1
         """
-        if self.schedule == "geometric":
-            return float(self.rate * self.decay ** (round - 1))
-        done = (round - 1) / self.rounds
-        return self.rate * (0.5 + 0.5 * math.cos(math.pi * done) if done != 0.5 else 0.5)
+        share = share_of_rate(self.schedule, round, rounds=self.rounds, decay=self.decay)
+        return self.rate * share
 
     def as_json(self) -> dict[str, Any]:
         """All settings, in plain values."""

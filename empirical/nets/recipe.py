@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from empirical.nets.likelihood import ESTIMATORS, Estimator
+from empirical.nets.schedule import Schedule, share_of_rate
 from theory.validation import as_integer, as_positive, fail
 
 # Below this a step costs no less: moving the weights takes the time.
@@ -18,7 +19,8 @@ SMALLEST_BATCH = 8
 class Recipe:
     """A round is `local_steps` steps of every agent on its own data, then one consensus.
 
-    With n_i examples at agent i, n in all and v the influence of the agents, a step lowers
+    With n_i examples at agent i, n in all and v the influence of the agents, in shares of their
+    sum (which is below one where agents rest), a step lowers
 
         a_i L_i(q) + c_i KL(q ‖ p_i),
 
@@ -78,7 +80,7 @@ class Recipe:
     scale_epsilon: float = 1e-8
     first_beta: float = 0.9
     second_beta: float = 0.999
-    schedule: Literal["cosine", "geometric"] = "cosine"
+    schedule: Schedule = "cosine"
     decay: float = 1.0
     warm_up: float = 0.0
     forget: bool = False
@@ -119,11 +121,8 @@ class Recipe:
         >>> recipe.rate(1), recipe.rate(51)
         (1.0, 0.5)
         """
-        done = min((round - 1) / self.rounds, 1.0)
         rise = min(1.0, round / (self.warm_up * self.rounds)) if self.warm_up else 1.0
-        if self.schedule == "geometric":
-            return rise * float(self.decay ** (round - 1))
-        return rise * (0.5 + 0.5 * math.cos(math.pi * done) if done != 0.5 else 0.5)
+        return rise * share_of_rate(self.schedule, round, rounds=self.rounds, decay=self.decay)
 
     def batch_sizes(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """How many examples each agent's batches have, from how many it holds.

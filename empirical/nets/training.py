@@ -100,7 +100,7 @@ class Training:
     ------
     ValueError
         If network and shares disagree about the number of agents, the inputs do not fit the
-        architecture, or the device is absent.
+        architecture, the device is absent, or an agent has no influence and the prior is fixed.
     """
 
     def __init__(
@@ -357,11 +357,19 @@ class Training:
         own = list(self.own)
         if self.recipe.prior == "consensus":
             return np.ones(len(own)), self.recipe.divergence / sizes[own]
-        shares_of_influence = (
-            self.network.stationary_distribution
-            if isinstance(self.network, Network)
-            else influence(self.network).values
-        )
+        if isinstance(self.network, Network):
+            shares_of_influence = self.network.stationary_distribution
+        else:
+            # Where agents rest they do not sum to one; what a datum counts is relative to the rest.
+            found = influence(self.network)
+            if found.unheard.size:
+                raise fail(
+                    "network",
+                    "agents whose data somebody hears of in the end",
+                    f"agent {int(found.unheard[0])} without influence",
+                    "give it listeners, or choose the prior 'consensus'",
+                )
+            shares_of_influence = found.values / found.total
         weight = sizes / (shares_of_influence * sizes.sum())
         return weight[own], np.full(len(own), self.recipe.divergence / sizes.sum())
 

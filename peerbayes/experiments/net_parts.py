@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from peerbayes.experiments.net_recipes import (
@@ -82,6 +82,8 @@ def part_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
         values["estimator"] = "point"
     if is_quick:
         values = quick(values, active=_active(row, part))
+    if part.role == "central":  # as many examples a step as the network takes together
+        values["batch"] *= _active(row, replace(part, role="cooperating"))
     run = values["rounds"]
     if part.recipe == "paper" and not is_quick:
         run = min(run, AFFORDABLE[row.name])

@@ -5,7 +5,8 @@ Everything that needs torch is imported when a part is run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
@@ -108,17 +109,18 @@ def run_net_part(
     learner, rounds, recipe = _learner(problem, part, values, seed=seed, device=setting.device)
     generations = _generations(part, setting, fingerprint)
     schedule = Schedule(**schedule_values(row, is_quick=is_quick))
-    curve = follow(
-        learner,
-        problem.test,
-        rounds=rounds,
-        schedule=schedule,
-        seed=seed,
-        generations=generations,
-        resume=setting.resume,
-        progress=progress,
-        say=sayer(progress),
-    )
+    with _held(part, setting):
+        curve = follow(
+            learner,
+            problem.test,
+            rounds=rounds,
+            schedule=schedule,
+            seed=seed,
+            generations=generations,
+            resume=setting.resume,
+            progress=progress,
+            say=sayer(progress),
+        )
     content: dict[str, Any] = {
         "recipe": part.recipe,
         "role": part.role,
@@ -137,9 +139,14 @@ def run_net_part(
         words = {"experiment": row.name, "part": part.name, "fingerprint": fingerprint}
         sha256 = save_posterior(path, learner.posterior, words)
         content["posterior"] = {"file": path.name, "sha256": sha256}
+    return content
+
+
+def forget_unfinished(part: Part, setting: Setting) -> None:
+    """Delete the checkpoints of a part that is on record."""
+    generations = _generations(part, setting, "")
     if generations is not None:
         generations.remove()
-    return content
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,11 +251,13 @@ def _learner(
     recipe = Recipe(**{name: value for name, value in values.items() if name != "rounds_run"})
     alone = Network(np.ones((1, 1)))
 
-    def training(shares: Shares, network: Network | PeriodicNetwork) -> Training:
+    def training(
+        shares: Shares, network: Network | PeriodicNetwork, plan: Recipe = recipe
+    ) -> Training:
         return Training(
             shares,
             network,
-            recipe,
+            plan,
             architecture=problem.architecture,
             seed=seed,
             device=device,
@@ -257,7 +266,10 @@ def _learner(
     learner: Learner
     if part.role in ("alone", "central"):
         agents = range(problem.shares.agents)
-        learner = Alone([training(problem.shares.of([agent]), alone) for agent in agents])
+        # Alone, each has the batches that it has in the network.
+        batches = recipe.batch_sizes(problem.shares.sizes)
+        plans = [replace(recipe, batch=batch, batches="equal") for batch in batches]
+        learner = Alone([training(problem.shares.of([k]), alone, plans[k]) for k in agents])
     else:
         assert problem.network is not None
         learner = Together(training(problem.shares, problem.network))
@@ -291,6 +303,26 @@ def _generations(part: Part, setting: Setting, fingerprint: str) -> Generations 
     versions = " ".join(f"{name} {number}" for name, number in _versions().items())
     path = setting.folder / f"{_file(part)}.unfinished"
     return Generations(path, f"{fingerprint} {versions}", setting.notice)
+
+
+@contextmanager
+def _held(part: Part, setting: Setting) -> Iterator[None]:
+    """Nobody else trains this part in this folder; a killed run holds nothing."""
+    if setting.folder is None or find_spec("fcntl") is None:
+        yield
+        return
+    import fcntl
+
+    setting.folder.mkdir(parents=True, exist_ok=True)
+    with (setting.folder / f".{_file(part)}.held").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise fail(
+                str(setting.folder), "a folder in which nobody else runs this part",
+                f"another run of {part.name!r}", "wait for it, or choose another folder with --out",
+            ) from None  # fmt: skip
+        yield
 
 
 def _versions() -> dict[str, str]:

@@ -15,7 +15,13 @@ from peerbayes.experiments.experiment import Line, Progress
 from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
-from peerbayes.experiments.net_run import Setting, check_setting, run_net_part, server_recipe
+from peerbayes.experiments.net_run import (
+    Setting,
+    check_setting,
+    forget_unfinished,
+    run_net_part,
+    server_recipe,
+)
 from theory.validation import as_integer, fail
 
 FORM = "nets"
@@ -76,8 +82,10 @@ class NetExperiment:
         """Every recipe's, each with all its seeds."""
         return tuple(self._parts)
 
-    def parts_with(self, *, recipe: str, words: str = "") -> tuple[str, ...]:
-        """The parts of one recipe whose names contain these words.
+    def parts_with(
+        self, *, recipe: str, words: str = "", seeds: int | None = None
+    ) -> tuple[str, ...]:
+        """The parts of one recipe, and of the first seeds, whose names contain these words.
 
         Raises
         ------
@@ -86,7 +94,12 @@ class NetExperiment:
         """
         if recipe not in RECIPE_NAMES:
             raise fail("--recipe", " or ".join(RECIPE_NAMES), repr(recipe), "choose one of them")
-        own = [name for name, part in self._parts.items() if part.recipe == recipe]
+        first = self.seeds if seeds is None else seeds
+        own = [
+            name
+            for name, part in self._parts.items()
+            if part.recipe == recipe and part.seed < first
+        ]
         if not own:
             raise fail("--recipe", "paper or best", repr(recipe), f"{self.row.name} has no priors")
         chosen = tuple(name for name in own if words in name)
@@ -164,6 +177,10 @@ class NetExperiment:
                 fingerprint=fingerprint(self.name, name, seed, self.part_settings(name)),
                 progress=progress,
             )
+
+    def settled(self, name: str) -> None:
+        """The part is on record: what was kept to take it up again goes."""
+        forget_unfinished(self._parts[name], self.setting)
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """What is printed of the row, beside what every part found."""

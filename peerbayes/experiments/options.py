@@ -52,8 +52,9 @@ def configured(
         return experiment, None
     chosen = recipe or DEFAULT_RECIPE
     seeds = replicates or (1 if quick else experiment.seeds)
-    found = replace(experiment, seeds=seeds, is_quick=quick)
-    only = found.parts_with(recipe=chosen, words=part or "")
+    # Seeds that are on record stay there, though fewer be asked for.
+    found = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
+    only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
     folder = parts_folder(out, found.name)
     setting = Setting(device or "cpu", data, folder, resume, notice)
     found = found.with_setting(setting)

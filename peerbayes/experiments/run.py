@@ -126,6 +126,8 @@ def run_experiment(
         found = _kept(path, mark) if resume or not wanted else _Kept()
         kept = found.content
         if kept is None and not wanted:
+            if found.refusal:
+                discarded.append(f"{path}: left out of the record, {found.refusal}")
             continue
         if kept is not None:
             if wanted:
@@ -142,6 +144,9 @@ def run_experiment(
                 )
             )
             write_record(path, kind=PART_KIND, body={"fingerprint": mark, "content": kept})
+            settled = getattr(experiment, "settled", None)
+            if settled is not None:
+                settled(part)
         parts[part] = kept
     lines = experiment.conclude(parts)
     body = {

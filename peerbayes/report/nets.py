@@ -23,7 +23,7 @@ from peerbayes.report.wording import DASH, count, number
 
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]", "ECE",
-    "OOD AUROC", "median σ, end / start", "rounds", "steps of each", "MB sent", "seconds",
+    "OOD AUROC", "median σ, end / start", "rounds", "steps an agent", "MB sent", "seconds",
 )  # fmt: skip
 
 _ROLES = {

@@ -58,7 +58,7 @@ def accuracy_plot(series: Sequence[Series], *, title: str, by_steps: bool = Fals
     return Plot(
         figure,
         title,
-        f"At the end: {last}. Means over agents and seeds, on a sample of the test images"
+        f"At the end: {last}. Means over {_who(shown)} and seeds, on a sample of the test images"
         f"{', by sampled prediction' if _has_samples(shown) else ''}."
         f"{f' {hidden} curves are not drawn.' * (hidden > 0)}",
         tuple(legend),
@@ -220,6 +220,14 @@ def _line(axes: Any, along: FloatArray, values: FloatArray, colour: str, mark: s
         along, values, mark, color=COLOURS[colour], markersize=4, zorder=4, linestyle="-",
         linewidth=1.4, markeredgecolor=COLOURS["paper"], markeredgewidth=0.4,
     )  # fmt: skip
+
+
+def _who(series: Sequence[Series]) -> str:
+    """Whom the curves are of: over the rounds not everybody is looked at."""
+    curves = [run["curve"] for _, runs, _ in series for run in runs]
+    seen = min(len(curve["agents"]) for curve in curves)
+    known = max(len(curve["last"]["mean"]["accuracy"]) for curve in curves)
+    return "agents" if seen == known else f"the first {seen} of {known} agents"
 
 
 def _has_samples(series: Sequence[Series]) -> bool:

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from peerbayes.experiments import EXPERIMENTS  # noqa: E402
-from peerbayes.experiments.nets import NetExperiment  # noqa: E402
+from peerbayes.experiments import EXPERIMENTS
+from peerbayes.experiments.nets import NetExperiment
 
 KEPT = sorted((Path(__file__).parents[2] / "docs/experiments").glob("*.json"))
 

@@ -225,6 +225,43 @@ def test_each_datum_counts_once_with_a_fixed_prior() -> None:
     assert torch.allclose(std, torch.tensor(expected[1], dtype=torch.float64), rtol=0.08)
 
 
+def test_each_datum_counts_once_where_agents_rest() -> None:
+    """Two who talk in turn, influences 1/6 and 1/6: the mean is that of all data and one prior."""
+    rng = np.random.default_rng(0)
+    y = torch.tensor(1.0 + rng.standard_normal(24), dtype=torch.float32)
+    shares = Shares(torch.zeros(24, 1), y, (torch.arange(0, 8), torch.arange(8, 24)))
+    network = PeriodicNetwork([Phase([[0.5, 0.5], [0, 1]], [0]), Phase([[1, 0], [0.5, 0.5]], [1])])
+    recipe = Recipe(
+        rounds=1500,
+        local_steps=1,
+        batch=8,
+        prior="fixed",
+        prior_std=0.5,
+        initial_std=0.5,
+        mean_rate=0.3,
+        mean_epsilon=10.0,  # far above any gradient, as above
+        scale_rate=0.0,
+        schedule="geometric",
+    )
+    training = Training(
+        shares,
+        network,
+        recipe,
+        architecture=perceptron(1, outputs=1),
+        seed=1,
+        likelihood=GaussianNoise(1.0),
+    )
+    kept = []
+    for t in range(1500):
+        training.run_round()
+        if t >= 500:
+            kept.append(training.posterior.mean[:, 1].clone())
+    mean = torch.stack(kept).double().mean(dim=0)
+    # The prior weighed a third of itself, the mean would be 0.08 higher.
+    expected = torch.full((2,), float(y.double().sum()) / 28, dtype=torch.float64)
+    assert torch.allclose(mean, expected, atol=0.03)
+
+
 # Failure --------------------------------------------------------------------------------------
 
 
