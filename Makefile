@@ -71,7 +71,7 @@ $(VENV)/.core: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.check: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the tools that check the code into $(VENV)"
-	@$(INSTALL) '.[dev]'
+	@$(INSTALL) '.[dev,empirical]'
 	@touch $@
 
 $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python

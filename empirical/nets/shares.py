@@ -80,7 +80,7 @@ class Shares:
             (height · width,), or (1, height, width).
         """
         inputs = as_inputs(images, input_shape=input_shape, device=device)
-        labels = torch.tensor(images.labels, device=device)
+        labels = as_labels(images, device=device)
         indices = tuple(torch.tensor(own, device=device) for own in partition.indices)
         return cls(inputs, labels, indices)
 
@@ -108,6 +108,11 @@ def as_inputs(images: Images, *, input_shape: tuple[int, ...], device: str = "cp
     """Grey values of images as float32 in [0, 1], shape (n, ...)."""
     pixels = np.asarray(images.pixels, dtype=np.float32) / np.float32(images.white)
     return torch.tensor(pixels, device=device).reshape(len(images), *input_shape)
+
+
+def as_labels(images: Images, *, device: str = "cpu") -> Tensor:
+    """Class numbers of images, int64, shape (n,)."""
+    return torch.tensor(images.labels, device=device)
 
 
 class Order:

@@ -72,19 +72,18 @@ def run_training(
     link: RateLink, part: str, *, seed: int, replicates: int, progress: Progress | None
 ) -> dict[str, Any]:
     """Train one network with each seed, and look at test images."""
-    import torch
-
     from empirical.nets.prediction import loss_curve
-    from empirical.nets.shares import as_inputs
+    from empirical.nets.shares import as_inputs, as_labels
 
     images = load_images("mnist", directory=link.data)
     site = _ambiguous_site(images) if part == AMBIGUOUS else link_sites(link, images)[part]
     shares = _shares(link, images, site.partition)
     test = load_images("mnist", split="test", directory=link.data)
-    chosen = torch.tensor(stratified_subset(test.labels, link.test_images, seed=_DEAL))
+    chosen = stratified_subset(test.labels, link.test_images, seed=_DEAL)
+    few = Images(test.pixels[chosen], test.labels[chosen], test.name, test.classes)
     architecture = _architecture(link, shares)
-    inputs = as_inputs(test, input_shape=architecture.input_shape)[chosen].to(link.device)
-    labels = torch.tensor(test.labels)[chosen].to(link.device)
+    inputs = as_inputs(few, input_shape=architecture.input_shape, device=link.device)
+    labels = as_labels(few, device=link.device)
     curves = [
         loss_curve(
             shares,
