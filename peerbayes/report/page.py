@@ -174,7 +174,8 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
     if kind == "run":
         setting = f"{_value(body, 'experiment', str)}, seed {_value(body, 'seed', int)}"
         views = {"nets": net_run_view, "rate-link": link_view}
-        shown = views.get(body["settings"].get("form"), run_view)
+        form = body.get("settings", {}).get("form")  # experiments with regressions name none
+        shown = views.get(form, run_view)
         return Chapter(key, kind, setting, experiment=shown(body, key=f"{key}-x"))
     if kind == "claims":
         effort = number(_value(body, "effort", float))
