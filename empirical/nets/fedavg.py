@@ -105,13 +105,7 @@ class FedAvg:
         seed: int,
         start: Tensor | None = None,
     ) -> None:
-        if tuple(shares.inputs.shape[1:]) != architecture.input_shape:
-            raise fail(
-                "architecture",
-                f"inputs of shape {tuple(shares.inputs.shape[1:])}, as the data",
-                architecture.input_shape,
-                "change input_shape",
-            )
+        shares.check_fits(architecture)
         self.architecture, self.recipe, self.shares = architecture, recipe, shares
         self.seed = as_integer("seed", seed, minimum=0)
         if start is None:

@@ -20,6 +20,7 @@ from torch import Tensor
 from empirical.forecast import Site
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import mean_probabilities
+from empirical.nets.metrics import accuracy, class_means, image_scores, negative_log_likelihood
 from empirical.nets.posterior import Posterior
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Shares
@@ -214,7 +215,7 @@ def loss_curve(
         device=device,
     )
     local = predicted = mean_probabilities(training.posterior, test_inputs)
-    scores = [_scores(predicted, test_labels)] if looks[0] == 0 else []
+    scores = [image_scores(predicted, test_labels)] if looks[0] == 0 else []
     for done in range(1, looks[-1] + 1):
         training.local_phase()
         if done == looks[-1]:
@@ -222,39 +223,16 @@ def loss_curve(
         training.pool()
         if done in looks:
             predicted = mean_probabilities(training.posterior, test_inputs)
-            scores.append(_scores(predicted, test_labels))
+            scores.append(image_scores(predicted, test_labels))
         if progress is not None:
             progress(done, looks[-1])
+    last = scores[-1]
     return LossCurve(
         read_only(np.array(looks, dtype=np.int64)),
-        read_only(np.array([score.losses for score in scores])),
-        read_only(np.array([score.accuracies for score in scores])),
-        _label_confidences(predicted, test_labels),
-        _label_confidences(local, test_labels),
+        read_only(np.array([negative_log_likelihood(score) for score in scores])),
+        read_only(np.array([accuracy(score) for score in scores])),
+        *(
+            read_only(class_means(one.true, one))
+            for one in (last, image_scores(local, test_labels))
+        ),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """Of each agent, shape (N,)."""
-
-    losses: FloatArray
-    accuracies: FloatArray
-
-
-def _scores(probabilities: Tensor, labels: Tensor) -> _Scores:
-    own = probabilities.gather(2, labels.expand(probabilities.shape[0], -1)[:, :, None])[..., 0]
-    # A probability that float32 rounds to zero counts as the smallest that it can hold.
-    smallest = torch.finfo(torch.float32).tiny
-    loss = -own.double().clamp_min(smallest).log().mean(dim=1)
-    accuracy = (probabilities.argmax(dim=2) == labels).double().mean(dim=1)
-    return _Scores(loss.cpu().numpy(), accuracy.cpu().numpy())
-
-
-def _label_confidences(probabilities: Tensor, labels: Tensor) -> FloatArray:
-    """The mean probability of the true label, shape (N, classes); NaN for labels without images."""
-    classes = probabilities.shape[2]
-    means = [
-        probabilities[:, labels == y, y].double().mean(dim=1).cpu().numpy() for y in range(classes)
-    ]
-    return read_only(np.stack(means, axis=1))

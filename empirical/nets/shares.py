@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from empirical.data import Images
+from empirical.nets.architecture import Architecture
 from empirical.partition import Partition
 from theory.validation import IntArray, fail
 
@@ -93,6 +94,16 @@ class Shares:
     def sizes(self) -> tuple[int, ...]:
         """How many examples each agent holds."""
         return tuple(int(rows.numel()) for rows in self.indices)
+
+    def check_fits(self, architecture: Architecture) -> None:
+        """Raise a ``ValueError`` if the inputs are not of the shape that a net takes."""
+        if tuple(self.inputs.shape[1:]) != architecture.input_shape:
+            raise fail(
+                "architecture",
+                f"inputs of shape {tuple(self.inputs.shape[1:])}, as the data",
+                architecture.input_shape,
+                "change input_shape",
+            )
 
     def of(self, agents: Sequence[int]) -> Shares:
         """The shares of some agents."""

@@ -124,13 +124,7 @@ class Training:
                 f"{network.agents}",
                 "give W a row for each agent that holds data",
             )
-        if tuple(shares.inputs.shape[1:]) != architecture.input_shape:
-            raise fail(
-                "architecture",
-                f"inputs of shape {tuple(shares.inputs.shape[1:])}, as the data",
-                architecture.input_shape,
-                "change input_shape",
-            )
+        shares.check_fits(architecture)
         self.architecture, self.recipe, self.network = architecture, recipe, network
         self.seed = as_integer("seed", seed, minimum=0)
         self.device = check_device(device)
