@@ -72,7 +72,7 @@ class Stages:
 
 def sayer(progress: Callback | None) -> Callable[[str], None] | None:
     """What shows a few words beside a stage's bar, such as an accuracy so far; None without bar."""
-    return progress.say if isinstance(progress, _Bar | _Line) else None
+    return getattr(progress, "say", None)
 
 
 def _nothing(done: int, total: int) -> None:

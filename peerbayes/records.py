@@ -88,10 +88,10 @@ def file_name(*parts: object) -> str:
     return words[:200] + ".json"
 
 
-def write_record(path: str | Path, *, kind: str, body: object) -> Path:
+def write_record(path: str | Path, *, kind: str, body: object, indent: int = 1) -> Path:
     """Write a record so that `path` holds either all of it or what it held before.
 
-    The folder is made if need be.
+    The folder is made if need be. With an `indent` of 0 the body is one line.
 
     Raises
     ------
@@ -102,7 +102,15 @@ def write_record(path: str | Path, *, kind: str, body: object) -> Path:
     content = {"format": FORMAT, "version": VERSION, "kind": kind, "body": plain(body)}
     record = {key: content[key] for key in ("format", "version", "kind")}
     record |= {"sha256": _checksum(content), "body": content["body"]}
-    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    separators = None if indent else (",", ":")
+    text = json.dumps(
+        record,
+        indent=indent or None,
+        separators=separators,
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+    text += "\n"
     write_whole(path, text)
     return path
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.messages import Encoding, Message, Natural, PlainMessages, plain_bytes
+from empirical.nets.messages import Encoding, Message, Natural, PlainMessages
 from empirical.nets.pooling import WeightRows, check_beliefs, pool_all, pool_heard
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import Phase
@@ -221,7 +221,7 @@ class Consensus:
         if isinstance(self.encoding, PlainMessages) and self.exchange.processes == 1:
             # Nobody looks at these messages: they are written and read within one sweep.
             pool_all(plan.rows, mean, variance, round=round, out=out)
-            return ConsensusResult(*out, links * plain_bytes(mean))
+            return ConsensusResult(*out, links * self.encoding.bytes_of(mean))
         messages = self._messages(mean, variance, plan, round=round)
         sent = [messages[agent].bytes if agent in messages else 0 for agent in self.own]
         received = {**messages, **self.exchange.gather(messages, plan.heard)}

@@ -117,6 +117,8 @@ class Curve:
         weights and ``sampled``. What does not exist is None.
     last
         The same measurements of all agents at the end, with the confusion matrices.
+    last_before
+        The same before the last consensus; None where there is none.
     agents
         Which agents the points are of.
     seconds
@@ -125,6 +127,7 @@ class Curve:
 
     points: tuple[Mapping[str, Any], ...]
     last: Mapping[str, Any]
+    last_before: Mapping[str, Any] | None
     agents: tuple[int, ...]
     seconds: float
 
@@ -135,6 +138,7 @@ class Curve:
             "agents": list(self.agents),
             "points": list(self.points),
             "last": dict(self.last),
+            "last_before": None if self.last_before is None else dict(self.last_before),
             "seconds": self.seconds,
         }
 
@@ -189,14 +193,18 @@ def follow(
         points, good = kept.words["points"], learner.round
         steps, sent, seconds = (kept.words[key] for key in ("local_steps", "bytes", "seconds"))
     recorded = set(schedule.rounds(rounds))
+    last_before: Mapping[str, Any] | None = None
     while learner.round < rounds:
-        seen = learner.round + 1 in recorded
+        seen, is_last = learner.round + 1 in recorded, learner.round + 1 == rounds
+        wanted = range(look.everyone) if is_last else look.agents if seen else ()
         try:
-            step = learner.advance(before=look.agents if seen else ())
+            step = learner.advance(before=wanted)
             now = learner.round
             after = look.at(learner.posterior, look.agents, round=now) if seen else None
             rows = range(len(look.agents))
             before = look.at(step.before, rows, round=now) if step.before else None
+            if is_last and step.before:
+                last_before = look.last(step.before)
         except TrainingFailed as error:
             if generations is None or good is None:
                 raise
@@ -225,10 +233,11 @@ def follow(
         if generations is None or learner.round == rounds:
             continue
         if good is None or generations.due():
-            totals = {"local_steps": steps, "bytes": sent, "seconds": seconds}
+            totals = {"local_steps": steps, "bytes": sent, "seconds": seconds, "rounds": rounds}
             generations.save(learner.round, learner.state(), {"points": points, **totals})
             good = learner.round
-    return Curve(tuple(points), look.last(learner.posterior), look.agents, round(seconds, 3))
+    last = look.last(learner.posterior)
+    return Curve(tuple(points), last, last_before, look.agents, round(seconds, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +263,7 @@ class _Look:
         return {name: _measured(one) for name, one in found.items()}
 
     def last(self, posterior: Posterior) -> dict[str, Any]:
-        """Of everyone, at the end."""
+        """Of everyone, in the last round."""
         schedule, everyone = self.schedule, range(self.everyone)
         images, draws = schedule.last_images, schedule.last_draws
         found = self._both(posterior, everyone, images, draws, others=self.test.other_inputs)

@@ -132,14 +132,24 @@ class Encoding(Protocol):
 
 @dataclass(frozen=True)
 class PlainMessages:
-    """The natural parameters as they are: 8 d bytes in float32.
+    """The natural parameters as they are: 8 d bytes in float32, or 4 d where widths are known.
+
+    Parameters
+    ----------
+    variance
+        The variance of every weight of every agent, where all know it: averaging of nets. The
+        shifts alone are sent then. None: it is not known.
 
     Examples
     --------
     >>> belief = Natural.from_moments(torch.zeros(100), torch.ones(100))
     >>> PlainMessages().encode(belief, sender=0, round=1).bytes
     800
+    >>> PlainMessages(variance=1.0).encode(belief, sender=0, round=1).bytes
+    400
     """
+
+    variance: float | None = None
 
     @property
     def broadcast(self) -> bool:
@@ -147,15 +157,23 @@ class PlainMessages:
         return True
 
     def encode(self, natural: Natural, *, sender: int, round: int) -> Message:
-        """Both vectors."""
-        return Message(
-            {"precision": natural.precision, "shift": natural.shift},
-            plain_bytes(natural.precision),
-        )
+        """Both vectors, or the shifts alone."""
+        payload = {"shift": natural.shift}
+        if self.variance is None:
+            payload["precision"] = natural.precision
+        return Message(payload, self.bytes_of(natural.shift))
 
     def decode(self, message: Message, *, receiver: int) -> Natural:
         """Both vectors."""
-        return Natural(message.payload["precision"], message.payload["shift"])
+        shift = message.payload["shift"]
+        if self.variance is None:
+            return Natural(message.payload["precision"], shift)
+        return Natural(torch.full_like(shift, self.variance).reciprocal(), shift)
+
+    def bytes_of(self, values: Tensor) -> int:
+        """What a message costs whose vectors are like this one, shape (d,)."""
+        vectors = 2 if self.variance is None else 1
+        return vectors * values.shape[-1] * values.element_size()
 
     def state_dict(self) -> dict[str, Tensor]:
         """Nothing."""
@@ -176,11 +194,6 @@ class PlainMessages:
                 ", ".join(sorted(state)),
                 "use the encoding that the run began with",
             )
-
-
-def plain_bytes(values: Tensor) -> int:
-    """What it costs to send a plain message of two vectors like this one, shape (d,)."""
-    return 2 * values.shape[-1] * values.element_size()
 
 
 def _first_improper(precision: Tensor, shift: Tensor) -> int:

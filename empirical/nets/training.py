@@ -87,7 +87,8 @@ class Training:
     likelihood
         What a net's outputs mean; left out: classes.
     encoding
-        How messages are written; left out: natural parameters in float32.
+        How messages are written; left out: natural parameters in float32, or the means alone where
+        the recipe averages nets.
     exchange
         Which agents this process holds, and how it reaches the others (:func:`connect`); left out:
         all of them.
@@ -128,7 +129,8 @@ class Training:
         self.architecture, self.recipe, self.network = architecture, recipe, network
         self.seed = as_integer("seed", seed, minimum=0)
         self.device = check_device(device)
-        self.encoding = encoding or PlainMessages()
+        self._known_variance = _known_variance(recipe, start)
+        self.encoding = encoding or PlainMessages(self._known_variance)
         self.consensus = Consensus(network, encoding=self.encoding, exchange=exchange)
         self.own = self.consensus.own
         self._at_once = min(AT_ONCE, len(self.own)) if self.device == "cpu" else len(self.own)
@@ -209,6 +211,8 @@ class Training:
         if pooled.mean is not mean:
             mean.copy_(pooled.mean)
             variance.copy_(pooled.variance)
+        if self._known_variance is not None:
+            variance.fill_(self._known_variance)  # to the last bit, which pooling may round
         return pooled.bytes_sent
 
     def divergence(self) -> FloatArray:
@@ -366,6 +370,16 @@ class Training:
             shares_of_influence = found.values / found.total
         weight = sizes / (shares_of_influence * sizes.sum())
         return weight[own], np.full(len(own), self.recipe.divergence / sizes.sum())
+
+
+def _known_variance(recipe: Recipe, start: Posterior | None) -> float | None:
+    """The variance that all weights have and keep, as float32 has it; None if they differ."""
+    if recipe.estimator != "point":
+        return None
+    if start is None:
+        return float(torch.tensor(recipe.initial_std**2, dtype=torch.float32))
+    value = float(start.variance.flatten()[0])
+    return value if bool((start.variance == value).all()) else None
 
 
 def check_device(device: str) -> str:

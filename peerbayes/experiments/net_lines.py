@@ -1,68 +1,76 @@
 """What the parts of an experiment with neural nets say together: one line a printed number.
 
-Accuracies are means over seeds, in per cent of the test images, by sampled prediction where there
-are beliefs to sample from. Theory says nothing of accuracies; it orders them. What it orders is
-laid beside what was found.
+A network's lines come twice, before and after the consensus of the last round; what a paper prints
+stands beside the belief that its source predicts with (:mod:`peerbayes.experiments.net_measures`).
+Means are over seeds, never over builds: where parts come from several, each has lines of its own.
+Theory says nothing of accuracies; it orders them. What it orders is laid beside what was found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import sqrt
-from typing import Any
 
 from peerbayes.comparison import STANDARD_ERRORS
 from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.net_measures import (
+    WHEN,
+    Content,
+    When,
+    both_of,
+    group_mean,
+    has_before,
+    has_numbers,
+    label_confidence,
+    last_of,
+    least_label,
+    mean_and_error,
+    mean_over_rounds,
+    over_seeds,
+)
 from peerbayes.experiments.net_rows import Row
 
-Content = Mapping[str, Any]
 Groups = Sequence[tuple[str, tuple[int, ...]]]
+_CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}
 
 
 def net_lines(row: Row, parts: Mapping[str, Content]) -> tuple[Line, ...]:
     """All lines of a row, from the parts that are there."""
     runs = list(parts.values())
+    builds = list(dict.fromkeys(run.get("build", "unknown") for run in runs))
     lines: list[Line] = []
     for recipe in dict.fromkeys(run["recipe"] for run in runs):
-        own = [run for run in runs if run["recipe"] == recipe]
-        for variant in row.variants:
-            together = _of(own, "cooperating", variant.name)
-            if together:
-                head = " ".join(word for word in (recipe, variant.name) if word)
-                lines += _accuracies(head, together, row.groups, variant.printed)
-        lines += _baselines(row, recipe, own)
-        lines += _differences(row, recipe, own)
-        if row.order == "v":
-            lines += _order_over_influence(row, recipe, own)
-        if row.order == "placement":
-            lines += _order_of_placements(row, recipe, own)
-        if row.forecast:
-            lines += _least_sure(row, recipe, own)
+        for build in builds:
+            own = [
+                run
+                for run in runs
+                if run["recipe"] == recipe and run.get("build", "unknown") == build
+            ]
+            head = recipe if len(builds) == 1 else f"{recipe} (build {build})"
+            lines += _recipe_lines(row, head, own)
     return tuple(lines)
 
 
-def last_of(run: Content) -> Content:
-    """A run's final measurements, by sampled prediction if there is one."""
-    last: Content = run["curve"]["last"]
-    found: Content = last.get("sampled") or last["mean"]
-    return found
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean over seeds and its standard error; None for a single one.
-
-    Examples
-    --------
-    >>> mean_and_error([1.0, 3.0])
-    (2.0, 1.0)
-    """
-    n = len(values)
-    mean = sum(values) / n
-    if n < 2:
-        return mean, None
-    variance = sum((value - mean) ** 2 for value in values) / (n - 1)
-    return mean, sqrt(variance / n)
+def _recipe_lines(row: Row, head: str, own: Sequence[Content]) -> list[Line]:
+    lines: list[Line] = []
+    for variant in row.variants:
+        together = _of(own, "cooperating", variant.name)
+        if together:
+            words = " ".join(word for word in (head, variant.name) if word)
+            lines += _accuracies(words, together, row.groups, variant.printed)
+            lines += _confidences(words, together, row.groups)
+    lines += _baselines(row, head, own)
+    for when in WHEN:
+        lines += _differences(row, head, own, when)
+    for when in WHEN:
+        if row.order == "v":
+            lines += _order_over_influence(row, head, own, when)
+        if row.order == "placement":
+            lines += _order_of_placements(row, head, own, when)
+    for when in WHEN:
+        if row.forecast:
+            lines += _least_sure(row, head, own, when)
+    return lines
 
 
 def _of(runs: Sequence[Content], role: str, variant: str) -> list[Content]:
@@ -82,123 +90,130 @@ def _line(
     return Line(what, printed, mean, error, predicted, holds, remark)
 
 
+def _whens(runs: Sequence[Content]) -> tuple[tuple[When, str], ...]:
+    """When the runs have beliefs, and the words for it."""
+    if not has_before(runs) or runs[0]["network"].get("agents") == 1:
+        return (("after", ""),)
+    return tuple((when, _CONSENSUS[when]) for when in WHEN)
+
+
 def _accuracies(
     head: str, runs: Sequence[Content], groups: Groups, printed: Mapping[str, str]
 ) -> list[Line]:
-    """One line a group of agents."""
+    """One line a group of agents and belief; printed numbers are of the first."""
+    whens = _whens(runs)
     return [
         _line(
-            f"accuracy [%], {head}, {name}",
-            [_group_mean(last_of(run)["accuracy"], agents) for run in runs],
-            printed=printed.get(name, ""),
-            remark=_remark(runs, agents),
+            f"accuracy [%], {head}, {name}{words}",
+            [group_mean(last_of(run, when)["accuracy"], agents) for run in runs],
+            printed=printed.get(name, "") if when == whens[0][0] else "",
+            remark=_remark(runs, agents, when),
         )
         for name, agents in groups
+        for when, words in whens
     ]
 
 
-def _group_mean(values: Sequence[float], agents: Sequence[int]) -> float:
-    chosen = [values[agent] for agent in agents] if agents else list(values)
-    return 100 * sum(chosen) / len(chosen)
+def _confidences(head: str, runs: Sequence[Content], groups: Groups) -> list[Line]:
+    """How sure each side is of labels that only others hold, and of every label."""
+    lines = []
+    for name, agents in groups:
+        held = set(runs[0]["network"]["labels"][agents[0]]) if agents else set()
+        labels = range(len(label_confidence(runs[0], agents)))
+        if not agents or all(label in held for label in labels):
+            continue
+        for when, words in _whens(runs):
+            outside = [last_of(run, when).get("out_of_domain_confidence") for run in runs]
+            if not all(has_numbers(values, agents) for values in outside):
+                continue
+            by_label = [label_confidence(run, agents, when) for run in runs]
+            each = [mean_and_error([one[label] for one in by_label])[0] for label in labels]
+            told = ", ".join(
+                f"{label}{'' if label in held else '*'} {100 * each[label]:.1f}" for label in labels
+            )
+            lines.append(
+                _line(
+                    f"confidence in labels not its own [%], {head}, {name}{words}",
+                    [group_mean(values or (), agents) for values in outside],
+                    remark=f"by label (* not its own): {told}",
+                )
+            )
+    return lines
 
 
-def _remark(runs: Sequence[Content], agents: tuple[int, ...]) -> str:
-    """The other ways to predict, and how good the probabilities are."""
-    first = runs[0]["curve"]
-
-    def over_runs(measure: Callable[[Content], float]) -> float:
-        return mean_and_error([measure(run) for run in runs])[0]
-
+def _remark(runs: Sequence[Content], agents: tuple[int, ...], when: When) -> str:
+    """The other way to predict, and how good the probabilities are."""
     words = []
-    if "sampled" in first["last"]:
-        mean = over_runs(lambda run: _group_mean(run["curve"]["last"]["mean"]["accuracy"], agents))
-        words.append(f"mean weights {mean:.2f}")
+    both = [both_of(run, when) or run["curve"]["last"] for run in runs]
+    if "sampled" in both[0]:
+        means = [group_mean(one["mean"]["accuracy"], agents) for one in both]
+        words.append(f"mean weights {mean_and_error(means)[0]:.2f}")
     for name, label in (("nll", "NLL"), ("calibration_error", "ECE")):
-        found = over_runs(lambda run, name=name: _group_mean(last_of(run)[name], agents) / 100)  # type: ignore[misc]
-        words.append(f"{label} {found:.3f}")
+        found = over_seeds(runs, lambda run, n=name: group_mean(last_of(run, when)[n], agents))  # type: ignore[misc]
+        words.append(f"{label} {found / 100:.3f}")
     # How well predictive entropy tells images of another kind, and labels an agent never had.
     for name, label in (
         ("other_data_auroc", "other data"),
         ("out_of_domain_auroc", "labels not its own"),
     ):
-        if all(_has(last_of(run).get(name), agents) for run in runs):
-            found = over_runs(lambda run, name=name: _group_mean(last_of(run)[name], agents) / 100)  # type: ignore[misc]
-            words.append(f"AUROC of {label} {found:.3f}")
-    shortened = runs[0]["settings"]["rounds_run"] < runs[0]["settings"]["rounds"]
-    if shortened:
-        settings = runs[0]["settings"]
-        words.append(f"{settings['rounds_run']} of {settings['rounds']} rounds")
+        if all(has_numbers(last_of(run, when).get(name), agents) for run in runs):
+            found = over_seeds(runs, lambda run, n=name: group_mean(last_of(run, when)[n], agents))  # type: ignore[misc]
+            words.append(f"AUROC of {label} {found / 100:.3f}")
     return ", ".join(words)
 
 
-def _has(values: Sequence[float | None] | None, agents: Sequence[int]) -> bool:
-    """Whether there is a number for each of these agents."""
-    if values is None:
-        return False
-    return all(values[agent] is not None for agent in agents or range(len(values)))
-
-
-def _baselines(row: Row, recipe: str, runs: Sequence[Content]) -> list[Line]:
+def _baselines(row: Row, head: str, runs: Sequence[Content]) -> list[Line]:
     """What the network is compared with."""
     lines: list[Line] = []
     alone = _of(runs, "alone", row.main)
     if alone:
         printed = dict(zip((name for name, _ in row.groups), row.alone or (), strict=False))
-        lines += _accuracies(f"{recipe}, each alone", alone, row.groups, printed)
+        lines += _accuracies(f"{head}, each alone", alone, row.groups, printed)
     central = _of(runs, "central", row.main)
     if central:
         everything = (("all data in one place", (0,)),)
         printed = {"all data in one place": row.central or ""}
-        lines += _accuracies(recipe, central, everything, printed)
+        lines += _accuracies(head, central, everything, printed)
     averaging = _of(runs, "averaging", row.main)
     if averaging:
-        lines += _accuracies(f"{recipe}, averaging of nets", averaging, row.groups[:1], {})
+        lines += _accuracies(f"{head}, averaging of nets", averaging, row.groups[:1], {})
     server = _of(runs, "fedavg", row.main)
     if server:
         group = (("a server on the same split", (0,)),)
         lines += _accuracies(
-            f"{recipe}, federated averaging", server, group, {group[0][0]: row.printed_server}
+            f"{head}, federated averaging", server, group, {group[0][0]: row.printed_server}
         )
     return lines
 
 
-def _differences(row: Row, recipe: str, runs: Sequence[Content]) -> list[Line]:
+def _differences(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
     """Two nodes: theory lets both learn the same."""
     together = _of(runs, "cooperating", row.main)
     if len(row.groups) != 2 or row.groups[0][0] != "node 1" or not together:
         return []
+    if when == "before" and not has_before(together):  # a record of an earlier version
+        return []
     printed = [row.variant(row.main).printed[name] for name, _ in row.groups]
-    gap = [100 * (a - b) for a, b in (last_of(run)["accuracy"] for run in together)]
+    gap = [100 * (a - b) for a, b in (last_of(run, when)["accuracy"] for run in together)]
     return [
         _line(
-            f"accuracy of node 1 less that of node 2 [%], {recipe}",
+            f"accuracy of node 1 less that of node 2 [%], {head}{_CONSENSUS[when]}",
             gap,
-            printed=f"{float(printed[0]) - float(printed[1]):.4g}",
+            printed=f"{float(printed[0]) - float(printed[1]):.4g}" if when == "before" else "",
             predicted=0.0,
-            remark="both learn what the whole network learns",
+            remark="in the limit both learn what the whole network learns",
         )
     ]
 
 
-def mean_over_rounds(run: Content, agents: Sequence[int] = ()) -> float:
-    """The mean accuracy over the recorded rounds, in per cent: the higher, the faster.
-
-    Runs that are compared have the same recorded rounds.
-    """
-    way = "sampled" if "sampled" in run["curve"]["last"] else "mean"
-    points = run["curve"]["points"]
-    values = [_group_mean(point["after"][way]["accuracy"], agents) for point in points]
-    return sum(values) / len(values)
-
-
-def _order_over_influence(row: Row, recipe: str, runs: Sequence[Content]) -> list[Line]:
+def _order_over_influence(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
     """Whether a larger influence of the informative agent makes the network faster."""
     found = []
     for variant in row.variants:
         together = _of(runs, "cooperating", variant.name)
-        if together:
+        if together and (when == "after" or has_before(together)):
             v = together[0]["network"]["influence"][together[0]["network"]["informative"]]
-            speeds = {run["seed"]: mean_over_rounds(run) for run in together}
+            speeds = {run["seed"]: mean_over_rounds(run, when=when) for run in together}
             found.append((float(v), variant.name, speeds))
     if len(found) < 2:
         return []
@@ -209,11 +224,13 @@ def _order_over_influence(row: Row, recipe: str, runs: Sequence[Content]) -> lis
     parts = [
         f"{name}: v₁ = {v:.2f}, {mean_and_error(list(s.values()))[0]:.2f}" for v, name, s in found
     ]
+    is_printed = row.name == "star-mnist-1" and when == "before"
     return [
         _line(
-            f"order of mean accuracy over the rounds against v₁ (Kendall's τ), {recipe}",
+            "order of mean accuracy over the rounds against v₁ (Kendall's τ), "
+            f"{head}{_CONSENSUS[when]}",
             taus,
-            printed="accuracy and speed rise with a" if row.name == "star-mnist-1" else "",
+            printed="accuracy and speed rise with a" if is_printed else "",
             predicted=1.0,
             remark="; ".join(parts),
         )
@@ -229,10 +246,14 @@ def _tau(pairs: Sequence[tuple[float, float]]) -> float:
     return sum(signs) / len(signs)
 
 
-def _order_of_placements(row: Row, recipe: str, runs: Sequence[Content]) -> list[Line]:
+def _order_of_placements(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
     """Whether the placement with the larger influence learns faster."""
     first, second = (_of(runs, "cooperating", variant.name) for variant in row.variants[:2])
-    speeds = [{run["seed"]: mean_over_rounds(run) for run in own} for own in (first, second)]
+    if when == "before" and not has_before([*first, *second]):
+        return []
+    speeds = [
+        {run["seed"]: mean_over_rounds(run, when=when) for run in own} for own in (first, second)
+    ]
     seeds = sorted(set(speeds[0]) & set(speeds[1]))
     if not seeds:
         return []
@@ -244,21 +265,22 @@ def _order_of_placements(row: Row, recipe: str, runs: Sequence[Content]) -> list
     names = [variant.name for variant in row.variants[:2]]
     return [
         _line(
-            f"mean accuracy over the rounds, {names[0]} less {names[1]} [%], {recipe}",
+            f"mean accuracy over the rounds, {names[0]} less {names[1]} [%], "
+            f"{head}{_CONSENSUS[when]}",
             gaps,
-            printed=f"{names[0]} learns faster",
+            printed=f"{names[0]} learns faster" if when == "before" else "",
             holds=None if error is None else mean > -STANDARD_ERRORS * error,
             remark=f"above 0 by theory: v = {v[0]:.3f} there, {v[1]:.3f} in the {names[1]}",
         )
     ]
 
 
-def _least_sure(row: Row, recipe: str, runs: Sequence[Content]) -> list[Line]:
+def _least_sure(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
     """Of which label a side is least sure, over the rounds, among those it does not hold."""
     from peerbayes.label_forecast import label_forecast
 
     together = _of(runs, "cooperating", row.main)
-    if not together:
+    if not together or (when == "before" and not has_before(together)):
         return []
     forecast = label_forecast(row.forecast)
     lines = []
@@ -271,14 +293,14 @@ def _least_sure(row: Row, recipe: str, runs: Sequence[Content]) -> list[Line]:
         outside = [label for label in range(10) if label not in own]
         # The pair says something of a side that holds one of the two.
         expected = [label for label in pair if label not in own]
-        least = [_least_label(run, agents, outside) for run in together]
+        least = [least_label(run, agents, outside, when) for run in together]
         counts = {label: least.count(label) for label in least}
         label = max(counts, key=lambda one: counts[one])
         share = f"{counts[label]} of {len(least)} seeds"
         lines.append(
             Line(
-                f"label of least confidence over the rounds, {name}, {recipe}",
-                _printed_label(row.name, name),
+                f"label of least confidence over the rounds, {name}, {head}{_CONSENSUS[when]}",
+                _printed_label(row.name, name) if when == "before" else "",
                 float(label),
                 None,
                 float(expected[0]) if len(expected) == 1 else None,
@@ -287,18 +309,6 @@ def _least_sure(row: Row, recipe: str, runs: Sequence[Content]) -> list[Line]:
             )
         )
     return lines
-
-
-def _least_label(run: Content, agents: Sequence[int], outside: Sequence[int]) -> int:
-    way = "sampled" if "sampled" in run["curve"]["last"] else "mean"
-    seen = [agent for agent in run["curve"]["agents"] if agent in agents]
-    total = dict.fromkeys(outside, 0.0)
-    for point in run["curve"]["points"]:
-        for agent in seen:
-            row = point["after"][way]["confidence"][run["curve"]["agents"].index(agent)]
-            for label in outside:
-                total[label] += row[label] or 0.0
-    return min(total, key=lambda label: total[label])
 
 
 def _printed_label(row: str, group: str) -> str:

@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from peerbayes.experiments.net_recipes import (
-    AFFORDABLE,
-    RECIPE_NAMES,
-    quick,
-    recipe_values,
-)
+from peerbayes.experiments.net_recipes import RECIPE_NAMES, quick, recipe_values
 from peerbayes.experiments.net_rows import Row
 
 Role = Literal["cooperating", "alone", "central", "averaging", "fedavg"]
@@ -84,10 +79,7 @@ def part_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
         values = quick(values, active=_active(row, part))
     if part.role == "central":  # as many examples a step as the network takes together
         values["batch"] *= _active(row, replace(part, role="cooperating"))
-    run = values["rounds"]
-    if part.recipe == "paper" and not is_quick:
-        run = min(run, AFFORDABLE[row.name])
-    return {**values, "rounds_run": run}
+    return {**values, "rounds_run": values["rounds"]}
 
 
 def _server_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:

@@ -284,7 +284,7 @@ _ALL = (
         "star-fmnist-1",
         "centre {0, 2, 3, 4, 6, 8}, edges share {1, 5, 7, 9}",
         "fashion-mnist",
-        over=("0.3", "0.5", "0.7"),
+        over=("0.1", "0.3", "0.5", "0.7"),
         main="0.7",
         printed={"0.7": {"all agents": "84.21"}},
         server="star-fmnist",

@@ -1,39 +1,33 @@
-"""One part of an experiment with neural nets: data dealt, nets trained and looked at, kept.
+"""One part of an experiment with neural nets: where and how it is run, and what it leaves on disk.
 
 Everything that needs torch is imported when a part is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from peerbayes import __version__
-from peerbayes.experiments.net_parts import QUICK_IMAGES, Part, part_values, schedule_values
-from peerbayes.experiments.net_rows import Row, Table
+from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.holding import Held, held
+from peerbayes.experiments.net_parts import Part, part_values, schedule_values
+from peerbayes.experiments.net_problem import net_problem, part_learner
+from peerbayes.experiments.net_rows import Row
 from peerbayes.progress import sayer
 from peerbayes.records import file_name
-from theory.changing.periodic import PeriodicNetwork
-from theory.network import Network
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from empirical.data import Images
-    from empirical.nets.architecture import Architecture
-    from empirical.nets.curve import Test
     from empirical.nets.keeping import Generations
-    from empirical.nets.learners import Learner
-    from empirical.nets.shares import Shares
 
-# Of another data set, to see whether entropy tells them from the row's own.
-OTHER_IMAGES = 2000
+# Bytes of a state's header that are read to see how far it is.
+MOST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -104,12 +98,14 @@ def run_net_part(
     from empirical.nets.keeping import save_posterior
 
     check_setting(row, setting)
-    problem = _problem(row, part, is_quick=is_quick, setting=setting, seed=seed)
+    problem = net_problem(
+        row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=seed
+    )
     values = part_values(row, part, is_quick=is_quick)
-    learner, rounds, recipe = _learner(problem, part, values, seed=seed, device=setting.device)
+    learner, rounds, recipe = part_learner(problem, part, values, seed=seed, device=setting.device)
     generations = _generations(part, setting, fingerprint)
     schedule = Schedule(**schedule_values(row, is_quick=is_quick))
-    with _held(part, setting):
+    with _alone(part, setting):
         curve = follow(
             learner,
             problem.test,
@@ -131,6 +127,7 @@ def run_net_part(
         "classes": list(problem.classes),
         "data": dict(CHECKSUMS[row.dataset]),
         "curve": curve.as_json(),
+        "build": build_of_nets(),
         "versions": _versions(),
         "posterior": None,
     }
@@ -149,151 +146,6 @@ def forget_unfinished(part: Part, setting: Setting) -> None:
         generations.remove()
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """Data, network and net of one part."""
-
-    shares: Shares
-    network: Network | PeriodicNetwork | None
-    architecture: Architecture
-    test: Test
-    facts: Mapping[str, Any]
-    classes: tuple[str, ...]
-
-
-def _problem(row: Row, part: Part, *, is_quick: bool, setting: Setting, seed: int) -> _Problem:
-    from empirical.dealing import DEALINGS, held_labels
-    from empirical.nets.architecture import perceptron
-    from empirical.nets.curve import Test
-    from empirical.nets.shares import Shares, as_inputs
-
-    variant = row.variant(part.variant)
-    train, test = _images(row.dataset, setting.data, is_quick)
-    partition = DEALINGS[variant.dealing].deal(train.labels, seed=seed)
-    network = None if "server" in variant.network else network_of(variant.network)
-    if network is not None and network.agents != partition.agents:
-        raise fail(
-            f"{row.name}: network", f"{partition.agents} agents, as many as hold data",
-            network.agents, "change the row",
-        )  # fmt: skip
-    own = held_labels(partition, train.labels)
-    facts: dict[str, Any] = {
-        "agents": partition.agents,
-        "sizes": list(partition.sizes),
-        "labels": [list(labels) for labels in own],
-        "informative": partition.informative,
-        "influence": None if network is None else influence_of(network),
-    }
-    shape = (train.pixels.shape[1] * train.pixels.shape[2],)
-    shares = Shares.from_images(train, partition, input_shape=shape, device=setting.device)
-    if part.role == "central":
-        shares = shares.together()
-    everything = tuple(sorted(set().union(*own)))
-    if part.role in ("central", "fedavg") or network is None:
-        own = (everything,)
-    unseen = tuple(label for label in range(len(train.classes)) if label not in everything)
-    return _Problem(
-        shares,
-        network,
-        perceptron(*shape, *row.hidden, outputs=len(train.classes)),
-        Test(
-            as_inputs(test, input_shape=shape, device=setting.device),
-            test.labels,
-            own,
-            unseen,
-            _others(row.dataset, setting, shape),
-        ),
-        facts,
-        train.classes,
-    )
-
-
-def network_of(table: Table) -> Network | PeriodicNetwork:
-    """The network of a row's table.
-
-    Examples
-    --------
-    >>> network_of({"topology": "star", "agents": 9, "edge_confidence": 0.5}).agents
-    9
-    """
-    from theory.changing.periodic import rotating_star
-
-    if "rotating_star" in table:
-        return rotating_star(**table["rotating_star"])
-    if "weights" in table:
-        return Network(np.array(table["weights"], dtype=float))
-    return Network.from_topology(**table)
-
-
-def influence_of(network: Network | PeriodicNetwork) -> list[float]:
-    """Each agent's share v of what the network learns."""
-    from theory.changing import influence
-
-    if isinstance(network, Network):
-        return [float(share) for share in network.stationary_distribution]
-    return [float(share) for share in influence(network).values]
-
-
-def _learner(
-    problem: _Problem, part: Part, values: Mapping[str, Any], *, seed: int, device: str
-) -> tuple[Learner, int, dict[str, Any]]:
-    """Who learns, for how many rounds, and by which numbers in full."""
-    from empirical.nets.learners import Alone, Server, Together
-    from empirical.nets.recipe import Recipe
-    from empirical.nets.training import Training
-
-    if "server" in values:
-        from empirical.nets.fedavg import FedAvg
-
-        plan = server_recipe(values)
-        run = FedAvg(problem.shares, plan, architecture=problem.architecture, seed=seed)
-        return Server(run), plan.rounds, plan.as_json()
-    recipe = Recipe(**{name: value for name, value in values.items() if name != "rounds_run"})
-    alone = Network(np.ones((1, 1)))
-
-    def training(
-        shares: Shares, network: Network | PeriodicNetwork, plan: Recipe = recipe
-    ) -> Training:
-        return Training(
-            shares,
-            network,
-            plan,
-            architecture=problem.architecture,
-            seed=seed,
-            device=device,
-        )
-
-    learner: Learner
-    if part.role in ("alone", "central"):
-        agents = range(problem.shares.agents)
-        # Alone, each has the batches that it has in the network.
-        batches = recipe.batch_sizes(problem.shares.sizes)
-        plans = [replace(recipe, batch=batch, batches="equal") for batch in batches]
-        learner = Alone([training(problem.shares.of([k]), alone, plans[k]) for k in agents])
-    else:
-        assert problem.network is not None
-        learner = Together(training(problem.shares, problem.network))
-    return learner, int(values["rounds_run"]), recipe.as_json()
-
-
-def server_recipe(values: Mapping[str, Any]) -> Any:
-    """The recipe of federated averaging of this name, with what is said otherwise.
-
-    Raises
-    ------
-    ValueError
-        If there is no recipe of that name.
-    """
-    from empirical.nets.fedavg_recipe import FEDAVG_RECIPES
-
-    name = values["server"]
-    if name not in FEDAVG_RECIPES:
-        known = ", ".join(FEDAVG_RECIPES) or "none"
-        raise fail("recipe of federated averaging", known, repr(name), "choose one of them")
-    changed = {k: v for k, v in values.items() if k not in ("server", "rounds_run")}
-    return replace(FEDAVG_RECIPES[name], **changed)
-
-
 def _generations(part: Part, setting: Setting, fingerprint: str) -> Generations | None:
     """Where the part keeps what is unfinished."""
     if setting.folder is None:
@@ -306,23 +158,40 @@ def _generations(part: Part, setting: Setting, fingerprint: str) -> Generations 
 
 
 @contextmanager
-def _held(part: Part, setting: Setting) -> Iterator[None]:
+def _alone(part: Part, setting: Setting) -> Iterator[None]:
     """Nobody else trains this part in this folder; a killed run holds nothing."""
-    if setting.folder is None or find_spec("fcntl") is None:
+    if setting.folder is None:
         yield
         return
-    import fcntl
+    try:
+        with held(lock_of(part, setting.folder)):
+            yield
+    except Held:
+        raise fail(
+            str(setting.folder), "a folder in which nobody else runs this part",
+            f"another run of {part.name!r}", "wait for it, or choose another folder with --out",
+        ) from None  # fmt: skip
 
-    setting.folder.mkdir(parents=True, exist_ok=True)
-    with (setting.folder / f".{_file(part)}.held").open("w") as file:
+
+def lock_of(part: Part, folder: Path) -> Path:
+    """The file that a run of this part holds while it trains."""
+    return folder / f".{_file(part)}.held"
+
+
+def share_done(part: Part, folder: Path) -> float:
+    """The share of a part's rounds that its newest unfinished state holds; 0 if there is none."""
+    shares = [0.0]
+    for slot in (0, 1):
+        path = folder / f"{_file(part)}.unfinished.{slot}.safetensors"
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise fail(
-                str(setting.folder), "a folder in which nobody else runs this part",
-                f"another run of {part.name!r}", "wait for it, or choose another folder with --out",
-            ) from None  # fmt: skip
-        yield
+            with path.open("rb") as file:
+                size = int.from_bytes(file.read(8), "little")
+                header = json.loads(file.read(min(size, MOST_HEADER)))
+            words = json.loads(header["__metadata__"]["words"])
+            shares.append(words["done"] / words["rounds"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue  # an estimate; what is damaged is reported by the run that needs it
+    return min(max(shares), 1.0)
 
 
 def _versions() -> dict[str, str]:
@@ -341,30 +210,3 @@ def _versions() -> dict[str, str]:
 
 def _file(part: Part) -> str:
     return file_name(part.name).removesuffix(".json")
-
-
-def _others(dataset: str, setting: Setting, shape: tuple[int, ...]) -> Any:
-    """Some test images of the other data set, if it is there."""
-    from empirical.data import CHECKSUMS, DataNotFound
-    from empirical.nets.shares import as_inputs
-
-    other = next(name for name in CHECKSUMS if name != dataset)
-    try:
-        images = _images(other, setting.data, False)[1]
-    except (DataNotFound, ValueError):  # an explicit folder may hold one data set only
-        return None
-    return as_inputs(images, input_shape=shape, device=setting.device)[:OTHER_IMAGES]
-
-
-@cache
-def _images(dataset: str, data: Path | None, is_quick: bool) -> tuple[Images, Images]:
-    """Training and test images; a sample of them for a quick run."""
-    from empirical.data import Images, load_images
-    from empirical.dealing import stratified_subset
-
-    train = load_images(dataset, split="train", directory=data)
-    test = load_images(dataset, split="test", directory=data)
-    if is_quick:
-        few = stratified_subset(train.labels, QUICK_IMAGES, seed=0)
-        train = Images(train.pixels[few], train.labels[few], train.name, train.classes)
-    return train, test

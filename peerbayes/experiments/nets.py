@@ -11,17 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.experiment import Line, Progress
 from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
+from peerbayes.experiments.net_problem import server_recipe, weights_mark
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
-from peerbayes.experiments.net_run import (
-    Setting,
-    check_setting,
-    forget_unfinished,
-    run_net_part,
-    server_recipe,
-)
+from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
 from theory.validation import as_integer, fail
 
 FORM = "nets"
@@ -134,7 +130,7 @@ class NetExperiment:
         }
 
     def part_settings(self, name: str) -> dict[str, Any]:
-        """The row's settings that matter to one part, and its recipe's numbers."""
+        """What the numbers of one part depend on: of the row, its recipe, and the code."""
         from empirical.data import CHECKSUMS
 
         part = self._parts[name]
@@ -147,11 +143,13 @@ class NetExperiment:
             "hidden": list(self.row.hidden),
             "dealing": variant.dealing,
             "network": dict(variant.network),
+            "weights": weights_mark(variant.network),
             "role": part.role,
             "values": values,
             "schedule": schedule_values(self.row, is_quick=self.is_quick),
             "quick": self.is_quick,
             "device": self.setting.device,
+            "build": build_of_nets(),
         }
 
     def stream(self, name: str) -> int:

@@ -121,9 +121,9 @@ def run_experiment(
     discarded: list[str] = []
     for part in experiment.parts:
         wanted = only is None or part in only
-        mark = fingerprint(experiment, part, seed=seed, replicates=in_part)
-        path = parts_folder(out, experiment.name) / file_name(part)
-        found = _kept(path, mark) if resume or not wanted else _Kept()
+        path = part_path(out, experiment, part)
+        asked = resume or not wanted
+        found = kept_part(experiment, part, seed=seed, replicates=in_part, out=out, asked=asked)
         kept = found.content
         if kept is None and not wanted:
             if found.refusal:
@@ -135,19 +135,13 @@ def run_experiment(
         else:
             if found.refusal:
                 discarded.append(f"{path}: not read back, {found.refusal}; {part!r} was run again")
-            kept = plain(
-                experiment.run_part(
-                    part,
-                    seed=part_seed(seed, experiment.stream(part)),
-                    replicates=in_part,
-                    progress=bar(f"{experiment.name}: {part}"),
-                )
+            report = bar(f"{experiment.name}: {part}")
+            kept = keep_part(
+                experiment, part, seed=seed, replicates=in_part, out=out, progress=report
             )
-            write_record(path, kind=PART_KIND, body={"fingerprint": mark, "content": kept})
-            settled = getattr(experiment, "settled", None)
-            if settled is not None:
-                settled(part)
         parts[part] = kept
+    if experiment.replicates_are_parts:
+        replicates = len({experiment.stream(part) for part in parts})
     lines = experiment.conclude(parts)
     body = {
         **_summary(experiment, seed, replicates, parts, lines),
@@ -168,6 +162,44 @@ def run_experiment(
         record_path,
         report_path,
     )
+
+
+def keep_part(
+    experiment: Experiment,
+    part: str,
+    *,
+    seed: int,
+    replicates: int,
+    out: Path,
+    progress: Progress | None,
+) -> Any:
+    """Run one part and keep it on disk; returns what it found, in plain values.
+
+    Raises
+    ------
+    ValueError
+        If it fails, or cannot be written; in one line.
+    """
+    kept = plain(
+        experiment.run_part(
+            part,
+            seed=part_seed(seed, experiment.stream(part)),
+            replicates=replicates,
+            progress=progress,
+        )
+    )
+    mark = fingerprint(experiment, part, seed=seed, replicates=replicates)
+    body = {"fingerprint": mark, "content": kept}
+    write_record(part_path(out, experiment, part), kind=PART_KIND, body=body)
+    settled = getattr(experiment, "settled", None)
+    if settled is not None:
+        settled(part)
+    return kept
+
+
+def part_path(out: Path, experiment: Experiment, part: str) -> Path:
+    """The file of a part on disk."""
+    return parts_folder(out, experiment.name) / file_name(part)
 
 
 def parts_folder(out: Path, name: str) -> Path:
@@ -196,24 +228,33 @@ def fingerprint(experiment: Experiment, part: str, *, seed: int, replicates: int
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class KeptPart:
     """What a part left on disk, or why it is of no use; neither if there is nothing."""
 
     content: Any = None
     refusal: str = ""
 
 
-def _kept(path: Path, mark: str) -> _Kept:
-    """What a part left on disk, if it is whole and of these settings."""
-    if not path.exists():
-        return _Kept()
+def kept_part(
+    experiment: Experiment,
+    part: str,
+    *,
+    seed: int,
+    replicates: int,
+    out: Path,
+    asked: bool = True,
+) -> KeptPart:
+    """What a part left on disk, if it is asked for, whole, and of these settings."""
+    path = part_path(out, experiment, part)
+    if not asked or not path.exists():
+        return KeptPart()
     try:
         record = read_record(path)
     except ValueError:
-        return _Kept(refusal="for it is damaged")
+        return KeptPart(refusal="for it is damaged")
     body = record.body
     if record.kind != PART_KIND or not isinstance(body, dict) or body.get("content") is None:
-        return _Kept(refusal="for it is no part of an experiment")
-    if body.get("fingerprint") != mark:
-        return _Kept(refusal="for it is of other settings")
-    return _Kept(body["content"])
+        return KeptPart(refusal="for it is no part of an experiment")
+    if body.get("fingerprint") != fingerprint(experiment, part, seed=seed, replicates=replicates):
+        return KeptPart(refusal="for it is of other settings, or of another build")
+    return KeptPart(body["content"])

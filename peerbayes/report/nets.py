@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from peerbayes.experiments.net_lines import last_of, mean_and_error
+from peerbayes.experiments.net_measures import (
+    WHEN,
+    both_of,
+    has_before,
+    label_confidence,
+    last_of,
+    mean_and_error,
+    way_of,
+)
 from peerbayes.experiments.net_recipes import RECIPE_TITLES
 from peerbayes.report.canvas import Plot
 from peerbayes.report.regression import RunView, line_row
@@ -15,6 +23,7 @@ from peerbayes.report.trained import (
     accuracy_plot,
     confidence_plot,
     confusion_plot,
+    label_plot,
     loss_plot,
     sigma_plot,
 )
@@ -22,8 +31,9 @@ from peerbayes.report.views import Fact, picture
 from peerbayes.report.wording import DASH, count, number
 
 COLUMNS = (
-    "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]", "ECE",
-    "OOD AUROC", "median σ, end / start", "rounds", "steps an agent", "MB sent", "seconds",
+    "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",
+    "NLL before", "ECE", "OOD AUROC", "median σ, end / start", "rounds", "steps an agent",
+    "MB sent", "seconds", "build",
 )  # fmt: skip
 
 _ROLES = {
@@ -112,7 +122,18 @@ def _recipe_plots(
         plots.append(accuracy_plot(each, title=title, by_steps=beside))
     if main:
         sides: list[Series] = [(name, main, agents) for name, agents in groups if agents]
-        plots.append(confidence_plot(sides or [("all agents", main, ())]))
+        shown = sides or [("all agents", main, ())]
+        plots += [confidence_plot(shown, when=when) for when in WHEN]
+        plots += [
+            label_plot(
+                {when: label_confidence(main[0], agents, when) for when in WHEN},
+                main[0]["classes"],
+                main[0]["network"]["labels"][agents[0]],
+                name=f"{name}, {recipe}",
+            )
+            for name, agents in groups
+            if agents and has_before(main) and _lacks_labels(main[0], agents)
+        ]
     compared: list[Series] = [
         (_kind_name("", role, name).removeprefix(": ") or "cooperating", runs, ())
         for (role, name), runs in own.items()
@@ -123,6 +144,10 @@ def _recipe_plots(
     return plots
 
 
+def _lacks_labels(run: Run, agents: Sequence[int]) -> bool:
+    return len(run["network"]["labels"][agents[0]]) < len(run["classes"])
+
+
 def _confusions(
     recipe: str, runs: Sequence[Run], groups: Sequence[tuple[str, tuple[int, ...]]]
 ) -> list[Plot]:
@@ -130,13 +155,14 @@ def _confusions(
     run = runs[0]
     return [
         confusion_plot(
-            last_of(run)["confusion"][agents[0]],
+            last_of(run, when)["confusion"][agents[0]],
             run["classes"],
             run["network"]["labels"][agents[0]],
-            name=f"{name}, {recipe}",
+            name=f"{name}, {recipe}, {when} consensus",
         )
         for name, agents in groups
-        if agents
+        for when in WHEN
+        if agents and both_of(run, when) is not None
     ]
 
 
@@ -151,7 +177,16 @@ def _cells(runs: Sequence[Run]) -> tuple[str, ...]:
     def over(name: str) -> float | None:
         return _over(runs, lambda run: last_of(run).get(name))
 
-    before = end["before"]
+    before = [both_of(run, "before") for run in runs]
+    # Records of earlier versions were not measured there at the end: then the last look counts.
+    earlier = (
+        [
+            way_of(m or run["curve"]["points"][-1]["before"])
+            for m, run in zip(before, runs, strict=True)
+        ]
+        if end["before"]
+        else None
+    )
     sigma = [
         _median(run["curve"]["points"][-1]["sigma"]) / run["settings"]["initial_std"]
         for run in runs
@@ -162,10 +197,13 @@ def _cells(runs: Sequence[Run]) -> tuple[str, ...]:
         number(accuracy, 4),
         number(error, 2),
         number(100 * _known(_over(runs, lambda run: run["curve"]["last"]["mean"]["accuracy"])), 4),
-        DASH if before is None else number(
-            100 * _known(_over(runs, lambda run: _way(run["curve"]["points"][-1]["before"]))), 4
+        DASH if earlier is None else number(
+            100 * mean_and_error([_mean(one["accuracy"]) for one in earlier])[0], 4
         ),
         number(over("nll"), 3),
+        DASH if earlier is None else number(
+            mean_and_error([_mean(one["nll"]) for one in earlier])[0], 3
+        ),
         number(over("calibration_error"), 2),
         number(over("out_of_domain_auroc"), 3),
         number(sum(sigma) / len(sigma), 2) if sigma else DASH,
@@ -173,11 +211,8 @@ def _cells(runs: Sequence[Run]) -> tuple[str, ...]:
         count(end["local_steps"] / learners),
         number(_over(runs, lambda run: [run["curve"]["points"][-1]["bytes"] / 1e6]), 3),
         number(_over(runs, lambda run: [run["curve"]["seconds"]]), 3),
+        ", ".join(sorted({run.get("build", "unknown") for run in runs})),
     )  # fmt: skip
-
-
-def _way(measured: Mapping[str, Any]) -> Any:
-    return (measured.get("sampled") or measured["mean"])["accuracy"]
 
 
 def _over(runs: Sequence[Run], values: Callable[[Run], Any]) -> float | None:

@@ -69,18 +69,27 @@ def loss_plot(series: Sequence[Series]) -> Plot:
     """Negative log-likelihood against the steps of each learner."""
     shown = list(series[:_MOST_SERIES])
     curves = [
-        (name, _steps(runs), _curve(runs, (), "after", "nll", 1.0)) for name, runs, _ in shown
+        (
+            name,
+            _steps(runs),
+            _curve(runs, (), "after", "nll", 1.0),
+            _curve(runs, (), "before", "nll", 1.0),
+        )
+        for name, runs, _ in shown
     ]
-    steps = np.concatenate([along for _, along, _ in curves])
-    values = np.concatenate([curve for _, _, curve in curves])
+    steps = np.concatenate([along for _, along, _, _ in curves])
+    values = np.concatenate([part for _, _, after, before in curves for part in (after, before)])
     figure, axes = _panel(log_scale(steps), log_scale(values[np.isfinite(values)]))
     legend = []
-    for index, (name, along, curve) in enumerate(curves):
+    for index, (name, along, after, before) in enumerate(curves):
         colour, mark = _look(index)
-        _line(axes, along, curve, colour, mark)
+        axes.plot(along, before, color=COLOURS[colour], linewidth=1, dashes=(3, 2), zorder=2.5)
+        _line(axes, along, after, colour, mark)
         legend.append(LegendEntry(mark, colour, name))
+    if any(np.isfinite(before).any() for _, _, _, before in curves):
+        legend.append(LegendEntry("dashes", "ink", "before consensus"))
     axis_label(axes, x="steps of each learner", y="−log p [nats]")
-    last = ", ".join(f"{name} {number(curve[-1], 3)}" for name, _, curve in curves[:6])
+    last = ", ".join(f"{name} {number(after[-1], 3)}" for name, _, after, _ in curves[:6])
     return Plot(
         figure,
         "Negative log-likelihood against work",
@@ -89,12 +98,15 @@ def loss_plot(series: Sequence[Series]) -> Plot:
     )
 
 
-def confidence_plot(series: Sequence[Series]) -> Plot | None:
-    """Confidence in labels of an agent's own data, and in labels that only others have."""
+def confidence_plot(series: Sequence[Series], *, when: str = "after") -> Plot | None:
+    """Confidence in labels of an agent's own data, and in labels that only others have.
+
+    `when` says of which belief: ``"before"`` or ``"after"`` consensus.
+    """
     curves = []
     for name, runs, agents in series:
-        inside = _curve(runs, agents, "after", "in_domain_confidence", 1.0)
-        outside = _curve(runs, agents, "after", "out_of_domain_confidence", 1.0)
+        inside = _curve(runs, agents, when, "in_domain_confidence", 1.0)
+        outside = _curve(runs, agents, when, "out_of_domain_confidence", 1.0)
         if np.isfinite(outside).any():
             curves.append((name, _rounds(runs), inside, outside))
     if not curves:
@@ -117,7 +129,7 @@ def confidence_plot(series: Sequence[Series]) -> Plot | None:
     )
     return Plot(
         figure,
-        "Confidence in the true label",
+        f"Confidence in the true label, {when} consensus",
         "Mean probability given to it, for labels that agents hold themselves (lines) and labels "
         f"that they only hear of (dashes). At the last round: {last}.",
         tuple(legend),
@@ -161,6 +173,47 @@ def sigma_plot(series: Sequence[Series]) -> Plot | None:
         figure,
         "Widths of the beliefs",
         f"Median σ of the weights, averaged over agents; shaded: 5 to 95 %. At the end {last}.",
+        tuple(legend),
+    )
+
+
+def label_plot(
+    confidence: Mapping[str, Sequence[float]],
+    classes: Sequence[str],
+    held: Sequence[int],
+    *,
+    name: str,
+) -> Plot:
+    """Confidence in the true label at the end, label by label, before and after consensus."""
+    before, after = (np.asarray(confidence[when], dtype=float) for when in ("before", "after"))
+    places = np.arange(len(classes))
+    figure = new_figure(_HEIGHT)
+    y = linear_scale([0.0, 1.0], zero=True)
+    axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
+    y.apply(axes, "y")
+    axes.set_xlim(-0.6, len(classes) - 0.4)
+    axes.set_xticks(places, [str(index) for index in places], fontsize=SMALL)
+    for index, tick in enumerate(axes.get_xticklabels()):
+        tick.set_color(COLOURS["ink" if index in held else "muted"])
+    for index, values in enumerate((before, after)):
+        colour, mark = _look(index)
+        axes.plot(
+            places, values, mark, color=COLOURS[colour], markersize=5, zorder=4, linestyle="",
+            markeredgecolor=COLOURS["paper"], markeredgewidth=0.4,
+        )  # fmt: skip
+    axes.vlines(places, before, after, color=COLOURS["muted"], linewidth=1, zorder=2.5)
+    axis_label(axes, x="true label", y="confidence")
+    legend = [
+        LegendEntry(_look(index)[1], _look(index)[0], f"{when} consensus")
+        for index, when in enumerate(("before", "after"))
+    ]
+    least = int(np.argmin(before))
+    return Plot(
+        figure,
+        f"Confidence by label, {name}",
+        "Mean probability of the true label in the last round, over all test images; darker labels "
+        f"are in the agents’ own data. Least before consensus: “{classes[least]}”, "
+        f"{number(float(before[least]), 3)}; {number(float(after[least]), 3)} after it.",
         tuple(legend),
     )
 

@@ -17,6 +17,7 @@ SCHEMAS = (
     "design",
     "place",
     "run",
+    "campaign",
     "claims",
     "list",
     "formula",

@@ -1,0 +1,269 @@
+"""`peerbayes campaign`: every part of the papers' rows that is not on record yet, by itself.
+
+Each part is run in a process of its own with one thread. A campaign may be killed at any moment:
+the next one goes on from the unfinished states, and ends with the same numbers bit for bit. Two
+campaigns in one folder share the work: a part is held by the process that trains it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.campaign_plan import Task
+from peerbayes.experiments.campaign_state import Campaign, TaskState
+from peerbayes.experiments.holding import Held, held
+from peerbayes.experiments.net_rows import ROWS
+
+Progress = Callable[[int, int], None]
+
+# What is run for each part, with an order in JSON as its argument.
+WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign_worker")
+# In succession; the cause is then likely to be none of the parts'.
+MOST_FAILURES = 3
+
+_ONE_THREAD = {
+    f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM")
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignResult:
+    """What a campaign did, or found.
+
+    Attributes
+    ----------
+    campaign
+        Where it lives.
+    states
+        Where every part that was asked for stands now.
+    finished
+        The names of the parts that this call ran to their end.
+    """
+
+    campaign: Campaign
+    states: tuple[TaskState, ...]
+    finished: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a part failed."""
+        return any(one.state == "failed" for one in self.states)
+
+    @property
+    def hours_left(self) -> float:
+        """Of one core, for all that is not done; an estimate."""
+        return sum(one.seconds for one in self.states if one.state != "done") / 3600
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `campaign`."""
+        return {
+            "build": build_of_nets(),
+            "out": str(self.campaign.out),
+            "records": str(self.campaign.records),
+            "hours_left": round(self.hours_left, 3),
+            "finished": list(self.finished),
+            "parts": [
+                {
+                    "row": one.task.row,
+                    "part": one.task.part.name,
+                    "state": one.state,
+                    "share": round(one.share, 4),
+                    "seconds": round(one.seconds, 1),
+                    "build": one.build,
+                    "remark": one.remark,
+                }
+                for one in self.states
+            ],
+        }
+
+
+def campaign_status(campaign: Campaign, tasks: Sequence[Task]) -> CampaignResult:
+    """Where a campaign stands.
+
+    Raises
+    ------
+    ValueError
+        If a short record is damaged or was edited; in one line.
+    """
+    return CampaignResult(campaign, campaign.states(tasks))
+
+
+def run_campaign(
+    campaign: Campaign,
+    tasks: Sequence[Task],
+    *,
+    workers: int = 1,
+    progress: Callable[[str], Progress] | None = None,
+    say: Callable[[str], None] | None = None,
+) -> CampaignResult:
+    """Run every part that is missing or failed before, in order; what others run is left to them.
+
+    Parameters
+    ----------
+    workers
+        How many parts at once, each in a process of one thread.
+    progress
+        Maps the name of a part to a callable of (rounds done, rounds).
+    say
+        Told of every part that ended, in one sentence.
+
+    Raises
+    ------
+    ValueError
+        If a record is damaged, data are missing, the folder is of another build, or the disk is
+        full; in one line.
+    """
+    campaign.open()
+    states = campaign.states(tasks)
+    wanted = [one.task for one in states if one.state != "done"]
+    if wanted:
+        campaign.check_space(wanted[0])
+        _check_data(campaign, wanted)
+    crew = _Crew(campaign, iter(wanted), progress, say)
+    crew.work(workers)
+    return CampaignResult(campaign, campaign.states(tasks), tuple(crew.finished))
+
+
+def _check_data(campaign: Campaign, tasks: Sequence[Task]) -> None:
+    """See that torch, the device and every data set are there, and the data those of the papers."""
+    from empirical.data import load_images
+
+    for task in {ROWS[task.row].dataset: task for task in tasks}.values():
+        campaign.experiment(task).check()
+        for split in ("train", "test"):
+            load_images(ROWS[task.row].dataset, split=split, directory=campaign.data)
+
+
+@dataclass(eq=False)
+class _Crew:
+    """Threads that each look after one process at a time."""
+
+    campaign: Campaign
+    waiting: Iterator[Task]
+    progress: Callable[[str], Progress] | None
+    say: Callable[[str], None] | None
+    finished: list[str] = field(default_factory=list)
+    _processes: set[subprocess.Popen[str]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _error: Exception | None = None
+    _failures: int = 0
+
+    def work(self, workers: int) -> None:
+        """Until nothing waits; an interruption ends all processes."""
+        threads = [threading.Thread(target=self._one_after_another) for _ in range(workers)]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(0.2)
+        finally:
+            self._stop.set()
+            with self._lock:
+                for process in self._processes:
+                    process.terminate()
+            for thread in threads:
+                thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _one_after_another(self) -> None:
+        while not self._stop.is_set():
+            with self._lock:
+                task = next(self.waiting, None)
+            if task is None:
+                return
+            try:
+                with held(self.campaign.claim_path(task)):
+                    # It may have been done, or begun by hand, since this campaign began.
+                    if self.campaign.state(task, is_claimed=True).state in ("missing", "failed"):
+                        self.campaign.check_space(task)
+                        self._run(task)
+            except Held:
+                continue  # another campaign runs it
+            except Exception as error:
+                self._error = self._error or error
+                self._stop.set()
+
+    def _run(self, task: Task) -> None:
+        data = self.campaign.data
+        order = {
+            "task": task.name,
+            "out": str(self.campaign.out),
+            "records": str(self.campaign.records),
+            "device": self.campaign.device,
+            "data": None if data is None else str(data),
+        }
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+            with self._lock:
+                if self._stop.is_set():
+                    return
+                process = subprocess.Popen(
+                    [*WORKER, json.dumps(order)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    text=True,
+                    encoding="utf-8",
+                    env={**os.environ, **_ONE_THREAD},
+                )
+                self._processes.add(process)
+            with process:
+                ending = self._follow(task, process)
+            with self._lock:
+                self._processes.discard(process)
+            if self._stop.is_set() and "kept" not in ending:
+                return
+            self._conclude(task, ending, process.returncode, errors)
+
+    def _follow(self, task: Task, process: subprocess.Popen[str]) -> dict[str, Any]:
+        """Pass on what the process says; its last word."""
+        report = None if self.progress is None else self.progress(task.name)
+        speak = getattr(report, "say", None)
+        ending: dict[str, Any] = {}
+        assert process.stdout is not None
+        for line in process.stdout:
+            message = json.loads(line)
+            if "done" in message and report is not None:
+                report(message["done"], message["total"])
+            elif "words" in message and speak is not None:
+                speak(message["words"])
+            elif "kept" in message or "failed" in message:
+                ending = message
+        return ending
+
+    def _conclude(self, task: Task, ending: dict[str, Any], code: int, errors: IO[str]) -> None:
+        if "kept" in ending:
+            self.campaign.failure_path(task).unlink(missing_ok=True)
+            with self._lock:
+                self.finished.append(task.name)
+                self._failures = 0
+            self._tell(f"{task.name}: on record in {ending['kept']}")
+            return
+        reason = str(ending.get("failed", ""))
+        if not reason:
+            errors.seek(0)
+            last = errors.read().strip().rpartition("\n")[2]
+            how = f"ended by signal {-code}" if code < 0 else f"ended with code {code}"
+            reason = f"{how}: {last}" if last else how
+        self.campaign.note_failure(task, reason)
+        self._tell(f"{task.name}: failed, {reason}")
+        with self._lock:
+            self._failures += 1
+            if self._failures == MOST_FAILURES:
+                self._stop.set()
+                self._tell(f"{MOST_FAILURES} parts in succession failed: the campaign stops")
+
+    def _tell(self, sentence: str) -> None:
+        if self.say is not None:
+            self.say(sentence)

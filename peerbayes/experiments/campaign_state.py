@@ -1,0 +1,195 @@
+"""What of a campaign is done, runs, failed or is missing: read from the disk alone.
+
+Two folders hold a campaign. `records` has the short record of every part that is done; it is what
+is kept for good. `out` has full records, unfinished states and notes of failures, all of one
+build; a file says of which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import disk_usage
+from typing import Any, Literal
+
+from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.campaign_plan import Task
+from peerbayes.experiments.holding import is_held
+from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_run import Setting, lock_of, share_done
+from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.run import parts_folder
+from peerbayes.experiments.short_parts import read_short, settings_mark, short_path
+from peerbayes.records import file_name, read_record, write_record
+from theory.validation import fail
+
+State = Literal["done", "running", "failed", "missing"]
+FAILED_KIND, FOLDER_KIND = "failed-part", "campaign-folder"
+_FOLDER_FILE = "campaign.json"
+# Kept of one agent, in float32: two states of six tensors, and the beliefs at the end.
+_TENSORS = 14
+_SPARE_BYTES = 64 << 20
+
+
+def usual_records(out: Path) -> Path:
+    """Where short records go if not said otherwise: a checkout's documentation, else into `out`."""
+    shown = Path(__file__).parents[2] / "docs" / "experiments"
+    return shown if shown.is_dir() else out / "short"
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """Where one part stands.
+
+    Attributes
+    ----------
+    task
+        The part.
+    state
+        ``done``: its short record is there; ``running``: another process trains it; ``failed``:
+        the last try ended with an error; ``missing``: none of these.
+    share
+        Of its rounds that are done, by the newest unfinished state; 1 if it is done.
+    seconds
+        What it took, training alone, if done; else what is expected of the rest.
+    build
+        The code that made it, if it is done.
+    remark
+        Why it failed, or what else there is to say.
+    """
+
+    task: Task
+    state: State
+    share: float
+    seconds: float
+    build: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Where a campaign lives, and what its parts are run with.
+
+    Attributes
+    ----------
+    out, records
+        The two folders.
+    device, data
+        As for `peerbayes run`.
+    again
+        Whether parts that another build made are run again.
+    """
+
+    out: Path
+    records: Path
+    device: str = "cpu"
+    data: Path | None = None
+    again: bool = False
+
+    def experiment(self, task: Task) -> NetExperiment:
+        """The row of a part, ready to run."""
+        folder = parts_folder(self.out, task.row)
+        setting = Setting(self.device, self.data, folder, resume=True)
+        return NetExperiment(ROWS[task.row], seeds=task.part.seed + 1, setting=setting)
+
+    def states(self, tasks: Sequence[Task]) -> tuple[TaskState, ...]:
+        """Where the parts stand; what is expected of the rest follows what was measured here.
+
+        Raises
+        ------
+        ValueError
+            If a short record is damaged or was edited; in one line.
+        """
+        found = [self.state(task) for task in tasks]
+        ratios: dict[str, list[float]] = {}
+        for one in found:
+            if one.state == "done":
+                ratios.setdefault(one.task.kind, []).append(one.seconds / one.task.seconds)
+        scale = {kind: sorted(values)[len(values) // 2] for kind, values in ratios.items()}
+        return tuple(
+            one
+            if one.state == "done"
+            else replace(one, seconds=one.seconds * scale.get(one.task.kind, 1.0))
+            for one in found
+        )
+
+    def state(self, task: Task, *, is_claimed: bool = False) -> TaskState:
+        """Where one part stands; whoever has claimed it does not run it by that."""
+        path = short_path(self.records, task.row, task.part.name)
+        remark = ""
+        if path.exists():
+            short = read_short(path)
+            if short.settings != settings_mark(self.experiment(task), task.part.name):
+                remark = "the record is of other settings"
+            elif self.again and short.build != build_of_nets():
+                remark = f"the record is of build {short.build}"
+            else:
+                seconds = float(short.content["curve"]["seconds"])
+                return TaskState(task, "done", 1.0, seconds, short.build)
+        folder = parts_folder(self.out, task.row)
+        share = share_done(task.part, folder)
+        left = (1.0 - share) * task.seconds
+        claimed = not is_claimed and is_held(self.claim_path(task))
+        if claimed or is_held(lock_of(task.part, folder)):
+            return TaskState(task, "running", share, left, remark=remark)
+        note = self.failure_path(task)
+        if note.exists():
+            reason = str(read_record(note).body["reason"])
+            return TaskState(task, "failed", share, left, remark=reason)
+        return TaskState(task, "missing", share, left, remark=remark)
+
+    def claim_path(self, task: Task) -> Path:
+        """The file that a campaign holds while it looks after a part."""
+        lock = lock_of(task.part, parts_folder(self.out, task.row))
+        return lock.with_suffix(".claimed")
+
+    def failure_path(self, task: Task) -> Path:
+        """The file that says why the last try failed."""
+        name = file_name(task.part.name).removesuffix(".json")
+        return parts_folder(self.out, task.row) / f"{name}.failed.json"
+
+    def note_failure(self, task: Task, reason: str) -> None:
+        """Keep why a part failed; nothing more can be done if the disk is full."""
+        body = {"part": task.name, "reason": reason, "build": build_of_nets()}
+        try:
+            write_record(self.failure_path(task), kind=FAILED_KIND, body=body)
+        except ValueError:
+            return
+
+    def open(self) -> None:
+        """See that the folders are those of this build and can be written to.
+
+        Raises
+        ------
+        ValueError
+            If unfinished work of another build is there; in one line.
+        """
+        path = self.out / _FOLDER_FILE
+        body = {"build": build_of_nets(), "device": self.device}
+        if path.exists():
+            found: Any = read_record(path).body
+            for key, value in body.items():
+                if found.get(key) != value:
+                    raise fail(
+                        str(self.out), f"a folder of {key} {value}", f"one of {found.get(key)}",
+                        "choose another folder with --out; finished parts stay where they are",
+                    )  # fmt: skip
+        else:
+            write_record(path, kind=FOLDER_KIND, body=body)
+
+    def check_space(self, task: Task) -> None:
+        """See that the disk takes what the part keeps.
+
+        Raises
+        ------
+        ValueError
+            If it does not; in one line.
+        """
+        needed = _TENSORS * 4 * task.agents * task.weights + _SPARE_BYTES
+        free = disk_usage(self.out).free
+        if free < needed:
+            raise fail(
+                str(self.out), f"{needed / 1e6:.0f} MB of free disk for {task.name}",
+                f"{free / 1e6:.0f} MB", "free some and start again; what is done stays done",
+            )  # fmt: skip

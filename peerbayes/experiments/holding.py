@@ -1,0 +1,87 @@
+"""A file that one process holds: two runs of one thing in one folder do not collide."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+_TRIES, _SECONDS = 3, 0.05
+
+
+class Held(Exception):  # noqa: N818  # it says what is the case
+    """Another process holds the file."""
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a file, made if need be, while the block runs, and delete it afterwards.
+
+    The operating system lets go of it when the process ends, however it ends. Links are not
+    followed. Where the system has no such locks (``fcntl``), nothing is held.
+
+    Raises
+    ------
+    Held
+        If another process holds it.
+    OSError
+        If the file cannot be opened, or is a link.
+    """
+    if find_spec("fcntl") is None:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _taken(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        os.close(descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether another process holds the file at this moment."""
+    if find_spec("fcntl") is None:
+        return False
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        # Shared, so that those who ask do not stop each other.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _taken(path: Path) -> int:
+    """The descriptor of the file, locked, and still the one that the name leads to."""
+    import fcntl
+
+    tries = 0
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            tries += 1
+            if tries < _TRIES:  # somebody may only be asking whether it is held
+                time.sleep(_SECONDS)
+                continue
+            raise Held(str(path)) from None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+                return descriptor
+        # Whoever held it has deleted it in between.
+        os.close(descriptor)

@@ -1,0 +1,178 @@
+"""Short records: of each part what its lines, the report and the documentation show of it.
+
+A short record has the shape of the part's full record, with fewer entries: the same functions make
+lines and figures of either. Gone are the beliefs, the way to predict that is not the sampled one,
+widths of all agents but the first, confusion matrices of all but the first two, and digits beyond
+the fourth. A folder of short records has a folder for each row and a file for each part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peerbayes.experiments.nets import NetExperiment
+from peerbayes.records import file_name, plain, read_record, write_record
+from theory.validation import fail
+
+KIND = "short-part"
+_DIGITS = 4
+_KEPT = (
+    "recipe", "role", "variant", "seed", "settings", "network", "classes", "data", "build",
+    "versions",
+)  # fmt: skip
+_OVER_ROUNDS = (
+    "accuracy", "nll", "confidence", "in_domain_confidence", "out_of_domain_confidence",
+)  # fmt: skip
+_BY_MEAN_WEIGHTS = ("accuracy", "nll")
+_CONFUSIONS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ShortPart:
+    """A short record as read back.
+
+    Attributes
+    ----------
+    row, part
+        What it is of.
+    settings
+        The fingerprint of all settings that its numbers depend on, without that of the code.
+    content
+        As in a part's record.
+    """
+
+    row: str
+    part: str
+    settings: str
+    content: Mapping[str, Any]
+
+    @property
+    def build(self) -> str:
+        """The fingerprint of the code that made it."""
+        return str(self.content["build"])
+
+
+def short_path(folder: Path, row: str, part: str) -> Path:
+    """The file of a part in a folder of short records."""
+    return folder / row / file_name(part)
+
+
+def write_short(folder: Path, experiment: NetExperiment, part: str, content: Any) -> Path:
+    """Keep a part's short record.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be written; in one line.
+    """
+    body = {
+        "experiment": experiment.name,
+        "part": part,
+        "settings": settings_mark(experiment, part),
+        "content": shortened(content),
+    }
+    return write_record(short_path(folder, experiment.name, part), kind=KIND, body=body, indent=0)
+
+
+def read_short(path: Path) -> ShortPart:
+    """Read a short record back.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged or was edited, or is another kind of record; in one line.
+    """
+    record = read_record(path)
+    body = record.body
+    if record.kind != KIND or not isinstance(body, dict):
+        raise fail(str(path), "a short record of a part", record.kind, "name another file")
+    return ShortPart(body["experiment"], body["part"], body["settings"], body["content"])
+
+
+def read_row(folder: Path, row: str) -> dict[str, ShortPart]:
+    """All short records of a row, by the name of the part.
+
+    Raises
+    ------
+    ValueError
+        If one is damaged or was edited; in one line.
+    """
+    found = [read_short(path) for path in sorted((folder / row).glob("*.json"))]
+    return {one.part: one for one in found}
+
+
+def settings_mark(experiment: NetExperiment, part: str) -> str:
+    """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
+    settings = {k: v for k, v in experiment.part_settings(part).items() if k != "build"}
+    content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def shortened(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a part's record.
+
+    Examples
+    --------
+    >>> point = {"round": 1, "local_steps": 2, "bytes": 0, "loss": [1.0], "sigma": None,
+    ...          "before": None, "after": {"mean": {"accuracy": [0.123456], "entropy": [0.1]}}}
+    >>> curve = {"agents": [0], "points": [point], "spread": [], "seconds": 1.0,
+    ...          "last": {"mean": {"accuracy": [0.123456]}}, "last_before": None}
+    >>> short = shortened({"recipe": "paper", "curve": curve})
+    >>> short["curve"]["points"][0]["after"]
+    {'mean': {'accuracy': [0.1235]}}
+    """
+    curve = content["curve"]
+    short = {
+        "spread": curve["spread"],
+        "agents": curve["agents"],
+        "points": [_point(point) for point in curve["points"]],
+        "last": _last(curve["last"]),
+        "last_before": _last(curve.get("last_before")),
+        "seconds": curve["seconds"],
+    }
+    return {**{key: content[key] for key in _KEPT if key in content}, "curve": short}
+
+
+def _point(point: Mapping[str, Any]) -> dict[str, Any]:
+    sigma = point["sigma"]
+    return {
+        "round": point["round"],
+        "local_steps": point["local_steps"],
+        "bytes": point["bytes"],
+        "sigma": None if sigma is None else _rounded(sigma[:1]),
+        "before": _way(point["before"], _OVER_ROUNDS),
+        "after": _way(point["after"], _OVER_ROUNDS),
+    }
+
+
+def _way(measured: Mapping[str, Any] | None, keys: tuple[str, ...]) -> dict[str, Any] | None:
+    """The sampled prediction's, or, of point nets, the only one's."""
+    if measured is None:
+        return None
+    way = "sampled" if "sampled" in measured else "mean"
+    return {way: {key: _rounded(measured[way][key]) for key in keys if key in measured[way]}}
+
+
+def _last(measured: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if measured is None:
+        return None
+    short = {}
+    for way, found in measured.items():
+        full = way == "sampled" or "sampled" not in measured
+        keys = found if full else _BY_MEAN_WEIGHTS
+        short[way] = {key: _rounded(found[key]) for key in keys if key != "confusion"}
+        if full and "confusion" in found:
+            short[way]["confusion"] = found["confusion"][:_CONFUSIONS]
+    return short
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rounded(entry) for entry in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value

@@ -1,0 +1,390 @@
+"""`peerbayes campaign`: its plan, its records, kills, company, and what is refused.
+
+Workers are real processes that train real nets, of eight units on 8 x 8 digits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import disk_usage
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+pytest.importorskip("torch")
+
+from peerbayes import cli
+from peerbayes.experiments import campaign_worker, find_experiment
+from peerbayes.experiments.build import (
+    build_of_nets,
+    deciding_files,
+    fingerprint_of_code,
+)
+from peerbayes.experiments.campaign import Campaign, run_campaign
+from peerbayes.experiments.campaign_plan import planned, selected
+from peerbayes.experiments.holding import Held, held, is_held
+from peerbayes.experiments.net_lines import net_lines
+from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.short_parts import read_row, read_short, short_path
+from peerbayes.records import read_record, write_record
+from peerbayes.schemas import read_schema
+from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.tiny_nets import make_tiny
+
+ROOT = Path(__file__).parents[2]
+IID = "fmnist-2-iid: paper seed"
+
+
+# The plan ---------------------------------------------------------------------------------------
+
+
+def test_the_plan_has_the_papers_own_settings_whole() -> None:
+    tasks = planned()
+    names = [task.name for task in tasks]
+    assert len(names) == len(set(names))
+    # Every row's main network by the papers' settings comes before everything else.
+    first = tasks[: len(ROWS)]
+    assert {task.row for task in first} == set(ROWS)
+    for task in first:
+        part = task.part
+        assert (part.recipe, part.seed, part.variant) == ("paper", 0, ROWS[task.row].main)
+    for name in (
+        "star-mnist-1: paper a=0.5 seed 2", "fmnist-2-balanced-a: paper seed 1",
+        "star-mnist-1: paper a=0.1 seed 0", "star-fmnist-1: paper a=0.1 seed 0",
+        "star-fmnist-2: paper a=0.5 seed 0", "grid-mnist: paper corner seed 0",
+        "fedavg-shards: paper E=5 seed 0",
+    ):  # fmt: skip
+        assert name in names
+    whole = {"star-mnist-1": 800, "grid-mnist": 1200, "timevarying-100": 1000}
+    for row, rounds in whole.items():
+        settings = find_experiment(row).part_settings(
+            next(task.part.name for task in tasks if task.row == row)
+        )
+        assert settings["values"]["rounds_run"] == settings["values"]["rounds"] == rounds
+
+
+def test_costs_count_the_steps_that_are_taken() -> None:
+    cost = {task.name: task.steps for task in planned()}
+    looking = 20_000
+    # Agents that train in a round, their steps, rounds.
+    assert cost["star-mnist-1: paper a=0.5 seed 0"] == 9 * 155 * 800 + looking
+    assert cost["timevarying-25: paper seed 0"] == 6 * 47 * 1000 + looking
+    # Ten of a hundred clients go once through 600 images in batches of ten.
+    assert cost["fedavg-iid: paper E=1 seed 0"] == 10 * 60 * 1500 + looking
+
+
+def test_parts_are_chosen_by_words_or_pattern() -> None:
+    assert {task.row for task in selected("star-fmnist-2")} == {"star-fmnist-2"}
+    some = selected("star-*: paper a=0.?*seed 0")
+    assert len(some) == 5 + 3 + 3 + 4 + 3
+    assert len(selected(None)) == len(planned())
+
+
+# The build --------------------------------------------------------------------------------------
+
+
+def test_only_what_decides_numbers_makes_another_build() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in deciding_files()]
+    assert fingerprint_of_code(sources) == build_of_nets()
+    whole = "\n".join(["# Words.", *sources]).replace("from __future__ import annotations", "")
+    assert fingerprint_of_code([whole]) == build_of_nets()  # moved into one file
+    (place,) = [k for k, text in enumerate(sources) if "SMALLEST_BATCH = 8" in text]
+    sources[place] = sources[place].replace("SMALLEST_BATCH = 8", "SMALLEST_BATCH = 9")
+    assert fingerprint_of_code(sources) != build_of_nets()
+
+
+# A file that is held ----------------------------------------------------------------------------
+
+
+def test_a_file_is_held_by_one_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "lock"
+    assert not is_held(path)
+    with held(path):
+        assert is_held(path)
+        with pytest.raises(Held), held(path):
+            pass
+        assert is_held(path)
+    assert not path.exists()
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("all of it")
+    (tmp_path / "lock").symlink_to(target)
+    with pytest.raises(OSError, match="symbolic link"), held(tmp_path / "lock"):
+        pass
+    assert target.read_text() == "all of it"
+
+
+# Runs -------------------------------------------------------------------------------------------
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a tiny campaign in a process of its own."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*options: str, name: str = "one") -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.peerbayes.tiny_nets", "campaign"]
+        folders = ["--out", str(tmp_path / name), "--records", str(tmp_path / f"{name}-short")]
+        process = subprocess.Popen(
+            [*command, *folders, *options], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: subprocess.Popen[str], code: int = 0) -> tuple[str, str]:
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == code, error
+    return out, error
+
+
+def test_parts_are_run_kept_and_found_done(start: Start, tmp_path: Path) -> None:
+    out, error = ended(start("--only", IID, "--workers", "2", "--json"))
+    result = json.loads(out)
+    Draft202012Validator(read_schema("campaign")).validate(result)
+    assert sorted(result["finished"]) == [f"{IID} {seed}" for seed in range(3)]
+    assert [one["state"] for one in result["parts"]] == ["done"] * 3
+    assert {one["build"] for one in result["parts"]} == {build_of_nets()}
+    assert error.count(": on record in ") == 3
+    # What is kept for good is small, and says what the whole record says.
+    records, full = tmp_path / "one-short", tmp_path / "one" / "fmnist-2-iid.parts"
+    assert max(path.stat().st_size for path in records.rglob("*.json")) < 40_000
+    assert not list(full.glob(".*.held"))
+    shorts = {name: one.content for name, one in read_row(records, "fmnist-2-iid").items()}
+    wholes = {
+        name: read_record(full / f"{name.replace(' ', '-')}.json").body["content"]
+        for name in shorts
+    }
+    row = ROWS["fmnist-2-iid"]
+    lines = [net_lines(row, parts) for parts in (shorts, wholes)]
+    assert len(lines[0]) > 4
+    for short, whole in zip(*lines, strict=True):
+        assert short.what == whole.what
+        assert short.measured == pytest.approx(whole.measured, rel=1e-3, abs=1e-2)
+    # Nothing is run twice, by this command or by `run --resume`.
+    out, _ = ended(start("--only", IID, "--json"))
+    assert json.loads(out)["finished"] == []
+
+
+def without_times(path: Path) -> dict[str, Any]:
+    content = dict(read_short(path).content)
+    return {**content, "curve": {**content["curve"], "seconds": None}}
+
+
+def test_a_killed_campaign_goes_on_and_ends_with_the_same_numbers(
+    start: Start, tmp_path: Path
+) -> None:
+    part = "star-mnist-1: paper a=0.5 seed 0"
+    ended(start("--only", part, name="whole"))
+    first = start("--only", part)
+    folder = tmp_path / "one" / "star-mnist-1.parts"
+    deadline = time.monotonic() + 120
+    while not list(folder.glob("*.unfinished.1.safetensors")):
+        assert time.monotonic() < deadline
+        assert first.poll() is None
+        time.sleep(0.02)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    # Its worker ends by itself, and holds nothing any more.
+    lock = folder / ".paper-a-0.5-seed-0.held"
+    while is_held(lock):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    out, _ = ended(start("--only", part, "--status", "--json"))
+    (state,) = json.loads(out)["parts"]
+    assert state["state"] == "missing"
+    assert 0 < state["share"] < 1
+    ended(start("--only", part))
+    short = short_path(tmp_path / "one-short", "star-mnist-1", "paper a=0.5 seed 0")
+    other = short_path(tmp_path / "whole-short", "star-mnist-1", "paper a=0.5 seed 0")
+    assert without_times(short) == without_times(other)
+    assert not list(folder.glob("*.unfinished*"))
+
+
+def test_two_campaigns_share_the_work(start: Start) -> None:
+    both = [start("--only", IID, "--json") for _ in range(2)]
+    ends = [json.loads(ended(process)[0]) for process in both]
+    finished = [name for end in ends for name in end["finished"]]
+    assert sorted(finished) == [f"{IID} {seed}" for seed in range(3)]
+
+
+def test_an_interruption_leaves_nobody_at_work(start: Start, tmp_path: Path) -> None:
+    process = start("--only", IID)
+    lock = tmp_path / "one" / "fmnist-2-iid.parts" / ".paper-seed-0.held"
+    deadline = time.monotonic() + 120
+    while not is_held(lock):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, error = ended(process, 130)
+    assert error.strip().endswith("peerbayes: interrupted")
+    assert not is_held(lock)
+
+
+# What goes wrong --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    """A tiny campaign whose workers are calls within this process."""
+    make_tiny(monkeypatch.setattr)
+    return Campaign(tmp_path / "out", tmp_path / "short")
+
+
+def run_here(home: Campaign, name: str) -> Path:
+    (task,) = selected(name)
+    order = {"task": task.name, "out": str(home.out), "records": str(home.records)}
+    return campaign_worker.run_order({**order, "device": home.device, "data": None})
+
+
+def folders(home: Campaign) -> tuple[str, ...]:
+    return ("--out", str(home.out), "--records", str(home.records), "--quiet")
+
+
+def test_an_edited_record_is_named(home: Campaign, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run_here(home, f"{IID} 0")
+    path.write_text(path.read_text(encoding="utf-8").replace('"nll":', '"nlL":', 1))
+    capsys.readouterr()
+    for options in ((), ("--status",)):
+        text = complaint(capsys, "campaign", "--only", IID, *folders(home), *options)
+        assert str(path) in text
+        assert "content that fits its checksum" in text
+
+
+def test_a_record_of_other_settings_is_not_done(home: Campaign) -> None:
+    path = run_here(home, f"{IID} 0")
+    body = read_record(path).body
+    write_record(path, kind="short-part", body={**body, "settings": "0" * 64}, indent=0)
+    (state,) = home.states(selected(f"{IID} 0"))
+    assert (state.state, state.remark) == ("missing", "the record is of other settings")
+
+
+def test_another_build_counts_as_done_unless_asked_again(home: Campaign) -> None:
+    path = run_here(home, f"{IID} 0")
+    body = read_record(path).body
+    body["content"]["build"] = "0123456789ab"
+    write_record(path, kind="short-part", body=body, indent=0)
+    (state,) = home.states(selected(f"{IID} 0"))
+    assert (state.state, state.build) == ("done", "0123456789ab")
+    (state,) = Campaign(home.out, home.records, again=True).states(selected(f"{IID} 0"))
+    assert (state.state, state.remark) == ("missing", "the record is of build 0123456789ab")
+
+
+def test_unfinished_work_of_another_build_is_left_alone(
+    home: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(
+        home.out / "campaign.json", kind="campaign-folder",
+        body={"build": "0123456789ab", "device": "cpu"},
+    )  # fmt: skip
+    text = complaint(capsys, "campaign", *folders(home))
+    assert f"expected a folder of build {build_of_nets()}, got one of 0123456789ab" in text
+    assert "--out" in text
+
+
+def test_unknown_parts_and_options(home: Campaign, capsys: pytest.CaptureFixture[str]) -> None:
+    text = complaint(capsys, "campaign", "--only", "star-mnist-1: paper a=0.55", *folders(home))
+    assert "did you mean 'star-mnist-1: paper a=0.5 seed" in text
+    assert "--only" in complaint(capsys, "campaign", "--only", "qqqq", *folders(home))
+    assert "--seed" in complaint(capsys, "campaign", "--seed", "3", *folders(home))
+    assert "--workers" in complaint(capsys, "campaign", "--workers", "0", *folders(home))
+
+
+def test_other_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    words = ("campaign", "--only", IID, "--out", str(tmp_path / "out"), "--data", str(folder))
+    assert "train-images-idx3-ubyte.gz" in complaint(capsys, *words, "--quiet")
+    for kind in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+        (folder / f"{kind}-ubyte.gz").write_bytes(b"\x1f\x8b other")
+    text = complaint(capsys, *words, "--records", str(tmp_path / "short"), "--quiet")
+    assert "ubyte.gz" in text
+
+
+def test_a_full_disk_is_seen_before_a_part_begins(
+    home: Campaign, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr("peerbayes.experiments.campaign_state.disk_usage", lambda path: few)
+    text = complaint(capsys, "campaign", "--only", IID, *folders(home))
+    assert "MB of free disk" in text
+
+
+FULL = """
+import json, sys
+print(json.dumps({"done": 1, "total": 4}))
+print(json.dumps({"failed": "x.safetensors: expected a file that can be written, got no space"}))
+sys.exit(2)
+"""
+BROKEN = "import sys; sys.exit('Traceback\\nZeroDivisionError: division by zero')"
+
+
+def test_failures_are_noted_and_tried_again(
+    home: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("peerbayes.experiments.campaign.WORKER", (sys.executable, "-c", FULL))
+    result = run_campaign(home, selected(IID), say=said.append)
+    assert result.failed
+    assert {one.state for one in result.states} == {"failed"}
+    assert all("got no space" in one.remark for one in result.states)
+    assert said[-1] == "3 parts in succession failed: the campaign stops"
+    # What was the matter is over: the next start runs them, and forgets the notes.
+    run_here(home, f"{IID} 0")
+    states = home.states(selected(IID))
+    assert [one.state for one in states] == ["done", "failed", "failed"]
+
+
+def test_a_fault_in_a_worker_is_a_failure_with_its_last_words(
+    home: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peerbayes.experiments.campaign.WORKER", (sys.executable, "-c", BROKEN))
+    (state,) = run_campaign(home, selected(f"{IID} 0")).states
+    assert state.state == "failed"
+    assert state.remark == "ended with code 1: ZeroDivisionError: division by zero"
+
+
+def test_a_disk_that_fills_in_mid_part(home: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    from empirical.nets import keeping
+
+    def full(*arguments: Any, **options: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping, "save_file", full)
+        with pytest.raises(ValueError, match="no space left on device"):
+            run_here(home, f"{IID} 0")
+    assert not list(home.records.rglob("*.json"))
+    assert read_short(run_here(home, f"{IID} 0")).build == build_of_nets()
+
+
+def test_seeds_of_a_campaign_are_those_of_run(
+    home: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_here(home, f"{IID} 1")
+    capsys.readouterr()
+    options = ("--recipe", "paper", "--part", "seed 1", "--resume", "--json", *folders(home)[:2])
+    assert cli.main(["run", "fmnist-2-iid", *options, "--quiet"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["reused"] == ["paper seed 1"]
+    assert result["replicates"] == 1

@@ -1,0 +1,77 @@
+"""The papers' experiments with nets in a second: 8 x 8 digits, nets of eight units, few steps.
+
+    python -m tests.peerbayes.tiny_nets campaign …
+
+is the command line with all of it tiny, worker processes included.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from peerbayes.experiments.net_parts import part_values
+from peerbayes.experiments.net_rows import ROWS, Row
+from peerbayes.experiments.nets import NetExperiment
+
+SetAttribute = Callable[[str, Any], None]
+EXPERIMENTS = "peerbayes.experiments"
+
+
+def make_tiny(change: SetAttribute, *, rounds: int = 4) -> None:
+    """Replace data, nets and recipes; `change` sets what stands at a dotted name."""
+    from empirical.data import Images, load_digits
+
+    images = load_digits()
+    test = Images(images.pixels[:300], images.labels[:300], "digits", images.classes, 16)
+
+    def tiny(row: Row, part: Any, *, is_quick: bool) -> dict[str, Any]:
+        values = part_values(row, part, is_quick=True)
+        some = 10 if "rotating_star" in row.variants[0].network else rounds
+        return values | {"rounds": some, "rounds_run": some}
+
+    small = {name: replace(row, hidden=(8,)) for name, row in ROWS.items()}
+    change(f"{EXPERIMENTS}.net_problem._images", lambda *arguments: (images, test))
+    change(
+        "empirical.data.load_images",
+        lambda name, *, split, directory: (images, test)[split == "test"],
+    )
+    change("empirical.data.locate", lambda *arguments, **options: Path())
+    for module in ("net_run", "nets", "campaign_plan"):
+        change(f"{EXPERIMENTS}.{module}.part_values", tiny)
+    for module in ("campaign_plan", "campaign_state"):
+        change(f"{EXPERIMENTS}.{module}.ROWS", small)
+    change(f"{EXPERIMENTS}.find_experiment", lambda name: NetExperiment(small[name], seeds=2))
+
+
+def set_attribute(place: str, value: Any) -> None:
+    """Set what stands at a dotted name, such as ``package.module.name``."""
+    from importlib import import_module
+
+    module, _, name = place.rpartition(".")
+    setattr(import_module(module), name, value)
+
+
+def main() -> int:
+    """The command line, or a worker of a campaign, with everything tiny."""
+    make_tiny(set_attribute, rounds=60)
+    # A state is kept after every round, so that a run killed at any moment has one to go on from.
+    set_attribute("exact.checkpoint.EVERY_SECONDS", 0.0)
+    set_attribute("exact.checkpoint.SHARE", 0)
+    worker = (sys.executable, "-m", __spec__.name, "worker")
+    set_attribute(f"{EXPERIMENTS}.campaign.WORKER", worker)
+    if sys.argv[1] == "worker":
+        from peerbayes.experiments import campaign_worker
+
+        del sys.argv[1]
+        return campaign_worker.main()
+    from peerbayes.cli import main as command
+
+    return command(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
