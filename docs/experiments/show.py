@@ -1,0 +1,265 @@
+"""Tables and figures of the page on experiments with neural nets, from the short records here.
+
+``ROW/PART.json`` are parts as `peerbayes campaign` keeps them. ``earlier/ROW.json`` has lines of
+runs before parts were kept with their build and measured before consensus; they are shown until a
+part of the same row and recipe takes their place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from peerbayes.experiments.campaign_plan import planned
+from peerbayes.experiments.net_lines import net_lines
+from peerbayes.experiments.net_measures import WHEN, group_mean, way_of
+from peerbayes.experiments.net_recipes import RECIPE_NAMES
+from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.short_parts import ShortPart, read_row
+
+HERE = Path(__file__).parent
+PARTS: Mapping[str, Mapping[str, ShortPart]] = {row: read_row(HERE, row) for row in ROWS}
+EARLIER: Mapping[str, Any] = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((HERE / "earlier").glob("*.json"))
+}
+LINK = json.loads((HERE / "rate-link.json").read_text(encoding="utf-8"))
+_HEADS = ("| | printed | measured | ± s.e. | predicted | |", "|---|---|---:|---:|---:|---|")
+Line = Mapping[str, Any]
+
+
+def contents(row: str) -> dict[str, Mapping[str, Any]]:
+    """The parts of a row that are on record, in the order of the plan."""
+    order = [task.part.name for task in planned() if task.row == row]
+    return {name: PARTS[row][name].content for name in order if name in PARTS[row]}
+
+
+def recipe_of(line: Line) -> str:
+    """The recipe that a line is about."""
+    words = (word.partition(" ")[0] for word in line["what"].split(", "))
+    return next(word for word in words if word in RECIPE_NAMES)
+
+
+def lines_of(row: str) -> list[tuple[Line, bool]]:
+    """Each line of a row, and whether it is an earlier run's."""
+    parts = contents(row)
+    own = [line.as_json() for line in net_lines(ROWS[row], parts)]
+    present = {part["recipe"] for part in parts.values()}
+    old = EARLIER.get(row, {}).get("lines", ())
+    return [(line, False) for line in own] + [
+        (line, True) for line in old if recipe_of(line) not in present
+    ]
+
+
+def cell(value: float | None, digits: int = 2) -> str:
+    """A number in a table; nothing if there is none."""
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def escaped(entry: object) -> str:
+    """Text in a cell of a table."""
+    return str(entry).replace("|", "\\|")
+
+
+def table(*rows: str) -> str:
+    """All lines of some rows: printed, measured, predicted."""
+    text = list(_HEADS)
+    for row in rows:
+        text.append(f"| **`{row}`** {ROWS[row].title} | | | | | {builds(row)} |")
+        text += [_row(line, is_earlier) for line, is_earlier in lines_of(row)]
+    return "\n".join(text)
+
+
+def link_table() -> str:
+    """The lines of `rate-link`."""
+    title = f"| **`{LINK['experiment']}`** {LINK['title']} | | | | | |"
+    return "\n".join([*_HEADS, title, *(_row(line, False) for line in LINK["lines"])])
+
+
+def _row(line: Line, is_earlier: bool) -> str:
+    remark = " ".join(word for word in (line["remark"], "[earlier]" * is_earlier) if word)
+    cells = [
+        line["what"], line["printed"], cell(line["measured"]), cell(line["standard_error"]),
+        cell(line["predicted"]), remark,
+    ]  # fmt: skip
+    return "| " + " | ".join(map(escaped, cells)) + " |"
+
+
+def builds(row: str) -> str:
+    """Which builds the parts of a row come from, and how many of each."""
+    found = [part.build for part in PARTS[row].values()]
+    counts = {one: found.count(one) for one in found}
+    return ", ".join(f"build {one}: {n} part{'s' * (n != 1)}" for one, n in counts.items())
+
+
+def progress() -> str:
+    """How much of the plan is on record, in a sentence."""
+    tasks = planned()
+    done = [task for task in tasks if task.part.name in PARTS[task.row]]
+    paper = [task for task in tasks if task.part.recipe == "paper"]
+    share = [task for task in done if task.part.recipe == "paper"]
+    return (
+        f"On record: {len(share)} of {len(paper)} parts of `paper`, each run to its last round, "
+        f"and {len(done) - len(share)} of {len(tasks) - len(paper)} parts of `best` and `once`."
+    )
+
+
+def glance() -> str:
+    """One line a row, network and group: what is printed, and accuracies by recipe and role."""
+    text = [
+        "| row | who | printed | `paper` before | after | `best` before | after | `once` after "
+        "| alone | central | averaging |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in ROWS.values():
+        found = {line["what"]: line for line, _ in lines_of(row.name)}
+        for variant in row.variants:
+            for group, _ in row.groups:
+                text.append(_glance_row(row.name, variant.name, group, found))
+    return "\n".join(line for line in text if line)
+
+
+def _glance_row(row: str, variant: str, group: str, found: Mapping[str, Line]) -> str:
+    def at(recipe: str, what: str, when: str = "") -> str:
+        """The accuracy by this line; seeds of one build are averaged in it, builds are not."""
+        head = " ".join(word for word in (recipe, what) if word)
+        for name in (f"accuracy [%], {head}, {group}{when}", f"accuracy [%], {head}, {group}"):
+            if name in found and (when != ", before consensus" or name.endswith(when)):
+                return cell(found[name]["measured"])
+        return ""
+
+    before, after = (f", {when} consensus" for when in WHEN)
+    served = ROWS[row].is_federated or row == "fmnist-central"
+    first = "" if served else before
+    cells = [
+        at("paper", variant, first), at("paper", variant, after),
+        at("best", variant, first), at("best", variant, after), at("once", variant, after),
+    ]  # fmt: skip
+    if served:  # there is no consensus
+        cells[0] = cells[2] = ""
+    beside = ["", "", ""]
+    if variant == ROWS[row].main:
+        central = found.get("accuracy [%], best, all data in one place", {}).get("measured")
+        averaging = at("best, averaging of nets", "", after)
+        beside = [at("best, each alone", ""), cell(central), averaging]
+    if not any(cells):
+        return ""
+    printed = ROWS[row].variant(variant).printed.get(group, "")
+    who = f"{group}, {variant}" if variant else group
+    return f"| `{row}` | {who} | {printed} | {' | '.join([*cells, *beside])} |"
+
+
+def two_node_curves() -> Figure:
+    """P1's rows over their rounds, by `paper`: dashed before consensus, full after it."""
+    names = [name for name in ROWS if name.startswith("fmnist-2-") and _main(name)]
+    figure = Figure(figsize=(7.2, 5.2), layout="constrained")
+    panels = figure.subplots(2, 2, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, name in zip(panels, names, strict=False):
+        runs = _main(name)
+        for agent, (group, _) in enumerate(ROWS[name].groups):
+            for when, style in zip(WHEN, ("--", "-"), strict=True):
+                rounds, values = course(runs, (agent,), when)
+                label = f"{group}, {when}"
+                axes.plot(rounds, values, style, color=f"C{agent}", lw=1.2, label=label)
+        axes.set_title(f"{name}, {len(runs)} seed{'s' * (len(runs) != 1)}", fontsize="small")
+    for axes in panels[len(names) :]:
+        axes.set_axis_off()
+    panels[0].legend(fontsize="x-small")
+    figure.supxlabel("round")
+    figure.supylabel("accuracy [%]")
+    return figure
+
+
+def star_curves(row: str, title: str) -> Figure:
+    """A star's mean accuracy over the rounds for each weight on the centre, by `paper`."""
+    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    axes = figure.subplots()
+    parts = contents(row)
+    for index, variant in enumerate(ROWS[row].variants):
+        runs = _variant(parts, variant.name)
+        if not runs:
+            continue
+        for when, style in zip(WHEN, ("--", "-"), strict=True):
+            rounds, values = course(runs, (), when)
+            axes.plot(
+                rounds, values, style, color=f"C{index}", lw=1.2, label=f"{variant.name}, {when}"
+            )
+    axes.set(xlabel="round", ylabel="mean accuracy [%]", title=title)
+    axes.legend(fontsize="x-small")
+    return figure
+
+
+def course(
+    runs: Sequence[Mapping[str, Any]], agents: tuple[int, ...], when: str
+) -> tuple[list[int], list[float]]:
+    """Rounds, and the mean accuracy of some agents over seeds, in per cent."""
+    points = runs[0]["curve"]["points"]
+    values = [
+        sum(group_mean(way_of(run["curve"]["points"][k][when])["accuracy"], agents) for run in runs)
+        / len(runs)
+        for k in range(len(points))
+    ]
+    return [point["round"] for point in points], values
+
+
+def _main(row: str) -> list[Mapping[str, Any]]:
+    """The parts of a row's main network by `paper`, of the build with most seeds."""
+    return _variant(contents(row), ROWS[row].main)
+
+
+def _variant(parts: Mapping[str, Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    own = [
+        part
+        for part in parts.values()
+        if (part["recipe"], part["role"], part["variant"]) == ("paper", "cooperating", name)
+    ]
+    found = [part["build"] for part in own]
+    best = max(found, key=found.count, default="")
+    return [part for part in own if part["build"] == best]
+
+
+def speeds(head: str = "rounds to test loss 1, ") -> Figure:
+    """Measured rounds to a test loss beside c / K."""
+    lines = [line for line in LINK["lines"] if line["what"].startswith(head) and line["measured"]]
+    figure = Figure(figsize=(5.2, 3.8), layout="constrained")
+    axes = figure.subplots()
+    for line in lines:
+        axes.errorbar(
+            line["predicted"], line["measured"], yerr=line["standard_error"], marker="o",
+            ls="", label=line["what"].removeprefix(head),
+        )  # fmt: skip
+    ends = [pick(line["predicted"] for line in lines) for pick in (min, max)]
+    axes.plot(ends, ends, color="grey", lw=1, label="in proportion")
+    axes.set(
+        xscale="log", yscale="log", xlabel="predicted rounds, c / K", ylabel="measured rounds",
+        title="rounds to a test loss of 1",
+    )  # fmt: skip
+    axes.legend(fontsize="small")
+    return figure
+
+
+def widths() -> str:
+    """The quantiles of σ at the end, and what each run took."""
+    text = [
+        "| run | σ at 5 % | 25 % | 50 % | 75 % | 95 % | steps | MB sent | seconds |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in ROWS:
+        text += [
+            _widths_row(f"`{row}` {name}", part["curve"]["points"][-1]["sigma"][0], part)
+            for name, part in contents(row).items()
+            if part["curve"]["points"][-1]["sigma"]
+        ]
+    return "\n".join(text)
+
+
+def _widths_row(name: str, sigma: Iterable[float], part: Mapping[str, Any]) -> str:
+    end = part["curve"]["points"][-1]
+    spread = " | ".join(f"{value:.4f}" for value in sigma)
+    seconds = part["curve"]["seconds"]
+    steps, sent = end["local_steps"], end["bytes"] / 1e6
+    return f"| {name} | {spread} | {steps} | {sent:.0f} | {seconds:.0f} |"
