@@ -1027,6 +1027,9 @@ def campaign(
     Most telling parts come first. A campaign may be stopped or killed at any moment: started
     again, it goes on where it was. Exit code 1 if a part failed.
     """
+    from peerbayes.experiments.net_run import check_installed
+
+    check_installed("campaign")
     from peerbayes.experiments.campaign import campaign_status, run_campaign
     from peerbayes.experiments.campaign_plan import selected
     from peerbayes.experiments.campaign_state import Campaign, usual_records

@@ -63,17 +63,28 @@ def check_setting(row: Row, setting: Setting) -> None:
     ValueError
         In one line that says how to get what is missing.
     """
-    missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]
-    if missing:
-        raise fail(
-            row.name, "torch and safetensors", f"no {missing[0]}",
-            "install them with: pip install 'peerbayes[empirical]'",
-        )  # fmt: skip
+    check_installed(row.name)
     from empirical.data import locate
     from empirical.nets.training import check_device
 
     check_device(setting.device)
     locate(row.dataset, directory=setting.data)
+
+
+def check_installed(what: str) -> None:
+    """Whether the libraries that nets need are there.
+
+    Raises
+    ------
+    ValueError
+        In one line that says how to get them.
+    """
+    missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]
+    if missing:
+        raise fail(
+            what, "torch and safetensors", f"no {missing[0]}",
+            "install them with: pip install 'peerbayes[empirical]'",
+        )  # fmt: skip
 
 
 def run_net_part(

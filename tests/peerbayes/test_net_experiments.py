@@ -287,6 +287,7 @@ def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
     text = complaint(capsys, "run", "star-mnist-1")
     assert "got no torch; install them with: pip install 'peerbayes[empirical]'" in text
+    assert "got no torch" in complaint(capsys, "campaign", "--status")
 
 
 def test_without_data(
