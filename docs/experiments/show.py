@@ -118,7 +118,8 @@ def glance() -> str:
     for row in ROWS.values():
         found = {line["what"]: line for line, _ in lines_of(row.name)}
         for variant in row.variants:
-            for group, _ in row.groups:
+            groups = row.groups if variant.name == row.main else row.groups[:1]
+            for group, _ in groups:
                 text.append(_glance_row(row.name, variant.name, group, found))
     return "\n".join(line for line in text if line)
 
