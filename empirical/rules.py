@@ -174,7 +174,7 @@ class Informative:
             If a label is on both sides or occurs in no image, or the others have too few images.
         """
         star = star_partition(
-            labels,
+            as_labels(labels),
             centre_labels=self.centre,
             edge_labels=self.edges,
             edges=self.others,
@@ -234,13 +234,18 @@ class Shards:
 
 
 def as_labels(labels: ArrayLike) -> IntArray:
-    """One label per image, shape (n,), n ≥ 1; anything else is refused."""
-    values = np.asarray(labels, dtype=np.int64)
+    """One whole number per image, shape (n,), n ≥ 1; anything else is refused."""
+    try:
+        values = np.asarray(labels)
+    except ValueError:
+        values = np.empty((0, 0))
     if values.ndim != 1 or values.size == 0:
         raise fail(
             "labels", "shape (n,), n ≥ 1", f"shape {values.shape}", "give one label per image"
         )
-    return values
+    if values.dtype.kind not in "iu":
+        raise fail("labels", "whole numbers", f"{values.dtype} entries", "number the labels")
+    return values.astype(np.int64)
 
 
 def _share(argument: str, images: int, shares: int) -> int:

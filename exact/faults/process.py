@@ -236,9 +236,10 @@ class FaultyProcess:
                 if speech.deviation > 0:
                     noise = self._noise.standard_normal((replicates, table.shape[-1]))
                     table += speech.deviation * noise
+                # Of every two hypotheses, so that use does not depend on what the best one is.
+                usable = np.ptp(table, axis=-1) <= LARGEST_MESSAGE
                 ratios = self._ratios(table)
                 self._turn(ratios)
-                usable = (np.abs(ratios) <= LARGEST_MESSAGE).all(axis=-1)
             self._said[voice.rows] = ratios
             self._useless[voice.rows] = ~usable
 

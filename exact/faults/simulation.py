@@ -38,7 +38,7 @@ class FaultySimulation:
         Shape (H,): the agents that the statistics are about.
     simulation
         Of these agents, in this order; `reference` is what they ought to find. An agent is wrong
-        where the best hypothesis does not win all its comparisons.
+        where the hypothesis that does best in comparison with `best` is outside `reference`.
     discarded
         Shape (N,): messages that each agent threw away, in all rounds and replicates.
     """

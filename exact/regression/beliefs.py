@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from exact.regression.factors import Factors, as_symmetric, factor, named
+from exact.regression.factors import Factors, as_symmetric, factor, named, squares
 from theory.validation import FloatArray, as_positive, fail, read_only
 
 Weights = ArrayLike | csr_array
@@ -168,9 +168,9 @@ class GaussianBeliefs:
         """Log densities at points θ, shape (m, d): shape (..., N, m)."""
         rows = as_rows("points", points, dimension=self.dimension)
         gaps = rows - self.mean[..., None, :]
-        squares = np.einsum("...md,...de,...me->...m", gaps, self.precision, gaps)
         constant = self._factors.log_determinant - self.dimension * np.log(2 * np.pi)
-        return np.asarray((constant[..., None] - squares) / 2)
+        found = squares(self.precision, gaps.swapaxes(-1, -2))
+        return np.asarray((constant[..., None] - found) / 2)
 
     def update(
         self,
@@ -199,11 +199,11 @@ class GaussianBeliefs:
             If shapes disagree, a number is not finite, or noise or tempering is not positive; the
             message names the agent.
         """
-        squares, products = sums(designs, targets, agents=self.agents, dimension=self.dimension)
+        gained, products = sums(designs, targets, agents=self.agents, dimension=self.dimension)
         noise = per_agent("noise_std", noise_std, agents=self.agents)
         weight = per_agent("tempering", tempering, agents=self.agents) / noise**2
         return GaussianBeliefs(
-            self.precision + weight[:, None, None] * squares,
+            self.precision + weight[:, None, None] * gained,
             self.information + weight[:, None] * products,
         )
 
@@ -257,8 +257,8 @@ def sums(
     if isinstance(features, np.ndarray) and isinstance(labels, np.ndarray):
         turned = features.swapaxes(-1, -2)
         return turned @ features, (turned @ labels[..., None])[..., 0]
-    squares = np.array([x.T @ x for x in features])
-    return squares, np.array([x.T @ y for x, y in zip(features, labels, strict=True)])
+    pairs = zip(features, labels, strict=True)
+    return np.array([x.T @ x for x in features]), np.array([x.T @ y for x, y in pairs])
 
 
 def as_batches(

@@ -113,6 +113,16 @@ def residual(matrix: FloatArray, solution: FloatArray, right: FloatArray) -> Flo
     return np.asarray(total + rest)
 
 
+def squares(matrix: FloatArray, columns: FloatArray) -> FloatArray:
+    """xᵀ A x of each column x of X, shape (..., d, k): shape (..., k).
+
+    A x is formed in twice the precision: along a direction in which A is flat it is what is left
+    of numbers κ times as large.
+    """
+    image = residual(matrix, -columns, np.zeros(1))
+    return np.asarray((columns * image).sum(axis=-2))
+
+
 def high(values: FloatArray) -> FloatArray:
     """The upper half of the digits of numbers, so that products of halves are exact (Veltkamp)."""
     bent = SPLITTER * values

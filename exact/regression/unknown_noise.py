@@ -40,6 +40,7 @@ from exact.regression.beliefs import (
     pool,
     sums,
 )
+from exact.regression.factors import squares
 from theory.validation import FloatArray, as_positive, as_probability, fail, read_only
 
 
@@ -189,11 +190,11 @@ class NormalInverseGammaBeliefs:
             If shapes disagree, a number is not finite, or the tempering is not positive.
         """
         size = {"agents": self.agents, "dimension": self.dimension}
-        squares, products = sums(designs, targets, **size)
+        gained, products = sums(designs, targets, **size)
         features, labels = as_batches(designs, targets, **size)
         power = per_agent("tempering", tempering, agents=self.agents)
         unit = GaussianBeliefs(
-            self.precision + power[:, None, None] * squares,
+            self.precision + power[:, None, None] * gained,
             self.information + power[:, None] * products,
         )
         after = unit.mean
@@ -207,7 +208,7 @@ class NormalInverseGammaBeliefs:
             ]
             misfit, counts = np.stack(each, axis=-1), np.array([len(y) for _, y in pairs])
         moved = after - self.mean
-        pull = np.einsum("...d,...de,...e->...", moved, self.precision, moved)
+        pull = squares(self.precision, moved[..., None])[..., 0]
         return NormalInverseGammaBeliefs(
             unit.precision,
             unit.information,
@@ -236,8 +237,7 @@ class NormalInverseGammaBeliefs:
             heard = np.flatnonzero(row)
             gaps = pooled[..., i, None, :] - self.mean[..., heard, :]
             precision = self.precision[..., heard, :, :]
-            squares = np.einsum("...jd,...jde,...je->...j", gaps, precision, gaps)
-            found[..., i] = squares @ row[heard]
+            found[..., i] = squares(precision, gaps[..., None])[..., 0] @ row[heard]
         return found
 
     def predict(self, inputs: ArrayLike) -> StudentPrediction:
@@ -262,8 +262,8 @@ class NormalInverseGammaBeliefs:
         # Where σ² = 1 the belief about θ is the unit one; its precision is divided by σ².
         unit = self.unit.log_density(rows)
         peak = self.unit._factors.log_determinant - self.dimension * np.log(2 * np.pi)
-        squares = peak[..., None] - 2 * unit
+        distances = peak[..., None] - 2 * unit
         d = self.dimension
         a, b = self.shape[..., None], self.scale[..., None]
-        normal = (peak[..., None] - d * np.log(noise) - squares / noise) / 2
+        normal = (peak[..., None] - d * np.log(noise) - distances / noise) / 2
         return np.asarray(normal + a * np.log(b) - gammaln(a) - (a + 1) * np.log(noise) - b / noise)

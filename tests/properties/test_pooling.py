@@ -88,11 +88,54 @@ def test_gaussian_beliefs_at_every_condition_number(
     assert (pooled.variance(axes) > 0).all()
 
 
+@often(25)
+@given(network=networks(max_agents=6), seed=seeds, data=st.data())
+def test_beliefs_about_noise_at_every_condition_number(
+    network: Network, seed: int, data: st.DataObject
+) -> None:
+    """The pooled scale, (Σ_j W_ij q_j − hᵀΛ⁻¹h)/2 in fractions, however flat the beliefs."""
+    unit = data.draw(stiff_beliefs(network.agents, dimension=data.draw(st.integers(1, 4))))
+    rng = np.random.default_rng(seed)
+    shape, scale = rng.uniform(1, 4, unit.agents), 10 ** rng.uniform(-6, 0, unit.agents)
+    beliefs = NormalInverseGammaBeliefs(unit.precision, unit.information, shape, scale)
+    pooled = beliefs.consensus(network.weights)
+    i = seed % network.agents
+    row = as_dense(network.weights)[i]
+    parts = zip(row, beliefs.precision, beliefs.information[..., None], scale, strict=True)
+    total = sum(
+        rational(w) * (2 * rational(b) + quadratic(fractions(P), fractions(h)))
+        for w, P, h, b in parts
+        if w > 0
+    )
+    left = quadratic(
+        weighted(row, beliefs.precision), weighted(row, beliefs.information[..., None])
+    )
+    truth = (total - left) / 2
+    # The minimum over θ: an error of the pooled mean counts squared. That error, in deviations,
+    # is bounded as in the test before; entries of Λ times gaps are added in twice the precision.
+    values = np.linalg.eigvalsh(pooled.precision[i])
+    size = np.sqrt(values.max()) * np.abs(beliefs.mean).max() * np.sqrt(beliefs.dimension)
+    error = 4 * (network.agents + 2) * beliefs.dimension * 2.0**-52 * size
+    error *= np.sqrt(values.max() / values.min())
+    assert abs(pooled.scale[i] / float(Fraction(int(truth.p), int(truth.q))) - 1) <= 1e-12 + (
+        error**2 / pooled.scale[i]
+    )
+
+
+def quadratic(matrix: flint.fmpq_mat, column: flint.fmpq_mat) -> flint.fmpq:
+    """hᵀ A⁻¹ h in fractions."""
+    return (column.transpose() * matrix.solve(column))[0, 0]
+
+
+def fractions(table: FloatArray) -> flint.fmpq_mat:
+    """A matrix of the numbers as they are stored."""
+    return flint.fmpq_mat([[rational(x) for x in line] for line in table])
+
+
 def weighted(row: FloatArray, stack: FloatArray) -> flint.fmpq_mat:
     """Σ_j W_ij stack_j in fractions, of the numbers as they are stored."""
     terms = [
-        flint.fmpq_mat([[rational(x) for x in line] for line in matrix]) * rational(weight)
-        for weight, matrix in zip(row, stack, strict=True)
+        fractions(matrix) * rational(weight) for weight, matrix in zip(row, stack, strict=True)
     ]
     return sum(terms[1:], terms[0])
 

@@ -169,8 +169,8 @@ def risk_curve(
     Raises
     ------
     ValueError
-        If θ* is outside the domain, network and regression differ in their agents, or an argument
-        is out of range.
+        If θ* is outside the domain, network and regression differ in their agents, an argument
+        is out of range, or labels are binned and the loss is no function of the bin.
     """
     delta = as_probability("delta", delta)
     if weights not in _WEIGHTS:
@@ -180,6 +180,15 @@ def risk_curve(
     if not domain.contains(regression.truth[None], slack=1e-12)[0]:
         raise fail(
             "domain", f"to hold the truth {regression.truth.tolist()}", "one without", "widen it"
+        )
+    edges = regression.label_edges
+    if edges is not None and regression.threshold not in edges:
+        # Two laws of the bins may be equal though the loss differs within a bin.
+        raise fail(
+            "threshold",
+            f"one of the ends of the bins, {edges.tolist()}",
+            f"{regression.threshold:g}",
+            "split the bin there, for a divergence of bins bounds no other loss",
         )
     v = network.stationary_distribution
     if v.size != regression.agents:

@@ -3,7 +3,8 @@
 τ = 1 + 2 Σ_k ρ_k, with ρ_k the correlation of rounds k apart, is how many rounds are worth one that
 is drawn afresh. It is taken from the course and, as a course that is too short cannot show it, from
 what is known of the network, whichever is larger. Means of batches several τ long are then all but
-independent; where the course is too short for ten of them no error can be told from it.
+independent; where the course is too short for ten of them no error can be told from it. Nor can it
+from a course on which all rounds are alike, if it may only have missed what is rare.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ _LEAST_BATCHES = 10
 _BATCH_TIMES = 5
 # A sum of correlations ends here, in units of itself: later ones are noise (Sokal's window).
 _WINDOW = 5
+# What a course shows none of, if it is expected so often, hardly ever happens: e^−20.
+_SURELY_SEEN = 20
+# A course begins when weights have forgotten where they came from to 1e-9.
+_ALIKE = 1e-8
 # Eigenvalues of S phases cost S³ operations.
 _MOST_PHASES = 400
 
@@ -33,6 +38,8 @@ def error_of_mean(
     time = max(correlation_time(network), measured_correlation_time(values))
     batches = int(min(_MOST_BATCHES, len(values) / (_BATCH_TIMES * max(time, 1.0))))
     if batches < _LEAST_BATCHES:
+        return np.nan
+    if _is_constant(values) and len(values) * rarest(network) < _SURELY_SEEN * max(time, 1.0):
         return np.nan
     means = np.array([batch.mean() for batch in np.array_split(values, batches)])
     return float(means.std(ddof=1) / np.sqrt(batches))
@@ -60,6 +67,24 @@ def correlation_time(network: MarkovNetwork | RandomLinks | RandomPresence) -> f
     if not others.size:
         return 1.0
     return float(((1 + others) / (1 - others)).real.max())
+
+
+def rarest(network: MarkovNetwork | RandomLinks | RandomPresence) -> float:
+    """The share of rounds in which the rarest thing happens that may happen; 1 if nothing may.
+
+    That is a phase, a link that is up or down, or an agent that is there or away.
+    """
+    if isinstance(network, MarkovNetwork):
+        shares = network.stationary_phases
+        return float(shares[shares > 0].min())
+    up = network.link_up if isinstance(network, RandomLinks) else network.present
+    both = np.minimum(up, 1.0 - up)
+    return float(both[both > 0].min(initial=1.0))
+
+
+def _is_constant(values: FloatArray) -> bool:
+    """Whether values are alike, but for what the course has kept from where it began."""
+    return bool(np.ptp(values) <= _ALIKE * np.abs(values).max(initial=0.0))
 
 
 def measured_correlation_time(values: FloatArray) -> float:

@@ -16,7 +16,7 @@ from scipy.sparse import csgraph
 from theory.network import Network
 from theory.network.structure import OffDiagonal, off_diagonal
 from theory.network.weights import assemble
-from theory.validation import IntArray, as_integer
+from theory.validation import FloatArray, IntArray, as_integer
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,16 @@ def network_without(network: Network, agent: int) -> Network:
     links = off_diagonal(network.weights)
     stay = (links.row != agent) & (links.column != agent)
     new = np.arange(network.agents) - (np.arange(network.agents) > agent)
+    # Added up, not what is missing to 1: that may round below 0, or lose a small weight.
+    own: FloatArray = np.array(sparse.csr_array(network.weights).diagonal())
+    lost = links.column == agent
+    own[links.row[lost]] += links.weight[lost]
     weights = assemble(
         new[links.row[stay]],
         new[links.column[stay]],
         links.weight[stay],
         agents=network.agents - 1,
+        own=np.delete(own, agent),
         sparse_result=network.is_sparse,
     )
     layout = None if network.layout is None else np.delete(network.layout, agent, axis=0)

@@ -16,6 +16,7 @@ from theory.validation import fail
 
 _LONGEST = 200
 _LARGEST_POWER = 20
+_LETTER = "[A-Za-z][A-Za-z0-9_]{0,20}"
 # Letters with a meaning of their own in the output.
 _RESERVED = {"x", "I", "S"}
 
@@ -36,9 +37,15 @@ def parse_weights(rows: Sequence[Sequence[object]]) -> list[list[sympy.Expr]]:
     if not table:
         raise fail("weights", "at least one row", "none", "write it as '1/2 1/2; 1/3 2/3'")
     return [
-        [parse_entry(entry, place=f"weights[{i}][{j}]") for j, entry in enumerate(row)]
+        [_plain(parse_entry(entry, place=f"weights[{i}][{j}]")) for j, entry in enumerate(row)]
         for i, row in enumerate(table)
     ]
+
+
+def _plain(entry: sympy.Expr) -> sympy.Expr:
+    """The number that an expression is whatever its letters are, if it is one: 0 is no link."""
+    number = sympy.cancel(entry)
+    return number if number.is_Rational else entry
 
 
 def parse_text(text: str) -> list[list[sympy.Expr]]:
@@ -64,10 +71,16 @@ def parse_entry(entry: object, *, place: str) -> sympy.Expr:
     Raises
     ------
     ValueError
-        If it is a float or cannot be read.
+        If it is a float or cannot be read, or a sympy expression that is no rational function
+        with fractions for coefficients, of letters that have no other meaning.
     """
     if isinstance(entry, sympy.Expr):
-        return entry
+        if not _is_rational(entry):
+            raise fail(place, "a fraction or a rational expression in letters", str(entry)[:60],
+                       "use exact numbers, and other letters than x, I and S")  # fmt: skip
+        # Letters of one name are one letter, and positive, whatever else was assumed of them.
+        letters = {s: sympy.Symbol(s.name, positive=True) for s in entry.free_symbols}
+        return entry.xreplace(letters)
     if not isinstance(entry, str):
         number = exact_number(place, entry)  # type: ignore[arg-type]
         return sympy.Rational(number.numerator, number.denominator)
@@ -77,9 +90,19 @@ def parse_entry(entry: object, *, place: str) -> sympy.Expr:
         return _read(ast.parse(entry.strip(), mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise fail(place, "a fraction or an expression such as 1-a", repr(entry)[:60],
-                   "use numbers, letters, + - * / ** and brackets") from None  # fmt: skip
+                   "use numbers, letters but x, I, S, + - * / ** brackets") from None  # fmt: skip
     except ZeroDivisionError:
         raise fail(place, "a finite number", repr(entry)[:60], "mend the denominator") from None
+
+
+def _is_rational(entry: sympy.Basic) -> bool:
+    if isinstance(entry, sympy.Symbol):
+        return entry.name not in _RESERVED and re.fullmatch(_LETTER, entry.name) is not None
+    if isinstance(entry, sympy.Pow):
+        return bool(entry.exp.is_Integer) and _is_rational(entry.base)
+    if isinstance(entry, sympy.Add | sympy.Mul):
+        return all(_is_rational(part) for part in entry.args)
+    return isinstance(entry, sympy.Rational)
 
 
 def _read(node: ast.expr) -> sympy.Expr:
@@ -88,7 +111,7 @@ def _read(node: ast.expr) -> sympy.Expr:
             # Decimals are read as they are written, not as the nearest double.
             number = exact_number("weight", str(value))
             return sympy.Rational(number.numerator, number.denominator)
-        case ast.Name(id=name) if re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,20}", name):
+        case ast.Name(id=name) if re.fullmatch(_LETTER, name):
             if name in _RESERVED:
                 raise SyntaxError
             return sympy.Symbol(name, positive=True)

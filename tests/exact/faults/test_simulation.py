@@ -382,3 +382,19 @@ def test_the_cost_follows_the_rule() -> None:
     assert 2 < costs[1].seconds / costs[0].seconds < 10
     with pytest.raises(ValueError, match=r"^memory: expected at most 0\.00093 GiB"):
         simulate_faulty(TORUS, coins(25), {}, **options, seed=0, memory="1M")
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [2, 1, 0]])
+def test_a_message_is_useless_by_its_widest_log_ratio(order: list[int]) -> None:
+    """Whichever hypothesis is the best one: 1.2e100 lies between the first and the last."""
+    claims = np.array([[0.5, 0.5], [0.75, 0.25], [0.9, 0.1]])[order]
+    coin = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[c] for c in claims]
+    )
+    model = FiniteModel.from_agents(["a", "b", "c"], [coin], counts=[5])
+    said: dict[int, Behaviour] = {4: ConstantBelief([-0.6e100, 0.0, 0.6e100])}
+    crowd = Network.from_topology("complete", agents=5)
+    run = simulate_faulty(crowd, model, said, rounds=3, replicates=2, seed=1)
+    assert run.discarded.tolist() == [6, 6, 6, 6, 0]
+    # The prediction takes the speaker for silent, too.
+    assert faulty_averaging(crowd, model, said).learns

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -66,6 +68,28 @@ def test_the_pooled_law_is_proper_and_disagreement_is_noise() -> None:
     assert pooled.scale[0] == pytest.approx(1e12 * 1e6 / 2, rel=1e-12)
     # An agent that listens to itself alone keeps a scale of 1e-9, which q − hᵀΛ⁻¹h would lose.
     assert pooled.scale[1] == pytest.approx(1e-9, rel=1e-12)
+
+
+def test_disagreement_along_a_flat_direction_keeps_its_digits() -> None:
+    """Means apart by u along the direction in which Λ is flat: the scale gains λ |u|² / 8."""
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    sharp, flat = 1e12, 1.0
+    precision = (turn * [sharp, flat]) @ turn.T
+    stored = np.array([[Fraction(x) for x in row] for row in precision])
+    apart = np.array([Fraction(x) for x in turn[:, 1]])
+    public = NormalInverseGammaBeliefs.from_moments(
+        [[0.0, 0.0], turn[:, 1].tolist()], np.linalg.inv(precision), shape=1.0, scale=1e-9
+    )
+    public = NormalInverseGammaBeliefs(
+        np.stack([precision] * 2),
+        np.array([[0.0, 0.0], [float(x) for x in stored @ apart]]),
+        public.shape,
+        public.scale,
+    )
+    pooled = public.consensus([[0.5, 0.5], [0.5, 0.5]])
+    exact = float(apart @ stored @ apart) / 8
+    # Rounding the information vector moves the mean by 1e-16 of its size along the flat axis.
+    assert pooled.scale[0] == pytest.approx(1e-9 + exact, rel=1e-9)
 
 
 def test_the_update_is_bayes_rule_on_a_grid() -> None:

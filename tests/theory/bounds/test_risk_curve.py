@@ -230,3 +230,23 @@ def test_bad_problems() -> None:
         regression.model(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="weights: expected one for each of 2 agents"):
         regression.second_moment([1.0])
+
+
+def test_binned_labels_bound_a_loss_of_bins_alone() -> None:
+    """Of one agent that sees signs of y, guarantees are about the loss 1(y > 0) and no other."""
+    line = Box([-4.0], [4.0])
+    network = Network([[1.0]])
+
+    def signs(threshold: float) -> QuantisedRegression:
+        return QuantisedRegression(
+            (np.array([[1.0]]),), (np.array([1.0]),), np.array([3.0]), 1.0, threshold, np.zeros(1)
+        )
+
+    for point in risk_curve(network, signs(0.0), line, [0.5, 0.1], delta=0.1, slack=0.5).points:
+        losses = signs(0.0).risk_differences(point.covering.points)[0, list(point.acceptable)]
+        assert losses.max() <= point.guarantee.sharp
+    # Another threshold: hypotheses whose bins are as likely lose more than would be promised.
+    kept = point.covering.points[list(point.acceptable)]
+    assert signs(3.0).risk_differences(kept).max() > point.guarantee.sharp
+    with pytest.raises(ValueError, match=r"threshold: expected one of the ends of the bins, \[0"):
+        risk_curve(network, signs(3.0), line, [0.5], delta=0.1)

@@ -193,3 +193,29 @@ def test_bad_input() -> None:
         changing_exponent(RandomLinks(SKEW, 0.5), coins(3), samples=3)
     with pytest.raises(ValueError, match="as many agents"):
         changing_exponent(RandomLinks(SKEW, 0.5), FiniteModel.from_agents(["a", "b"], [COIN]))
+
+
+PAIR = Network([[0.7, 0.3], [0.1, 0.9]])
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        MarkovNetwork(
+            [[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.9, 0.1]]], [[1 - 1e-7, 1e-7], [0.5, 0.5]]
+        ),
+        RandomLinks(PAIR, 1 - 1e-7),
+        RandomPresence(PAIR, 1 - 1e-7),
+    ],
+)
+def test_what_a_course_never_shows_is_not_taken_for_impossible(network: ChangingNetwork) -> None:
+    """All 3000 rounds are alike; a standard error of 0 would say that the estimate is exact."""
+    found = changing_exponent(network, coins(2), samples=3000)
+    assert np.isnan(found.standard_error)
+    assert not found.is_exact
+
+
+def test_what_makes_no_difference_costs_no_error() -> None:
+    """Links that are up every other round, both at once, leave v even in every round."""
+    even = RandomLinks(Network([[0.5, 0.5], [0.5, 0.5]]), 0.5, symmetric=True)
+    assert changing_exponent(even, coins(2), samples=3000).standard_error < 1e-15

@@ -165,6 +165,18 @@ def test_exponents_are_those_of_the_smaller_sums(network: Network, seed: int) ->
         assert found.silent_exponents[j] == pytest.approx(min(values), rel=1e-9, abs=1e-14)
 
 
+def test_own_weights_are_added_up_not_what_is_missing_to_one() -> None:
+    # 1 − (0.2 + 0.4 + 0.3 + 0.1) is −2.2e-16 in doubles: agent 4, deaf to agent 5, keeps its 0.
+    row = [0.2, 0.4, 0.3, 0.1, 0.0, 0.0]
+    assert 1.0 - np.bincount([0] * 4, row[:4])[0] < 0
+    crowd = np.full((6, 6), 1 / 6)
+    crowd[4] = row
+    assert dense(network_without(Network(crowd), 5))[4].tolist() == row[:5]
+    # A weight of 1e-20 on who leaves is all that keeps the others from taking turns.
+    tiny = [[0.0, 1.0, 1e-20], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
+    assert dense(network_without(Network(tiny), 2)).tolist() == [[1e-20, 1.0], [1.0, 0.0]]
+
+
 def test_reversible_networks_keep_proportions() -> None:
     """v' = v/(1 − v_j): the silent K by 1 − v_j, and the same E; a tree, to have cuts."""
     network = Network.from_topology("tree", agents=7, rule="uniform")

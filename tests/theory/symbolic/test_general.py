@@ -134,6 +134,15 @@ def test_entries_are_read_exactly(entry: object, expected: sympy.Expr) -> None:
         0.5,
         None,
         "a := 1",
+        sympy.Float(0.5),
+        1 - sympy.I,
+        sympy.sqrt(2) / 2,
+        sympy.pi / 4,
+        sympy.sin(a),
+        1 / sympy.Symbol("x"),
+        a**b,
+        sympy.nan,
+        sympy.oo,
     ],
 )
 def test_entries_that_are_refused(entry: object) -> None:
@@ -161,6 +170,21 @@ def test_weights_that_are_refused(rows: list[list[object]], words: str) -> None:
     with pytest.raises(ValueError, match=words) as info:
         weights_formula(rows)
     assert "\n" not in str(info.value)
+
+
+def test_letters_of_one_name_are_one_letter() -> None:
+    loose = sympy.Symbol("a")
+    formula = weights_formula([[1 - loose, loose], [a, "1-a"]])
+    assert [str(letter) for letter in formula.parameters[0].symbol.free_symbols] == ["a"]
+    assert [c.stationary for c in formula.classes] == [sympy.Rational(1, 2)] * 2
+
+
+@pytest.mark.parametrize("nothing", ["(a+b)**2-a**2-2*a*b-b**2", "(a**2-1)/(a-1)-a-1"])
+def test_what_is_zero_whatever_the_letters_is_no_link(nothing: str) -> None:
+    with pytest.raises(ValueError, match="irreducible"):
+        weights_formula([["1", nothing], ["1/2", "1/2"]])
+    formula = weights_formula([[nothing, "1"], ["b", "1-b"]])
+    assert formula.member(b="1/3").weights == ((0, 1), (Fraction(1, 3), Fraction(2, 3)))
 
 
 def test_too_many_letters_are_refused() -> None:
