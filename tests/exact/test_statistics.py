@@ -62,7 +62,8 @@ def test_moments_do_not_depend_on_the_chunks(sizes: list[int], seed: int) -> Non
 
 
 def tally(reference: tuple[int, ...], hypotheses: int = 3) -> Tally:
-    return Tally(np.array([5]), agents=2, hypotheses=hypotheses, reference=reference, scale=1.0)
+    scale = np.append(0.0, np.ones(hypotheses - 1))
+    return Tally(np.array([5]), agents=2, hypotheses=hypotheses, reference=reference, scale=scale)
 
 
 def test_errors_ties_and_settled() -> None:
