@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.ties import EPS, INPUT_UNITS, Comparison, exact_difference, rearranged
+from theory.learning.ties import EPS, UNITS, Comparison, exact_difference, rearranged
 from theory.validation import (
     FloatArray,
     as_distribution,
@@ -210,9 +210,9 @@ class FiniteAgent:
         """I(best, θ) = D(θ) − D(best) for every θ, shape (M,), with what rounding may have done."""
         mine = self.log_likelihoods[best]
         values = _by_rows(self.log_likelihoods, lambda rows: (mine - rows) @ self.probabilities)
-        # Of a sum of O rounded terms, and of inputs that are right to INPUT_UNITS last places:
+        # Of a sum of O rounded terms, and of inputs that are right to some last places:
         # probabilities and likelihoods relatively, logarithms besides.
-        units = INPUT_UNITS + self.probabilities.size
+        units = UNITS + self.probabilities.size
         doubt = units * EPS * (self._sizes[best] + self._sizes + 2.0)
         values[best] = doubt[best] = 0.0
         for theta in np.flatnonzero(np.abs(values) <= doubt):
@@ -236,7 +236,7 @@ class FiniteAgent:
             least = math.fsum((p * (away + np.expm1(-away))).tolist())
             return known * max(known * value, least, float(np.finfo(float).tiny)), 0.0
         each = np.abs(one) + np.abs(two) + 2.0
-        return value, INPUT_UNITS * EPS * float(p @ each) * (1 + p.size * EPS)
+        return value, UNITS * EPS * float(p @ each) * (1 + p.size * EPS)
 
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other)."""
@@ -345,11 +345,13 @@ class GaussianAgent:
         apart, rest = exact_difference(means, truth)  # from the truth, for every θ
         moved = means - means[best]
         values = (moved * (apart + apart[best])) @ p
-        # What inputs that are right to INPUT_UNITS last places, and a sum of X terms, may do.
+        # What inputs that are right to some last places, and a sum of X terms, may do: the terms
+        # are differences of squares (mean − truth)².
         far, size = np.abs(apart), np.abs(means)
-        terms = far * size + far[best] * size[best]
-        terms += np.abs(moved) * (np.abs(truth) + far + far[best])
-        doubt = (INPUT_UNITS + p.size) * EPS * (np.where(moved != 0, terms, 0.0) @ p)
+        reach = far + UNITS * EPS * (size + np.abs(truth))
+        each = reach * (2.0 * size + 2.0 * np.abs(truth) + far)
+        terms = np.where(moved != 0, each + each[best], 0.0)
+        doubt = (UNITS + p.size) * EPS * (terms @ p)
         # The truth itself is better than anything else, by Σ (mean − truth)² > 0 without rounding.
         true = (means == truth).all(axis=1)
         decided = true != true[best]

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from theory.learning.agents import Agent, FiniteAgent, GaussianAgent
 from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.ties import EPS, INPUT_UNITS, Comparison
+from theory.learning.ties import EPS, UNITS, Comparison
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -232,7 +232,7 @@ class FiniteModel:
 
     def weighted_comparison(self, weights: ArrayLike, best: int) -> Comparison:
         """Σ_j w_j I_j(best, θ), shape (M,), for weights right to about N roundings each."""
-        relative = (INPUT_UNITS + self.agents) * EPS
+        relative = (UNITS + self.agents) * EPS
         return self.comparison(best).weighed(self.kind_weights(weights), relative=relative)
 
     def reference_hypotheses(self, weights: ArrayLike) -> tuple[int, ...]:

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from theory.validation import FloatArray
 
 EPS = float(np.finfo(np.float64).eps)
-# Inputs may be wrong by this many units in the last place: fractions and their products, rounded.
-INPUT_UNITS = 16
+# Inputs may be wrong by 16 units in the last place, being fractions and their products, rounded;
+# four more are for the logarithms, differences and products taken of them.
+UNITS = 20
 
 
 @dataclass(frozen=True, eq=False)
