@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from exact.beliefs import check_log_likelihoods, normalise, prior_rows
 from exact.checkpoint import Arrays, Checkpoint, fingerprint
-from exact.compression import evidence_basis
+from exact.compression import evidence_basis, round_scale
 from exact.cost import Cost, Extent, check_cost
 from exact.limits import as_memory, check_work
 from exact.parallel import Progress as Progress
@@ -437,12 +437,10 @@ class FixedNetwork:
         )
 
     @cached_property
-    def scale(self) -> float:
-        """The largest log-ratio that a single round can add."""
+    def scale(self) -> FloatArray:
+        """The largest log-ratio that a single round can add, shape (M,)."""
         prior = ratios(self.model.log_priors[np.unique(self.model.assignment)], self.best)
-        scale = self.sampler.table.largest + float(np.abs(prior).max())
-        # An entry of Λ is a sum of r products of coordinates with numbers below one.
-        return scale if self.basis is None else scale * (len(self.basis) + 1)
+        return round_scale(self.sampler.table, prior, best=self.best, basis=self.basis)
 
     @cached_property
     def prior(self) -> FloatArray:

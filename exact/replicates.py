@@ -48,8 +48,8 @@ class Runner(Protocol):
     """Runs chunks of replicates; pickled to reach a worker, and then used there many times."""
 
     @property
-    def scale(self) -> float:
-        """The largest log-ratio that a single round can add, which sets what counts as a tie."""
+    def scale(self) -> FloatArray:
+        """As for `Tally`: the largest log-ratio that a single round can add, shape (M,)."""
         ...
 
     def states(self, chunk: Chunk, advanced: Callable[[int], None]) -> Iterator[FloatArray]:
@@ -100,7 +100,7 @@ class Replicates:
 
     def empty(self) -> Arrays:
         """Sums over no replicate, with room for all paths."""
-        return {**self._tally(1.0).arrays(), "paths": self._room(self.paths)}
+        return {**self._tally(np.zeros(self.hypotheses)).arrays(), "paths": self._room(self.paths)}
 
     def run(self, unit: int, advanced: Callable[[int], None]) -> Arrays:
         """The sums over one unit's replicates."""
@@ -132,7 +132,7 @@ class Replicates:
         total["paths"][begin : begin + len(part["paths"])] = part["paths"]
         merge_tallies(total, part)
 
-    def _tally(self, scale: float) -> Tally:
+    def _tally(self, scale: FloatArray) -> Tally:
         return Tally(
             self.recorded,
             agents=self.agents,

@@ -28,7 +28,7 @@ from exact.checkpoint import Arrays
 from exact.learning import every_round
 from exact.parallel import Progress, run_units
 from exact.replicates import Replicates, chunks
-from exact.statistics import tie_widths
+from exact.statistics import Ties
 from theory import FiniteModel, Network, sample_sizes
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
@@ -224,9 +224,7 @@ class ErrorCounts:
         """The errors among one unit's replicates."""
         plan = self.plan
         counts = self.empty()
-        reference = np.array(plan.reference)
-        rivals = np.setdiff1d(np.arange(plan.hypotheses), reference)
-        ties = tie_widths(plan.recorded, plan.runner.scale)
+        ties = Ties(plan.recorded, plan.runner.scale, plan.reference)
         end = min(plan.replicates, (unit + 1) * plan.block * plan.largest)
         for chunk in chunks(end, largest=plan.largest, seed=plan.seed, first=unit * plan.block):
 
@@ -234,10 +232,7 @@ class ErrorCounts:
                 advanced(done * size)
 
             for index, log_ratios in enumerate(plan.runner.states(chunk, rounds)):
-                # Belief is largest where Λ(best, ·) is smallest.
-                own = log_ratios[..., reference].min(axis=-1)
-                others = log_ratios[..., rivals].min(axis=-1, initial=np.inf)
-                wrong = (others <= own + ties[index]).any(axis=0)
+                wrong = ties.wrong(index, log_ratios).any(axis=0)
                 counts["errors"][index] += int(wrong.sum())
         return counts
 

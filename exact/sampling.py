@@ -71,10 +71,12 @@ class ObservationTable:
         return int(self.offsets.shape[1]) // self.group
 
     @property
-    def largest(self) -> float:
-        """The largest entry in absolute value, with ten standard deviations of the noise."""
-        spread = 10 * float(np.abs(self.slopes).max(initial=0.0))
-        return float(np.abs(self.offsets).max()) + spread
+    def largest(self) -> FloatArray:
+        """Each column's largest size, with ten standard deviations of the noise, shape (C,)."""
+        sizes = np.abs(self.offsets).max(axis=0)
+        if self.slopes.size:
+            sizes = sizes + 10 * np.abs(self.slopes).max(axis=0)
+        return np.asarray(sizes.reshape(self.group, -1).max(axis=0))
 
     def look_up(self, symbols: IntArray, noise: FloatArray, out: FloatArray) -> None:
         """Write the rows of some draws to `out`, shape (T, N, R·C), contiguous."""

@@ -166,7 +166,8 @@ class Tally:
     reference
         The hypotheses an agent may hold without being wrong.
     scale
-        The largest log-ratio that a single round can add, which sets what counts as a tie.
+        The largest log-ratio that a single round can add, shape (M,), which sets what counts as a
+        tie with each hypothesis.
     """
 
     def __init__(
@@ -176,7 +177,7 @@ class Tally:
         agents: int,
         hypotheses: int,
         reference: tuple[int, ...],
-        scale: float,
+        scale: FloatArray,
     ) -> None:
         times = rounds.size
         self.each = RunningMoments((times, agents, hypotheses))
@@ -184,9 +185,7 @@ class Tally:
         self.errors = np.zeros(times, dtype=np.int64)
         self.agent_errors = np.zeros((times, agents), dtype=np.int64)
         self.settled = np.zeros((times, hypotheses), dtype=np.int64)
-        self._reference = np.array(reference)
-        self._rivals = np.setdiff1d(np.arange(hypotheses), reference)
-        self._tie = tie_widths(rounds, scale)
+        self._ties = Ties(rounds, scale, reference)
 
     def arrays(self) -> Arrays:
         """All counts and sums, by name: the arrays themselves."""
@@ -203,23 +202,44 @@ class Tally:
         self.each.add(index, log_ratios, axis=1)
         self.network.add(index, log_ratios.mean(axis=0), axis=0)
 
-        # Belief is largest where Λ(best, ·) is smallest.
-        own = log_ratios[..., self._reference]
-        others = log_ratios[..., self._rivals]
-        wrong = others.min(axis=-1, initial=np.inf) <= own.min(axis=-1) + self._tie[index]
+        wrong = self._ties.wrong(index, log_ratios)
         self.errors[index] += int(wrong.any(axis=0).sum())
         self.agent_errors[index] += wrong.sum(axis=1)
-        np.add.at(self.settled[index], self._reference[own[~wrong].argmin(axis=-1)], 1)
+        np.add.at(self.settled[index], self._first(log_ratios[~wrong], self._ties.reference), 1)
         if wrong.any():
-            np.add.at(self.settled[index], self._rivals[others[wrong].argmin(axis=-1)], 1)
+            np.add.at(self.settled[index], self._first(log_ratios[wrong], self._ties.rivals), 1)
+
+    @staticmethod
+    def _first(log_ratios: FloatArray, among: IntArray) -> IntArray:
+        return np.asarray(among[log_ratios[:, among].argmin(axis=-1)])
 
 
-def tie_widths(rounds: IntArray, scale: float) -> FloatArray:
-    """Log-ratios closer than this tie, at each of `rounds`; `scale` as for :class:`Tally`."""
-    # In exact arithmetic coins tie often; in floating point n additions to numbers of up to
-    # n·scale may part them by up to n²·scale roundings.
-    widths: FloatArray = rounds.astype(np.float64) ** 2 * scale * np.finfo(np.float64).eps
-    return widths
+class Ties:
+    """Who is wrong by Λ(best, ·): the arg max is outside `reference`, or ties with one outside.
+
+    In exact arithmetic coins tie often; in floating point n additions to numbers of up to n·scale
+    may part them by up to n²·scale roundings. So much each hypothesis is given, by its own scale:
+    one whose log-ratios are huge makes no ties of the small ones of others.
+
+    Parameters
+    ----------
+    rounds, scale, reference
+        As for :class:`Tally`.
+    """
+
+    def __init__(self, rounds: IntArray, scale: FloatArray, reference: tuple[int, ...]) -> None:
+        self.reference = np.array(reference, dtype=np.int64)
+        self.rivals = np.setdiff1d(np.arange(scale.size), self.reference)
+        width = np.multiply.outer(rounds.astype(np.float64) ** 2, scale) * np.finfo(np.float64).eps
+        self._own, self._others = width[:, self.reference], width[:, self.rivals]
+
+    def wrong(self, index: int, log_ratios: FloatArray) -> NDArray[np.bool_]:
+        """For Λ of shape (..., M) at recorded round `index`: shape (...)."""
+        # Belief is largest where Λ(best, ·) is smallest.
+        own = (log_ratios[..., self.reference] + self._own[index]).min(axis=-1)
+        others = log_ratios[..., self.rivals]
+        others -= self._others[index]
+        return np.asarray(others.min(axis=-1, initial=np.inf) <= own)
 
 
 def merge_tallies(total: Arrays, part: Arrays) -> None:

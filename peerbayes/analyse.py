@@ -46,6 +46,13 @@ class Analysis:
                 "no hypothesis is best for every agent: rates are those of the network compromise, "
                 f"{names}"
             )
+        if self.rate.undecided:
+            names = ", ".join(model.hypotheses[m] for m in self.rate.undecided)
+            notes.append(
+                "double precision does not tell whether these are as good as "
+                f"{model.hypotheses[self.rate.reference[0]]}; they count as ties, and no bound is "
+                f"given (--certify decides): {names}"
+            )
         if self.rate.binding is None:
             notes.append("every hypothesis is optimal: there is no rate and nothing to reject")
         if network.agents == 1:

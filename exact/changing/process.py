@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from exact.checkpoint import Checkpoint
-from exact.compression import evidence_basis
+from exact.compression import evidence_basis, round_scale
 from exact.cost import CALL, Cost, Extent, check_cost
 from exact.learning import (
     DEFAULT_RECORDS,
@@ -337,12 +337,10 @@ class ProcessRunner:
         return Sampler(self.model, best=self.best, group=self.group, basis=self.basis)
 
     @cached_property
-    def scale(self) -> float:
-        """The largest log-ratio that a single round can add."""
+    def scale(self) -> FloatArray:
+        """The largest log-ratio that a single round can add, shape (M,)."""
         prior = ratios(self.model.log_priors, self.best)
-        scale = self.sampler.table.largest + float(np.abs(prior).max())
-        # An entry of Λ is a sum of r products of coordinates with numbers below one.
-        return scale if self.basis is None else scale * (len(self.basis) + 1)
+        return round_scale(self.sampler.table, prior, best=self.best, basis=self.basis)
 
     def states(self, chunk: Chunk, advanced: Callable[[int], None]) -> Iterator[FloatArray]:
         """Λ(best, ·) of the chunk at each recorded round, shape (N, size, M)."""

@@ -233,13 +233,14 @@ class _Judge:
 
     reference: tuple[int, ...]
     wrong: tuple[int, ...]
-    tie: float
+    ties: FloatArray
 
     def errors(self, log_ratios: FloatArray) -> FloatArray:
         """For Λ of shape (N, R, M): 1.0 where the agent is wrong, shape (N, R)."""
-        own = log_ratios[..., list(self.reference)].min(axis=-1)
-        others = log_ratios[..., list(self.wrong)].min(axis=-1)
-        return np.asarray(others <= own + self.tie, dtype=np.float64)
+        one, two = list(self.reference), list(self.wrong)
+        own = (log_ratios[..., one] + self.ties[one]).min(axis=-1)
+        others = (log_ratios[..., two] - self.ties[two]).min(axis=-1)
+        return np.asarray(others <= own, dtype=np.float64)
 
 
 def _prepare(
@@ -280,10 +281,11 @@ def _prepare(
     past = lags(network, rounds)
     tables = atoms(plain, best[0])
     odds = plain.log_priors[:, best[:1]] - plain.log_priors
-    # As in exact.statistics: n additions to numbers of up to n times the largest.
-    largest = max(float(np.abs(t.offsets).max() + 10 * np.abs(t.slopes).max()) for t in tables)
-    tie = rounds**2 * (largest + float(np.abs(odds).max())) * np.finfo(float).eps
-    found = components(plain, past, best, tie)
+    # As in exact.statistics: n additions to numbers of up to n times the hypothesis's largest.
+    sizes = [np.abs(t.offsets).max(axis=0) + 10 * np.abs(t.slopes).max(axis=0) for t in tables]
+    largest = np.max(sizes, axis=0) + np.abs(odds).max(axis=0)
+    ties = rounds**2 * largest * np.finfo(float).eps
+    found = components(plain, past, best, ties)
     prior = past.last @ odds[plain.assignment]
     mixture = Mixture(
         components=found,
@@ -293,7 +295,7 @@ def _prepare(
         assignment=plain.assignment,
         prior=prior,
     )
-    return mixture, _Judge(best, wrong, tie)
+    return mixture, _Judge(best, wrong, ties)
 
 
 class _Sums:

@@ -118,9 +118,12 @@ class Cumulants:
 
 
 def components(
-    model: FiniteModel, lags: Lags, reference: tuple[int, ...], tie: float
+    model: FiniteModel, lags: Lags, reference: tuple[int, ...], ties: FloatArray
 ) -> tuple[Component, ...]:
-    """The components of all agents and wrong hypotheses that can win, equal ones joined."""
+    """The components of all agents and wrong hypotheses that can win, equal ones joined.
+
+    A log-ratio of θ up to `ties`, shape (M,), counts as a tie.
+    """
     wrong = [m for m in range(len(model.hypotheses)) if m not in reference]
     groups: dict[bytes, list[int]] = {}
     prior = lags.last @ model.log_priors[model.assignment]
@@ -133,7 +136,7 @@ def components(
             best: Component | None = None
             for against in reference:
                 sums = Cumulants.of(model, lags, agents[0], against, theta)
-                if sums.lowest() > tie:
+                if sums.lowest() > ties[theta]:
                     best = None
                     break
                 tilt = sums.best_tilt()

@@ -272,5 +272,5 @@ def binding_at(model: FiniteModel, v: FloatArray, target: int) -> dict[str, floa
     if not rivals:
         return {}
     lowest = float(information[rivals].min())
-    last = [m for m in rivals if np.isclose(information[m], lowest, rtol=1e-9, atol=1e-12)]
+    last = [m for m in rivals if np.isclose(information[m], lowest, rtol=1e-9, atol=0.0)]
     return {model.hypotheses[m]: 1 / len(last) for m in last}

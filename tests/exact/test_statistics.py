@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
+from exact import simulate
 from exact.statistics import RunningMoments, Tally, proportion
+from theory import FiniteModel, GaussianAgent, Network
 
 
 @given(st.integers(0, 40), st.integers(1, 40), st.floats(0.5, 0.999))
@@ -62,7 +64,8 @@ def test_moments_do_not_depend_on_the_chunks(sizes: list[int], seed: int) -> Non
 
 
 def tally(reference: tuple[int, ...], hypotheses: int = 3) -> Tally:
-    return Tally(np.array([5]), agents=2, hypotheses=hypotheses, reference=reference, scale=1.0)
+    scale = np.append(0.0, np.ones(hypotheses - 1))
+    return Tally(np.array([5]), agents=2, hypotheses=hypotheses, reference=reference, scale=scale)
 
 
 def test_errors_ties_and_settled() -> None:
@@ -102,3 +105,26 @@ def test_any_member_of_the_reference_set_will_do() -> None:
     everything.add(0, np.array([[[0.0, -1.0, -2.0]], [[0.0, -1.0, -0.5]]]))
     assert everything.errors[0] == 0
     np.testing.assert_array_equal(everything.settled[0], [0, 1, 1])
+
+
+def test_each_hypothesis_ties_by_its_own_scale() -> None:
+    """Λ of 1e9 for one makes no tie of a gap of 1e-3 between two others."""
+    scale = np.array([0.0, 1.0, 1e15])
+    counts = Tally(np.array([5]), agents=1, hypotheses=3, reference=(0,), scale=scale)
+    counts.add(0, np.array([[[0.0, 1e-3, 1e12], [0.0, -1e-3, 1e12]]]))
+    assert counts.errors.tolist() == [1]
+    assert counts.settled.tolist() == [[1, 1, 0]]
+
+
+@pytest.mark.parametrize("far", [5e4, 1e9])
+def test_simulated_errors_do_not_see_a_far_hypothesis(far: float) -> None:
+    def errors(*means: float) -> list[int]:
+        agent = GaussianAgent([1.0], [0.0], 1.0, [[m] for m in means], 1.0)
+        names = [f"{m:g}" for m in means]
+        model = FiniteModel.from_agents(names, [agent], counts=[2])
+        network = Network([[0.9, 0.1], [0.6, 0.4]])
+        run = simulate(network, model, rounds=2000, replicates=200, seed=1)
+        assert run.reference == (0,)
+        return [int(n) for n in run.errors]
+
+    assert errors(0.0, 0.1, far) == errors(0.0, 0.1)

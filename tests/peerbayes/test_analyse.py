@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 
 from peerbayes.analyse import analyse
 from peerbayes.builtin import load_problem
-from peerbayes.problem import problem_from_document
+from peerbayes.problem import Problem, problem_from_document
 from peerbayes.schemas import read_schema
 
 
@@ -107,3 +107,30 @@ def test_gaussian_agents_have_no_printed_size() -> None:
 def test_bad_delta() -> None:
     with pytest.raises(ValueError, match=r"delta: expected a number in \(0, 1\), got 2"):
         analyse(load_problem("two-coins"), delta=2.0)
+
+
+def test_a_tie_that_doubles_do_not_decide_proves_nothing() -> None:
+    """2/5, and what is 1e-15 further off on the other side: what would be proved is null."""
+    near = [0.600000000000001, 0.399999999999999]
+    problem = problem_from_document(
+        {
+            "name": "nearly",
+            "network": {"weights": [["9/10", "1/10"], ["3/5", "2/5"]]},
+            "model": {
+                "hypotheses": ["low", "high", "bad"],
+                "agents": [
+                    {
+                        "count": 2,
+                        "truth": [[0.5, 0.5]],
+                        "likelihood": [[[0.4, 0.6]], [near], [[0.1, 0.9]]],
+                    }
+                ],
+            },
+        }
+    )
+    assert isinstance(problem, Problem)
+    found = analyse(problem).as_json()
+    assert found["learning"]["optimal_hypotheses"] == ["low", "high"]
+    samples = found["samples"]
+    assert samples["repaired"] is samples["chernoff"] is samples["certified"] is None
+    assert any("--certify decides" in note for note in found["notes"])

@@ -26,6 +26,8 @@ from theory.validation import FloatArray
 # a few seconds on one core.
 _MOST_ROUNDS = 4000
 _MOST_WORK = 1e11
+# Hypotheses named in a note.
+_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,19 @@ class ErrorEvents:
         """The hypotheses outside the reference set."""
         count = len(self.model.hypotheses)
         return tuple(m for m in range(count) if m not in self.rate.reference)
+
+    @property
+    def doubt(self) -> str:
+        """Why no bound is a theorem: doubles do not say what is an error; empty if they do."""
+        names, undecided = self.model.hypotheses, self.rate.undecided
+        if not undecided:
+            return ""
+        shown = ", ".join(repr(names[m]) for m in undecided[:_NAMED])
+        shown += ", …" if len(undecided) > _NAMED else ""
+        return (
+            f"doubles do not tell whether {shown} fit exactly as well as {names[self.best]!r}: "
+            "what is an error is not decided"
+        )
 
     @cached_property
     def laws(self) -> tuple[tuple[LogRatioLaw, ...], ...]:

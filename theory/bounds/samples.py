@@ -129,7 +129,8 @@ def sample_sizes(
 
     `repaired` and `chernoff` are upper bounds on the true number, rigorous up to rounding;
     `certified` encloses it, rounding included; `printed` is no bound. The enclosure is left out,
-    with a note, where it takes more than about three seconds, or if not to `certify`.
+    with a note, where it takes more than about three seconds, or if not to `certify`. Where doubles
+    do not decide which hypotheses are best, nothing but `printed` is given.
 
     Raises
     ------
@@ -154,6 +155,10 @@ def sample_sizes(
         absent = SampleSize(None, True, nothing)
         certified = CertifiedSampleSize(delta, None, None, None, nothing)
         return SampleSizes(delta, SampleSize(None, False, nothing), absent, absent, certified, ())
+    if events.doubt:
+        absent = SampleSize(None, True, events.doubt)
+        certified = CertifiedSampleSize(delta, None, None, None, events.doubt)
+        return SampleSizes(delta, _printed(events, delta), absent, absent, certified, ())
     if events.is_bounded:
         reason = _OUT_OF_REACH
     else:

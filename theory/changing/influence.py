@@ -27,7 +27,7 @@ from theory.changing.periodic import PeriodicNetwork
 from theory.changing.presence import RandomPresence
 from theory.changing.stationary import by_markov_phase, by_phase, stationary_vector
 from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate
+from theory.learning.rate import LearningRate, rate_of
 from theory.network.network import Network
 from theory.validation import FloatArray, IntArray, fail, read_only
 
@@ -169,23 +169,6 @@ def check_agents(network: Network | ChangingNetwork, model: FiniteModel) -> None
             f"{model.agents}",
             "change the agents' counts or the network's size",
         )
-
-
-def rate_of(values: FloatArray, model: FiniteModel) -> LearningRate:
-    """The learning rate for given influences, shape (N,)."""
-    totals = model.weighted_divergences(values)
-    reference = model.reference_hypotheses(values)
-    rates = totals - totals[reference[0]]
-    rates[list(reference)] = 0.0
-    wrong = [m for m in range(len(model.hypotheses)) if m not in reference]
-    binding = min(wrong, key=lambda m: float(rates[m])) if wrong else None
-    return LearningRate(
-        rate=np.inf if binding is None else float(rates[binding]),
-        binding=binding,
-        rates=read_only(rates),
-        reference=reference,
-        is_compromise=not model.optimal_hypotheses,
-    )
 
 
 def _over_phases(values: FloatArray, network: PeriodicNetwork | MarkovNetwork) -> Influence:

@@ -140,8 +140,8 @@ def _run(recursion: _Recursion, wanted: list[int], *, settled: float) -> FloatAr
         common = added.sum(axis=0) / recursion.share(t).sum()
         # Differences of states are right to rounding of the states, a few units in the last place
         # for each round of the period; so is what is extrapolated from them.
-        size = max(1.0, float(np.abs(state).max())) * period
-        if float(np.abs(added - recursion.share(t) * common).max()) <= settled * size:
+        size = np.abs(state).max(axis=0) * period
+        if (np.abs(added - recursion.share(t) * common) <= settled * size).all():
             # From here on each period adds the same to every agent.
             table = [recursion.shown(state)]
             for ahead in range(1, period):

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.learning import FiniteModel
-from theory.learning.model import TIE_TOLERANCE
 from theory.validation import FloatArray, IntArray, as_integer, read_only
 
 
@@ -31,7 +30,7 @@ class Disputes:
     target
         θ*: what the network settles on, or shall settle on.
     information
-        Shape (K, M): I(θ*, θ) of each kind, differences within `TIE_TOLERANCE` set to zero.
+        Shape (K, M): I(θ*, θ) of each kind, zero where doubles do not tell its sign.
     assignment
         Shape (N,): which kind each agent is.
     support, opposition
@@ -94,10 +93,7 @@ def disputes(model: FiniteModel, influence: ArrayLike, target: int) -> Disputes:
     last = len(model.hypotheses) - 1
     target = as_integer("target", target, minimum=0, maximum=last)
     weights = model.kind_weights(influence)
-    divergences = model.kind_divergences
-    gap = divergences - divergences[:, [target]]
-    slack = TIE_TOLERANCE * np.maximum(1.0, np.abs(divergences).max(axis=1, keepdims=True))
-    gap = np.where(np.abs(gap) <= slack, 0.0, gap)
+    gap = model.comparison(target).settled
     return Disputes(
         target=target,
         information=read_only(gap),

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from theory.learnability.separation import Separation, separation
 from theory.learning import FiniteModel
-from theory.learning.model import TIE_TOLERANCE
 from theory.rational import RationalModel
 from theory.validation import IntArray, as_integer, read_only
 
@@ -113,8 +112,8 @@ def rejection(
 ) -> Rejection:
     """Who rejects what, in a model of doubles or of rationals.
 
-    With doubles, differences within `TIE_TOLERANCE` (of the largest divergence of the agent, or of
-    1 nat) are no rejection; with rationals every sign is decided.
+    With doubles, differences within their own rounding error are no rejection; with rationals every
+    sign is decided.
 
     Parameters
     ----------
@@ -161,10 +160,7 @@ def rejection(
 
 def _signs(model: FiniteModel | RationalModel, target: int) -> NDArray[np.int8]:
     if isinstance(model, FiniteModel):
-        divergences = model.kind_divergences
-        gap = divergences - divergences[:, [target]]
-        slack = TIE_TOLERANCE * np.maximum(1.0, np.abs(divergences).max(axis=1, keepdims=True))
-        return np.where(np.abs(gap) <= slack, 0, np.sign(gap)).astype(np.int8)
+        return model.comparison(target).signs
     rows = [
         [(row[target] < value) - (value < row[target]) for value in row]
         for row in model.kind_divergences

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from theory.learning import FiniteModel
 from theory.learning.exponent import largest_decay
 from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.model import TIE_TOLERANCE
 from theory.validation import FloatArray, IntArray
 
 # Numbers handled at a time: 64 MiB.
@@ -42,11 +41,8 @@ class Leaving:
 
 
 def information(model: FiniteModel, target: int) -> FloatArray:
-    """I(θ*, θ) of each kind, shape (K, M), with differences within `TIE_TOLERANCE` set to zero."""
-    divergences = model.kind_divergences
-    gap = divergences - divergences[:, [target]]
-    slack = TIE_TOLERANCE * np.maximum(1.0, np.abs(divergences).max(axis=1, keepdims=True))
-    return np.where(np.abs(gap) <= slack, 0.0, gap)
+    """I(θ*, θ) of each kind, shape (K, M), zero where doubles do not tell its sign."""
+    return model.comparison(target).settled
 
 
 def silent_rates(model: FiniteModel, v: FloatArray, *, target: int, wrong: IntArray) -> Leaving:
@@ -64,7 +60,7 @@ def silent_rates(model: FiniteModel, v: FloatArray, *, target: int, wrong: IntAr
         part = wrong[start : start + step]
         terms = gaps[:, part][model.assignment] * v[:, None]
         sums, sizes = _without_each(terms), _without_each(np.abs(terms))
-        sums[np.abs(sums) <= TIE_TOLERANCE * sizes] = 0.0
+        sums[np.abs(sums) <= _CANCELLED * sizes] = 0.0
         lowest = sums.argmin(axis=1)
         found = sums[np.arange(agents), lowest]
         better = found < values

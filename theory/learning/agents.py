@@ -15,6 +15,8 @@ from the agent's truth, the law of the log-likelihood ratio of any two hypothese
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,10 +25,12 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.ties import EPS, UNITS, Comparison, exact_difference, rearranged
 from theory.validation import (
     FloatArray,
     as_distribution,
     as_float_array,
+    as_integer,
     as_positive,
     fail,
     read_only,
@@ -36,6 +40,8 @@ from theory.validation import (
 # which ends at 1.8e308.
 _LARGEST = 1e100
 _SMALLEST = 1e-100
+# Entries of a table handled at a time: 32 MiB.
+_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -59,16 +65,21 @@ class FiniteAgent:
     entropy
         E_x H(f(· | x)) in nats, the constant that turns cross-entropies into divergences; zero
         where the label is a function of the input, as for a data set.
+    true_hypotheses
+        Hypotheses known to claim the truth itself: each is strictly better than any that claims
+        something else, however little.
 
     Raises
     ------
     ValueError
-        If the shapes disagree, or a likelihood is zero (−inf in logs) where the truth is positive.
+        If the shapes disagree, a likelihood is zero (−inf in logs) where the truth is positive, or
+        a true hypothesis is none.
     """
 
     probabilities: FloatArray
     log_likelihoods: FloatArray
     entropy: float = 0.0
+    true_hypotheses: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         probabilities = as_distribution("probabilities", self.probabilities)
@@ -97,8 +108,13 @@ class FiniteAgent:
                 f"{np.abs(table).max():g}",
                 "give natural logarithms of likelihoods",
             )
+        true = sorted(
+            as_integer("true_hypotheses", m, minimum=0, maximum=len(table) - 1)
+            for m in self.true_hypotheses
+        )
         object.__setattr__(self, "probabilities", read_only(probabilities[possible]))
         object.__setattr__(self, "log_likelihoods", read_only(np.ascontiguousarray(table)))
+        object.__setattr__(self, "true_hypotheses", tuple(true))
 
     @classmethod
     def from_tables(
@@ -144,7 +160,8 @@ class FiniteAgent:
         with np.errstate(divide="ignore"):
             logs = np.log(table).reshape(table.shape[0], -1)
         entropy = -float(p @ xlogy(f, f).sum(axis=1))
-        return cls(joint.ravel(), logs, entropy)
+        true = ((table == f) | (joint == 0)).all(axis=(1, 2))
+        return cls(joint.ravel(), logs, entropy, tuple(np.flatnonzero(true).tolist()))
 
     @classmethod
     def from_log_likelihoods(
@@ -183,6 +200,43 @@ class FiniteAgent:
         """D(θ) of shape (M,), in nats: a floating-point value."""
         values = -(self.log_likelihoods @ self.probabilities) - self.entropy
         return read_only(values)
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        """Σ_o p_o |log ℓ_o| of each hypothesis, shape (M,)."""
+        return _by_rows(self.log_likelihoods, lambda rows: np.abs(rows) @ self.probabilities)
+
+    def compare(self, best: int) -> Comparison:
+        """I(best, θ) = D(θ) − D(best) for every θ, shape (M,), with what rounding may have done."""
+        mine = self.log_likelihoods[best]
+        values = _by_rows(self.log_likelihoods, lambda rows: (mine - rows) @ self.probabilities)
+        # Of a sum of O rounded terms, and of inputs that are right to some last places:
+        # probabilities and likelihoods relatively, logarithms besides.
+        units = UNITS + self.probabilities.size
+        doubt = units * EPS * (self._sizes[best] + self._sizes + 2.0)
+        values[best] = doubt[best] = 0.0
+        for theta in np.flatnonzero(np.abs(values) <= doubt):
+            if theta != best:
+                values[theta], doubt[theta] = self._compared(best, int(theta))
+        return Comparison(read_only(values), read_only(doubt))
+
+    def _compared(self, best: int, other: int) -> tuple[float, float]:
+        """The same for one pair: outcomes of equal likelihood have no say, and nothing adds up."""
+        differ = self.log_likelihoods[best] != self.log_likelihoods[other]
+        p = self.probabilities[differ]
+        one, two = self.log_likelihoods[best, differ], self.log_likelihoods[other, differ]
+        if rearranged(np.column_stack([one, p]), np.column_stack([two, p])):
+            return 0.0, 0.0
+        gaps = one - two
+        value = math.fsum((p * gaps).tolist())
+        known = (best in self.true_hypotheses) - (other in self.true_hypotheses)
+        if known and not self.indistinguishable(best, other):
+            # KL(f ‖ ℓ) = Σ f (r − 1 − log r) + what ℓ puts where f is zero, no term negative.
+            away = known * gaps
+            least = math.fsum((p * (away + np.expm1(-away))).tolist())
+            return known * max(known * value, least, float(np.finfo(float).tiny)), 0.0
+        each = np.abs(one) + np.abs(two) + 2.0
+        return value, UNITS * EPS * float(p @ each) * (1 + p.size * EPS)
 
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other)."""
@@ -284,6 +338,35 @@ class GaussianAgent:
         offset = ((self.means - self.truth_means) / self.std) ** 2 / 2
         return read_only(offset @ self.inputs + spread)
 
+    def compare(self, best: int) -> Comparison:
+        """I(best, θ) = D(θ) − D(best) for every θ, shape (M,), with what rounding may have done."""
+        used = self.inputs > 0
+        p, truth, means = self.inputs[used], self.truth_means[used], self.means[:, used]
+        apart, rest = exact_difference(means, truth)  # from the truth, for every θ
+        moved = means - means[best]
+        values = (moved * (apart + apart[best])) @ p
+        # What inputs that are right to some last places, and a sum of X terms, may do: the terms
+        # are differences of squares (mean − truth)².
+        far, size = np.abs(apart), np.abs(means)
+        reach = far + UNITS * EPS * (size + np.abs(truth))
+        each = reach * (2.0 * size + 2.0 * np.abs(truth) + far)
+        terms = np.where(moved != 0, each + each[best], 0.0)
+        doubt = (UNITS + p.size) * EPS * (terms @ p)
+        # The truth itself is better than anything else, by Σ (mean − truth)² > 0 without rounding.
+        true = (means == truth).all(axis=1)
+        decided = true != true[best]
+        least = float(np.finfo(float).tiny) * (1.0 if true[best] else -1.0)
+        values = np.where(decided & (values == 0), least, values)
+        doubt[decided] = 0.0
+        for theta in np.flatnonzero((np.abs(values) <= doubt) & (doubt > 0)):
+            one, two = (
+                np.column_stack([far[m], np.sign(apart[m]) * rest[m], p]) for m in (best, theta)
+            )
+            if rearranged(one, two):
+                values[theta] = doubt[theta] = 0.0
+        scale = 2.0 * self.std
+        return Comparison(read_only(values / scale / self.std), read_only(doubt / scale / self.std))
+
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other): one normal atom per input."""
         gap = (self.means[best] - self.means[other]) / self.std
@@ -300,6 +383,13 @@ class GaussianAgent:
     def likelihood_bounds(self) -> LikelihoodBounds:
         """A normal density comes arbitrarily close to zero: α = 0, L = its peak."""
         return LikelihoodBounds(0.0, float(1.0 / (self.std * np.sqrt(2 * np.pi))))
+
+
+def _by_rows(table: FloatArray, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """A function of each row of a table, some rows at a time."""
+    step = max(1, _BLOCK // max(1, table.shape[1]))
+    parts = [function(table[start : start + step]) for start in range(0, len(table), step)]
+    return np.concatenate(parts)
 
 
 def _standard_deviation(argument: str, value: object) -> float:

@@ -16,7 +16,7 @@ Agents with the same law share one *kind*, so that a network of 10⁶ agents sto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from theory.learning.agents import Agent, FiniteAgent, GaussianAgent
 from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.ties import EPS, UNITS, Comparison
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -36,17 +37,10 @@ from theory.validation import (
     read_only,
 )
 
-# Divergences are sums of up to tens of thousands of products; two that are equal in exact
-# arithmetic differ by about √O·ε ≈ 1e-14 relative to the terms summed. Differences below this are
-# treated as ties, and so would be real differences below 1e-12 nats, too small to be learnt.
-TIE_TOLERANCE = 1e-12
-
-
-def minimisers(values: FloatArray) -> tuple[int, ...]:
-    """The indices of the smallest entries, those within ``TIE_TOLERANCE`` (relative) included."""
-    lowest = float(values.min())
-    slack = TIE_TOLERANCE * max(1.0, float(np.abs(values).max()))
-    return tuple(int(i) for i in np.flatnonzero(values <= lowest + slack))
+# Comparisons kept, one for each reference hypothesis asked for of late.
+_KEPT = 4
+# A better hypothesis than the smallest divergence is found among those within its rounding.
+_MOST_GUESSES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +181,14 @@ class FiniteModel:
 
     @cached_property
     def locally_optimal(self) -> tuple[tuple[int, ...], ...]:
-        """Θ̄ of each *kind*: the hypotheses closest to that agent's truth."""
-        return tuple(minimisers(row) for row in self.kind_divergences)
+        """Θ̄ of each *kind*: the hypotheses closest to that agent's truth.
+
+        Ties included, and pairs that doubles do not tell apart (see `comparison`).
+        """
+        return tuple(
+            _minimisers(int(row.argmin()), kind.compare)
+            for row, kind in zip(self.kind_divergences, self.kinds, strict=True)
+        )
 
     @cached_property
     def optimal_hypotheses(self) -> tuple[int, ...]:
@@ -223,8 +223,17 @@ class FiniteModel:
         return totals.astype(np.float64)
 
     def compromise(self, weights: ArrayLike) -> tuple[int, ...]:
-        """argmin_θ Σ_j w_j D_j(θ), ties included (docs: mathematics/rate)."""
-        return minimisers(self.weighted_divergences(weights))
+        """argmin_θ Σ_j w_j D_j(θ), ties included (docs: mathematics/rate).
+
+        So are hypotheses that doubles do not tell apart.
+        """
+        totals = self.weighted_divergences(weights)
+        return _minimisers(int(totals.argmin()), lambda m: self.weighted_comparison(weights, m))
+
+    def weighted_comparison(self, weights: ArrayLike, best: int) -> Comparison:
+        """Σ_j w_j I_j(best, θ), shape (M,), for weights right to about N roundings each."""
+        relative = (UNITS + self.agents) * EPS
+        return self.comparison(best).weighed(self.kind_weights(weights), relative=relative)
 
     def reference_hypotheses(self, weights: ArrayLike) -> tuple[int, ...]:
         """What the network settles on: Θ*, or the compromise under `weights` if Θ* is empty."""
@@ -235,7 +244,23 @@ class FiniteModel:
 
         Negative where agent j's own data speak for θ.
         """
-        return (self.kind_divergences - self.kind_divergences[:, [best]])[self.assignment]
+        return self.comparison(best).values[self.assignment]
+
+    def comparison(self, best: int) -> Comparison:
+        """I(best, θ) of each kind, shape (K, M), with what rounding may have done to each."""
+        if best not in self._comparisons:
+            while len(self._comparisons) >= _KEPT:
+                del self._comparisons[next(iter(self._comparisons))]
+            rows = [kind.compare(best) for kind in self.kinds]
+            self._comparisons[best] = Comparison(
+                read_only(np.array([row.values for row in rows])),
+                read_only(np.array([row.doubt for row in rows])),
+            )
+        return self._comparisons[best]
+
+    @cached_property
+    def _comparisons(self) -> dict[int, Comparison]:
+        return {}
 
     def log_ratio_laws(self, best: int, other: int) -> tuple[LogRatioLaw, ...]:
         """The law of z(best, other) for each kind, length K."""
@@ -260,3 +285,16 @@ class FiniteModel:
         bounds = [kind.likelihood_bounds for kind in self.kinds]
         lower, upper = min(b.lower for b in bounds), max(b.upper for b in bounds)
         return float(np.log(upper) - np.log(lower)) if lower > 0 else np.inf
+
+
+def _minimisers(guess: int, compare: Callable[[int], Comparison]) -> tuple[int, ...]:
+    """The hypotheses that are not decidedly worse than the best one, looked for from a guess."""
+    for _ in range(_MOST_GUESSES):
+        comparison = compare(guess)
+        better = np.flatnonzero(comparison.signs < 0)
+        if not better.size:
+            break
+        guess = int(better[comparison.values[better].argmin()])
+    tied = comparison.signs <= 0
+    tied[guess] = True
+    return tuple(int(m) for m in np.flatnonzero(tied))

@@ -58,6 +58,9 @@ class LearningRate:
         Θ*, or the network compromise if Θ* is empty.
     is_compromise
         Whether Θ* is empty.
+    undecided
+        Hypotheses of which doubles do not say whether they are as good as the reference. They
+        count as ties; no theorem may rest on that.
     """
 
     rate: float
@@ -65,6 +68,7 @@ class LearningRate:
     rates: FloatArray
     reference: tuple[int, ...]
     is_compromise: bool
+    undecided: tuple[int, ...] = ()
 
 
 def learning_rate(network: Network, model: FiniteModel) -> LearningRate:
@@ -90,10 +94,20 @@ def learning_rate(network: Network, model: FiniteModel) -> LearningRate:
     (0.1438, 1)
     """
     check_same_agents(network, model)
-    v = network.stationary_distribution
-    totals = model.weighted_divergences(v)
-    reference = model.reference_hypotheses(v)
-    rates = totals - totals[reference[0]]
+    return rate_of(network.stationary_distribution, model)
+
+
+def rate_of(influence: FloatArray, model: FiniteModel) -> LearningRate:
+    """The same for given influences, shape (N,), at least 0.
+
+    Raises
+    ------
+    ValueError
+        If there is not one influence per agent.
+    """
+    reference = model.reference_hypotheses(influence)
+    comparison = model.weighted_comparison(influence, reference[0])
+    rates = comparison.values.copy()
     rates[list(reference)] = 0.0
     wrong = [m for m in range(len(model.hypotheses)) if m not in reference]
     binding = min(wrong, key=lambda m: float(rates[m])) if wrong else None
@@ -103,6 +117,7 @@ def learning_rate(network: Network, model: FiniteModel) -> LearningRate:
         rates=read_only(rates),
         reference=reference,
         is_compromise=not model.optimal_hypotheses,
+        undecided=tuple(int(m) for m in np.flatnonzero(comparison.undecided)),
     )
 
 
@@ -148,16 +163,15 @@ def expected_log_ratio(
     carried = prior[model.assignment]
     total = np.zeros_like(increment)
     values = np.empty((len(wanted), *increment.shape))
-    scale = max(1.0, float(np.abs(increment).max()), float(np.abs(carried).max()))
-    # Increments that agree to this are equal to rounding: summing k of them loses as much.
-    settled = 4 * np.finfo(float).eps * scale
+    sizes = np.maximum(np.abs(increment).max(axis=0), np.abs(carried).max(axis=0))
+    # Increments that agree to this are equal to rounding: summing k of them loses as much. Each
+    # hypothesis has its own, or one that is far off would hide what the others still do.
+    settled = 16 * np.finfo(float).eps * sizes
     done = 0
     for index, n in enumerate(wanted):
         while done < n:
-            spread = max(
-                float(np.ptp(increment, axis=0).max()), float(np.ptp(carried, axis=0).max())
-            )
-            if spread <= settled:
+            spread = np.maximum(np.ptp(increment, axis=0), np.ptp(carried, axis=0))
+            if (spread <= settled).all():
                 total = total + (n - done) * increment
                 done = n
                 break

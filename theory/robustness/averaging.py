@@ -35,6 +35,8 @@ from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Beyond it limits have fewer than four digits.
 _LARGEST_CONDITION = 1e12
+# Of the terms that a rate is a mean of, for each hypothesis by itself.
+_ROUNDING = 1e-12
 # Lyapunov equations take N³ operations a hypothesis.
 MOST_AGENTS = 500
 
@@ -63,6 +65,8 @@ class FaultyAveraging:
     lowest
         Shape (H, M): the infimum of what Λ_i(best, θ) − n·rate can be in the limit; −inf or NaN
         as above.
+    slack
+        Shape (M,): rates against θ up to this are zero but for rounding.
     """
 
     honest: IntArray
@@ -73,6 +77,7 @@ class FaultyAveraging:
     mean: FloatArray
     variance: FloatArray
     lowest: FloatArray
+    slack: FloatArray
 
     @property
     def best(self) -> int:
@@ -92,8 +97,7 @@ class FaultyAveraging:
         An estimate by a normal law where the rate is zero (the stationary law is a sum of
         independent terms, the last few of which weigh most); 0 or 1 elsewhere, by the rate's sign.
         """
-        scale = max(1.0, float(np.abs(self.rates).max()))
-        settled = np.abs(self.rates) <= 1e-12 * scale
+        settled = np.abs(self.rates) <= self.slack
         deviation = np.sqrt(self.variance)
         with np.errstate(invalid="ignore", divide="ignore"):
             estimate = norm.cdf(-self.mean / deviation)
@@ -223,6 +227,7 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
         array[:, system.reference[0]] = 0.0
 
     chosen = np.searchsorted(system.pooling, system.honest)
+    parts = (rates, system.slope, system.information)  # a rate is a mean of these
     return FaultyAveraging(
         honest=read_only(system.honest),
         reference=system.reference,
@@ -232,6 +237,7 @@ def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> Fa
         mean=read_only(mean[chosen]),
         variance=read_only(variance[chosen]),
         lowest=read_only(lowest[chosen]),
+        slack=read_only(_ROUNDING * np.max([np.abs(x).max(axis=0) for x in parts], axis=0)),
     )
 
 

@@ -70,19 +70,14 @@ def test_the_compromise_is_the_target_where_nothing_is_best() -> None:
 
 
 def test_decided_in_rationals() -> None:
-    """A difference of 1e-13 nats is a tie for doubles, and none for rationals."""
-    close = [["1/2", "1/2"], ["50000001/100000000", "49999999/100000000"]]
+    """Doubles do not tell 2/5 from what is 1e-15 further off on the other side; rationals do."""
+    fair, low, high = ["1/2", "1/2"], ["2/5", "3/5"], ["0.600000000000001", "0.399999999999999"]
     exact = RationalModel.from_agents(
-        ["fair", "nearly"],
-        [
-            RationalFiniteAgent.from_tables(
-                inputs=["1"], truth=[close[0]], likelihood=[[row] for row in close]
-            )
-        ],
+        ["low", "high"],
+        [RationalFiniteAgent.from_tables(inputs=["1"], truth=[fair], likelihood=[[low], [high]])],
     )
-    model = FiniteModel.from_agents(
-        ["fair", "nearly"], [coin([0.5, 0.5], [0.50000001, 0.49999999])]
-    )
+    claims = [[0.4, 0.6], [0.600000000000001, 0.399999999999999]]
+    model = FiniteModel.from_agents(["low", "high"], [coin(*claims)])
     assert learnability(model, target=0).rejection.wrong == ()  # type: ignore[union-attr]
     decided = learnability(model, target=0, exact=exact)
     assert decided.rejection is not None

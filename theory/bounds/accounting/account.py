@@ -117,6 +117,10 @@ class ErrorAccount:
             raise fail("rounds", "one number or a list", f"shape {asked.shape}", "give a list")
         n = np.array([as_integer("rounds", k, minimum=1) for k in asked.tolist()], dtype=np.int64)
         lower, upper = np.empty(n.size), np.empty(n.size)
+        if self.events.base.doubt:
+            return ErrorProbability(
+                read_only(n), np.full(n.size, -np.inf), np.zeros(n.size), self.events.base.doubt
+            )
         if not self.events.base.wrong:
             nothing = np.full(n.size, -np.inf)
             return ErrorProbability(read_only(n), nothing, nothing, "there is nothing to reject")
@@ -154,8 +158,10 @@ class ErrorAccount:
         """
         n = as_integer("rounds", rounds, minimum=1)
         delta = as_probability("delta", delta)
+        note = self.events.base.doubt
         if not self.events.base.wrong:
             note = "every hypothesis is optimal: there is nothing to reject"
+        if note:
             return CertifiedMargin(delta, n, None, None, note)
         self._check_reach(n)
         return certified_margin(self.events, n, delta)
@@ -191,8 +197,10 @@ class ErrorAccount:
             If `delta` is not in (0, 1).
         """
         delta = as_probability("delta", delta)
+        note = self.events.base.doubt
         if not self.events.base.wrong:
             note = "every hypothesis is optimal: there is nothing to reject"
+        if note:
             return CertifiedSampleSize(delta, None, None, None, note)
         if not self.events.powers.is_settled:
             note = f"W has not settled after {self.events.powers.count} rounds"

@@ -57,14 +57,18 @@ def learning_effects(model: FiniteModel, influence: FloatArray) -> LearningEffec
     """K and E for each row v of `influence`, shape (C, N)."""
     count = len(model.hypotheses)
     members = np.eye(len(model.kinds))[model.assignment]
-    totals = (influence @ members) @ model.kind_divergences
-    wrong = np.ones(totals.shape, dtype=bool)
-    reference = np.zeros(len(totals), dtype=np.int64)
+    weights = influence @ members
+    wrong = np.ones((len(influence), count), dtype=bool)
+    reference = np.zeros(len(influence), dtype=np.int64)
     for row, v in enumerate(influence):
         settled = model.reference_hypotheses(v)
         wrong[row, list(settled)] = False
         reference[row] = settled[0]
-    rates = np.where(wrong, totals - totals[np.arange(len(totals)), reference, None], np.inf)
+    rates = np.full(wrong.shape, np.inf)
+    for best in np.unique(reference):
+        rows = np.flatnonzero(reference == best)
+        rates[rows] = weights[rows] @ model.comparison(int(best)).values
+    rates[~wrong] = np.inf
     rate = rates.min(axis=1)
     binding = np.where(np.isfinite(rate), rates.argmin(axis=1), -1)
     alike, representative = _classes(model, influence, wrong)

@@ -36,11 +36,13 @@ from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, t
 from theory.design.exponent.tilts import exponents
 from theory.design.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import influences_for
-from theory.learning.model import TIE_TOLERANCE, FiniteModel
+from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, as_positive, fail, read_only
 
 # Sums of N influences round to this.
 _ROUNDING = 1e-12
+# Of evidence below this, in nats, the sums over outcomes leave nothing in doubles.
+_LEAST = 1e-12
 # From an error of 1e-8 a step of Newton's method leads below rounding; another for safety.
 _POLISH = 2
 
@@ -197,7 +199,7 @@ def _table(model: FiniteModel, allowed: InfluenceSet) -> LogRatioTable:
     first, second = np.nonzero(~np.eye(count, dtype=bool))
     table = tabulate(model, first, second, share_slots=allowed.is_simple, hypothetical=True)
     information = table.information(np.arange(table.rows)).max(axis=1)
-    blind = np.flatnonzero(information <= TIE_TOLERANCE)
+    blind = np.flatnonzero(information <= _LEAST)
     if blind.size:
         a, b = (model.hypotheses[int(side[blind[0]])] for side in (first, second))
         raise fail(

@@ -139,7 +139,10 @@ def coefficients(problem: PlacementProblem, ceiling: float) -> FloatArray:
 def _relaxed(problem: PlacementProblem, ceiling: float) -> Division:
     rates = coefficients(problem, ceiling)
     # In units of what the rates are about the numbers suit the solver's absolute tolerances.
-    unit = ceiling if np.isfinite(ceiling) else float(np.abs(rates).max() * problem.free.size)
+    unit = ceiling
+    if not np.isfinite(ceiling):
+        # No K exceeds the best rate of any one hypothesis: those far off set no scale.
+        unit = abs(min(sorted_bound(problem, row) for row in np.eye(len(problem.wrong))))
     return divide(problem, rates.transpose(2, 0, 1), problem.base, unit=unit or 1.0)
 
 

@@ -88,11 +88,12 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
     """
     if tries_all(problem, settings.method):
         extremes = extreme_rates(problem)
-        if extremes.value <= problem.least_rate:
-            raise _unreachable(problem, problem.rates(extremes.best[None])[0] <= problem.least_rate)
+        if not problem.learns(extremes.best):
+            rates = problem.rates(extremes.best[None])[0]
+            raise _unreachable(problem, rates <= problem.least_rates)
         return _exhausted(extremes)
     bound = rate_bound(problem)
-    if bound.value <= problem.least_rate:
+    if bound.value <= problem.least_rates.min():
         raise _unreachable(problem, bound.multipliers[-1] > 0)
     worst, worst_filling = worst_rate(problem)
     objective = RateObjective(problem)
@@ -118,8 +119,8 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
                 filling, value = again.filling, again.value
         words = f"HiGHS: {solved.status}; without it, {_number(bound.value)} by multipliers"
         upper = min(upper, solved.bound)
-    if value <= problem.least_rate:
-        raise _unreachable(problem, problem.rates(filling[None])[0] <= problem.least_rate)
+    if not problem.learns(filling):
+        raise _unreachable(problem, problem.rates(filling[None])[0] <= problem.least_rates)
     return Answer(
         filling=filling,
         value=value,
@@ -175,7 +176,7 @@ def reaching(problem: PlacementProblem, settings: Settings) -> IntArray:
     ValueError
         If there is none.
     """
-    if float(problem.rates(problem.original[None]).min()) > problem.least_rate:
+    if problem.learns(problem.original):
         return problem.original
     return best_rate(problem, replace(settings, method="auto")).filling
 

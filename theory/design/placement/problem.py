@@ -18,7 +18,7 @@ import numpy as np
 
 from theory.design.placement.counting import arrangements, count_classes
 from theory.learning.agents import Agent, FiniteAgent
-from theory.learning.model import TIE_TOLERANCE, FiniteModel
+from theory.learning.model import FiniteModel
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -185,8 +185,8 @@ class PlacementProblem:
     @cached_property
     def information(self) -> FloatArray:
         """Shape (S, H): I(target, θ) of each sort, in nats per observation."""
-        divergences = self.model.kind_divergences[self.representatives]
-        return read_only(divergences[:, list(self.wrong)] - divergences[:, [self.best]])
+        found = self.model.comparison(self.best).values[self.representatives]
+        return read_only(found[:, list(self.wrong)])
 
     @cached_property
     def base(self) -> FloatArray:
@@ -202,11 +202,19 @@ class PlacementProblem:
         return values
 
     @cached_property
-    def least_rate(self) -> float:
-        """Rates up to this count as zero: the network does not settle on the target."""
+    def least_rates(self) -> FloatArray:
+        """Shape (H,): rates up to this count as zero, the network does not settle on the target.
+
+        For each hypothesis what rounding may do to its own rate; none, if the target is optimal.
+        """
         if self.model.optimal_hypotheses:
-            return 0.0
-        return TIE_TOLERANCE * max(1.0, float(np.abs(self.model.kind_divergences).max()))
+            return read_only(np.zeros(len(self.wrong)))
+        doubt = self.model.comparison(self.best).doubt[self.representatives][:, list(self.wrong)]
+        return read_only(float(self.influence.sum()) * doubt.max(axis=0))
+
+    def learns(self, filling: IntArray) -> bool:
+        """Whether the network settles on the target under a filling of shape (F,)."""
+        return bool((self.rates(filling[None])[0] > self.least_rates).all())
 
     # Fillings -----------------------------------------------------------------------------------
 

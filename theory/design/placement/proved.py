@@ -140,18 +140,19 @@ def prove_placement(
             )
     worth = np.array([[float(x.enclosure().midpoint) for x in row] for row in information])
     heard = np.einsum("pcs,c->ps", np.array(tables), np.array([float(x) for x in levels]))
-    values, sizes = (heard @ worth).min(axis=1), (heard @ np.abs(worth)).max(axis=1)
-    near = np.flatnonzero(values >= values.max() - _MARGIN * sizes.max())
-    rates = [exact(tables[p]) for p in near]
-    top = minimisers([-rate for rate in rates])
+    rates, slack = heard @ worth, _MARGIN * (heard @ np.abs(worth))
+    # Placements that no other one beats for certain, each rate with its own rounding.
+    near = np.flatnonzero((rates + slack).min(axis=1) >= (rates - slack).min(axis=1).max())
+    decided = [exact(tables[p]) for p in near]
+    top = minimisers([-rate for rate in decided])
     mine = exact(
         [[[held[asked[i]] for i in g].count(s) for s in range(len(sorts))] for g in groups]
     )
     return ProvedPlacement(
         rate=mine,
-        best_rate=rates[top[0]],
+        best_rate=decided[top[0]],
         best=_assignment(tables[near[top[0]]], groups, held),
-        is_optimal=mine == rates[top[0]],
+        is_optimal=mine == decided[top[0]],
         ties=len(top),
         classes=len(tables),
     )

@@ -43,14 +43,19 @@ def transport(problem: PlacementProblem) -> tuple[sparse.csr_array, FloatArray]:
 def divide(
     problem: PlacementProblem, gains: FloatArray, levels: FloatArray, *, unit: float
 ) -> Division:
-    """Solve it for `gains` (H, C, S) and `levels` (H,), in units that suit the tolerances."""
+    """Solve it for `gains` (H, C, S) and `levels` (H,), in units that suit the tolerances.
+
+    Each sum is divided by the size of its own terms if these exceed the unit.
+    """
     shape = gains.shape[1:]
-    rows = gains.reshape(len(gains), -1) / unit
+    rows = gains.reshape(len(gains), -1)
+    sizes = np.maximum(np.abs(rows).max(axis=1, initial=0.0), unit)[:, None]
+    rows = rows / sizes
     equations, right = transport(problem)
     solved = linprog(  # type: ignore[call-overload]  # sparse A_eq, which the stubs do not know
         np.concatenate([np.zeros(rows.shape[1]), [-1.0]]),
-        A_ub=np.hstack([-rows, np.ones((len(rows), 1))]),
-        b_ub=levels / unit,
+        A_ub=np.hstack([-rows, unit / sizes]),
+        b_ub=levels / sizes[:, 0],
         A_eq=sparse.hstack([equations, sparse.csr_array((equations.shape[0], 1))]),
         b_eq=right,
         bounds=[*[(0, None)] * rows.shape[1], (None, None)],
@@ -59,7 +64,7 @@ def divide(
     weights = np.ones(len(rows))
     shares = np.outer(problem.sizes, problem.stock) / problem.free.size
     if solved.x is not None:
-        found = np.maximum(-solved.ineqlin.marginals, 0.0)
+        found = np.maximum(-solved.ineqlin.marginals, 0.0) * (unit / sizes[:, 0])
         weights = found if found.any() else weights
         shares = np.maximum(solved.x[:-1].reshape(shape), 0.0)
     return Division(weights / weights.sum(), shares)

@@ -80,7 +80,7 @@ def rounds_of(
     network: Network, problem: PlacementProblem, filling: IntArray, delta: float
 ) -> Rounds:
     """The enclosure for one placement, or Chernoff's bound alone where that takes too long."""
-    if float(problem.rates(filling[None]).min()) <= problem.least_rate:
+    if not problem.learns(filling):
         return Rounds(None, None)  # the network settles on another hypothesis
     model = problem.placed(problem.assignment(filling))
     if network.agents <= _MOST_AGENTS:
@@ -152,8 +152,7 @@ def fewest_by_trying(
 def _lower(rounds: Rounds, problem: PlacementProblem, filling: IntArray) -> float:
     if rounds.lower is not None:
         return float(rounds.lower)
-    learns = float(problem.rates(filling[None]).min()) > problem.least_rate
-    return 1.0 if learns else np.inf
+    return 1.0 if problem.learns(filling) else np.inf
 
 
 def fewest_by_searching(
@@ -175,7 +174,7 @@ def fewest_by_searching(
         key = filling.tobytes()
         if key not in known:
             value = np.inf
-            if float(problem.rates(filling[None]).min()) > problem.least_rate:
+            if problem.learns(filling):
                 model = problem.placed(problem.assignment(filling))
                 found = sample_sizes(network, model, delta=delta, certify=False).chernoff.rounds
                 value = np.inf if found is None else float(found)

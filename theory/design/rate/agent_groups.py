@@ -69,8 +69,7 @@ def influences_for(model: Model, influences: InfluenceSet | None) -> InfluenceSe
 
 def group_agents(allowed: InfluenceSet, model: FiniteModel, aim: RateTarget) -> Groups:
     """Agents with equal rows of I in one group; each by itself if rows of W are fixed."""
-    best = model.kind_divergences[:, [aim.target]]
-    information = model.kind_divergences[:, aim.wrong] - best
+    information = model.comparison(aim.target).values[:, aim.wrong]
     keys = [row.tobytes() for row in information]
     return group_rows(allowed, model.assignment, information, keys)
 

@@ -67,8 +67,8 @@ class Information:
 def exact_information(model: Model, aim: RateTarget, bits: int) -> Information:
     wrong = aim.wrong.tolist()
     if isinstance(model, FiniteModel):
-        best = model.kind_divergences[:, [aim.target]]
-        return Information(model.kind_divergences[:, aim.wrong] - best, None, Fraction(0))
+        found = model.comparison(aim.target).values
+        return Information(found[:, aim.wrong], None, Fraction(0))
     sums = [[row[m] - row[aim.target] for m in wrong] for row in model.kind_divergences]
     error = Fraction(0)
     table: Table = []

@@ -29,7 +29,6 @@ _START_BITS = 128
 _MOST_BITS = 4096
 # An enclosure of this relative width is as narrow as doubles are.
 _WIDTH = 2.0**-50
-_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,12 +223,12 @@ def _interval(
     shares = start.point[: groups.counts.size]
     shares = shares / shares.sum()
     # The doubles are within half a unit of the rationals, these within `error` of the truth.
-    apart = information.error
+    apart, below, above = information.error, groups.payoffs, groups.payoffs
     if information.table is not None:
-        apart += Fraction(float(np.abs(groups.payoffs).max())) * Fraction(_UNIT)
-    low = Fraction(achieved(groups.payoffs, shares).lower) - apart
+        below, above = np.nextafter(below, -np.inf), np.nextafter(above, np.inf)
+    low = Fraction(achieved(below, shares).lower) - apart
     high = apart + Fraction(
-        proved_bound(allowed, groups.payoffs, start.multipliers, membership=groups.membership)
+        proved_bound(allowed, above, start.multipliers, membership=groups.membership)
     )
     multipliers = [Fraction(x) for x in start.multipliers.tolist()]
     v = (shares / groups.counts)[groups.membership]

@@ -25,9 +25,9 @@ from theory.design.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import Groups, group_agents, influences_for
 from theory.design.rate.even_influence import EvenInfluence, most_even
 from theory.design.rate.rate_program import RateSolution, maximise_least
-from theory.design.rate.rate_target import RateTarget, named, rate_target
+from theory.design.rate.rate_target import RateTarget, named, rate_target, wins
 from theory.design.rate.weak_duality import achieved, proved_bound
-from theory.learning.model import TIE_TOLERANCE, FiniteModel
+from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Influence this near to the floor, in units of 1/N, is at the floor.
@@ -35,6 +35,8 @@ _AT_FLOOR = 1e-9
 # Rates that differ by less, in units of what influence is worth, are equal for the choice among
 # ties.
 _TIED = 1e-13
+# A solver's optimum is right to this, in the same units.
+_ROUNDED = 1e-12
 NOTE = "weak duality, rounding included; the divergences are the doubles stored"
 
 
@@ -137,14 +139,12 @@ def optimal_rate(
         allowed, groups.payoffs, solution.multipliers, membership=groups.membership
     )
     certificate = Certificate(reached.lower, max(bound, reached.lower), "maximise", "rounded", NOTE)
-    if not model.optimal_hypotheses:
-        scale = max(1.0, float(np.abs(model.kind_divergences).max()))
-        if certificate.value <= TIE_TOLERANCE * scale:
-            raise _hopeless(model, aim, solution, certificate, supremum)
+    v = np.maximum((shares / groups.counts)[groups.membership], allowed.lowest)
+    if not model.optimal_hypotheses and not wins(model, aim, v):
+        raise _hopeless(model, aim, groups, solution, certificate, supremum)
     rate = min(max(reached.midpoint, reached.lower), certificate.bound)
     multipliers = np.zeros(len(model.hypotheses))
     multipliers[aim.wrong] = solution.multipliers
-    v = np.maximum((shares / groups.counts)[groups.membership], allowed.lowest)
     worth = groups.payoffs @ solution.multipliers
     at_floor = v <= allowed.lowest + _AT_FLOOR / allowed.agents
     return OptimalRate(
@@ -224,14 +224,16 @@ def _floor_costs(groups: Groups, solution: RateSolution, worth: FloatArray) -> F
 def _hopeless(
     model: FiniteModel,
     aim: RateTarget,
+    groups: Groups,
     solution: RateSolution,
     certificate: Certificate,
     supremum: float,
 ) -> Exception:
     names = model.hypotheses
     bind = [int(aim.wrong[m]) for m in _largest_first(solution.multipliers)]
-    # Rounding alone does not leave a gap of this size.
-    if min(certificate.bound, certificate.gap) > TIE_TOLERANCE:
+    # Rounding alone does not leave a gap of this size: the binding rates are sums of such terms.
+    least = _ROUNDED * float((np.abs(groups.payoffs) @ solution.multipliers).max())
+    if min(certificate.bound, certificate.gap) > least:
         return DesignFailed(
             f"the best rate is between {certificate.value:.3g} and {certificate.bound:.3g}",
             tried=("HiGHS dual simplex",),
@@ -239,7 +241,7 @@ def _hopeless(
             remedy="try exact_optimal_rate",
         )
     remedy = f"choose another target, such as {names[bind[0]]!r}"
-    if supremum > TIE_TOLERANCE:
+    if supremum > least:
         remedy = f"lower minimum_influence: with 0 the rate comes up to {supremum:.6g}"
     return fail(
         "target",

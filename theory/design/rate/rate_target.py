@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from theory.learning.model import TIE_TOLERANCE, FiniteModel
+from theory.learning.model import FiniteModel
 from theory.rational.model import RationalModel
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
@@ -86,16 +86,20 @@ def rate_target(model: Model, target: int | None) -> RateTarget:
 def evidence_signs(model: Model, target: int) -> IntArray:
     """The sign of I(target, θ) of each kind that occurs, shape (K', M); decided if rational.
 
-    In doubles, differences within ``TIE_TOLERANCE`` count as none.
+    In doubles, differences within their own rounding error count as none.
     """
     if isinstance(model, RationalModel):
         kinds = sorted(set(model.assignment))
         table = model.kind_divergences
         return np.array([[(d - table[k][target]).sign() for d in table[k]] for k in kinds])
-    found: FloatArray = model.kind_divergences[np.unique(model.assignment)]
-    slack = TIE_TOLERANCE * np.maximum(1.0, np.abs(found).max(axis=1, keepdims=True))
-    gaps = found - found[:, [target]]
-    return np.where(np.abs(gaps) <= slack, 0, np.sign(gaps)).astype(np.int64)
+    present = np.unique(model.assignment)
+    return model.comparison(target).signs[present].astype(np.int64)
+
+
+def wins(model: FiniteModel, aim: RateTarget, influence: FloatArray) -> bool:
+    """Whether the network rejects every wrong hypothesis at this v: told by doubles for certain."""
+    signs = model.weighted_comparison(influence, aim.target).signs
+    return bool((signs[aim.wrong] > 0).all())
 
 
 def named(names: tuple[str, ...], which: tuple[int, ...] | list[int]) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 from theory.design.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import group_agents, influences_for
 from theory.design.rate.rate_program import maximise_least
-from theory.design.rate.rate_target import RateTarget, evidence_signs
-from theory.learning.model import TIE_TOLERANCE, FiniteModel
+from theory.design.rate.rate_target import RateTarget, evidence_signs, wins
+from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, read_only
 
 
@@ -64,7 +64,7 @@ def reachable_targets(
     """
     allowed = influences_for(model, influences)
     count = len(model.hypotheses)
-    rates = np.full(count, -np.inf)
+    rates, won = np.full(count, -np.inf), np.zeros(count, dtype=bool)
     optimal = model.optimal_hypotheses
     for m in optimal[:1] if optimal else range(count):
         reference = optimal or (m,)
@@ -72,13 +72,14 @@ def reachable_targets(
         if not optimal and evidence_signs(model, m)[:, wrong].max(axis=0).min() <= 0:
             continue
         if wrong.size:
-            groups = group_agents(allowed, model, RateTarget(m, reference, wrong))
+            aim = RateTarget(m, reference, wrong)
+            groups = group_agents(allowed, model, aim)
             found = maximise_least(groups.rows, groups.payoffs, start=groups.centre)
             rates[list(reference)] = found.value
+            shares = found.point[: groups.counts.size] / groups.counts
+            won[list(reference)] = bool(optimal) or wins(model, aim, shares[groups.membership])
         else:
-            rates[list(reference)] = np.inf
-    scale = max(1.0, float(np.abs(model.kind_divergences).max()))
-    least = 0.0 if optimal else TIE_TOLERANCE * scale
+            rates[list(reference)], won[list(reference)] = np.inf, True
     order = np.argsort(-rates, kind="stable")
-    reachable = tuple(int(m) for m in order if rates[m] > least)
+    reachable = tuple(int(m) for m in order if won[m] and rates[m] > 0)
     return ReachableTargets(read_only(rates), reachable)
