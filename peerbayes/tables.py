@@ -230,7 +230,7 @@ def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     for sweep in sweeps:
         table = figures_table(
-            sweep["name"], "a", "v_1", "settles on", "K pred.", "measured", "st. error", "E"
+            sweep["name"], "a", "v₁", "settles on", "K pred.", "measured", "st. error", "E"
         )
         for a, weight, settled, slowest, exponent in zip(
             sweep["edge_confidence"],
