@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.report.views import BROKEN, Verdict
-from peerbayes.report.wording import count
+from peerbayes.report.wording import count, subscripts
 
 _VERDICTS = {
     "holds": Verdict("good", "✓", "holds"),
@@ -87,10 +87,10 @@ def _row(claim: Mapping[str, Any], key: str) -> ClaimRow:
     verdict = _VERDICTS[claim["verdict"]] if claim["confirmed"] else _UNCONFIRMED
     return ClaimRow(
         key,
-        claim["statement"],
-        claim["words"],
+        subscripts(claim["statement"]),
+        subscripts(claim["words"]),
         claim["source"],
         verdict,
-        tuple(details),
+        tuple((term, subscripts(text)) for term, text in details),
         count(claim["cases"]),
     )

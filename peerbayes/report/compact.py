@@ -67,7 +67,8 @@ def share_styles(page: str) -> str:
 
 def _definitions(root: Element) -> tuple[dict[str, Element], dict[str, tuple[float, ...]]]:
     """Marks that are referred to, and clipping rectangles as (left, top, right, bottom)."""
-    marks, clips = {}, {}
+    marks: dict[str, Element] = {}
+    clips: dict[str, tuple[float, ...]] = {}
     for defs in root.iter("defs"):
         for entry in defs:
             name = entry.get("id", "")

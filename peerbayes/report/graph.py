@@ -35,6 +35,11 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
     positions = _positions(graph["positions"], pairs, len(v))
     radii = _radii(positions, v)
     around = _around(positions, radii, pairs)
+    if around:
+        # Once more, with room for what leaves the drawing.
+        positions = _positions(graph["positions"], pairs, len(v), margin=_STUB + 0.02)
+        radii = _radii(positions, v)
+        around = _around(positions, radii, pairs)
     # A flat drawing needs no high figure. One data unit is one inch.
     ends = [float(end[1]) for stubs in around.values() for end in stubs]
     bottom = min([*ends, float((positions[:, 1] - radii).min())])
@@ -166,8 +171,10 @@ def _shares(v: FloatArray, quantity: str) -> str:
     )
 
 
-def _positions(given: Any, pairs: list[tuple[int, int]], agents: int) -> FloatArray:
-    """Positions in inches, inside the figure with room for the largest node."""
+def _positions(
+    given: Any, pairs: list[tuple[int, int]], agents: int, *, margin: float = 0.06
+) -> FloatArray:
+    """Positions in inches, inside the figure with a margin around the largest node."""
     if given is not None:
         raw = np.array(given, dtype=float)
     elif agents == 1:
@@ -185,7 +192,7 @@ def _positions(given: Any, pairs: list[tuple[int, int]], agents: int) -> FloatAr
     if span[1] > span[0]:
         # The figure is wider than it is high.
         raw, span = raw[:, ::-1] * np.array([1.0, -1.0]), span[::-1]
-    room = np.array([WIDTH, HEIGHT]) - 2 * (_LARGEST + 0.06)
+    room = np.array([WIDTH, HEIGHT]) - 2 * (_LARGEST + margin)
     scale = min((room[k] / span[k] for k in range(2) if span[k] > 0), default=1.0)
     middle = (raw.max(axis=0) + raw.min(axis=0)) / 2
     placed: FloatArray = (raw - middle) * scale + np.array([WIDTH, HEIGHT]) / 2
