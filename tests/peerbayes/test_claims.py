@@ -48,14 +48,9 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def as_set(text: str) -> str:
     """The symbols of these few claims as the page sets them."""
-    for plain, below in (
-        ("v_1", "v₁"),
-        ("N_0", "N₀"),
-        ("W_11", "W₁₁"),
-        ("D_1", "D₁"),
-        ("D_2", "D₂"),
-    ):
-        text = text.replace(plain, below)
+    below = {"v_1": "v₁", "N_0": "N₀", "W_11": "W₁₁", "W_12": "W₁₂", "W_21": "W₂₁"}
+    for plain, symbol in below.items():
+        text = text.replace(plain, symbol)
     return text
 
 
