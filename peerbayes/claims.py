@@ -39,8 +39,8 @@ class ClaimsOutcome:
 def claim_json(trial: ClaimTrial) -> dict[str, Any]:
     """The JSON object of one claim: the keys of `verify`, and the trial's own.
 
-    ``holds`` says whether the statement holds as it is printed; ``confirmed`` whether the recorded
-    verdict stands.
+    ``holds`` says whether the statement holds as it is printed (None where the text does not
+    decide it); ``confirmed`` whether the recorded verdict stands.
     """
     claim, headline = trial.claim, trial.headline
     return {
@@ -57,7 +57,7 @@ def claim_json(trial: ClaimTrial) -> dict[str, Any]:
         "measured": headline.measured,
         "standard_error": None,
         "kind": claim.kind,
-        "holds": trial.verdict == "holds",
+        "holds": None if trial.verdict == "undecided from the text" else trial.verdict == "holds",
         "confirmed": trial.is_confirmed,
         "witness": headline.text,
         "cases": trial.cases,

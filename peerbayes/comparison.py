@@ -200,7 +200,10 @@ def frequency_at_least(
     Holds unless the Clopper-Pearson interval lies below the limit.
     """
     estimate, error, _, high = _frequency(failures, trials)
-    return Comparison(problem, statement, limit, estimate, error, "exact", high >= limit, note=note)
+    holds = high >= limit
+    return Comparison(
+        problem, statement, limit, estimate, error, "bound", holds, note=note, side="lower"
+    )
 
 
 def frequency_is(

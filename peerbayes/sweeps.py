@@ -47,14 +47,14 @@ class Sweep:
         error = float(np.max(np.abs(np.array(self.centre_weights) / formula - 1)))
         return Comparison(
             self.name,
-            f"v_1 = {size}a/({size}a + {size - 1}) for a in {_listed(self.confidences)}",
+            f"v₁ = {size}a/({size}a + {size - 1}) for a in {_listed(self.confidences)}",
             0.0,
             error,
             None,
             "exact",
             # v is right to a few units in the last place per agent (GTH elimination).
             error <= 4 * size * float(np.finfo(float).eps),
-            note="largest relative difference of the computed v_1",
+            note="largest relative difference of the computed v₁",
         )
 
     def _directions(self) -> list[Comparison]:
@@ -90,7 +90,7 @@ class Sweep:
         ).all()
         return Comparison(
             self.name,
-            f"rate of rejecting {name!r} {'rises' if sign > 0 else 'falls'} with v_1{where}",
+            f"rate of rejecting {name!r} {'rises' if sign > 0 else 'falls'} with v₁{where}",
             float(steps[worst]),
             float(measured_steps[worst]),
             float(step_errors[worst]),

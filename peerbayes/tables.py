@@ -230,7 +230,7 @@ def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     for sweep in sweeps:
         table = figures_table(
-            sweep["name"], "a", "v_1", "settles on", "K pred.", "measured", "st. error", "E"
+            sweep["name"], "a", "v₁", "settles on", "K pred.", "measured", "st. error", "E"
         )
         for a, weight, settled, slowest, exponent in zip(
             sweep["edge_confidence"],
@@ -264,7 +264,7 @@ def claims_parts(claims: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     )
     table.add_column("verdict", no_wrap=True)
     table.add_column("statement, source and witness", overflow="fold")
-    short = {"holds under an added condition": "holds if …"}
+    short = {"holds under an added condition": "holds if …", "undecided from the text": "undecided"}
     for claim in claims:
         words = short.get(claim["verdict"], claim["verdict"])
         if not claim["confirmed"]:
@@ -281,6 +281,7 @@ def claims_parts(claims: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
             ("holds", "hold"),
             ("holds under an added condition", "hold under an added condition"),
             ("fails", "fail as printed"),
+            ("undecided from the text", "undecided from the text"),
         )
     )
     cases = rounds(sum(claim["cases"] for claim in claims))

@@ -20,6 +20,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from peerbayes.report.compact import compact, escaped
+
 WIDTH = 4.2  # inches; about the width of a phone
 TEXT, SMALL = 10.0, 9.5  # points
 
@@ -137,33 +139,14 @@ def to_svg(figure: Figure, *, key: str, label: str) -> str:
     figure.savefig(buffer, format="svg")
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.S)
-    text = re.sub(r"<defs>\s*</defs>", "", text)
-    used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', text))
-    text = re.sub(r"<[^>]+>", lambda tag: _plain_tag(tag[0], key, used), text)
-    text = re.sub(r">\s+<", "><", text)
-    _, _, width, height = re.findall(r"[\d.]+", re.search(r'viewBox="[^"]*"', text)[0])  # type: ignore[index]
-    head = (
-        f'<svg class="plot" role="img" aria-label="{_attribute(label)}" '
-        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+    box = re.search(r'viewBox="([^"]*)"', text)
+    _, _, width, height = box[1].split()  # type: ignore[index]
+    drawn = re.sub(
+        r"#0a0b([0-9a-f]{2})",
+        lambda m: f"var(--{_NAMES[int(m[1], 16) - 16]})",
+        compact(text, key=key),
     )
-    return re.sub(r"^<svg[^>]*>", lambda _: head, text).strip()
-
-
-def _plain_tag(tag: str, key: str, used: set[str]) -> str:
-    """One tag with short numbers, CSS colours, and only those ids that are referred to."""
-    tag = tag.replace("xlink:href", "href")
-    tag = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), tag)
-    tag = re.sub(r' id="([^"]*)"', lambda m: f' id="{key}-{m[1]}"' if m[1] in used else "", tag)
-    tag = re.sub(r'(url\(#|href="#)', rf"\g<1>{key}-", tag)
-    tag = re.sub(r"#0a0b([0-9a-f]{2})", lambda m: f"var(--{_NAMES[int(m[1], 16) - 16]})", tag)
-    if tag.startswith("<text"):
-        # The family is the page's.
-        tag = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", tag)
-    return tag
-
-
-def _attribute(text: str) -> str:
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        text = text.replace(character, entity)
-    return text
+    return (
+        f'<svg class="plot" role="img" aria-label="{escaped(label)}" '
+        f'viewBox="0 0 {float(width):g} {float(height):g}">{drawn}</svg>'
+    )

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.report.views import BROKEN, Verdict
-from peerbayes.report.wording import count
+from peerbayes.report.wording import count, subscripts
 
 _VERDICTS = {
     "holds": Verdict("good", "✓", "holds"),
     "fails": Verdict("news", "△", "fails as printed"),
     "holds under an added condition": Verdict("news", "◇", "holds under an added condition"),
+    "undecided from the text": Verdict("news", "?", "undecided from the text"),
 }
 _UNCONFIRMED = Verdict(BROKEN.style, BROKEN.mark, "NOT CONFIRMED")
 _ROLES = {
@@ -21,6 +22,8 @@ _ROLES = {
     "conditional": "tried under the condition",
     "reach": "the papers’ examples",
     "repaired": "tried as repaired",
+    "reading": "in one reading",
+    "open": "left open",
 }
 
 
@@ -69,7 +72,8 @@ def claims_view(body: Mapping[str, Any], *, key: str) -> ClaimsView:
         f"{len(published)} published "
         f"statements {by_verdict['holds']} hold, "
         f"{by_verdict['holds under an added condition']} hold "
-        f"under an added condition, {by_verdict['fails']} fail as printed."
+        f"under an added condition, {by_verdict['fails']} fail as printed, "
+        f"{by_verdict['undecided from the text']} cannot be decided from the text."
     )
     return ClaimsView(summary, _VERDICTS["holds"], groups)
 
@@ -83,10 +87,10 @@ def _row(claim: Mapping[str, Any], key: str) -> ClaimRow:
     verdict = _VERDICTS[claim["verdict"]] if claim["confirmed"] else _UNCONFIRMED
     return ClaimRow(
         key,
-        claim["statement"],
-        claim["words"],
+        subscripts(claim["statement"]),
+        subscripts(claim["words"]),
         claim["source"],
         verdict,
-        tuple(details),
+        tuple((term, subscripts(text)) for term, text in details),
         count(claim["cases"]),
     )

@@ -17,6 +17,7 @@ MOST_AGENTS = 150
 HEIGHT = 3.0
 _LARGEST, _SMALLEST = 0.32, 0.01  # radii of the heaviest node in inches
 _MOST_ARROWS = 200
+_STUB = 0.14  # inches of a line that leaves the drawing, from the rim of its agent
 
 
 def network_plot(graph: Mapping[str, Any]) -> Plot | None:
@@ -33,8 +34,16 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
     weights = dict(zip(pairs, graph["weights"], strict=True))
     positions = _positions(graph["positions"], pairs, len(v))
     radii = _radii(positions, v)
+    around = _around(positions, radii, pairs)
+    if around:
+        # Once more, with room for what leaves the drawing.
+        positions = _positions(graph["positions"], pairs, len(v), margin=_STUB + 0.02)
+        radii = _radii(positions, v)
+        around = _around(positions, radii, pairs)
     # A flat drawing needs no high figure. One data unit is one inch.
-    bottom, top = float((positions[:, 1] - radii).min()), float((positions[:, 1] + radii).max())
+    ends = [float(end[1]) for stubs in around.values() for end in stubs]
+    bottom = min([*ends, float((positions[:, 1] - radii).min())])
+    top = max([*ends, float((positions[:, 1] + radii).max())])
     height = top - bottom + 0.2
     figure = new_figure(height)
     axes = figure.add_axes((0, 0, 1, 1))
@@ -50,19 +59,28 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
     if not arrows:
         plain += one_way
         plain_weights += [weights[pair] for pair in one_way]
+    lines, widths = [], []
+    for pair, weight in zip(plain, plain_weights, strict=True):
+        for line in _lines(pair, positions, around):
+            lines.append(line)
+            widths.append(_line_width(weight, radii))
     axes.add_collection(
         LineCollection(
-            [positions[list(pair)] for pair in plain],
-            linewidths=[_line_width(w, radii) for w in plain_weights],
+            lines,
+            linewidths=widths,
             colors=COLOURS["muted"],
             zorder=1,
         )
     )
     for i, j in arrows:
+        # The last line ends at the hearer.
+        *out, (start, end) = _lines((j, i), positions, around)
+        for line in out:
+            axes.plot(*np.transpose(line), color=COLOURS["muted"], zorder=1)
         axes.add_patch(
             FancyArrowPatch(
-                tuple(positions[j]),
-                tuple(positions[i]),
+                tuple(start),
+                tuple(end),
                 arrowstyle="-|>",
                 mutation_scale=8,
                 shrinkA=0,
@@ -92,7 +110,50 @@ def network_plot(graph: Mapping[str, Any]) -> Plot | None:
             )  # fmt: skip
     direction = " Arrows point from the heard agent to the hearer." if arrows else ""
     faulty = " Faulty agents are red." if marked else ""
-    return Plot(figure, "Network", _shares(v, graph.get("quantity", "v")) + direction + faulty)
+    wraps = " Lines that end outside come in again on the other side." if around else ""
+    words = _shares(v, graph.get("quantity", "v"))
+    return Plot(figure, "Network", words + direction + wraps + faulty)
+
+
+def _lines(
+    pair: tuple[int, int], positions: FloatArray, around: Mapping[tuple[int, int], Any]
+) -> list[tuple[Any, Any]]:
+    """From the first agent to the second: one line, or two that leave the drawing and come back."""
+    first, second = pair
+    stubs = around.get((min(pair), max(pair)))
+    if stubs is None:
+        return [(positions[first], positions[second])]
+    outside = stubs if first < second else stubs[::-1]
+    return [(positions[first], outside[0]), (outside[1], positions[second])]
+
+
+def _around(
+    positions: FloatArray, radii: FloatArray, pairs: list[tuple[int, int]]
+) -> dict[tuple[int, int], tuple[FloatArray, FloatArray]]:
+    """Edges that a straight line would hide behind other agents, as on a torus.
+
+    Such an edge (i, j), i < j, joins the two ends of a row. It maps to the points outside at which
+    the lines from i and from j stop, nearer than the next agent of the row is inside.
+    """
+    found = {}
+    for i, j in {(min(pair), max(pair)) for pair in pairs}:
+        way = positions[j] - positions[i]
+        length = float(np.hypot(*way))
+        if not length:
+            continue
+        along = (positions - positions[i]) @ way / length
+        aside = np.abs((positions - positions[i]) @ np.array([-way[1], way[0]])) / length
+        in_row = aside < 0.5 * radii
+        inner = along[in_row & (along > 1e-9) & (along < length - 1e-9)]
+        is_whole_row = bool(((along > -1e-9) & (along < length + 1e-9))[in_row].all())
+        if len(inner) and is_whole_row:
+            out = [
+                min(0.8 * gap, radii[agent] + _STUB)
+                for agent, gap in ((i, inner.min()), (j, length - inner.max()))
+            ]
+            step = way / length
+            found[i, j] = (positions[i] - step * out[0], positions[j] + step * out[1])
+    return found
 
 
 def _line_width(weight: float, radii: FloatArray) -> float:
@@ -110,8 +171,10 @@ def _shares(v: FloatArray, quantity: str) -> str:
     )
 
 
-def _positions(given: Any, pairs: list[tuple[int, int]], agents: int) -> FloatArray:
-    """Positions in inches, inside the figure with room for the largest node."""
+def _positions(
+    given: Any, pairs: list[tuple[int, int]], agents: int, *, margin: float = 0.06
+) -> FloatArray:
+    """Positions in inches, inside the figure with a margin around the largest node."""
     if given is not None:
         raw = np.array(given, dtype=float)
     elif agents == 1:
@@ -129,7 +192,7 @@ def _positions(given: Any, pairs: list[tuple[int, int]], agents: int) -> FloatAr
     if span[1] > span[0]:
         # The figure is wider than it is high.
         raw, span = raw[:, ::-1] * np.array([1.0, -1.0]), span[::-1]
-    room = np.array([WIDTH, HEIGHT]) - 2 * (_LARGEST + 0.06)
+    room = np.array([WIDTH, HEIGHT]) - 2 * (_LARGEST + margin)
     scale = min((room[k] / span[k] for k in range(2) if span[k] > 0), default=1.0)
     middle = (raw.max(axis=0) + raw.min(axis=0)) / 2
     placed: FloatArray = (raw - middle) * scale + np.array([WIDTH, HEIGHT]) / 2

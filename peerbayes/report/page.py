@@ -16,6 +16,7 @@ from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.canvas import plotting_style
 from peerbayes.report.changing import changing_view
 from peerbayes.report.claims import ClaimsView, claims_view
+from peerbayes.report.compact import share_styles
 from peerbayes.report.designed import DesignView, design_view, placement_view
 from peerbayes.report.faulty import faulty_view
 from peerbayes.report.link import link_view
@@ -27,6 +28,7 @@ from peerbayes.report.regression import (
     run_view,
 )
 from peerbayes.report.simulated import SimulationView, simulation_view
+from peerbayes.report.summary import SummaryRow, summary_row
 from peerbayes.report.views import (
     BROKEN,
     REFUTED,
@@ -66,6 +68,12 @@ class Family:
         """The worst of its statements' verdicts."""
         return worst([statement.verdict for statement in self.statements])
 
+    @property
+    def summary(self) -> SummaryRow:
+        """Its line of the first table."""
+        problems = len(self.problems)
+        return summary_row(self.key, self.name, self.verdict, self.groups, problems=problems)
+
     def short_name(self, problem: ProblemView) -> str:
         """The problem's name without the family's in front; its title where nothing is left."""
         return problem.name.removeprefix(self.name).strip() or problem.title or problem.name
@@ -94,6 +102,13 @@ class Chapter:
     def statements(self) -> tuple[Statement, ...]:
         """Every statement of the record."""
         return tuple(statement for family in self.families for statement in family.statements)
+
+    @property
+    def total(self) -> SummaryRow:
+        """The last line of the first table: all families together."""
+        groups = [group for family in self.families for group in family.groups]
+        problems = sum(len(family.problems) for family in self.families)
+        return summary_row("", "all", None, groups, problems=problems)
 
     @property
     def broken(self) -> tuple[tuple[str, str, Statement], ...]:
@@ -135,7 +150,7 @@ def write_report(records: Sequence[Path], path: Path) -> Path:
     loaded = [read_record(record) for record in records]
     with plotting_style():
         chapters = [_chapter(record, key=f"r{i}") for i, record in enumerate(loaded, 1)]
-    text = _template().render(chapters=chapters, version=__version__)
+    text = share_styles(_template().render(chapters=chapters, version=__version__))
     path = Path(path)
     write_whole(path, text)
     return path

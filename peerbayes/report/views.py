@@ -48,7 +48,11 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 @dataclass(frozen=True)
 class Statement:
-    """One row of a table of statements, as text."""
+    """One row of a table of statements, as text.
+
+    `deviation` is how far a measured mean lies from its exact prediction, or beyond its bound, in
+    standard errors; None where the statement is no theorem, or a limit, or nothing was random.
+    """
 
     text: str
     predicted: str
@@ -57,6 +61,7 @@ class Statement:
     kind: str
     note: str
     verdict: Verdict
+    deviation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -128,9 +133,26 @@ def statements(comparisons: Sequence[Mapping[str, Any]]) -> tuple[Statement, ...
             c["kind"],
             c["note"],
             verdict(c),
+            _deviation(c),
         )
         for c in comparisons
     )
+
+
+def _deviation(comparison: Mapping[str, Any]) -> float | None:
+    """Standard errors between an exact mean and its measurement, or from a bound that is passed."""
+    predicted, measured, error = (
+        comparison[name] for name in ("predicted", "measured", "standard_error")
+    )
+    kind = comparison["kind"]
+    if not comparison["is_theorem"] or kind == "asymptotic":
+        return None
+    if None in (predicted, measured) or not error:
+        return None
+    score = (float(measured) - float(predicted)) / float(error)
+    if kind == "exact":
+        return abs(score)
+    return max(0.0, -score if comparison.get("side") == "lower" else score)
 
 
 def picture(plot: Plot, key: str) -> Picture:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from typing import Any
 
 DASH = "–"
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -38,6 +40,17 @@ def shorten(text: str, length: int) -> str:
     """
     text = " ".join(text.split())
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def subscripts(text: str) -> str:
+    """The text with the numbers of symbols set below the line; for the project's own words.
+
+    >>> subscripts("v_1 = 9a/(9a+8), W_ii and pool_2 stay")
+    'v₁ = 9a/(9a+8), W_ii and pool_2 stay'
+    """
+    return re.sub(
+        r"(?<![^\W_])([^\W\d_])_(\d+)", lambda m: m[1] + m[2].translate(_SUBSCRIPTS), text
+    )
 
 
 def power_of_ten(exponent: int) -> str:

@@ -148,7 +148,7 @@ def sweep(
     return {
         "name": name, "edge_confidence": confidences, "centre_weight": v, "settled": settled,
         "rates": series, "exponent": [0.028] * len(confidences),
-        "comparisons": [comparison(name, "v_1 = 9a/(9a + 8)", standard_error=None)],
+        "comparisons": [comparison(name, "v₁ = 9a/(9a + 8)", standard_error=None)],
     }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from theory.claims import CLAIMS, Claim, Effort, Finding, Witness
 
 FEW = (
     "lemma-1-signed", "lemma-1-modulus", "star-centralities", "self-weight", "mixing-reversible",
+    "p2-centre-weights",
 )  # fmt: skip
 SOME = [CLAIMS[key] for key in FEW]
 SCHEMA = Draft202012Validator(read_schema("claims"))
@@ -45,6 +46,14 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, SOME)
 
 
+def as_set(text: str) -> str:
+    """The symbols of these few claims as the page sets them."""
+    below = {"v_1": "v₁", "N_0": "N₀", "W_11": "W₁₁", "W_12": "W₁₂", "W_21": "W₂₁"}
+    for plain, symbol in below.items():
+        text = text.replace(plain, symbol)
+    return text
+
+
 def only(monkeypatch: pytest.MonkeyPatch, claims: list[Claim]) -> None:
     """Make these the whole registry."""
     monkeypatch.setattr(claims_module, "CLAIMS", {claim.key: claim for claim in claims})
@@ -63,8 +72,8 @@ def test_json_record_and_page(
     found: list[dict[str, Any]] = json.loads(captured.out)
     SCHEMA.validate(found)
     assert [entry["key"] for entry in found] == list(FEW)
-    assert [entry["holds"] for entry in found] == [False, False, True, False, True]
-    assert [entry["published"] for entry in found] == [True, True, True, True, False]
+    assert [entry["holds"] for entry in found] == [False, False, True, False, True, None]
+    assert [entry["published"] for entry in found] == [True, True, True, True, False, True]
     assert all(entry["confirmed"] for entry in found)
     record = read_record(tmp_path / "out/claims.json")
     assert record.kind == "claims"
@@ -73,17 +82,32 @@ def test_json_record_and_page(
     for entry in found:
         assert entry["statement"] in page
         assert entry["source"] in page
-        assert all(" ".join(w["text"].split()) in page for w in entry["witnesses"])
+        assert all(as_set(" ".join(w["text"].split())) in page for w in entry["witnesses"])
     # The same again.
     assert cli.main(["verify", "--claims", "--effort", "0.02", "--out", out, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found
+
+
+def test_what_the_text_leaves_open_is_no_failure(tmp_path: Path) -> None:
+    (found,) = outcome(tmp_path, CLAIMS["p2-centre-weights"]).as_json()
+    SCHEMA.validate([found])
+    assert found["holds"] is None
+    assert found["confirmed"]
+    assert found["verdict"] == "undecided from the text"
+    assert {w["role"]: w["holds"] for w in found["witnesses"]} == {"reading": True}
+    assert [w["holds"] for w in found["witnesses"]] == [False, True]
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "0 fail as printed, 1 cannot be decided from the text." in page
+    assert "? undecided from the text" in page
+    assert page.count("in one reading") == 2
 
 
 def test_words(few: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["verify", "--claims", "--effort", "0.02", "--out", str(tmp_path), "--quiet"]
     assert cli.main(arguments) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "of 4 published statements 1 hold, 2 hold under an added condition, 1 fail" in text
+    counts = "1 hold, 2 hold under an added condition, 1 fail as printed, 1 undecided from the text"
+    assert f"of 5 published statements {counts}" in text
     assert "every verdict confirmed" in text
     assert "two agents, (0, 1; 2/3, 1/3)" in text
     assert "report.html" in text

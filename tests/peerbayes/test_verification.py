@@ -102,8 +102,8 @@ def test_star_sweep_moves_as_predicted() -> None:
     np.testing.assert_allclose(sweep.centre_weights, 9 * a / (9 * a + 8), rtol=1e-14)
     verdicts = {c.statement: c.holds for c in sweep.comparisons()}
     assert all(verdicts.values()), verdicts
-    assert any("rises with v_1" in statement for statement in verdicts)
-    assert any("falls with v_1" in statement for statement in verdicts)
+    assert any("rises with v₁" in statement for statement in verdicts)
+    assert any("falls with v₁" in statement for statement in verdicts)
 
 
 def test_a_sweep_that_does_not_move_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,21 @@ infinite), what is known of it is stated, not computed. The roles:
 ``reach``
     whether the papers' own examples are safe: the condition, or the statement itself, on them;
 ``repaired``
-    the corrected statement, tested.
+    the corrected statement, tested;
+``reading``
+    the printed statement in one of the readings that its text allows: `holds` says whether it is
+    right when read so;
+``open``
+    something that a verdict depends on and the text does not say: `holds` says that it is open.
 
 The verdict follows from them (`verdict_of`):
 
 * **holds**: no counterexample, and every test held;
 * **holds under an added condition**: a counterexample exists, but the statement survives wherever
   the condition is met, and the papers' own examples are safe;
-* **fails**: a counterexample exists, and the papers' own examples are not safe from it.
+* **fails**: a counterexample exists, and the papers' own examples are not safe from it;
+* **undecided from the text**: right in one reading and wrong in another, or about something that
+  the text leaves open.
 """
 
 from __future__ import annotations
@@ -29,17 +36,17 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from theory.validation import as_integer, as_positive, fail
 
-Verdict = Literal["holds", "fails", "holds under an added condition"]
-Role = Literal["counterexample", "support", "conditional", "reach", "repaired"]
+Verdict = Literal["holds", "fails", "holds under an added condition", "undecided from the text"]
+Role = Literal["counterexample", "support", "conditional", "reach", "repaired", "reading", "open"]
 Kind = Literal["exact", "bound", "asymptotic"]
 
-VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "holds under an added condition")
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROJECT = "this project"
 """The source of statements that repair a published one."""
 
@@ -129,14 +136,15 @@ class Claim:
     words
         The same in plain words.
     source
-        Paper, number and equation; `PROJECT` and the page with the proof for repaired statements.
+        Paper (or slides), number and equation; `PROJECT` and the page with the proof for repaired
+        statements.
     kind
         ``exact`` for equations and facts, ``bound`` for inequalities, ``asymptotic`` for limits.
     verdict
         What `verdict_of` must return on the witnesses' findings.
     condition
-        Where the printed form is right although it is not in general; empty if it simply holds,
-        or if nothing saves it.
+        Where the printed form is right although it is not in general, or in which reading; empty
+        if it simply holds, or if nothing saves it.
     repaired
         What is true instead; empty where nothing needs repair.
     witnesses
@@ -167,7 +175,8 @@ class Claim:
             raise fail(f"claim {self.key}", "at least one witness", "none", "add one")
         if self.verdict == "holds under an added condition" and not self.condition:
             raise fail(f"claim {self.key}", "a condition", "none", "state the condition")
-        if self.verdict == "fails" and not (self.condition or self.repaired):
+        is_right_nowhere = not (self.condition or self.repaired)
+        if self.verdict in {"fails", "undecided from the text"} and is_right_nowhere:
             wanted = "the condition under which it is right, or what is true instead"
             raise fail(f"claim {self.key}", wanted, "neither", "state one")
 
@@ -180,16 +189,24 @@ class Claim:
 def verdict_of(witnesses: Sequence[Witness], findings: Sequence[Finding]) -> Verdict | None:
     """The verdict that the findings call for; None if they contradict what the witnesses are for.
 
-    Contradictions are a counterexample on which the statement held, and a test of the printed,
-    conditional or repaired statement that broke it.
+    Contradictions are a counterexample on which the statement held, a test of the printed,
+    conditional or repaired statement that broke it, something called open that is not, and a trial
+    of the print as it stands beside a trial of its readings.
     """
     held: dict[Role, list[bool]] = {}
     for witness, finding in zip(witnesses, findings, strict=True):
         held.setdefault(witness.role, []).append(finding.holds)
     if any(held.get("counterexample", [])):
         return None
-    if not all(all(held.get(role, [])) for role in ("support", "conditional", "repaired")):
+    if not all(all(held.get(role, [])) for role in ("support", "conditional", "repaired", "open")):
         return None
+    if "open" in held or "reading" in held:
+        if not held.keys() <= {"open", "reading", "repaired"}:
+            return None
+        readings = held.get("reading", [])
+        if "open" in held or len(set(readings)) > 1:
+            return "undecided from the text"
+        return "holds" if all(readings) else "fails"
     if "counterexample" not in held:
         return "holds" if "support" in held else None
     is_safe = "conditional" in held and all(held.get("reach", [False]))

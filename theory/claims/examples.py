@@ -40,23 +40,33 @@ def grid() -> fmpq_mat:
     )
 
 
-def round_of_stars(agents: int, group: int) -> fmpq_mat:
-    """P2 1.4.3: the product of one period, phase 1 first; a = 1/2, `agents` edges, agent 0 centre.
+def phases_of_stars(agents: int, group: int) -> list[fmpq_mat]:
+    """P2 1.4.3: the weights of each phase; a = 1/2, `agents` edges, agent 0 the centre.
 
     In phase k the centre weighs itself and its group alike, the group's edges put ½ on the
-    centre; everybody else keeps what it has. A round applies the newest matrix last, so that a
-    period takes a belief to (W_T … W_1) times it.
+    centre; everybody else keeps what it has.
     """
     size = agents + 1
-    product = network([[int(i == j) for j in range(size)] for i in range(size)])
+    phases = []
     for first in range(1, size, group):
         members = range(first, first + group)
         rows = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
         rows[0] = [Fraction(int(j == 0 or j in members), group + 1) for j in range(size)]
         for i in members:
             rows[i][0] = rows[i][i] = Fraction(1, 2)
-        product = network(rows) * product
-    return product
+        phases.append(network(rows))
+    return phases
+
+
+def round_of_stars(agents: int, group: int) -> fmpq_mat:
+    """P2 1.4.3: the product of one period, phase 1 first.
+
+    A round applies the newest matrix last, so that a period takes a belief to (W_T … W_1) times it.
+    """
+    first, *rest = phases_of_stars(agents, group)
+    for weights in rest:
+        first = weights * first
+    return first
 
 
 def paper_networks() -> Mapping[str, fmpq_mat]:

@@ -9,6 +9,7 @@ from theory.claims import (
     beliefs,
     consensus,
     corollary,
+    inferences,
     learning,
     lemma_one,
     misprints,
@@ -29,6 +30,7 @@ _ALL = (
     *learning.CLAIMS,
     *consensus.CLAIMS,
     *topologies.CLAIMS,
+    *inferences.CLAIMS,
     *misprints.CLAIMS,
 )
 

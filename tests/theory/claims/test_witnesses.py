@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from theory.claims import Effort, chains
+from theory import FiniteAgent, FiniteModel
+from theory.changing import PeriodicNetwork, Phase, influence, rotating_star
+from theory.claims import CLAIMS, Effort, chains, inferences, try_claim
 from theory.claims.chance import (
     Evidence,
     TwoPoint,
@@ -277,6 +279,48 @@ def test_digit_readers() -> None:
     assert float(rate) == pytest.approx(size(0.32) / 4 * 0.36, rel=1e-12)
     # Nearly all weight at the centre: 0 and 1 bind, which the others tell apart.
     assert not binding_rate(Fraction(99, 100))[1]
+
+
+@pytest.mark.parametrize(("agents", "group"), [(4, 2), (25, 5)])
+def test_rates_with_and_without_synchronisation(agents: int, group: int) -> None:
+    """Against the influence of the same networks in floats; K counts rounds with data alone."""
+    star = rotating_star(groups=agents // group, group_size=group, edge_confidence=0.5)
+    alone = inferences._rate(agents, group, synchronised=False)
+    assert float(alone) == pytest.approx(influence(star).total, rel=1e-12)
+    size = agents + 1
+    average = Phase(np.full((size, size), 1 / size), np.zeros(size, dtype=bool))
+    whole = influence(PeriodicNetwork([*star.phases, average])).total
+    together = inferences._rate(agents, group, synchronised=True)
+    rounds = len(star.phases)
+    assert float(together) == pytest.approx(whole * (rounds + 1) / rounds, rel=1e-12)
+
+
+def test_labels_held_apart_are_learnt() -> None:
+    """The witness of two labels as a model of the library's own."""
+    right, wrong = [0.75, 0.25], [0.25, 0.75]
+    tables = [[right, wrong], [right, right], [wrong, wrong], [wrong, right]]
+    agents = [
+        FiniteAgent.from_tables(inputs=held, truth=tables[0], likelihood=tables)
+        for held in ([1.0, 0.0], [0.0, 1.0])
+    ]
+    model = FiniteModel.from_agents(["right", "all 0", "all 1", "swapped"], agents)
+    assert model.optimal_hypotheses == (0,)
+    rate = (model.information(0).mean(axis=0)[1:]).min()
+    found = try_claim(CLAIMS["ood-pairs"]).findings[0]
+    assert found.measured == pytest.approx(rate, rel=1e-12)
+    assert rate == pytest.approx(np.log(3) / 4, rel=1e-12)
+
+
+def test_components_by_hand() -> None:
+    one_way = chains.network([[1, 1, 0], [0, 2, 0], [0, 0, 2]], 2)
+    assert inferences._components(one_way) == [[0, 1], [2]]
+    assert not inferences._is_mutual(one_way)
+    assert not inferences._all_meet_assumption_1(one_way)
+    apart = chains.network([[1, 0, 1], [0, 2, 0], [1, 0, 1]], 2)
+    assert inferences._components(apart) == [[0, 2], [1]]
+    assert inferences._all_meet_assumption_1(apart)
+    # Mutual, but nobody listens to itself: periodic.
+    assert not inferences._all_meet_assumption_1(chains.network([[0, 1], [1, 0]]))
 
 
 @pytest.mark.parametrize("eigenvalue", [-0.3, 0.0, 0.7])
