@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 project = "peerbayes"
-author = "the peerbayes authors"
+author = "The peerbayes developers"
 copyright = author
 release = "0.1.0"
 
@@ -24,6 +24,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",
+    "outputs",
 ]
 exclude_patterns = [
     "_build",
@@ -40,6 +41,7 @@ myst_dmath_double_inline = True
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+outputs_pages = ["index", "quickstart", "which-command", "concepts", "how-to/*", "reference/*"]
 
 # Python ---------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"

@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
-            *("-D", "plot_gallery=0", "-D", "nb_execution_mode=off"),
+            *("-D", "plot_gallery=0", "-D", "nb_execution_mode=off", "-D", "outputs_run=0"),
             *(str(folder / "docs"), str(folder / "html")),
         ],
         capture_output=True,
