@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ outputs_pages = ["index", "quickstart", "which-command", "concepts", "how-to/*",
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "FloatArray", "IntArray", "BoolArray")}
+toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -97,6 +100,25 @@ def keep_bars(*arguments: Any) -> None:
             lines[index] = "".join(parts)
 
 
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+
+
+def shorten(*arguments: Any) -> tuple[str | None, str | None] | None:
+    """Shorten signatures: aliases by name, and results without one, since nobody calls them.
+
+    A result is a data class whose docstring lists its attributes and no parameters.
+    """
+    _, what, _, described, _, signature, returned = arguments
+    text = described.__doc__ or ""
+    if what == "class" and is_dataclass(described) and "Attributes\n" in text:
+        if "Parameters\n" not in text:
+            return "", None
+    if signature is None:
+        return None
+    return ALIAS.sub(r"\1", signature), returned and ALIAS.sub(r"\1", returned)
+
+
 def setup(app: Any) -> None:
     """Connect what is defined here."""
     app.connect("autodoc-process-docstring", keep_bars)
+    app.connect("autodoc-process-signature", shorten)

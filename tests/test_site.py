@@ -52,6 +52,16 @@ def test_every_page_is_built(site: Path) -> None:
         assert (site / page.with_suffix(".html")).is_file()
 
 
+def test_pages_of_the_interface_are_short_enough_to_read(site: Path) -> None:
+    pages = sorted((site / "reference/api").rglob("*.html"))
+    assert len(pages) > 20
+    sizes = {page.name: page.stat().st_size for page in pages}
+    assert {name: size for name, size in sizes.items() if size > 200_000} == {}
+    text = (site / "reference/api/theory/models.html").read_text("utf-8")
+    assert "ArrayLike" in text
+    assert not any(word in text for word in ("_NestedSequence", "TypeAliasForwardRef"))
+
+
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     loading = [path.name for path in site.rglob("*.html") if LOADED.search(path.read_text("utf-8"))]
     assert loading == []
