@@ -110,9 +110,9 @@ def shorten(*arguments: Any) -> tuple[str | None, str | None] | None:
     """
     _, what, _, described, _, signature, returned = arguments
     text = described.__doc__ or ""
-    if what == "class" and is_dataclass(described) and "Attributes\n" in text:
-        if "Parameters\n" not in text:
-            return "", None
+    is_result = "Attributes\n" in text and "Parameters\n" not in text
+    if what == "class" and is_dataclass(described) and is_result:
+        return "", None
     if signature is None:
         return None
     return ALIAS.sub(r"\1", signature), returned and ALIAS.sub(r"\1", returned)
