@@ -47,7 +47,7 @@ outputs_pages = ["index", "quickstart", "which-command", "concepts", "how-to/*",
 # Python ---------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 autodoc_type_aliases = {name: name for name in ("ArrayLike", "FloatArray", "IntArray", "BoolArray")}
 toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
