@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 project = "peerbayes"
-author = "the peerbayes authors"
+author = "The peerbayes developers"
 copyright = author
 release = "0.1.0"
 
@@ -24,6 +25,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",
+    "outputs",
 ]
 exclude_patterns = [
     "_build",
@@ -40,11 +42,14 @@ myst_dmath_double_inline = True
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+outputs_pages = ["index", "quickstart", "which-command", "concepts", "how-to/*", "reference/*"]
 
 # Python ---------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "FloatArray", "IntArray", "BoolArray")}
+toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -95,6 +100,25 @@ def keep_bars(*arguments: Any) -> None:
             lines[index] = "".join(parts)
 
 
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+
+
+def shorten(*arguments: Any) -> tuple[str | None, str | None] | None:
+    """Shorten signatures: aliases by name, and results without one, since nobody calls them.
+
+    A result is a data class whose docstring lists its attributes and no parameters.
+    """
+    _, what, _, described, _, signature, returned = arguments
+    text = described.__doc__ or ""
+    is_result = "Attributes\n" in text and "Parameters\n" not in text
+    if what == "class" and is_dataclass(described) and is_result:
+        return "", None
+    if signature is None:
+        return None
+    return ALIAS.sub(r"\1", signature), returned and ALIAS.sub(r"\1", returned)
+
+
 def setup(app: Any) -> None:
     """Connect what is defined here."""
     app.connect("autodoc-process-docstring", keep_bars)
+    app.connect("autodoc-process-signature", shorten)

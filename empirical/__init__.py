@@ -1,6 +1,6 @@
 """Measurements on real images: data, who holds them, and trained classifiers as hypotheses.
 
-Importing this floor loads neither a learning library nor a data set; functions do so when called.
+Importing this package loads neither a learning library nor a data set; functions do so when called.
 Networks of neural nets live in :mod:`empirical.nets`, which needs torch.
 """
 

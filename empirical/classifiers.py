@@ -22,7 +22,7 @@ depends on the seed of the training samples.
 
 **Bounded likelihoods.** A classifier's probabilities p are mixed with the uniform law,
 ℓ = (1 − ε) p + ε / (number of classes), so that every log-likelihood lies between
-log(ε / classes) and 0; a class never seen in training gets this floor alone.
+log(ε / classes) and 0; a class never seen in training gets this lower bound alone.
 
 The images a classifier was trained on are among those it is judged by. Accuracies are therefore
 optimistic as forecasts for new images; the predictions of a run are not, since the agents draw

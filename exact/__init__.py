@@ -2,7 +2,7 @@
 
 :mod:`exact.beliefs` is the algorithm as the papers write it; :mod:`exact.learning` the same in
 log-ratios, fast, for many replicates; :mod:`exact.changing` runs networks that change, and
-:mod:`exact.regression` linear regression. This floor imports ``theory`` alone.
+:mod:`exact.regression` linear regression. This package imports ``theory`` alone.
 """
 
 from exact.beliefs import Beliefs, bayes_update, consensus, estimates, learn, normalise

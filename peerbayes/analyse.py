@@ -28,7 +28,7 @@ from theory.validation import as_probability
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """Predictions for one problem: floating-point values, each defined on the floor it is from."""
+    """Predictions for one problem: floating-point values, each defined in its own package."""
 
     problem: Problem
     rate: LearningRate

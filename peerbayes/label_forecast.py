@@ -1,8 +1,8 @@
 """What theory says of a label partition: what is learnt last, what is disputed, what suffers.
 
 Σ_j v_j D_j is the loss of a single learner whose labels have the frequencies c_y = Σ_j v_j P_j(y),
-whoever holds them (docs: how-to/label-partitions). All that follows is arithmetic with c and the
-table of looks q(x | y).
+whoever holds them (docs: mathematics/label-partitions). All that follows is arithmetic with c and
+the table of looks q(x | y).
 """
 
 from __future__ import annotations

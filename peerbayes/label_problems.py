@@ -2,8 +2,8 @@
 
 Agents hold images of some labels only. What an agent sees of an image is its look, and a hypothesis
 says how likely each label is for each look. Images of all agents together are those of one learner
-whose labels have the frequencies c_y = Σ_j v_j P_j(y) (docs: how-to/label-partitions); so the best
-reader of looks, and the network's compromise, is the first of these:
+whose labels have the frequencies c_y = Σ_j v_j P_j(y) (docs: mathematics/label-partitions); so the
+best reader of looks, and the network's compromise, is the first of these:
 
 =====================  ====================================================================
 hypothesis             ℓ(y | x)

@@ -13,12 +13,6 @@ Each page runs in an empty folder of its own.
 from __future__ import annotations
 
 import doctest
-import os
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,15 +24,12 @@ from sybil.integration.pytest import SybilItem
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
+from docs.outputs import FILE_BLOCK, page_folder, run_command, split_session
+
 ROOT = Path(__file__).parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-ROOMS = ("theory", "exact", "empirical", "peerbayes")
+PACKAGES = ("theory", "exact", "empirical", "peerbayes")
 LEVELS = ("", "/*", "/*/*")
-
-FILE_BLOCK = re.compile(
-    r"\b[Ss]ave\b[^`\n]*\bas `(?P<name>[\w.-]+)`[^\n]*:\n\n```\w+\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
 
 
 def files(document: Document) -> Iterable[Region]:
@@ -52,22 +43,6 @@ def write_file(example: Example) -> None:
     Path(example.parsed["name"]).write_text(example.parsed["text"], encoding="utf-8")
 
 
-def split_session(text: str) -> list[tuple[str, str]]:
-    r"""Split a terminal session into (command, output shown).
-
-    >>> split_session("$ echo a\na\n$ true\n")
-    [('echo a', 'a\n'), ('true', '')]
-    """
-    pieces = re.split(r"^\$ ", text, flags=re.MULTILINE)
-    if pieces[0].strip():
-        raise ValueError(f"a console block starts with '$ ', not with {pieces[0]!r}")
-    commands = []
-    for piece in pieces[1:]:
-        command, _, shown = piece.partition("\n")
-        commands.append((command.strip(), shown))
-    return commands
-
-
 def run_session(example: Example) -> str | None:
     """Run the commands of a console block; return what is wrong, if anything."""
     session = split_session(example.parsed)
@@ -78,36 +53,13 @@ def run_session(example: Example) -> str | None:
         if command == "echo $?":
             output, code = f"{code}\n", 0
         else:
-            done = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", command],
-                capture_output=True,
-                encoding="utf-8",
-                env=terminal(),
-                timeout=300,  # a page's command that takes minutes does not belong on the page
-                check=False,
-            )
-            code = done.returncode
-            output = done.stdout + done.stderr if code else done.stdout  # progress is not shown
+            output, code = run_command(command)
             asked = position + 1 < len(session) and session[position + 1][0] == "echo $?"
             if code and not asked:
                 return f"$ {command}\nexited with {code}:\n{output}"
         if shown.strip() and not doctest.OutputChecker().check_output(shown, output, FLAGS):
             return f"$ {command}\nprinted\n{output}\nwhere the page shows\n{shown}"
     return None
-
-
-def terminal() -> dict[str, str]:
-    """Return the environment of a page's terminal: plain, 100 columns, this source tree first."""
-    path = [str(Path.cwd() / ".bin"), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-    return {
-        **os.environ,
-        "PATH": os.pathsep.join(path),
-        "PYTHONPATH": str(ROOT),
-        "COLUMNS": "100",
-        "NO_COLOR": "1",
-        "TERM": "dumb",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
 
 
 def _outside_of_the_page(
@@ -129,28 +81,16 @@ SybilItem._traceback_filter = _outside_of_the_page
 
 
 class Folder:
-    """An empty folder for each page, in which `peerbayes` is this source tree's command."""
-
-    def __init__(self) -> None:
-        self.before = ""
-        self.here = ""
+    """An empty folder for each page."""
 
     def enter(self, namespace: dict[str, object]) -> None:
         del namespace
-        self.before, self.here = os.getcwd(), tempfile.mkdtemp(prefix="peerbayes-page-")
-        os.chdir(self.here)
-        command = Path(".bin/peerbayes")
-        command.parent.mkdir()
-        command.write_text(
-            f'#!/bin/sh\nexec "{sys.executable}" -m peerbayes "$@"\n',
-            encoding="utf-8",
-        )
-        command.chmod(0o755)
+        self.here = page_folder()
+        self.here.__enter__()
 
     def leave(self, namespace: dict[str, object]) -> None:
         del namespace
-        os.chdir(self.before)
-        shutil.rmtree(self.here)
+        self.here.__exit__(None, None, None)
 
 
 folder = Folder()
@@ -166,10 +106,11 @@ pages = Sybil(
     setup=folder.enter,
     teardown=folder.leave,
 )
+modules = [f"{package}{level}/*.py" for package in PACKAGES for level in LEVELS]
 docstrings = Sybil(
     parsers=[DocTestParser(optionflags=FLAGS)],
     path=str(ROOT),
-    patterns=["tests/pages.py", *(f"{room}{level}/*.py" for room in ROOMS for level in LEVELS)],
-    excludes=[f"tests/{room}{level}/*.py" for room in ROOMS for level in LEVELS],
+    patterns=modules,
+    excludes=[f"tests/{module}" for module in modules],
     document_types={".py": PythonDocStringDocument},
 )

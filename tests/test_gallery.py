@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import matplotlib as mpl
 import pytest
 
 GALLERY = sorted((Path(__file__).parents[1] / "docs/gallery").glob("plot_*.py"))
+FIGURE = Path(__file__).parents[1] / "docs/figure.py"
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +35,16 @@ def test_example_runs_and_draws_labelled_axes(example: Path) -> None:
         figure.draw_without_rendering()
         assert all(axes.get_xlabel() for axes in figure.axes)
         assert any(axes.get_ylabel() for axes in figure.axes)
+
+
+def test_the_figure_of_the_readme_can_be_drawn(tmp_path: Path) -> None:
+    runpy.run_path(str(FIGURE))["draw"](tmp_path / "overview.svg", replicates=200)
+    drawn, committed = (
+        set(re.findall(r">([^<>]*[a-z]{4}[^<>]*)</text>", path.read_text("utf-8")))
+        for path in (tmp_path / "overview.svg", FIGURE.parent / "_static/overview.svg")
+    )
+    assert drawn == committed  # titles, labels, legend
+    assert any("predicted" in label for label in drawn)
 
 
 def test_the_gallery_is_not_empty() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import ROOT, split_session
+from docs.outputs import fill, split_session
+from tests.pages import ROOT
 
 CONFTEST = """
 from sybil import Sybil
@@ -129,5 +131,56 @@ def test_every_page_of_the_documentation_runs_something_or_says_why_not() -> Non
         name
         for name, text in pages.items()
         if not any(mark in text for mark in ("```python", "```console", "{code-cell}"))
+        and not re.fullmatch(r"reference/api/\w+/[\w-]+\.md", name)  # docstrings have examples
     }
     assert silent <= reading_only, sorted(silent - reading_only)
+
+
+PATTERNS = """\
+    Save this as `two.txt`:
+
+    ```text
+    one
+    two
+    ```
+
+    ```python
+    from pathlib import Path
+
+    text = Path("two.txt").read_text()
+    print(text * 2)
+    ```
+
+    ```python
+    >>> text = text.upper()
+    ```
+
+    ```console
+    $ cat two.txt
+    ...
+    $ exit 3
+    $ echo $?
+    3
+    ```
+
+    ```python
+    print(text)
+    ```
+    """
+
+
+def test_a_reader_sees_whole_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    filled = fill(textwrap.dedent(PATTERNS))
+    assert "..." not in filled
+    assert "$ cat two.txt\none\ntwo\n````" in filled
+    assert "$ exit 3\n$ echo $?\n3\n````" in filled
+    assert "one\ntwo\none\ntwo\n````" in filled
+    assert "ONE\nTWO\n````" in filled  # names are shared, also by blocks with prompts
+    assert filled.count("```python") == 3
+
+
+def test_a_failing_command_stops_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuntimeError, match="exited with 4"):
+        fill("```console\n$ exit 4\n```\n")

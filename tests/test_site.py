@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
-            *("-D", "plot_gallery=0", "-D", "nb_execution_mode=off"),
+            *("-D", "plot_gallery=0", "-D", "nb_execution_mode=off", "-D", "outputs_run=0"),
             *(str(folder / "docs"), str(folder / "html")),
         ],
         capture_output=True,
@@ -52,6 +53,16 @@ def test_every_page_is_built(site: Path) -> None:
         assert (site / page.with_suffix(".html")).is_file()
 
 
+def test_pages_of_the_interface_are_short_enough_to_read(site: Path) -> None:
+    pages = sorted((site / "reference/api").rglob("*.html"))
+    assert len(pages) > 20
+    sizes = {page.name: page.stat().st_size for page in pages}
+    assert {name: size for name, size in sizes.items() if size > 200_000} == {}
+    text = (site / "reference/api/theory/models.html").read_text("utf-8")
+    assert "ArrayLike" in text
+    assert not any(word in text for word in ("_NestedSequence", "TypeAliasForwardRef"))
+
+
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     loading = [path.name for path in site.rglob("*.html") if LOADED.search(path.read_text("utf-8"))]
     assert loading == []
@@ -64,7 +75,32 @@ def test_the_pattern_sees_what_is_loaded_from_elsewhere() -> None:
     assert not LOADED.search('<a href="https://example.org">text</a><img src="a.png">')
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_papers_are_introduced_before_they_are_called_by_their_letters(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for letter, number in (("P1", "1901.11173"), ("P2", "1905.10466")):
+        first = next(re.finditer(rf"\b{letter}\b", text)).start()
+        assert number in text[first : first + 600]
+        assert "called **P1** and **P2**" in text[first - 100 : first + 30]
+
+
+def test_the_figure_of_the_readme_is_small_enough_to_be_shown_with_it() -> None:
+    (figure,) = re.findall(r"\]\((docs/_static/[^)]+)", (ROOT / "README.md").read_text("utf-8"))
+    assert 5_000 < (ROOT / figure).stat().st_size < 60_000
+    assert f"{{image}} {figure.removeprefix('docs/')}" in (ROOT / "docs/index.md").read_text(
+        "utf-8"
+    )
+
+
+def test_the_citation_names_the_version_and_the_licence() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {project['version']}\n" in citation
+    assert f"\nlicense: {project['license']}\n" in citation
+
+
 def test_the_readme_links_to_pages_that_exist() -> None:
-    links = re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert links
+    links = re.findall(r"\]\(([\w/.-]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    links = [link for link in links if not link.startswith("http")]
+    assert "CITATION.cff" in links
     assert [link for link in links if not (ROOT / link).is_file()] == []

@@ -1,6 +1,6 @@
 """Predictions: symbolic, exact and certified numbers about learning over graphs.
 
-This floor imports none of the others.
+This package imports none of the others.
 """
 
 from theory.bounds import (

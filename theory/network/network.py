@@ -1,6 +1,6 @@
 """A network of agents and the weights they give to each other.
 
-`Network` is the front door of this room: a weight matrix W that is checked once, and all that
+`Network` is the front door of this package: a weight matrix W that is checked once, and all that
 follows from it alone. The stationary distribution says whose evidence counts, the deviation and
 the eigenvalues next to 1 say how soon.
 """

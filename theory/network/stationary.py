@@ -225,7 +225,7 @@ def solve_sparse(weights: sparse.csr_array[np.float64]) -> FloatArray:
             "weights",
             "a sparse network whose stationary distribution an LU factorisation can resolve",
             f"{int((~(values > 0)).sum())} entries that are not positive",
-            "pass it as a dense array if there is room, or join parts of it by larger weights",
+            "pass it as a dense array if memory allows, or join parts of it by larger weights",
         )
     return np.asarray(values / values.sum(), dtype=np.float64)
 

@@ -1,0 +1,217 @@
+"""Put whole outputs into pages: run a page's commands and examples when the site is built.
+
+The source of a page shows of an output what the tests insist on (tests/pages.py), and `...` for the
+rest. Its reader gets all of it: each command with everything that it prints, each example in Python
+with what it prints below. A page that fails stops the build.
+
+As a Sphinx extension it fills the pages that `outputs_pages` names, unless `outputs_run` is off. To
+see one page as its reader will:
+
+    python docs/outputs.py docs/quickstart.md
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE_BLOCK = re.compile(
+    r"\b[Ss]ave\b[^`\n]*\bas `(?P<name>[\w.-]+)`[^\n]*:\n\n```\w+\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+CODE_BLOCK = re.compile(
+    r"^```(?P<language>python|console)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+SECONDS = 300  # a page's command that takes minutes does not belong on the page
+
+
+# A page's terminal ------------------------------------------------------------------------------
+
+
+def split_session(text: str) -> list[tuple[str, str]]:
+    """Split a terminal session into (command, output shown)."""
+    pieces = re.split(r"^\$ ", text, flags=re.MULTILINE)
+    if pieces[0].strip():
+        raise ValueError(f"a console block starts with '$ ', not with {pieces[0]!r}")
+    commands = []
+    for piece in pieces[1:]:
+        command, _, shown = piece.partition("\n")
+        commands.append((command.strip(), shown))
+    return commands
+
+
+def run_command(command: str) -> tuple[str, int]:
+    """Run a command; return what it prints (errors too where it fails) and its exit code."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        capture_output=True,
+        encoding="utf-8",
+        env=terminal(),
+        timeout=SECONDS,
+        check=False,
+    )
+    code = done.returncode
+    return done.stdout + done.stderr if code else done.stdout, code  # progress is not shown
+
+
+def terminal() -> dict[str, str]:
+    """Return the environment of a page's terminal: plain, 100 columns, this source tree first."""
+    path = [str(Path.cwd() / ".bin"), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join(path),
+        "PYTHONPATH": str(ROOT),
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
+@contextlib.contextmanager
+def page_folder() -> Iterator[None]:
+    """Work in an empty folder, in which `peerbayes` is this source tree's command."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="peerbayes-page-") as folder:
+        os.chdir(folder)
+        try:
+            command = Path(".bin/peerbayes")
+            command.parent.mkdir()
+            command.write_text(
+                f'#!/bin/sh\nexec "{sys.executable}" -m peerbayes "$@"\n', encoding="utf-8"
+            )
+            command.chmod(0o755)
+            yield
+        finally:
+            os.chdir(before)
+
+
+# A page, filled ---------------------------------------------------------------------------------
+
+
+def fill(text: str) -> str:
+    """Return a page with what its commands and examples print, run in the current folder.
+
+    Raises
+    ------
+    RuntimeError
+        If a command fails, and the page does not show its exit code.
+    """
+    names: dict[str, Any] = {"__name__": "__main__"}
+    saved = {match.start("text"): match for match in FILE_BLOCK.finditer(text)}
+    blocks = {match.start("text"): match for match in CODE_BLOCK.finditer(text)}
+    parts, position = [], 0
+    for start in sorted(saved | blocks):
+        if start in saved:
+            file = saved[start]
+            Path(file["name"]).write_text(file["text"], encoding="utf-8")
+            continue
+        block = blocks[start]
+        parts.append(text[position : block.start()])
+        run = session if block["language"] == "console" else example
+        parts.append(run(block["text"], names))
+        position = block.end()
+    return "".join([*parts, text[position:]])
+
+
+def session(text: str, names: dict[str, Any]) -> str:
+    """Return a block for each command with all that it prints."""
+    del names
+    shown: list[str] = []
+    code = 0
+    commands = [command for command, _ in split_session(text)]
+    for command, after in zip(commands, [*commands[1:], ""], strict=True):
+        if command == "echo $?":
+            shown[-1] += f"$ {command}\n{code}\n"
+            code = 0
+            continue
+        output, code = run_command(command)
+        if code and after != "echo $?":
+            raise RuntimeError(f"$ {command}\nexited with {code}:\n{output}")
+        shown.append(f"$ {command}\n{output}")
+    return "\n\n".join(fenced("console", piece) for piece in shown)
+
+
+def example(text: str, names: dict[str, Any]) -> str:
+    """Return an example with what it prints below; one with prompts shows that by itself."""
+    source = f"```python\n{text}```"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        if text.lstrip().startswith(">>>"):
+            for step in doctest.DocTestParser().get_examples(text):
+                exec(compile(step.source, "page", "single"), names)
+            return source
+        exec(compile(text, "page", "exec"), names)
+    return f"{source}\n\n{fenced('text', printed.getvalue())}" if printed.getvalue() else source
+
+
+def fenced(language: str, text: str) -> str:
+    """Return a block of code whose long lines and many lines are scrolled, not cut."""
+    body = "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+    return f"````{{code-block}} {language}\n:class: output\n\n{body}\n````"
+
+
+# Sphinx -----------------------------------------------------------------------------------------
+
+
+def fill_in_a_process(page: Path) -> str:
+    """Return a page filled by an interpreter of its own; pages share nothing."""
+    done = subprocess.run(
+        [sys.executable, __file__, str(page)],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"},
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{page}:\n{done.stderr}")
+    return done.stdout
+
+
+def fill_pages(app: Any, env: Any, docnames: list[str]) -> None:
+    """Run all pages that are to be read and filled, as many at once as there are cores."""
+    pages = {}
+    if app.config.outputs_run:
+        for name in docnames:
+            path = Path(env.doc2path(name))
+            if any(fnmatch(name, pattern) for pattern in app.config.outputs_pages):
+                text = path.read_text(encoding="utf-8")
+                if CODE_BLOCK.search(text) and not text.startswith("---"):  # a notebook runs itself
+                    pages[name] = path
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        app.filled_pages = dict(
+            zip(pages, workers.map(fill_in_a_process, pages.values()), strict=True)
+        )
+
+
+def put_filled(app: Any, name: str, source: list[str]) -> None:
+    """Read the filled page in place of its source."""
+    source[0] = app.filled_pages.get(name, source[0])
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Connect to the build."""
+    app.add_config_value("outputs_pages", [], "env")
+    app.add_config_value("outputs_run", True, "env")
+    app.connect("env-before-read-docs", fill_pages)
+    app.connect("source-read", put_filled)
+    return {"parallel_read_safe": False}
+
+
+if __name__ == "__main__":
+    source_text = Path(sys.argv[1]).read_text(encoding="utf-8")
+    with page_folder():
+        filled = fill(source_text)
+    sys.stdout.write(filled)
