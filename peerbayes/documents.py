@@ -6,12 +6,21 @@ Duplicate keys are refused in both formats: the second would silently win in JSO
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from peerbayes.messages import input_error, shorten
+
+# Keys of so many parts between dots: reading them takes a time that grows with the square.
+_DEEPEST = 200
+_DEEP_KEY = re.compile(
+    r"(?:^|[{,])[ \t]*\[{0,2}"
+    rf"(?:[ \t]*(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.){{{_DEEPEST}}}",
+    re.MULTILINE,
+)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -29,7 +38,7 @@ def read_document(path: Path) -> dict[str, Any]:
         path.suffix.lower() != ".toml" and text.lstrip().startswith("{")
     )
     try:
-        document = _parse_json(text) if is_json else tomllib.loads(text)
+        document = _parse_json(text) if is_json else _parse_toml(source, text)
     except json.JSONDecodeError as error:
         where = f"{source}: line {error.lineno}, column {error.colno}"
         raise input_error(where, (), "valid JSON", repr(error.msg), "mend the syntax") from None
@@ -75,6 +84,15 @@ def _toml_error(source: str, text: str) -> ValueError:
         return input_error(source, (), "valid TOML", repr(text), "mend the syntax")
     where = f"{source}: {place.rstrip(')')}"
     return input_error(where, (), "valid TOML", repr(reason), "mend the syntax there")
+
+
+def _parse_toml(source: str, text: str) -> Any:
+    deep = _DEEP_KEY.search(text)
+    if deep is not None:
+        line = text.count("\n", 0, deep.start()) + 1
+        where = f"{source}: line {line}"
+        raise input_error(where, (), f"a key of at most {_DEEPEST} parts", "more", "shorten it")
+    return tomllib.loads(text)
 
 
 def _parse_json(text: str) -> Any:

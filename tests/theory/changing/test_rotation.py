@@ -167,15 +167,15 @@ def test_four_thousand_groups_of_one_in_little_memory() -> None:
     assert found.by_phase is None
     assert peak < 40e6
     assert time.process_time() - started < 60  # seconds of work, were phases not stored densely
-    model = coins([star.agents])
+    model = coins(star.agents)
     one = Network.from_topology("star", agents=2, edge_confidence=a)
     exponent = changing_exponent(star, model).exponent
-    assert exponent == pytest.approx(error_exponent(one, coins([2])).exponent, rel=1e-9)
+    assert exponent == pytest.approx(error_exponent(one, coins(2)).exponent, rel=1e-9)
 
 
 def test_means_far_into_a_long_rotation_are_those_taken_round_by_round() -> None:
     star = rotating_star(groups=70, group_size=1, edge_confidence=0.5)
-    model = coins([star.agents])
+    model = coins(star.agents)
     rounds = [1, 69, 70, 71, 139, 140, 141, 700, 9001]
     found = changing_log_ratio(star, model, rounds, best=0).values
     information = model.information(0)

@@ -29,6 +29,7 @@ from theory.design.directed.mixing_measures import modulus_bound
 from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
 from theory.design.mixing import fastest_mixing
+from theory.design.time_budget import is_spent
 from theory.network import Deviation, Network
 from theory.network.structure import as_dense
 from theory.validation import as_distribution, as_integer, as_positive, fail
@@ -151,7 +152,11 @@ def local_mixing(
     coordinates = FlowCoordinates.of(graph, constraints)
     influence = _influence(graph, v, constraints, minimum_influence)
     search = FlowDescent(coordinates, influence, measure)
-    reached = [search.minimised(start) for start in search.starts(constraints, count, generator)]
+    reached = []
+    for start in search.starts(constraints, count, generator):
+        if any(one is not None for one in reached) and is_spent():
+            break
+        reached.append(search.minimised(start))
     found = sorted((r for r in reached if r is not None), key=lambda r: r.after)
     if not found:
         raise DesignFailed(

@@ -9,6 +9,7 @@ from scipy.optimize import LinearConstraint, minimize
 
 from theory.design.samples.smooth_errors import LEAST_TILT, MOST_TILT, SmoothErrors
 from theory.design.samples.weight_variables import WeightVariables
+from theory.design.time_budget import is_spent
 from theory.validation import FloatArray
 
 # Influence below the floor costs its squared logarithm times this: a few percent below it costs as
@@ -27,6 +28,12 @@ class Descended:
     weights: FloatArray
     value: float
     steps: int
+
+
+def _until_spent(point: FloatArray) -> None:
+    """Ends a descent where it is once the time is up."""
+    if is_spent():
+        raise StopIteration
 
 
 def descend(
@@ -77,6 +84,7 @@ def descend(
             method="L-BFGS-B",
             bounds=bounds,
             options={"maxiter": iterations, "maxcor": 20},
+            callback=_until_spent,
         )
     else:
         A, a, B, b = variables.linear
@@ -92,6 +100,7 @@ def descend(
             bounds=bounds,
             constraints=limits,
             options={"maxiter": iterations, "ftol": 1e-7},
+            callback=_until_spent,
         )
     x = _allowed(variables, start, np.asarray(found.x[:count]), floor)
     final = variables.weights(x)

@@ -36,6 +36,7 @@ from theory.design.samples.sample_starts import (
 )
 from theory.design.samples.smooth_errors import SmoothErrors
 from theory.design.samples.weight_variables import expected_network, weight_variables
+from theory.design.time_budget import is_spent
 from theory.learning.exponent import error_exponent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
@@ -132,12 +133,15 @@ class SampleSearch:
         if given is not None and self._fits(given):
             starts.append(Start("given", given, self.graph))
         for influence in tried:
+            if (starts or judged) and is_spent():
+                break
             starts += starts_for(self.graph, influence, self.limits, seed=seed)
             steps.done()
         best_v = strongest(self.model, tried)
-        starts += faster_starts(
-            self.graph, best_v, self.evidence, self.allowed, self.limits, seed=seed
-        )
+        if not is_spent():
+            starts += faster_starts(
+                self.graph, best_v, self.evidence, self.allowed, self.limits, seed=seed
+            )
         steps.done()
         starts = [start for start in different(starts) if self._settles(start)]
         if not starts and not judged:
@@ -156,6 +160,8 @@ class SampleSearch:
                 found.append(Judged(start, self.row(start)))
             steps.done()
         for start in self._ranked(starts)[:certified]:
+            if found and is_spent():
+                break
             found.append(Judged(start, self.row(start)))
             steps.done()
         found.sort(key=by_rounds)
@@ -164,15 +170,21 @@ class SampleSearch:
         own = [one for one in found if id(one) not in before][:descents]
         first = [one for one in found[:descents] if id(one) in before]
         for one in [*own, *first]:
+            if is_spent():
+                break
             found.append(self._descended(one.start, fewest_rounds(found), effort))
             steps.done()
         rng = np.random.default_rng(seed)
         for _ in range(restarts):
+            if is_spent():
+                break
             kicked = self._kicked(min(found, key=by_rounds).start, starts, rng)
             if kicked is not None:
                 found.append(self._descended(kicked, fewest_rounds(found), effort))
             steps.done()
         for between in self._between(sorted(found, key=by_rounds), mixtures):
+            if is_spent():
+                break
             found.append(Judged(between, self.row(between)))
             steps.done()
         steps.finish()
