@@ -248,12 +248,15 @@ def analyse(
         finite_problem,
     )
     from peerbayes.progress import Stages
+    from peerbayes.resources import announce_analysis
     from theory.validation import fail
 
     if exact and certify:
         raise typer.BadParameter("--exact and --certify exclude each other; keep one of them")
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        if not quiet:
+            announce_analysis(loaded.name, loaded.network.agents)
         if isinstance(loaded, RegressionProblem | FaultyProblem) and delta is not None:
             raise fail("--delta", "a problem with sample sizes", loaded.name, "leave it out")
         delta = DEFAULT_DELTA if delta is None else delta
