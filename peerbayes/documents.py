@@ -37,8 +37,10 @@ def read_document(path: Path) -> dict[str, Any]:
     is_json = path.suffix.lower() == ".json" or (
         path.suffix.lower() != ".toml" and text.lstrip().startswith("{")
     )
+    if not is_json:
+        _check_keys(source, text)
     try:
-        document = _parse_json(text) if is_json else _parse_toml(source, text)
+        document = _parse_json(text) if is_json else tomllib.loads(text)
     except json.JSONDecodeError as error:
         where = f"{source}: line {error.lineno}, column {error.colno}"
         raise input_error(where, (), "valid JSON", repr(error.msg), "mend the syntax") from None
@@ -86,13 +88,12 @@ def _toml_error(source: str, text: str) -> ValueError:
     return input_error(where, (), "valid TOML", repr(reason), "mend the syntax there")
 
 
-def _parse_toml(source: str, text: str) -> Any:
+def _check_keys(source: str, text: str) -> None:
+    """Refuse keys of very many parts, before they are read."""
     deep = _DEEP_KEY.search(text)
     if deep is not None:
-        line = text.count("\n", 0, deep.start()) + 1
-        where = f"{source}: line {line}"
+        where = f"{source}: line {text.count(chr(10), 0, deep.start()) + 1}"
         raise input_error(where, (), f"a key of at most {_DEEPEST} parts", "more", "shorten it")
-    return tomllib.loads(text)
 
 
 def _parse_json(text: str) -> Any:

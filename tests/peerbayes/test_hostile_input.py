@@ -23,7 +23,7 @@ SECONDS = 5.0  # of work, for what takes milliseconds: machines differ, and bomb
 
 @pytest.mark.parametrize(
     "text",
-    ["1e999999999", "1/3e99999999", "1e-999999999", "9" * 5000, "1e0099999", "1e1_000", "1e9999"],
+    ["1e999999999", "1/3e99999999", "1e-999999999", "9" * 5000, "1e0099999", "1e9999"],
 )
 def test_numbers_of_too_many_digits_are_refused_at_once(
     text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -46,6 +46,8 @@ def test_exponents_that_can_be_written_out_are_read() -> None:
     assert read_fraction("1e999") == 10**999
     assert read_fraction("25E-003") == read_fraction("1/40")
     assert read_fraction("1_0e1_0") == 10**11
+    with pytest.raises(ValueError, match=r"number: expected an exponent of at most 999"):
+        read_fraction("1e1_000")
 
 
 def test_numbers_no_double_holds_are_named_in_one_line() -> None:

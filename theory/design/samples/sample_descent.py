@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
@@ -30,7 +31,7 @@ class Descended:
     steps: int
 
 
-def _until_spent(point: FloatArray) -> None:
+def _until_spent(point: Any) -> None:
     """Ends a descent where it is once the time is up."""
     if is_spent():
         raise StopIteration
@@ -72,6 +73,7 @@ def descend(
         gradient = np.append(variables.pull(x, found.by_weights), found.by_tilts.ravel())
         return found.value + penalty, gradient
 
+    callback: Any = _until_spent
     low, high = variables.bounds
     ends = (np.log(LEAST_TILT), np.log(MOST_TILT))
     bounds = [(low, high)] * count + [ends] * logs.size
@@ -84,7 +86,7 @@ def descend(
             method="L-BFGS-B",
             bounds=bounds,
             options={"maxiter": iterations, "maxcor": 20},
-            callback=_until_spent,
+            callback=callback,
         )
     else:
         A, a, B, b = variables.linear
@@ -100,7 +102,7 @@ def descend(
             bounds=bounds,
             constraints=limits,
             options={"maxiter": iterations, "ftol": 1e-7},
-            callback=_until_spent,
+            callback=callback,
         )
     x = _allowed(variables, start, np.asarray(found.x[:count]), floor)
     final = variables.weights(x)
