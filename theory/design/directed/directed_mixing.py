@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints
 from theory.design.directed.flow_coordinates import FlowCoordinates, check_influence
-from theory.design.directed.flow_descent import FlowDescent, Influence
+from theory.design.directed.flow_descent import Descent, FlowDescent, Influence
 from theory.design.directed.mixing_limits import (
     deviation_limit,
     free_deviation_limit,
@@ -152,7 +152,7 @@ def local_mixing(
     coordinates = FlowCoordinates.of(graph, constraints)
     influence = _influence(graph, v, constraints, minimum_influence)
     search = FlowDescent(coordinates, influence, measure)
-    reached = []
+    reached: list[Descent | None] = []
     for start in search.starts(constraints, count, generator):
         if any(one is not None for one in reached) and is_spent():
             break
