@@ -32,6 +32,8 @@ Advanced = Callable[[int], None]
 # Units in flight for each worker, and in a wave where a backend cannot hand out results one by one.
 AHEAD = 2
 WAVE = 8
+# For a scheduler elsewhere to answer; workers started here take longer to come up.
+_SCHEDULER_SECONDS = 20
 
 
 class Work(Protocol):
@@ -280,5 +282,13 @@ def _dask_client(workers: int) -> Any:
         options: dict[str, Any] = {}
         if not dask.config.get("scheduler-address", None):
             options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-        return Client(**options)  # type: ignore[no-untyped-call, unused-ignore]
+        try:
+            return Client(timeout=_SCHEDULER_SECONDS, **options)  # type: ignore[no-untyped-call, unused-ignore]
+        except (OSError, TimeoutError, ValueError) as error:
+            raise fail(
+                "backend",
+                f"a dask scheduler that answers within {_SCHEDULER_SECONDS} seconds",
+                f"{type(error).__name__} at {dask.config.get('scheduler-address', None)}",
+                "start it, or correct DASK_SCHEDULER_ADDRESS",
+            ) from None
     return nullcontext()

@@ -35,6 +35,7 @@ from theory.changing import (
     PeriodicNetwork,
     changing_log_ratio,
 )
+from theory.changing.phase import weighted_sum
 from theory.validation import FloatArray
 
 Progress = Callable[[int, int], None]
@@ -305,8 +306,7 @@ def _failure_statements(result: ChangingVerification) -> list[Comparison]:
 def _graph(network: ChangingNetwork, shares: FloatArray) -> dict[str, Any]:
     """Who ever hears whom, with the mean weight, for the report's drawing."""
     if isinstance(network, PeriodicNetwork | MarkovNetwork):
-        tables = [sparse.csr_array(phase.weights) for phase in network.phases]
-        mean = sparse.csr_array(sum(tables[1:], tables[0]) / len(tables))
+        mean = weighted_sum(network.phases, np.full(len(network.phases), 1 / len(network.phases)))
     else:
         mean = sparse.csr_array(network.network.weights)
     links = sparse.coo_array(mean)

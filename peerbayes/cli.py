@@ -101,12 +101,12 @@ def _distribution(text: str | None) -> str | tuple[float, ...] | None:
     """A word, or numbers between commas."""
     if text is None or not re.fullmatch(r"[0-9.eE+\-/, ]+", text):
         return text
-    from fractions import Fraction
+    from theory.numbers.rational import read_fraction
 
     try:
-        return tuple(float(Fraction(part.strip())) for part in text.split(","))
-    except (ValueError, ZeroDivisionError):
-        wanted = "'uniform', or numbers between commas, such as 1/2,1/4,1/4"
+        return tuple(float(read_fraction(part.strip())) for part in text.split(","))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        wanted = "'uniform', or numbers below 1e308 between commas, such as 1/2,1/4,1/4"
         raise typer.BadParameter(f"--stationary: expected {wanted}, got {text[:60]!r}") from None
 
 
@@ -248,12 +248,15 @@ def analyse(
         finite_problem,
     )
     from peerbayes.progress import Stages
+    from peerbayes.resources import announce_analysis
     from theory.validation import fail
 
     if exact and certify:
         raise typer.BadParameter("--exact and --certify exclude each other; keep one of them")
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        if not quiet:
+            announce_analysis(loaded.name, loaded.network.agents)
         if isinstance(loaded, RegressionProblem | FaultyProblem) and delta is not None:
             raise fail("--delta", "a problem with sample sizes", loaded.name, "leave it out")
         delta = DEFAULT_DELTA if delta is None else delta
@@ -606,6 +609,15 @@ def design(
             help="Simulated runs of each network; 0 for none; left out: enough for delta.",
         ),
     ] = None,
+    seconds: Annotated[
+        int,
+        typer.Option(
+            "--seconds",
+            parser=_whole_number(1),
+            metavar="S",
+            help="Time for all searches; what they have by then is shown.",
+        ),
+    ] = 120,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
@@ -644,6 +656,7 @@ def design(
         changes={name: value for name, value in limits.items() if value is not None},
         replicates=replicates,
         seed=seed,
+        seconds=float(seconds),
     )
     check_folder(out)
     with Stages(quiet=quiet) as stages:

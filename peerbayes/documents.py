@@ -6,12 +6,21 @@ Duplicate keys are refused in both formats: the second would silently win in JSO
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from peerbayes.messages import input_error, shorten
+
+# Keys of so many parts between dots: reading them takes a time that grows with the square.
+_DEEPEST = 200
+_DEEP_KEY = re.compile(
+    r"(?:^|[{,])[ \t]*\[{0,2}"
+    rf"(?:[ \t]*(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.){{{_DEEPEST}}}",
+    re.MULTILINE,
+)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -28,6 +37,8 @@ def read_document(path: Path) -> dict[str, Any]:
     is_json = path.suffix.lower() == ".json" or (
         path.suffix.lower() != ".toml" and text.lstrip().startswith("{")
     )
+    if not is_json:
+        _check_keys(source, text)
     try:
         document = _parse_json(text) if is_json else tomllib.loads(text)
     except json.JSONDecodeError as error:
@@ -75,6 +86,14 @@ def _toml_error(source: str, text: str) -> ValueError:
         return input_error(source, (), "valid TOML", repr(text), "mend the syntax")
     where = f"{source}: {place.rstrip(')')}"
     return input_error(where, (), "valid TOML", repr(reason), "mend the syntax there")
+
+
+def _check_keys(source: str, text: str) -> None:
+    """Refuse keys of very many parts, before they are read."""
+    deep = _DEEP_KEY.search(text)
+    if deep is not None:
+        where = f"{source}: line {text.count(chr(10), 0, deep.start()) + 1}"
+        raise input_error(where, (), f"a key of at most {_DEEPEST} parts", "more", "shorten it")
 
 
 def _parse_json(text: str) -> Any:

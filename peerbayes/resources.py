@@ -16,6 +16,8 @@ from exact.limits import gibibytes
 # A run is announced if it is expected to take longer, or more memory.
 ANNOUNCED_SECONDS = 10.0
 ANNOUNCED_BYTES = 1 << 30
+# Of an analysis beyond a million agents, for each of them.
+_ANALYSIS_SECONDS = 5e-6
 
 
 class Predicted(Protocol):
@@ -81,6 +83,13 @@ class Resources:
     def _say(self, text: str) -> None:
         if self.notice is not None:
             self.notice(text)
+
+
+def announce_analysis(name: str, agents: int) -> None:
+    """Say on standard error what an analysis of very many agents is expected to take."""
+    seconds = agents * _ANALYSIS_SECONDS
+    if seconds >= ANNOUNCED_SECONDS:
+        to_standard_error(f"{name}: {agents} agents, about {duration(seconds)} (an estimate)")
 
 
 def duration(seconds: float) -> str:

@@ -20,9 +20,14 @@ IntArray = NDArray[np.int64]
 # half a unit in the last place, so that anything beyond this was not meant to sum to one.
 SUM_TOLERANCE = 1e-12
 
+# In bits: Python refuses to write integers of more than 4300 digits.
+_LONGEST_INTEGER = 4000
+
 
 def fail(argument: str, expected: str, got: object, remedy: str) -> ValueError:
     """A ``ValueError`` with the project's one-line message; the caller raises it."""
+    if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER:
+        got = f"a whole number of about {got.bit_length() * 0.30103:.0f} digits"
     text = f"{argument}: expected {expected}, got {got}; {remedy}"
     return ValueError(" ".join(text.split()))
 
@@ -43,6 +48,8 @@ def as_float_array(argument: str, values: ArrayLike, *, ndim: int) -> FloatArray
     """
     try:
         array = np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise fail(argument, "numbers below 1e308", "a larger one", "rescale it") from None
     except (TypeError, ValueError):
         raise fail(
             argument,
@@ -137,6 +144,10 @@ def as_probability(argument: str, value: object, *, open_interval: bool = True) 
     interval = "(0, 1)" if open_interval else "[0, 1]"
     try:
         number = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise fail(
+            argument, f"a number in {interval}", value, f"choose one in {interval}"
+        ) from None
     except (TypeError, ValueError):
         raise fail(argument, f"a number in {interval}", repr(value), "give a number") from None
     inside = 0 < number < 1 if open_interval else 0 <= number <= 1
@@ -155,6 +166,8 @@ def as_positive(argument: str, value: object) -> float:
     """
     try:
         number = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise fail(argument, "a finite number above 0", value, "make it smaller") from None
     except (TypeError, ValueError):
         raise fail(argument, "a positive number", repr(value), "give a number") from None
     if not (math.isfinite(number) and number > 0):

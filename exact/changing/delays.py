@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from exact.changing.weights import Rows, as_index, canonical
 from theory.changing import DelayedNetwork
+from theory.changing.moving_rows import Rows, as_index, canonical
 from theory.validation import FloatArray
 
 

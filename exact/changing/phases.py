@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from exact.changing.weights import moving_rows, stacked, worth_dense
+from exact.changing.weights import worth_dense
 from theory import Network
 from theory.changing import MarkovNetwork, PeriodicNetwork, Phase
+from theory.changing.moving_rows import stacked
 from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
@@ -22,9 +23,19 @@ class PhasePool:
     """Pools the beliefs of all replicates by the weights of one phase."""
 
     def __init__(self, phase: Phase) -> None:
-        self.resting = np.flatnonzero(~phase.observes)
-        self._dense = as_dense(phase.weights) if worth_dense(phase.weights) else None
-        self._rows = moving_rows(phase.weights)
+        self._observers = phase.observers
+        self._rows = phase.moving
+        dense = worth_dense(self._rows, phase.agents)
+        self._dense = as_dense(phase.weights) if dense else None
+
+    def add(self, observed: FloatArray, private: FloatArray) -> None:
+        """Turn what is observed into public beliefs, in place: private ones where none observes."""
+        if self._observers.size == len(observed):
+            observed += private
+            return
+        seen = observed[self._observers] + private[self._observers]
+        np.copyto(observed, private)
+        observed[self._observers] = seen
 
     def pool(self, public: FloatArray, out: FloatArray) -> None:
         """Write W·public to `out`; both have shape (N, K) and are contiguous."""
@@ -48,7 +59,7 @@ class PeriodicProcess:
         phases = (Phase(network.weights),) if isinstance(network, Network) else network.phases
         self._pools = [PhasePool(phase) for phase in phases]
         self._now = 0
-        self.links = sum(moving_rows(phase.weights).data.size for phase in phases) // len(phases)
+        self.links = sum(phase.moving.data.size for phase in phases) // len(phases)
 
     def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:
         """Begin with phase 0; nothing is drawn."""
@@ -58,8 +69,7 @@ class PeriodicProcess:
         """One round of the next phase."""
         pool = self._pools[self._now % len(self._pools)]
         self._now += 1
-        observed[pool.resting] = 0.0
-        observed += private
+        pool.add(observed, private)
         agents = len(observed)
         pool.pool(observed.reshape(agents, -1), private.reshape(agents, -1))
         return private
@@ -74,9 +84,9 @@ class MarkovProcess:
     def __init__(self, network: MarkovNetwork) -> None:
         phases = network.phases
         few = len(phases) <= MOST_DENSE
-        dense = few and any(worth_dense(phase.weights) for phase in phases)
+        dense = few and any(worth_dense(phase.moving, phase.agents) for phase in phases)
         self._pools = [PhasePool(phase) for phase in phases] if dense else None
-        self._rows, self._begin = stacked([moving_rows(phase.weights) for phase in phases])
+        self._rows, self._begin = stacked([phase.moving for phase in phases])
         self._observes = np.array([phase.observes for phase in phases])
         self._all_observe = bool(self._observes.all())
         self._first = np.cumsum(network.first_phases)
@@ -84,7 +94,7 @@ class MarkovProcess:
         self._again = np.cumsum(network.transition[0])
         self._which = np.zeros(0, dtype=np.int64)
         self._fresh = True
-        self.links = sum(moving_rows(phase.weights).data.size for phase in phases) // len(phases)
+        self.links = sum(phase.moving.data.size for phase in phases) // len(phases)
 
     def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:
         """Forget the paths; those of R replicates are drawn from `stream`."""

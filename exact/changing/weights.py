@@ -1,19 +1,18 @@
 """Weights as the loops over rounds want them: rows that do something, and links.
 
-Two views of a stochastic matrix W. *Moving rows* are those that are not the identity's: in a round
-where two of a thousand agents talk, two rows cost anything. *Links* are the entries off the
-diagonal, each of which can be up or down, late or lost, while W_ii is an agent's own.
+Two views of a stochastic matrix W. *Moving rows* (:mod:`theory.changing.moving_rows`) are those
+that are not the identity's. *Links* are the entries off the diagonal, each of which can be up or
+down, late or lost, while W_ii is an agent's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from exact.limits import NUMBER, gibibytes, memory_limit
+from theory.changing.moving_rows import Rows, as_index, canonical
 from theory.network.structure import Weights
 from theory.validation import FloatArray, IntArray, fail
 
@@ -21,24 +20,6 @@ from theory.validation import FloatArray, IntArray, fail
 DENSE_SPEED = 8
 # Weights and ages, and two results on the way to them.
 KEPT_A_PAIR = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of W that differ from the identity, in CSR form.
-
-    Attributes
-    ----------
-    rows
-        Shape (K,): the agents they belong to.
-    indptr, indices, data
-        Shapes (K + 1,), (E,), (E,): the weights of row k are data[indptr[k]:indptr[k + 1]].
-    """
-
-    rows: IntArray
-    indptr: IntArray
-    indices: IntArray
-    data: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,36 +41,6 @@ class Links:
     indptr: IntArray
     indices: IntArray
     data: FloatArray
-
-
-def moving_rows(weights: Weights) -> Rows:
-    """The rows that differ from the identity.
-
-    Examples
-    --------
-    >>> moving_rows(np.array([[1.0, 0.0], [0.25, 0.75]])).rows
-    array([1])
-    """
-    matrix = canonical(weights)
-    count = np.diff(matrix.indptr)
-    still = (count == 1) & (matrix.diagonal() == 1.0)
-    rows = np.flatnonzero(~still)
-    part = matrix[rows]
-    return Rows(rows, as_index(part.indptr), as_index(part.indices), part.data.astype(np.float64))
-
-
-def stacked(parts: Sequence[Rows]) -> tuple[Rows, IntArray]:
-    """The rows of several phases one after the other; where each begins has shape (S + 1,)."""
-    entries = np.concatenate([[0], np.cumsum([part.data.size for part in parts])])
-    begin = np.concatenate([[0], np.cumsum([part.rows.size for part in parts])])
-    indptr = [part.indptr[:-1] + entries[s] for s, part in enumerate(parts)]
-    every = Rows(
-        np.concatenate([part.rows for part in parts]),
-        as_index(np.concatenate([*indptr, entries[-1:]])),
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.data for part in parts]),
-    )
-    return every, as_index(begin)
 
 
 def links_of(weights: Weights) -> Links:
@@ -133,20 +84,6 @@ def check_pairs(rounds: int, agents: int) -> None:
         )
 
 
-def worth_dense(weights: Weights) -> bool:
-    """Whether a dense product with W is quicker than one over its entries."""
-    agents = weights.shape[0]
-    return bool(moving_rows(weights).data.size * DENSE_SPEED > agents * agents)
-
-
-def canonical(weights: Weights) -> sparse.csr_array:
-    """W in CSR form, sorted, without stored zeros."""
-    matrix = sparse.csr_array(weights, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return matrix
-
-
-def as_index(values: object) -> IntArray:
-    """Indices as 64-bit integers, the one type the kernels are compiled for."""
-    return np.asarray(values, dtype=np.int64)
+def worth_dense(rows: Rows, agents: int) -> bool:
+    """Whether a dense product with W is quicker than one over the entries of its moving rows."""
+    return rows.data.size * DENSE_SPEED > agents * agents

@@ -63,6 +63,7 @@ class ChangingDesign:
     designed: ChangingAnalysis
     rows: dict[str, ChangingAnalysis]
     remarks: tuple[str, ...] = ()
+    stopped: bool = False
     record_path: Path | None = None
 
     @property
@@ -90,6 +91,7 @@ class ChangingDesign:
             "certificate": certificate_json(self.certificate),
             "baselines": {name: _row(row) for name, row in self.rows.items()},
             "failed": False,
+            "stopped_by_time_budget": self.stopped,
             "record": self.record_path,
             "notes": self.notes,
         }

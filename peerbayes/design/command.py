@@ -17,6 +17,7 @@ from peerbayes.faulty_problem import FaultyProblem
 from peerbayes.problems import AnyProblem, finite_problem
 from peerbayes.records import check_folder, file_name, write_record
 from peerbayes.regression_problem import RegressionProblem
+from theory.design.time_budget import time_budget
 
 Progress = Callable[[int, int], None]
 AnyDesign: TypeAlias = Design | RegressionDesign | ChangingDesign | NextEdge
@@ -46,7 +47,16 @@ def design(
     """
     if out is not None:
         check_folder(out)
-    result = _result(problem, request, progress)
+    if progress is not None:
+        progress(0, 1)  # a bar from the start, before anything is known of how far there is to go
+    with time_budget(request.seconds) as budget:
+        result = _result(problem, request, progress)
+    if budget.stopped:
+        remark = (
+            f"stopped by the time budget of {budget.seconds:g} seconds: the best found by then; "
+            "more time may find better (--seconds)"
+        )
+        result = replace(result, stopped=True, remarks=(remark, *result.remarks))
     if out is None:
         return result
     path = out / file_name("design", result.problem.name, request.objective)

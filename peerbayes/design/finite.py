@@ -42,6 +42,7 @@ class Design:
     designed: NetworkRow
     rows: tuple[NetworkRow, ...]
     remarks: tuple[str, ...] = ()
+    stopped: bool = False
     record_path: Path | None = None
 
     @property
@@ -93,6 +94,7 @@ class Design:
             "baselines": {row.name: row.as_json() for row in self.rows},
             "learnability": learnability_json(self.problem, weights.expected, self.target),
             "failed": self.failed,
+            "stopped_by_time_budget": self.stopped,
             "record": self.record_path,
             "notes": self.notes,
         }

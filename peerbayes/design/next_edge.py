@@ -29,6 +29,7 @@ class NextEdge:
     added: RankedEdges
     removed: RankedEdges
     remarks: tuple[str, ...] = ()
+    stopped: bool = False
     record_path: Path | None = None
 
     @property
@@ -50,6 +51,7 @@ class NextEdge:
             "bridges": [list(edge) for edge in self.removed.bridges],
             "candidates": len(self.added.ranked) + self.added.candidates_skipped,
             "candidates_skipped": self.added.candidates_skipped,
+            "stopped_by_time_budget": self.stopped,
             "record": self.record_path,
             "notes": list(dict.fromkeys([*self.remarks, *self.added.notes, *self.removed.notes])),
         }

@@ -58,6 +58,7 @@ class RegressionDesign:
     designed: RegressionRow
     rows: tuple[RegressionRow, ...]
     remarks: tuple[str, ...] = ()
+    stopped: bool = False
     record_path: Path | None = None
 
     @property
@@ -87,6 +88,7 @@ class RegressionDesign:
             "mixing": None if mixing is None else certificate_json(mixing),
             "baselines": {row.name: row.as_json() for row in self.rows},
             "failed": self.failed,
+            "stopped_by_time_budget": self.stopped,
             "record": self.record_path,
             "notes": self.notes,
         }

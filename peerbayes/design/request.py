@@ -18,6 +18,7 @@ from theory.validation import (
     FloatArray,
     as_distribution,
     as_integer,
+    as_positive,
     as_probability,
     fail,
     read_only,
@@ -26,6 +27,7 @@ from theory.validation import (
 Objective = Literal["rate", "exponent", "samples", "mixing", "trade-off", "next-edge"]
 # Left to itself, a simulation expects so many errors at the number of rounds it looks for.
 _ERRORS_SEEN = 20
+DEFAULT_SECONDS = 120.0
 _USUAL_RUNS, _MOST_RUNS = 1000, 20_000
 # Of a measured number of rounds, on either side: 95 % confidence.
 _TAIL = 0.025
@@ -60,6 +62,9 @@ class DesignRequest:
         Simulated runs of each network; 0 for none; as many as delta needs if left out.
     seed
         Of everything that is drawn.
+    seconds
+        What all searches may take together, by the clock; None for as long as they want. One that
+        is stopped ends with the best that it has, so that the result depends on the machine.
 
     Raises
     ------
@@ -77,6 +82,7 @@ class DesignRequest:
     changes: dict[str, Any] = field(default_factory=dict)
     replicates: int | None = None
     seed: int = 0
+    seconds: float | None = DEFAULT_SECONDS
     out: Path | None = None
 
     def __post_init__(self) -> None:
@@ -88,6 +94,8 @@ class DesignRequest:
         if self.replicates is not None:
             as_integer("replicates", self.replicates, minimum=0)
         as_integer("seed", self.seed, minimum=0)
+        if self.seconds is not None:
+            as_positive("seconds", self.seconds)
         given = {
             "stationary": (self.stationary is not None, ("mixing",)),
             "rule": (self.rule is not None, ("next-edge",)),

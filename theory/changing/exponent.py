@@ -28,7 +28,7 @@ from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.presence import RandomPresence
-from theory.changing.stationary import by_phase
+from theory.changing.stationary import ObservedWeights, observed_by_phase
 from theory.changing.trajectories import influence_samples
 from theory.learning.exponent import ErrorExponent, error_exponent, largest_decay
 from theory.learning.model import FiniteModel
@@ -111,30 +111,33 @@ def changing_exponent(
         return _exact(error_exponent(network, model), scale=1.0)
     rate = changing_rate(network, model)
     if isinstance(network, PeriodicNetwork):
-        observes = np.array([phase.observes for phase in network.phases])
-        weights, count = np.where(observes, by_phase(network), 0.0), 0
-    else:
-        default = max(200, min(_MOST_SAMPLES, _SAMPLE // network.agents))
-        count = (
-            default if samples is None else as_integer("samples", samples, minimum=_LEAST_SAMPLES)
-        )
-        seed = as_integer("seed", seed, minimum=0)
-        weights = influence_samples(network, samples=count, seed=seed)
-        found = _averaged(weights, model, rate.reference, samples=count)
-        return replace(found, standard_error=_standard_error(weights, model, found, network))
-    return _averaged(weights, model, rate.reference, samples=count)
+        seen = observed_by_phase(network)
+        return _averaged(seen, model, rate.reference, rounds=network.period, is_exact=True)
+    default = max(200, min(_MOST_SAMPLES, _SAMPLE // network.agents))
+    count = default if samples is None else as_integer("samples", samples, minimum=_LEAST_SAMPLES)
+    seed = as_integer("seed", seed, minimum=0)
+    weights = influence_samples(network, samples=count, seed=seed)
+    agents = np.broadcast_to(np.arange(network.agents), weights.shape)
+    seen = ObservedWeights(agents.ravel(), weights.ravel())
+    found = _averaged(seen, model, rate.reference, rounds=count, is_exact=False)
+    return replace(found, standard_error=_standard_error(weights, model, found, network))
 
 
 def _averaged(
-    weights: FloatArray, model: FiniteModel, reference: tuple[int, ...], *, samples: int
+    seen: ObservedWeights,
+    model: FiniteModel,
+    reference: tuple[int, ...],
+    *,
+    rounds: int,
+    is_exact: bool,
 ) -> ChangingExponent:
-    """max_t of the average over the rows of `weights`, shape (rounds, N)."""
+    """max_t of the average over so many rounds in which these observations were made."""
     size = len(model.hypotheses)
     exponents, tilts = np.full(size, np.inf), np.zeros(size)
     against = np.arange(size, dtype=np.int64)
     # Weights of zero contribute nothing, and equal weights of a kind are one number, repeated.
-    counted = weights > 0
-    flat, assignment = weights[counted], np.broadcast_to(model.assignment, weights.shape)[counted]
+    counted = seen.weights > 0
+    flat, assignment = seen.weights[counted], model.assignment[seen.agents[counted]]
     for theta in range(size):
         if theta in reference:
             continue
@@ -144,7 +147,7 @@ def _averaged(
         }
         against[theta] = max(found, key=lambda best: found[best].value)
         largest = found[int(against[theta])]
-        exponents[theta], tilts[theta] = largest.value / len(weights), largest.tilt
+        exponents[theta], tilts[theta] = largest.value / rounds, largest.tilt
     wrong = [m for m in range(size) if m not in reference]
     binding = min(wrong, key=lambda m: float(exponents[m])) if wrong else None
     return ChangingExponent(
@@ -153,8 +156,8 @@ def _averaged(
         exponents=read_only(exponents),
         tilts=read_only(tilts),
         against=read_only(against),
-        is_exact=samples == 0,
-        samples=samples,
+        is_exact=is_exact,
+        samples=0 if is_exact else rounds,
     )
 
 

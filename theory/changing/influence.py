@@ -25,11 +25,19 @@ from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.presence import RandomPresence
-from theory.changing.stationary import by_markov_phase, by_phase, stationary_vector
+from theory.changing.stationary import (
+    by_markov_phase,
+    by_phase,
+    observed_by_phase,
+    stationary_vector,
+)
 from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, rate_of
 from theory.network.network import Network
 from theory.validation import FloatArray, IntArray, fail, read_only
+
+# Entries of weights by phase that are kept, 80 MB.
+_MOST_BY_PHASE = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +53,8 @@ class Influence:
     by_phase
         Shape (S, N), for networks with phases: the weight of what agents hold at the start of a
         round of phase s in what all hold in the end, on average over the rounds that follow; rows
-        sum to one. None for others.
+        sum to one. None for others, and for periodic phases where it would have more than
+        10 million entries.
     event_rate
         Rounds per unit of time, where rounds are events in continuous time; else None.
     mean_age
@@ -109,7 +118,7 @@ def influence(network: Network | ChangingNetwork) -> Influence:
 
 def _solve(network: ChangingNetwork) -> Influence:
     if isinstance(network, PeriodicNetwork):
-        return _over_phases(by_phase(network), network)
+        return _over_period(network)
     if isinstance(network, MarkovNetwork):
         return _over_phases(by_markov_phase(network), network)
     if isinstance(network, DelayedNetwork):
@@ -171,11 +180,16 @@ def check_agents(network: Network | ChangingNetwork, model: FiniteModel) -> None
         )
 
 
-def _over_phases(values: FloatArray, network: PeriodicNetwork | MarkovNetwork) -> Influence:
+def _over_period(network: PeriodicNetwork) -> Influence:
+    seen = observed_by_phase(network)
+    total = np.bincount(seen.agents, seen.weights, minlength=network.agents)
+    few = network.period * network.agents <= _MOST_BY_PHASE
+    table = read_only(by_phase(network)) if few else None
+    return Influence(read_only(total / network.period), table)
+
+
+def _over_phases(values: FloatArray, network: MarkovNetwork) -> Influence:
     observes = np.array([phase.observes for phase in network.phases])
-    if isinstance(network, PeriodicNetwork):
-        mean = np.where(observes, values, 0.0).mean(axis=0)
-        return Influence(read_only(mean), read_only(values))
     mean = network.stationary_phases @ np.where(observes, values, 0.0)
     return Influence(read_only(mean), read_only(values), network.event_rate)
 

@@ -46,7 +46,8 @@ def _periodic(network: PeriodicNetwork, ending: int) -> Iterator[LaggedWeights]:
     m = 0
     while True:
         phase = network.phases[(ending - m) % network.period]
-        product = np.asarray(product @ phase.weights)
+        product = product.copy()
+        phase.carry_back(product)
         observed = np.where(phase.observes, product, 0.0)
         yield LaggedWeights(observed, product, float(np.ptp(product, axis=0).max()))
         m += 1

@@ -14,7 +14,6 @@ stays, and the rest of the way is a straight line: rounds far ahead cost nothing
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol
@@ -122,31 +121,35 @@ def _run(recursion: _Recursion, wanted: list[int], *, settled: float) -> FloatAr
     """The shown state at the wanted rounds."""
     state = recursion.start()
     period = recursion.period
-    recent: deque[FloatArray] = deque(maxlen=period)  # the states of the last period
+    before = state  # one period ago, whenever periods are compared
     values: list[FloatArray] = []
     for t in range(1, wanted[-1] + 1):
-        recent.append(state)
         state = recursion.step(t, state)
         if t == wanted[len(values)]:
             values.append(recursion.shown(state))
             if len(values) == len(wanted):
                 break
-        if t <= period or t % period:
+        if t % period:
+            continue
+        last, before = before, state
+        if t <= period:
             continue
         # What is added follows the law of the phases, which must have come to rest, too.
         if float(np.abs(recursion.share(t) - recursion.share(t - period)).max()) > settled:
             continue
-        added = state - recent[0]
+        added = state - last
         common = added.sum(axis=0) / recursion.share(t).sum()
         # Differences of states are right to rounding of the states, a few units in the last place
         # for each round of the period; so is what is extrapolated from them.
         size = np.abs(state).max(axis=0) * period
         if (np.abs(added - recursion.share(t) * common) <= settled * size).all():
             # From here on each period adds the same to every agent.
-            table = [recursion.shown(state)]
-            for ahead in range(1, period):
-                state = recursion.step(t + ahead, state)
-                table.append(recursion.shown(state))
+            rests = {(n - t) % period for n in wanted[len(values) :]}
+            table = {}
+            for ahead in range(max(rests) + 1):
+                state = recursion.step(t + ahead, state) if ahead else state
+                if ahead in rests:
+                    table[ahead] = recursion.shown(state)
             for n in wanted[len(values) :]:
                 whole, rest = divmod(n - t, period)
                 values.append(table[rest] + whole * common)
@@ -180,14 +183,17 @@ def _recursion(network: ChangingNetwork, information: FloatArray, prior: FloatAr
 class _Periodic:
     def __init__(self, network: PeriodicNetwork, information: FloatArray, prior: FloatArray):
         self.period, self.phases, self.prior = network.period, network.phases, prior
-        self.added = [np.where(p.observes[:, None], information, 0.0) for p in network.phases]
+        self.information = information
 
     def start(self) -> FloatArray:
         return self.prior
 
     def step(self, rounds: int, state: FloatArray) -> FloatArray:
-        s = (rounds - 1) % self.period
-        return np.asarray(self.phases[s].weights @ (state + self.added[s]))
+        phase = self.phases[(rounds - 1) % self.period]
+        held = state.copy()
+        held[phase.observers] += self.information[phase.observers]
+        phase.pool(held)
+        return held
 
     def share(self, rounds: int) -> FloatArray:
         return np.ones((len(self.prior), 1))
@@ -247,12 +253,10 @@ class _Markov:
             table = np.tensordot(self.chain.T, table, axes=1)
             self.laws.append(self.laws[-1] @ self.chain)
         law = self.laws[rounds - 1]
-        return np.concatenate(
-            [
-                np.asarray(phase.weights @ (table[s] + law[s] * self.added[s]))
-                for s, phase in enumerate(self.phases)
-            ]
-        )
+        said = [one + law[s] * self.added[s] for s, one in enumerate(table)]
+        for phase, one in zip(self.phases, said, strict=True):
+            phase.pool(one)
+        return np.concatenate(said)
 
     def share(self, rounds: int) -> FloatArray:
         return np.repeat(self.laws[rounds - 1], self.agents)[:, None]

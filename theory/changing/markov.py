@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from theory.changing.mixing import check_pairs, check_phases, named_groups, period_of, phase_classes
-from theory.changing.periodic import DENSE_PHASE
-from theory.changing.phase import Phase, as_layout, as_phases, replaced_rows
+from theory.changing.moving_rows import Rows, as_index, canonical
+from theory.changing.phase import Phase, as_layout, as_phases, phase_of_few
 from theory.network.network import Network
 from theory.network.stationary import eliminate
 from theory.network.weights import links_of_edges
@@ -209,9 +209,9 @@ class MarkovNetwork:
             )
         phases = []
         for a, b in pairs.tolist():
-            row = sparse.coo_array(([0.5, 0.5], ([0, 0], [a, b])), shape=(1, size))
-            weights = replaced_rows(size, [a, b], [row, row], dense=size <= DENSE_PHASE)
-            phases.append(Phase(weights, None if everyone_observes else [a, b]))
+            pair = np.sort([a, b])
+            rows = Rows(pair, np.array([0, 2, 4]), np.tile(pair, 2), np.full(4, 0.5))
+            phases.append(phase_of_few(size, rows, np.arange(size) if everyone_observes else pair))
         law = (
             np.full(len(pairs), 1 / max(1, len(pairs))) if probabilities is None else probabilities
         )
@@ -298,9 +298,12 @@ def awake_phases(network: Network) -> tuple[Phase, ...]:
     size = network.agents
     if size > _MOST_PHASES:
         raise fail("agents", f"at most {_MOST_PHASES}, one phase each", size, "use fewer")
-    table = sparse.csr_array(network.weights)
-    dense = size <= DENSE_PHASE
-    return tuple(
-        Phase(replaced_rows(size, [agent], [table[[agent]]], dense=dense), [agent])
-        for agent in range(size)
-    )
+    table = canonical(network.weights)
+    found = []
+    for agent in range(size):
+        inside = slice(table.indptr[agent], table.indptr[agent + 1])
+        heard, weights = as_index(table.indices[inside]), table.data[inside]
+        only = np.array([agent])
+        rows = Rows(only, np.array([0, heard.size]), heard, weights)
+        found.append(phase_of_few(size, rows, only))
+    return tuple(found)

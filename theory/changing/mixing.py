@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from theory.changing.backward import Turns
 from theory.changing.phase import BoolArray, Phase, weighted_sum
 from theory.network.structure import Weights, as_dense, communicating_classes, cyclic_classes
 from theory.validation import FloatArray, IntArray, fail
@@ -42,7 +43,10 @@ def check_phases(phases: Sequence[Phase]) -> None:
         weighted_sum(phases, np.ones(len(phases))),
         what="phases whose union is strongly connected",
     )
-    idle = np.flatnonzero(~np.any([phase.observes for phase in phases], axis=0))
+    observed = np.zeros(phases[0].agents, dtype=np.bool_)
+    for phase in phases:
+        observed[phase.observers] = True
+    idle = np.flatnonzero(~observed)
     if idle.size:
         raise fail(
             "phases",
@@ -76,33 +80,47 @@ def check_periodic(phases: Sequence[Phase]) -> None:
     """
     if all(phase.keeps_some for phase in phases):
         return  # then the product has all weights of the union, and a positive diagonal
-    agents, period = phases[0].agents, len(phases)
-    walk = backward_walk(phases)
-    closed = closed_classes(walk)
-    starts = [members[members < agents] for members in closed]
+    turns = Turns.of(phases)
+    closed = closed_classes(turns.walk)
+    inside = [np.flatnonzero(np.isin(turns.last, members)) for members in closed]
     if len(closed) > 1:
-        raise _no_agreement(starts)
-    members = closed[0]
-    labels = cyclic_classes(sparse.csr_array(walk[members][:, members]))
-    if labels.max() + 1 > period:
-        first = labels[members < agents]
-        raise _no_agreement([starts[0][first == label] for label in np.unique(first)])
+        raise _no_agreement(sorted(inside, key=_first))
+    # Walkers that start together, before the last phase, meet if they are of one cyclic class.
+    length, level = _cycles(turns, closed[0])
+    if length > turns.period:
+        starts = turns.last[inside[0]]
+        waits = turns.period - 1 - turns.phase[starts]
+        labels = (level[starts] - waits) % length
+        groups = [inside[0][labels == label] for label in np.unique(labels)]
+        raise _no_agreement(sorted(groups, key=_first))
 
 
-def backward_walk(phases: Sequence[Phase]) -> sparse.csr_array[np.float64]:
-    """The walk along a row of the products, with the phase, on T·N places s·N + i.
+def _first(group: IntArray) -> int:
+    return int(group[0])
 
-    The step out of place (s + 1, i) follows row i of phase s to place (s, j).
+
+def _cycles(turns: Turns, members: IntArray) -> tuple[int, IntArray]:
+    """The common divisor of the rounds of all closed walks in a class, and rounds from its first.
+
+    The rounds, shape (P,), are along a tree, and 0 outside of the class.
     """
-    period = len(phases)
-    if period == 1:
-        return sparse.csr_array(phases[0].weights)
-    blocks: list[list[sparse.csr_array[np.float64] | None]] = [
-        [None] * period for _ in range(period)
-    ]
-    for s, phase in enumerate(phases):
-        blocks[(s + 1) % period][s] = sparse.csr_array(phase.weights)
-    return sparse.csr_array(sparse.block_array(blocks, format="csr"))
+    inside = np.zeros(turns.phase.size, dtype=np.bool_)
+    inside[members] = True
+    links = inside[turns.source] & (turns.weight > 0)
+    source, arrival, rounds = turns.source[links], turns.arrival[links], turns.rounds[links]
+    size = turns.phase.size
+    graph = sparse.csr_array((np.ones(source.size), (source, arrival)), shape=(size, size))
+    order, parent = csgraph.breadth_first_order(graph, int(members[0]), directed=True)
+    # All links between two turns take equally many rounds.
+    step = np.zeros(size, dtype=np.int64)
+    tree = parent[arrival] == source
+    step[arrival[tree]] = rounds[tree]
+    step[members[0]] = 0
+    level = np.zeros(size, dtype=np.int64)
+    for place in order[1:].tolist():
+        level[place] = level[parent[place]] + step[place]
+    excess = level[source] + rounds - level[arrival]
+    return int(np.gcd.reduce(excess)), level
 
 
 def closed_classes(weights: Weights) -> list[IntArray]:

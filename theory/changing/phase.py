@@ -12,16 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from theory.network.structure import Weights, as_weights
-from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
+from theory.changing.moving_rows import Rows, moving_rows
+from theory.network.structure import Weights, as_dense, as_weights
+from theory.validation import (
+    SUM_TOLERANCE,
+    FloatArray,
+    IntArray,
+    as_float_array,
+    as_integer,
+    fail,
+    read_only,
+)
 
 BoolArray = NDArray[np.bool_]
+
+# Up to this many agents the weights of a phase are stored as a dense array.
+DENSE_PHASE = 64
+# A product of BLAS does as many operations in the time of one that looks up its row.
+_DENSE_SPEED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +81,125 @@ class Phase:
         """Who observes, shape (N,)."""
         return np.asarray(self.active, dtype=np.bool_)
 
+    @cached_property
+    def observers(self) -> IntArray:
+        """The agents that observe, in increasing order."""
+        return np.flatnonzero(self.observes)
+
+    @cached_property
+    def moving(self) -> Rows:
+        """The rows of W that are not the identity's."""
+        return moving_rows(self.weights)
+
     @property
     def keeps_some(self) -> bool:
         """Whether every agent keeps a positive weight on itself."""
-        return bool((self.weights.diagonal() > 0).all())
+        rows = self.moving
+        own = rows.indices == np.repeat(rows.rows, np.diff(rows.indptr))
+        return bool(np.count_nonzero(rows.data[own] > 0) == rows.rows.size)
+
+    def pool(self, values: FloatArray) -> None:
+        """Replace one row of values for each agent, shape (N, M), by W times them, in place."""
+        if self._is_full:
+            values[...] = np.asarray(self.weights @ values)
+            return
+        moving = self.moving
+        shape = (moving.rows.size, self.agents)
+        rows = sparse.csr_array((moving.data, moving.indices, moving.indptr), shape=shape)
+        values[moving.rows] = np.asarray(rows @ values)
+
+    def carry_back(self, rows: FloatArray) -> None:
+        """Replace contiguous rows, of shape (…, N), by their products with W, in place."""
+        if self._is_full:
+            rows[...] = np.asarray(rows @ self.weights)
+            return
+        moving = self.moving
+        flat = rows.reshape(-1, self.agents)  # a view, as rows are contiguous
+        for row in flat:
+            sent = np.repeat(row[moving.rows], np.diff(moving.indptr)) * moving.data
+            row[moving.rows] = 0.0
+            np.add.at(row, moving.indices, sent)
+
+    @cached_property
+    def _is_full(self) -> bool:
+        """Whether W has so many entries that a product with all of it is the quickest."""
+        return self.moving.data.size * _DENSE_SPEED > self.agents**2
+
+
+class PartialPhase(Phase):
+    """A phase in which few of many agents take part: it stores what these do, and no more.
+
+    Parameters
+    ----------
+    agents
+        N.
+    moving
+        The rows of W that are not the identity's, agents in increasing order.
+    observers
+        Who observes, in increasing order.
+
+    Raises
+    ------
+    ValueError
+        If an agent is unknown or named twice, or a row is negative or does not sum to one.
+
+    Examples
+    --------
+    >>> row = Rows(np.array([1]), np.array([0, 2]), np.array([0, 1]), np.array([0.5, 0.5]))
+    >>> phase = PartialPhase(3, row, np.array([0]))
+    >>> phase.weights.toarray().tolist(), phase.active.tolist()
+    ([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], [True, False, False])
+    """
+
+    def __init__(self, agents: int, moving: Rows, observers: IntArray) -> None:
+        for argument, named in (("moving", moving.rows), ("observers", observers)):
+            if named.size and not (
+                named[0] >= 0 and named[-1] < agents and (np.diff(named) > 0).all()
+            ):
+                raise fail(
+                    argument, f"increasing agents from 0 to {agents - 1}", named[:6], "sort them"
+                )
+        if moving.data.size:
+            sums = np.add.reduceat(moving.data, moving.indptr[:-1])
+            low, high = moving.indices.min(), moving.indices.max()
+            right = np.abs(sums - 1.0).max() <= SUM_TOLERANCE + moving.data.size * _HALF_UNITS
+            if not (right and moving.data.min() >= 0 and low >= 0 and high < agents):
+                raise fail(
+                    "moving",
+                    f"weights of at least 0 on agents 0 to {agents - 1} that sum to 1 in each row",
+                    f"sums from {sums.min():.12g} to {sums.max():.12g}",
+                    "rescale the rows",
+                )
+        self.__dict__.update(_agents=agents, moving=moving, observers=observers)
+
+    @property
+    def agents(self) -> int:
+        """N, the number of agents."""
+        return int(self.__dict__["_agents"])
+
+    @property
+    def weights(self) -> Weights:
+        """W in full, made anew each time."""
+        rows = self.moving
+        count = np.ones(self.agents, dtype=np.int64)
+        count[rows.rows] = np.diff(rows.indptr)
+        indptr = np.concatenate([[0], np.cumsum(count)])
+        moves = np.zeros(self.agents, dtype=np.bool_)
+        moves[rows.rows] = True
+        inside = np.repeat(moves, count)
+        indices = np.repeat(np.arange(self.agents), count)
+        data = np.ones(indices.size)
+        indices[inside], data[inside] = rows.indices, rows.data
+        return sparse.csr_array((data, indices, indptr), shape=(self.agents, self.agents))
+
+    @property
+    def active(self) -> BoolArray:
+        """Who observes, as a mask made anew each time."""
+        return as_mask("active", self.observers, agents=self.agents)
+
+
+# A sum of n rounded numbers that add up to one is off by at most n half units.
+_HALF_UNITS = float(np.finfo(np.float64).eps)
 
 
 def as_mask(argument: str, values: Any, *, agents: int) -> BoolArray:
@@ -124,35 +254,44 @@ def weighted_sum(
     phases: Sequence[Phase], shares: Sequence[float] | FloatArray, *, observed: bool = False
 ) -> sparse.csr_array[np.float64]:
     """Σ_s share_s W_s, or Σ_s share_s W_s A_s if `observed`; shape (N, N)."""
+    agents = phases[0].agents
     rows, columns, entries = [], [], []
+    resting = np.zeros(agents) if observed else _resting(phases, shares)
     for phase, share in zip(phases, shares, strict=True):
-        table = sparse.coo_array(phase.weights)
-        row, column = table.coords
-        rows.append(row)
-        columns.append(column)
-        entries.append(float(share) * table.data * (phase.observes[column] if observed else 1.0))
-    shape = (phases[0].agents, phases[0].agents)
-    places = (np.concatenate(rows), np.concatenate(columns))
-    total = sparse.csr_array((np.concatenate(entries), places), shape=shape)
+        moving, data = phase.moving, float(share) * phase.moving.data
+        if observed:
+            data[~np.isin(moving.indices, phase.observers)] = 0.0
+            resting[np.setdiff1d(phase.observers, moving.rows, assume_unique=True)] += share
+        rows.append(np.repeat(moving.rows, np.diff(moving.indptr)))
+        columns.append(moving.indices)
+        entries.append(data)
+    every = np.arange(agents)
+    places = (np.concatenate([every, *rows]), np.concatenate([every, *columns]))
+    total = sparse.csr_array((np.concatenate([resting, *entries]), places), shape=(agents, agents))
     total.eliminate_zeros()
     return total
 
 
-def replaced_rows(
-    agents: int, rows: Sequence[int], values: Sequence[Any], *, dense: bool
-) -> Weights:
-    """The identity with some rows replaced; each of `values` is a row, dense or sparse (1, N)."""
-    parts = [sparse.coo_array(np.atleast_2d(v) if isinstance(v, np.ndarray) else v) for v in values]
-    keep = np.ones(agents)
-    keep[list(rows)] = 0.0
-    stay = np.flatnonzero(keep)
-    row = np.concatenate(
-        [stay, *(np.full(part.nnz, where) for where, part in zip(rows, parts, strict=True))]
-    )
-    column = np.concatenate([stay, *(part.coords[-1] for part in parts)])
-    data = np.concatenate([np.ones(stay.size), *(part.data for part in parts)])
-    table = sparse.csr_array((data, (row, column)), shape=(agents, agents))
-    return table.toarray() if dense else table
+def _resting(phases: Sequence[Phase], shares: Sequence[float] | FloatArray) -> FloatArray:
+    """The shares of the phases in which an agent's row is the identity's, shape (N,)."""
+    moved = np.zeros(phases[0].agents)
+    for phase, share in zip(phases, shares, strict=True):
+        moved[phase.moving.rows] += share
+    whole = float(np.sum(shares))
+    resting = whole - moved
+    # Where little is left the difference has lost its digits, and the sum is taken itself.
+    busy = np.flatnonzero(moved > whole / 2)
+    resting[busy] = 0.0
+    for phase, share in zip(phases, shares, strict=True):
+        if busy.size:
+            resting[busy[~np.isin(busy, phase.moving.rows)]] += share
+    return resting
+
+
+def phase_of_few(agents: int, moving: Rows, observers: IntArray) -> Phase:
+    """The phase with these moving rows and observers; dense where there are few agents."""
+    phase = PartialPhase(agents, moving, observers)
+    return Phase(as_dense(phase.weights), phase.active) if agents <= DENSE_PHASE else phase
 
 
 def as_layout(layout: Any, *, agents: int) -> FloatArray | None:

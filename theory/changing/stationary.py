@@ -11,23 +11,42 @@ what is to come,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
+from theory.changing.backward import Turns
 from theory.changing.markov import MarkovNetwork
-from theory.changing.mixing import backward_walk, closed_classes
+from theory.changing.mixing import closed_classes
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import weighted_sum
 from theory.network.stationary import DENSE_AGENTS, detailed_balance, stationary
 from theory.network.structure import Weights, as_dense
-from theory.validation import FloatArray, fail
+from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Systems of more entries are solved by iteration.
 _MOST_ENTRIES = 1_000_000
 # Relative residual at which the iteration stops, and what is accepted.
 _TOLERANCE = 1e-14
 _ACCEPTED = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedWeights:
+    """Observations and what each weighs in what all agents hold in the end.
+
+    Attributes
+    ----------
+    agents, weights
+        Shape (O,): whose observation it is, and its weight.
+    """
+
+    agents: IntArray
+    weights: FloatArray
 
 
 def stationary_vector(weights: Weights) -> FloatArray:
@@ -51,24 +70,61 @@ def stationary_vector(weights: Weights) -> FloatArray:
     return values
 
 
+_BEFORE_FIRST: WeakKeyDictionary[PeriodicNetwork, FloatArray] = WeakKeyDictionary()
+
+
+def before_first(network: PeriodicNetwork) -> FloatArray:
+    """v(0), the stationary vector of the product over one period, shape (N,); it sums to one.
+
+    Raises
+    ------
+    ValueError
+        If a sparse factorisation does not resolve it.
+    """
+    # Networks do not change once made: what was found holds as long as they live.
+    if network not in _BEFORE_FIRST:
+        _BEFORE_FIRST[network] = read_only(_solved(network))
+    return _BEFORE_FIRST[network]
+
+
+def _solved(network: PeriodicNetwork) -> FloatArray:
+    turns = Turns.of(network.phases)
+    if network.agents > DENSE_AGENTS:
+        return turns.before_first(stationary_vector(turns.walk))
+    product = as_dense(network.phases[0].weights).copy()
+    for phase in network.phases[1:]:
+        phase.pool(product)
+    return stationary_vector(product)
+
+
+def carried_back(network: PeriodicNetwork) -> Iterator[tuple[int, FloatArray]]:
+    """Each phase s from the last to the first, with v(s), shape (N,): one array, overwritten."""
+    row = before_first(network).copy()
+    for s in range(network.period - 1, -1, -1):
+        network.phases[s].carry_back(row)
+        yield s, row
+
+
 def by_phase(network: PeriodicNetwork) -> FloatArray:
     """v(s) for every phase, shape (T, N); each sums to one."""
-    period, agents = network.period, network.agents
-    values = np.empty((period, agents))
-    if agents <= DENSE_AGENTS:
-        product = as_dense(network.phases[0].weights)
-        for phase in network.phases[1:]:
-            product = np.asarray(phase.weights @ product)
-        values[0] = stationary_vector(product)
-    else:
-        walk = stationary_vector(backward_walk(network.phases))
-        values[0] = walk[:agents] / walk[:agents].sum()
-    following = values[0]
-    for s in range(period - 1, 0, -1):
-        values[s] = following @ network.phases[s].weights
-        values[s] /= values[s].sum()
-        following = values[s]
-    return values
+    values = np.empty((network.period, network.agents))
+    for s, row in carried_back(network):
+        values[s] = row
+    values[0] = before_first(network)
+    return np.asarray(values / values.sum(axis=1, keepdims=True))
+
+
+def observed_by_phase(network: PeriodicNetwork) -> ObservedWeights:
+    """The weights of all observations of one period, phase by phase."""
+    found = [
+        (phase.observers, row[phase.observers])
+        for s, row in carried_back(network)
+        for phase in (network.phases[s],)
+    ][::-1]
+    return ObservedWeights(
+        np.concatenate([agents for agents, _ in found]),
+        np.concatenate([weights for _, weights in found]),
+    )
 
 
 def by_markov_phase(network: MarkovNetwork) -> FloatArray:
@@ -82,7 +138,9 @@ def by_markov_phase(network: MarkovNetwork) -> FloatArray:
     phases, agents = network.phases, network.agents
     if network.is_independent:
         mean = stationary_vector(weighted_sum(phases, network.stationary_phases))
-        values = np.array([mean @ phase.weights for phase in phases])
+        values = np.tile(mean, (len(phases), 1))
+        for row, phase in zip(values, phases, strict=True):
+            phase.carry_back(row)
         return np.asarray(values / values.sum(axis=1, keepdims=True))
     entries = _entries(network)
     if entries <= _MOST_ENTRIES or len(phases) * agents <= DENSE_AGENTS:
@@ -129,7 +187,9 @@ def iterated(network: MarkovNetwork) -> FloatArray:
 
     def once(values: FloatArray) -> FloatArray:
         ahead = chain @ values
-        return np.array([row @ phase.weights for row, phase in zip(ahead, phases, strict=True)])
+        for row, phase in zip(ahead, phases, strict=True):
+            phase.carry_back(row)
+        return np.asarray(ahead)
 
     def equations(flat: FloatArray) -> FloatArray:
         values = flat.reshape(shape)

@@ -93,7 +93,8 @@ class _PhaseWalk:
 
     def back(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         phase = self.network.phases[self.phase]
-        carried = np.asarray(rows @ phase.weights)
+        carried = rows.copy()
+        phase.carry_back(carried)
         line = self.cumulative[self.phase]
         self.phase = int(np.searchsorted(line, self.rng.random() * line[-1], side="right"))
         return carried, np.where(phase.observes, carried, 0.0)

@@ -36,6 +36,7 @@ from theory.changing import (
     influence,
 )
 from theory.design.certificate import Certificate
+from theory.design.time_budget import is_spent
 from theory.learning import FiniteModel
 from theory.network import Network
 from theory.network.structure import Weights
@@ -79,6 +80,10 @@ class ChangingWeights:
     certificate: Certificate
     target: int
     evaluations: int
+
+
+class _Spent(Exception):  # noqa: N818 - no error
+    """The time is up: the search ends with the best that it has."""
 
 
 def changing_weights(
@@ -136,6 +141,8 @@ def changing_weights(
         candidate = layout.network(logits)
         found = np.asarray(influence(candidate).values @ information)
         evaluations += 1
+        if is_spent():
+            raise _Spent
         if progress is not None and evaluations % 50 == 0:
             progress(min(evaluations, effort), effort)
         if found.min() > best[0]:
@@ -151,7 +158,13 @@ def changing_weights(
         if len(point):
             options: Any = {"maxiter": steps, "maxfun": steps * (len(point) + 1)}
             bounds = Bounds(-12.0, 12.0)
-            point = minimize(smoothed, point, method="L-BFGS-B", bounds=bounds, options=options).x
+            try:
+                found_at = minimize(
+                    smoothed, point, method="L-BFGS-B", bounds=bounds, options=options
+                )
+            except _Spent:
+                break
+            point = found_at.x
     if progress is not None:
         progress(effort, effort)
     rate, found = best

@@ -12,7 +12,7 @@ the place of W (docs: mathematics/changing).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -138,6 +138,19 @@ class Constraints:
                 "a directed graph",
                 "use doubly_stochastic, or add the missing directions",
             )
+
+    def on(self, graph: DesignGraph) -> Constraints:
+        """The same limits without what they say of links that this part of their graph lacks."""
+        links = {(int(i), int(j)) for i, j in graph.links}
+        up = self.availability
+        if isinstance(up, Mapping):
+            up = {link: p for link, p in up.items() if link in links}
+        costs = {
+            (i, j): cost
+            for (i, j), cost in self.link_costs.items()
+            if (i, j) in links or (graph.is_undirected and (j, i) in links)
+        }
+        return replace(self, availability=up, link_costs=costs)
 
     def availability_on(self, graph: DesignGraph) -> FloatArray:
         """p_ij for each link of the graph, shape (L,)."""

@@ -41,6 +41,39 @@ from theory.validation import (
 _KEPT = 4
 # A better hypothesis than the smallest divergence is found among those within its rounding.
 _MOST_GUESSES = 64
+# Pairs of hypotheses with the same claims that are listed one by one.
+_MOST_ALIKE = 1_000_000
+
+
+def _alike(kinds: Sequence[Agent], hypotheses: int) -> list[list[int]]:
+    """Groups that hold every pair which no agent can tell apart, and few others.
+
+    Sorted by one claim after the other: two hypotheses between which some claim has a gap wider
+    than rounding are told apart.
+    """
+    label = np.zeros(hypotheses, dtype=np.int64)
+    for kind in kinds:
+        table = kind.log_likelihoods if isinstance(kind, FiniteAgent) else kind.means
+        used = table if isinstance(kind, FiniteAgent) else table[:, kind.inputs > 0]
+        for claim in used.reshape(hypotheses, -1).T:
+            order = np.lexsort((claim, label))
+            sizes = np.abs(claim[order])
+            slack = 1e-14 * (1.0 + np.maximum(sizes[1:], sizes[:-1]))
+            apart = (np.diff(claim[order]) > slack) | (np.diff(label[order]) > 0)
+            label[order] = np.concatenate([[0], np.cumsum(apart)])
+            if label.max() == hypotheses - 1:
+                return []
+    order = np.argsort(label, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
+    pairs = sum(group.size * (group.size - 1) // 2 for group in groups)
+    if pairs > _MOST_ALIKE:
+        raise fail(
+            "hypotheses",
+            f"at most {_MOST_ALIKE} pairs that no agent tells apart",
+            f"about {pairs}",
+            "leave out hypotheses that claim the same",
+        )
+    return [group.tolist() for group in groups if group.size > 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,10 +306,15 @@ class FiniteModel:
         No network and no amount of data separates them.
         """
         present = [self.kinds[k] for k in np.unique(self.assignment)]
+        pairs = [
+            pair
+            for group in _alike(present, len(self.hypotheses))
+            for pair in combinations(group, 2)
+        ]
         return tuple(
-            (a, b)
-            for a, b in combinations(range(len(self.hypotheses)), 2)
-            if all(kind.indistinguishable(a, b) for kind in present)
+            sorted(
+                (a, b) for a, b in pairs if all(kind.indistinguishable(a, b) for kind in present)
+            )
         )
 
     @cached_property

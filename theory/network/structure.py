@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from theory.numbers.rational import read_fraction
 from theory.validation import SUM_TOLERANCE, FloatArray, IntArray, as_float_array, fail, read_only
 
 Weights: TypeAlias = "FloatArray | sparse.csr_array[np.float64]"
@@ -194,8 +194,8 @@ def _without_fractions(values: Any) -> Any:
         array = np.asarray(values)
         if array.dtype.kind not in "US":
             return array
-        numbers = [float(Fraction(str(text))) for text in array.flat]
-    except (ValueError, ZeroDivisionError):
+        numbers = [float(read_fraction(str(text))) for text in array.flat]
+    except (ValueError, ZeroDivisionError, OverflowError):
         return values  # the caller's check names what is wrong with it
     return np.array(numbers).reshape(array.shape)
 

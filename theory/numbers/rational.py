@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
@@ -19,7 +20,34 @@ import flint
 
 from theory.validation import SUM_TOLERANCE, fail
 
+# Of a number as text: what takes microseconds to read, and can be written out again.
+LONGEST_NUMBER = 4000
+_LARGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][0-9_]{3}", re.ASCII)
+
 Exact: TypeAlias = "int | Fraction | flint.fmpq | flint.fmpz"
+
+
+def read_fraction(text: str) -> Fraction:
+    """The number that a fraction or decimal such as ``1/3`` or ``2.5e-3`` is.
+
+    Raises
+    ------
+    ValueError
+        If it is none; or has more than 4000 characters or an exponent beyond 999, of which a few
+        signs ask for more digits than memory holds.
+    ZeroDivisionError
+        If its denominator is zero.
+
+    Examples
+    --------
+    >>> read_fraction("2.5e-3")
+    Fraction(1, 400)
+    """
+    if len(text) > LONGEST_NUMBER:
+        raise fail("number", f"at most {LONGEST_NUMBER} characters", len(text), "use fewer digits")
+    if _LARGE_EXPONENT.search(text):
+        raise fail("number", "an exponent of at most 999", repr(text[:60]), "rescale it")
+    return Fraction(text)
 
 
 def as_fraction(value: Exact | float | str) -> Fraction:
@@ -40,10 +68,12 @@ def as_fraction(value: Exact | float | str) -> Fraction:
         raise fail("value", "a finite number", value, "replace it by a finite number")
     try:
         # Whole numbers of numpy would stay what they are, and overflow.
+        if isinstance(value, str):
+            return read_fraction(value)
         return Fraction(operator.index(value) if hasattr(value, "__index__") else value)
     except (TypeError, ValueError, ZeroDivisionError):
         raise fail(
-            "value", "a fraction such as 1/3", repr(value), "write p/q or a decimal"
+            "value", "a fraction such as 1/3", repr(value)[:60], "write p/q or a decimal"
         ) from None
 
 

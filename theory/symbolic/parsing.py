@@ -17,6 +17,9 @@ from theory.validation import fail
 _LONGEST = 200
 _LARGEST_POWER = 20
 _LETTER = "[A-Za-z][A-Za-z0-9_]{0,20}"
+# Powers of powers: of letters altogether, and in bits of numbers.
+_LARGEST_DEGREE = 100
+_LONGEST_POWER = 4000
 # Letters with a meaning of their own in the output.
 _RESERVED = {"x", "I", "S"}
 
@@ -134,6 +137,25 @@ def _combine(op: ast.operator, left: sympy.Expr, right: sympy.Expr) -> sympy.Exp
             if right == 0:
                 raise ZeroDivisionError
             return left / right
-        case ast.Pow() if right.is_Integer and 0 <= int(right) <= _LARGEST_POWER:
-            return left**right
+        case ast.Pow() if right.is_Integer and 0 <= right <= _LARGEST_POWER:
+            if _degree(left) * right <= _LARGEST_DEGREE and _bits(left) * right <= _LONGEST_POWER:
+                return left**right
     raise SyntaxError
+
+
+def _degree(expression: sympy.Expr) -> int:
+    """No less than the degree of numerator and denominator, before anything is expanded."""
+    if expression.is_Pow:
+        return _degree(expression.base) * abs(int(expression.exp))
+    parts = [_degree(part) for part in expression.args]
+    if expression.is_Symbol:
+        return 1
+    return sum(parts) if expression.is_Mul else max(parts, default=0)
+
+
+def _bits(expression: sympy.Expr) -> int:
+    """The size of the largest number inside."""
+    sizes = [
+        abs(int(n.p)).bit_length() + int(n.q).bit_length() for n in expression.atoms(sympy.Rational)
+    ]
+    return max(sizes, default=0)

@@ -31,6 +31,7 @@ from theory.changing import (
     influence,
     rotating_star,
 )
+from theory.changing.moving_rows import moving_rows
 from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
@@ -328,9 +329,9 @@ def test_dense_products_and_loops_give_the_same(name: str, monkeypatch: pytest.M
     """Few agents are pooled by dense products; told that these are slow, by loops over weights."""
     options = {"rounds": 30, "replicates": 300, "seed": 6, "paths": 5}
     dense = simulate_changing(NETWORKS[name], mixed_model(3), **options)
-    assert worth_dense(TRIO.weights)
+    assert worth_dense(moving_rows(TRIO.weights), TRIO.agents)
     monkeypatch.setattr("exact.changing.weights.DENSE_SPEED", 0)
-    assert not worth_dense(TRIO.weights)
+    assert not worth_dense(moving_rows(TRIO.weights), TRIO.agents)
     loops = simulate_changing(NETWORKS[name], mixed_model(3), **options)
     np.testing.assert_allclose(loops.paths, dense.paths, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(loops.mean, dense.mean, rtol=1e-12, atol=1e-12)

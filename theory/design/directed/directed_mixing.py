@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints
 from theory.design.directed.flow_coordinates import FlowCoordinates, check_influence
-from theory.design.directed.flow_descent import FlowDescent, Influence
+from theory.design.directed.flow_descent import Descent, FlowDescent, Influence
 from theory.design.directed.mixing_limits import (
     deviation_limit,
     free_deviation_limit,
@@ -29,6 +29,7 @@ from theory.design.directed.mixing_measures import modulus_bound
 from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
 from theory.design.mixing import fastest_mixing
+from theory.design.time_budget import is_spent
 from theory.network import Deviation, Network
 from theory.network.structure import as_dense
 from theory.validation import as_distribution, as_integer, as_positive, fail
@@ -151,7 +152,11 @@ def local_mixing(
     coordinates = FlowCoordinates.of(graph, constraints)
     influence = _influence(graph, v, constraints, minimum_influence)
     search = FlowDescent(coordinates, influence, measure)
-    reached = [search.minimised(start) for start in search.starts(constraints, count, generator)]
+    reached: list[Descent | None] = []
+    for start in search.starts(constraints, count, generator):
+        if any(one is not None for one in reached) and is_spent():
+            break
+        reached.append(search.minimised(start))
     found = sorted((r for r in reached if r is not None), key=lambda r: r.after)
     if not found:
         raise DesignFailed(

@@ -15,6 +15,7 @@ from theory.design.directed.mixing_measures import Measured, smoothed_deviation,
 from theory.design.failure import DesignFailed
 from theory.design.mixing import fastest_mixing
 from theory.design.realisation import realise
+from theory.design.time_budget import is_spent
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.network.weights import weights_on_links
@@ -145,6 +146,8 @@ class FlowDescent:
         before = self.measured(flow)
         best = Descent(start.name, before, before, flow)
         for stage in range(len(_DOUBLINGS)):
+            if stage and is_spent():
+                break
             point = self._stage(point, stage, max(best.after, 1e-3))
             flow = self._flow(point, None)
             if flow is None:

@@ -296,15 +296,10 @@ def cut_of(graph: DesignGraph, inside: Mask) -> Mask:
 
 def without_budgets(constraints: Constraints, graph: DesignGraph) -> Constraints:
     """The same constraints on a smaller graph on which edges need not be chosen any more."""
-    present = {(int(i), int(j)) for i, j in graph.links}
-    up = constraints.availability
-    if not isinstance(up, float):
-        up = {link: p for link, p in up.items() if link in present}
     return replace(
-        constraints,
+        constraints.on(graph),
         edge_budget=None,
         degree_budget=None,
         cost_budget=None,
         link_costs={},
-        availability=up,
     )

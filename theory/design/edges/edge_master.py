@@ -150,8 +150,8 @@ class EdgeMaster:
         for part in range(int(labels.max()) + 1):
             self._connections.append(cut_of(self.problem.graph, labels == part))
 
-    def solve(self, *, whole: bool, nodes: int) -> MasterSolution:
-        """The least slem that the cuts allow: x whole, to at most `nodes` nodes, or relaxed."""
+    def solve(self, *, whole: bool, nodes: int, seconds: float = np.inf) -> MasterSolution:
+        """The least slem that the cuts allow: x relaxed, or whole to so many nodes and seconds."""
         edges = len(self.limits.costs)
         cuts = csr_array(np.array([cut.stress for cut in self._cuts]).reshape(-1, edges))
         constants = np.array([cut.constant for cut in self._cuts])
@@ -182,7 +182,9 @@ class EdgeMaster:
                 np.concatenate([[1.0], self._most, 1.0 - self.limits.forbidden.astype(float)]),
             ),
             # Presolving, HiGHS prints to the terminal where it repairs a solution.
-            options={"node_limit": nodes, "presolve": False} if whole else {},
+            options={"node_limit": nodes, "presolve": False, "time_limit": seconds}
+            if whole
+            else {},
         )
         bound = found.mip_dual_bound if whole else found.fun
         return MasterSolution(

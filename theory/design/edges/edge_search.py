@@ -15,6 +15,7 @@ from theory.design.edges.edge_limits import Mask
 from theory.design.edges.edge_sets import ChosenEdges, EdgeSets
 from theory.design.edges.edge_surrogate import descended, surrogate_slem
 from theory.design.edges.frobenius_bound import frobenius_bound
+from theory.design.time_budget import is_spent, seconds_left
 from theory.validation import FloatArray
 
 # A gap that is no use closing.
@@ -77,7 +78,8 @@ class EdgeSearch:
             if not self._is_done:
                 self._swap(budget)
         assert self.best is not None
-        return self.sets.result(self.best, self.bound, "search", self.note)
+        note = f"{self.note}; stopped by the time budget" if is_spent() else self.note
+        return self.sets.result(self.best, self.bound, "search", note)
 
     @property
     def _is_done(self) -> bool:
@@ -99,6 +101,8 @@ class EdgeSearch:
         """The relaxation's x, with cuts added until eigenvectors violate none; shape (E,)."""
         share = None
         for _ in range(_RELAXATIONS):
+            if is_spent():
+                break
             found = self.sets.master.solve(whole=False, nodes=0)
             self._raise(found.bound, "bound: the relaxation that keeps parts of edges")
             if found.flows is None:
@@ -140,7 +144,7 @@ class EdgeSearch:
         limits, v = self.sets.limits, self.sets.problem.v
         self._descend(budget)
         for attempt in range(budget):
-            if self.sets.evaluated >= budget or self._is_done:
+            if self.sets.evaluated >= budget or self._is_done or is_spent():
                 return
             kept, slem = self.best, self.slem
             assert kept is not None
@@ -168,7 +172,7 @@ class EdgeSearch:
     def _descend(self, budget: int) -> None:
         """Swap pairs of edges by prices while that helps."""
         while self.sets.evaluated < budget and not self._is_done:
-            if not any(self._try(chosen) for chosen in self._neighbours()):
+            if not any(not is_spent() and self._try(chosen) for chosen in self._neighbours()):
                 return
 
     def _neighbours(self) -> list[Mask]:
@@ -197,8 +201,8 @@ class EdgeSearch:
         """Integer programs over all cuts: each proposes a set, until none can be better."""
         limits, master = self.sets.limits, self.sets.master
         nodes = int(np.ceil(_NODES * self.effort))
-        while programs > 0 and not self._is_done:
-            found = master.solve(whole=True, nodes=nodes)
+        while programs > 0 and not self._is_done and not is_spent():
+            found = master.solve(whole=True, nodes=nodes, seconds=seconds_left())
             self._raise(found.bound, "bound: integer programming over cuts")
             if found.share is None or found.flows is None:
                 return

@@ -23,6 +23,7 @@ from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.samples.influence_floor import FlooredInfluences
+from theory.design.time_budget import is_spent
 from theory.network import Network
 from theory.validation import FloatArray
 
@@ -91,7 +92,7 @@ def faster(
     reach = _REACH
     best = start
     for _ in range(steps):
-        if best.slope is None or reach < _SMALLEST_REACH:
+        if best.slope is None or reach < _SMALLEST_REACH or is_spent():
             break
         v = allowed.least(best.slope, best.v, reach)
         if v is None:

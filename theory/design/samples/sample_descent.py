@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
 from theory.design.samples.smooth_errors import LEAST_TILT, MOST_TILT, SmoothErrors
 from theory.design.samples.weight_variables import WeightVariables
+from theory.design.time_budget import is_spent
 from theory.validation import FloatArray
 
 # Influence below the floor costs its squared logarithm times this: a few percent below it costs as
@@ -27,6 +29,12 @@ class Descended:
     weights: FloatArray
     value: float
     steps: int
+
+
+def _until_spent(point: Any) -> None:
+    """Ends a descent where it is once the time is up."""
+    if is_spent():
+        raise StopIteration
 
 
 def descend(
@@ -65,6 +73,7 @@ def descend(
         gradient = np.append(variables.pull(x, found.by_weights), found.by_tilts.ravel())
         return found.value + penalty, gradient
 
+    callback: Any = _until_spent
     low, high = variables.bounds
     ends = (np.log(LEAST_TILT), np.log(MOST_TILT))
     bounds = [(low, high)] * count + [ends] * logs.size
@@ -77,6 +86,7 @@ def descend(
             method="L-BFGS-B",
             bounds=bounds,
             options={"maxiter": iterations, "maxcor": 20},
+            callback=callback,
         )
     else:
         A, a, B, b = variables.linear
@@ -92,6 +102,7 @@ def descend(
             bounds=bounds,
             constraints=limits,
             options={"maxiter": iterations, "ftol": 1e-7},
+            callback=callback,
         )
     x = _allowed(variables, start, np.asarray(found.x[:count]), floor)
     final = variables.weights(x)

@@ -36,6 +36,7 @@ from theory.design.samples.sample_starts import (
 )
 from theory.design.samples.smooth_errors import SmoothErrors
 from theory.design.samples.weight_variables import expected_network, weight_variables
+from theory.design.time_budget import is_spent
 from theory.learning.exponent import error_exponent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
@@ -132,12 +133,15 @@ class SampleSearch:
         if given is not None and self._fits(given):
             starts.append(Start("given", given, self.graph))
         for influence in tried:
+            if (starts or judged) and is_spent():
+                break
             starts += starts_for(self.graph, influence, self.limits, seed=seed)
             steps.done()
         best_v = strongest(self.model, tried)
-        starts += faster_starts(
-            self.graph, best_v, self.evidence, self.allowed, self.limits, seed=seed
-        )
+        if not is_spent():
+            starts += faster_starts(
+                self.graph, best_v, self.evidence, self.allowed, self.limits, seed=seed
+            )
         steps.done()
         starts = [start for start in different(starts) if self._settles(start)]
         if not starts and not judged:
@@ -155,7 +159,10 @@ class SampleSearch:
             if self._fits(rule.network) and self._settles(start):
                 found.append(Judged(start, self.row(start)))
             steps.done()
-        for start in self._ranked(starts)[:certified]:
+        ranked = [] if not starts or (found and is_spent()) else self._ranked(starts)
+        for start in ranked[:certified]:
+            if found and is_spent():
+                break
             found.append(Judged(start, self.row(start)))
             steps.done()
         found.sort(key=by_rounds)
@@ -164,15 +171,21 @@ class SampleSearch:
         own = [one for one in found if id(one) not in before][:descents]
         first = [one for one in found[:descents] if id(one) in before]
         for one in [*own, *first]:
+            if is_spent():
+                break
             found.append(self._descended(one.start, fewest_rounds(found), effort))
             steps.done()
         rng = np.random.default_rng(seed)
         for _ in range(restarts):
+            if is_spent():
+                break
             kicked = self._kicked(min(found, key=by_rounds).start, starts, rng)
             if kicked is not None:
                 found.append(self._descended(kicked, fewest_rounds(found), effort))
             steps.done()
         for between in self._between(sorted(found, key=by_rounds), mixtures):
+            if is_spent():
+                break
             found.append(Judged(between, self.row(between)))
             steps.done()
         steps.finish()
@@ -182,7 +195,11 @@ class SampleSearch:
     def row(self, start: Start, *, plain: bool = False) -> SampleStart:
         """One network judged; `plain` ignores that links fail."""
         network = start.network
-        judged = network if plain else expected_network(network, start.graph, self.limits)
+        judged = (
+            network
+            if plain
+            else expected_network(network, start.graph, self.limits.on(start.graph))
+        )
         key = as_dense(judged.weights).tobytes()
         if key in self._rows:
             return replace(self._rows[key], name=start.name, network=network)
@@ -217,8 +234,14 @@ class SampleSearch:
             expected.stationary_distribution, tolerance=1e-9
         )
 
+    def _expected(self, start: Start) -> Network:
+        """E[W], on edges that may be fewer than the limits speak of."""
+        return expected_network(start.network, start.graph, self.limits.on(start.graph))
+
     def _settles(self, start: Start) -> bool:
-        v = expected_network(start.network, start.graph, self.limits).stationary_distribution
+        v = expected_network(
+            start.network, start.graph, self.limits.on(start.graph)
+        ).stationary_distribution
         return self.model.reference_hypotheses(v) == self.aim.reference
 
     def _perfect_rounds(self, v: FloatArray) -> int:
@@ -248,7 +271,7 @@ class SampleSearch:
 
     def _ranked(self, starts: list[Start]) -> list[Start]:
         """By the stand-in, at a round where good designs are near δ."""
-        networks = [expected_network(one.network, one.graph, self.limits) for one in starts]
+        networks = [self._expected(one) for one in starts]
         influences = [network.stationary_distribution for network in networks]
         horizon = self._perfect_rounds(strongest_of(self.evidence, influences))
         values = []
@@ -261,10 +284,10 @@ class SampleSearch:
     def _descended(self, start: Start, rounds: int, effort: float) -> Judged:
         """Where a descent ends, at the round that the best design so far needs."""
         weights = as_dense(start.network.weights)
-        variables = weight_variables(start.graph, self.limits)
+        variables = weight_variables(start.graph, self.limits.on(start.graph))
         if variables.of(weights).size > MOST_VARIABLES and variables.linear is not None:
             return Judged(start, self.row(start))
-        network = expected_network(start.network, start.graph, self.limits)
+        network = self._expected(start)
         found = descend(
             self._errors(network.stationary_distribution, rounds),
             variables,
@@ -308,11 +331,13 @@ class SampleSearch:
             share = float(rng.uniform(0.2, 0.8))
             weights = share * weights + (1 - share) * as_dense(other.network.weights)
         else:
-            variables = weight_variables(base.graph, self.limits)
+            variables = weight_variables(base.graph, self.limits.on(base.graph))
             x = variables.of(weights)
             weights = variables.weights(x + rng.normal(scale=_KICK, size=x.size))
         kicked = Start("a random restart", Network(weights), base.graph)
-        v = expected_network(kicked.network, base.graph, self.limits).stationary_distribution
+        v = expected_network(
+            kicked.network, base.graph, self.limits.on(base.graph)
+        ).stationary_distribution
         return kicked if v.min() >= self.allowed.lowest and self._settles(kicked) else None
 
     def _result(

@@ -88,6 +88,7 @@ def starts_for(
     """Networks with one influence: Metropolis and Hastings, the fastest, and that one lazy."""
     if limits.limits_edges and not within_budgets(graph, limits):
         graph = choose_edges(graph, influence.v, constraints=limits, seed=seed).graph
+        limits = limits.on(graph)
     name = influence.name
     plain = realise(graph, influence.v, constraints=limits, name=f"{name}, as realised")
     yield Start(plain.name, plain, graph)

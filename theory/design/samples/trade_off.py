@@ -29,6 +29,7 @@ from theory.design.samples.mixing_descent import Mixed, faster, fastest_for
 from theory.design.samples.sample_designs import FewestSamples, Judged
 from theory.design.samples.sample_search import SampleSearch
 from theory.design.samples.sample_starts import Start
+from theory.design.time_budget import is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
@@ -184,6 +185,8 @@ def trade_off(
     report(2)
     found = [slowest]
     for index, share in enumerate(np.linspace(1.0, fastest.kept, count)[1:-1]):
+        if is_spent():
+            break
         found.append(sweep.at(float(share), found))
         report(3 + index)
     judged = sweep.judged(_different([*found, fastest]))
@@ -255,11 +258,13 @@ class _Sweep:
         tried = [self.v if even is None else even]
         # What kept a larger share keeps this one.
         tried += [one.mixed.v for one in before[-1:]]
-        mixed = [
-            faster(start, search.graph, allowed, search.limits, steps=self.steps)
-            for v in tried
-            if (start := fastest_for(search.graph, v, search.limits, seed=self.seed)) is not None
-        ]
+        mixed: list[Mixed] = []
+        for v in tried:
+            if mixed and is_spent():
+                break
+            start = fastest_for(search.graph, v, search.limits, seed=self.seed)
+            if start is not None:
+                mixed.append(faster(start, search.graph, allowed, search.limits, steps=self.steps))
         if not mixed:
             raise DesignFailed(
                 "no fastest mixing",
