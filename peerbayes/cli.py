@@ -741,16 +741,25 @@ def report(
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """One self-contained HTML page: prediction beside measurement, with figures."""
+    """One self-contained HTML page: prediction beside measurement, with figures.
+
+    Exit code 1 if beliefs that a record speaks of are damaged; the page says which.
+    """
     from peerbayes.records import find_records
+    from peerbayes.resources import to_standard_error
 
     paths = records or find_records(out, kind="verify", also=("claims", "run", "design", "place"))
     from peerbayes.report import write_report
 
-    page = write_report(paths, out / "report.html")
+    damaged: list[str] = []
+    page = write_report(paths, out / "report.html", notice=damaged.append)
+    for damage in damaged:
+        to_standard_error(damage)
+    code = CHECK_FAILED if damaged else DONE
     if json:
-        return _json({"report": str(page), "records": [str(path) for path in paths]})
-    return _write(f"report: {page}\n")
+        names = [str(path) for path in paths]
+        return _json({"report": str(page), "records": names, "damaged": damaged}, code)
+    return _write(f"report: {page}\n", code)
 
 
 @app.command(short_help="Closed forms, checked before they are shown.")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from exact.whole_files import replacing
 from peerbayes.messages import shorten
 from theory.validation import fail
 
@@ -123,18 +123,10 @@ def write_whole(path: Path, text: str) -> None:
     ValueError
         If the folder or the file cannot be written; in one line.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    content = text.encode("utf-8")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with replacing(path) as file:
+            file.write(content)
     except OSError as error:
         raise _unwritable(path, "a file", error) from None
 
