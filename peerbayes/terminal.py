@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from theory.validation import fail
-
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
@@ -84,6 +82,8 @@ def check_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the end
     if sys.stdout is None:
+        from theory.validation import fail
+
         raise fail(
             "standard output", "an open stream", "a closed one",
             "leave it open, or send it to a file or to the null device",
@@ -108,6 +108,8 @@ def write_out(text: str) -> None:
         settle_output()
         if isinstance(error, BrokenPipeError):
             raise
+        from theory.validation import fail
+
         reason = (error.strerror or str(error)).lower()
         remedy = "send it to a place with room"
         raise fail("standard output", "a stream that can be written", reason, remedy) from None
