@@ -765,8 +765,8 @@ def report(
         to_standard_error(damage)
     code = CHECK_FAILED if damaged else DONE
     if json:
-        names = [str(path) for path in paths]
-        return _json({"report": str(page), "records": names, "damaged": damaged}, code)
+        found = {"report": str(page), "records": [str(path) for path in paths]}
+        return _json(found | ({"damaged": damaged} if damaged else {}), code)
     return _write(f"report: {page}\n", code)
 
 

@@ -89,7 +89,7 @@ def test_what_is_damaged_is_said_and_run_again(
     # The same run leaves the same bytes, and nothing is damaged any more.
     assert path.read_bytes() == whole
     assert cli.main([*report, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["damaged"] == []
+    assert "damaged" not in json.loads(capsys.readouterr().out)
 
 
 def test_beliefs_of_another_run_are_not_those_on_record(
