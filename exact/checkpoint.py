@@ -11,11 +11,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
-import secrets
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from exact.whole_files import remove_leftovers, replacing
 from theory.validation import fail
 
 Arrays = dict[str, NDArray[Any]]
@@ -100,20 +98,11 @@ class Checkpoint:
         digest = hashlib.sha256(line)
         for piece in _pieces(total):
             digest.update(piece)
-        temporary = self.path.with_name(f".{self.path.name[:200]}.{secrets.token_hex(4)}")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                with temporary.open("xb") as file:
-                    file.write(MAGIC + digest.hexdigest().encode("ascii") + b"\n" + line)
-                    for piece in _pieces(total):
-                        file.write(piece)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, self.path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+            with replacing(self.path) as file:
+                file.write(MAGIC + digest.hexdigest().encode("ascii") + b"\n" + line)
+                for piece in _pieces(total):
+                    file.write(piece)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise fail(
@@ -123,9 +112,7 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete the file, and what a killed run left half-written beside it."""
         self.path.unlink(missing_ok=True)
-        for left in self.path.parent.glob(f".{self.path.name[:200]}.????????"):
-            with suppress(OSError):
-                left.unlink()
+        remove_leftovers(self.path)
 
     def _load(self, file: BinaryIO, total: Arrays) -> int:
         digest, header = _header(file, self.path)
@@ -260,7 +247,7 @@ def _header(file: BinaryIO, path: Path) -> tuple[str, dict[str, Any]]:
     line = file.readline(HEADER_BYTES)
     try:
         header = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _damaged(path) from None
     keys = {"fingerprint", "done", "arrays"}
     if not isinstance(header, dict) or header.keys() != keys or not isinstance(header["done"], int):

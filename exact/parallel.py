@@ -11,6 +11,7 @@ Processes come from joblib: its own by default, or those of a dask or ray cluste
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 import time
@@ -34,6 +35,8 @@ AHEAD = 2
 WAVE = 8
 # For a scheduler elsewhere to answer; workers started here take longer to come up.
 _SCHEDULER_SECONDS = 20
+# Seconds between a worker's looks at whether its owner lives.
+_GLANCE = 0.5
 
 
 class Work(Protocol):
@@ -142,6 +145,7 @@ def _spread(
 ) -> Generator[Arrays, None, None]:
     """The same from workers, in the order of the units."""
     from joblib import Parallel, delayed
+    from joblib._parallel_backends import LokyBackend, MultiprocessingBackend
     from joblib.parallel import get_active_backend
 
     token = secrets.token_hex(8)
@@ -149,8 +153,11 @@ def _spread(
     with workplace(backend, workers), one_thread():
         calls = (delayed(_run)(token, work, unit) for unit in range(begin, work.units))
         options: dict[str, Any] = {"n_jobs": workers, "pre_dispatch": AHEAD * workers}
+        place = get_active_backend()[0]
+        if isinstance(place, LokyBackend | MultiprocessingBackend):
+            options |= {"initializer": _end_with, "initargs": (os.getpid(),)}
         try:
-            if get_active_backend()[0].supports_return_generator:
+            if place.supports_return_generator:
                 with closing(Parallel(return_as="generator", **options)(calls)) as results:
                     yield from results
                 return
@@ -176,6 +183,20 @@ def _run(token: str, work: Work, unit: int) -> Arrays:
     kept: Work = _kept.work
     with one_thread():
         return kept.run(unit, _unheard)
+
+
+def _end_with(owner: int) -> None:
+    """Let this process, a child of the one that owns the run, end when that has ended.
+
+    However it ended: a process that is killed can tell nobody.
+    """
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(_GLANCE)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _unheard(amount: int) -> None:

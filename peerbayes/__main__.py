@@ -2,7 +2,10 @@
 
 import sys
 
-from peerbayes.cli import main
+from peerbayes.signals import silently_interruptible
 
 if __name__ == "__main__":
+    silently_interruptible()  # until the command begins
+    from peerbayes.cli import main
+
     sys.exit(main())

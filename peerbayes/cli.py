@@ -3,7 +3,7 @@
 Each command reads its problem, calls the function of its own module, and prints the result as
 tables or, with ``--json``, as JSON on standard output alone. Progress and errors go to standard
 error. Exit codes: 0 done; 1 a check failed; 2 bad input, with one line that says what, where,
-expected, got and remedy; 70 a fault of this program; 130 interrupted.
+expected, got and remedy; 70 a fault of this program; 130 interrupted; 143 terminated.
 
 Heavy modules are imported by the command that needs them, so that ``--help`` and a mistyped option
 answer at once.
@@ -11,7 +11,6 @@ answer at once.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import traceback
@@ -461,14 +460,23 @@ def verify(
     if claims:
         return _verify_claims(problems or [], effort, json=json, seed=seed, out=out, quiet=quiet)
     from peerbayes.progress import Stages
+    from peerbayes.resources import to_standard_error
     from peerbayes.verify import verify as run
 
     names = problems or []
     with Stages(quiet=quiet) as stages:
-        outcome = run(names, data=data, seed=seed, delta=delta, out=out, progress=stages)
+        outcome = run(
+            names,
+            data=data,
+            seed=seed,
+            delta=delta,
+            out=out,
+            progress=stages,
+            notice=None if quiet else to_standard_error,
+        )
     if not quiet:
         for notice in outcome.skipped:
-            print(notice, file=sys.stderr)
+            to_standard_error(notice)
     code = CHECK_FAILED if outcome.failed else DONE
     if json:
         return _json(outcome.as_json(), code)
@@ -754,16 +762,25 @@ def report(
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """One self-contained HTML page: prediction beside measurement, with figures."""
+    """One self-contained HTML page: prediction beside measurement, with figures.
+
+    Exit code 1 if beliefs that a record speaks of are damaged; the page says which.
+    """
     from peerbayes.records import find_records
+    from peerbayes.resources import to_standard_error
 
     paths = records or find_records(out, kind="verify", also=("claims", "run", "design", "place"))
     from peerbayes.report import write_report
 
-    page = write_report(paths, out / "report.html")
+    damaged: list[str] = []
+    page = write_report(paths, out / "report.html", notice=damaged.append)
+    for damage in damaged:
+        to_standard_error(damage)
+    code = CHECK_FAILED if damaged else DONE
     if json:
-        return _json({"report": str(page), "records": [str(path) for path in paths]})
-    return _write(f"report: {page}\n")
+        found = {"report": str(page), "records": [str(path) for path in paths]}
+        return _json(found | ({"damaged": damaged} if damaged else {}), code)
+    return _write(f"report: {page}\n", code)
 
 
 @app.command(short_help="Closed forms, checked before they are shown.")
@@ -981,7 +998,7 @@ def run_named_experiment(
         )
     if not quiet:
         for notice in outcome.discarded:
-            print(notice, file=sys.stderr)
+            to_standard_error(notice)
     code = CHECK_FAILED if outcome.failed else DONE
     if json:
         return _json(outcome.as_json(), code)
@@ -1102,32 +1119,39 @@ def _json(result: Any, code: int = DONE) -> int:
     from peerbayes.records import plain
 
     # Escapes for all but ASCII: valid wherever standard output goes.
-    return _write(json.dumps(plain(result), indent=2, allow_nan=False) + "\n", code)
+    return _put(json.dumps(plain(result), indent=2, allow_nan=False) + "\n", code)
 
 
 def _tables(parts: Sequence[RenderableType]) -> int:
     """Print a result for people."""
     from peerbayes.tables import render
 
-    return _write(render(parts))
+    return _put(render(parts))
 
 
 def _write(text: str, code: int = DONE) -> int:
+    """Write lines for people to standard output."""
+    from peerbayes.terminal import visible
+
+    return _put(visible(text), code)
+
+
+def _put(text: str, code: int = DONE) -> int:
     """Write to standard output; a reader that has gone away ends the program quietly."""
-    encoding = sys.stdout.encoding or "utf-8"
+    from peerbayes.terminal import write_out
+
     try:
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-        sys.stdout.flush()
+        write_out(text)
     except BrokenPipeError:
-        # The interpreter flushes once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(BROKEN_PIPE) from None
     return code
 
 
 def _complain(text: str, code: int) -> int:
     """One line on standard error."""
-    print("peerbayes: " + " ".join(text.split()), file=sys.stderr)
+    from peerbayes.terminal import say
+
+    say("peerbayes: " + " ".join(text.split()))
     return code
 
 
@@ -1142,12 +1166,34 @@ def _usage(error: Exception) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; `arguments` are those of the process if left out."""
+    from peerbayes.signals import Terminated, ending_in_order, interruptible, silently_interruptible
+    from peerbayes.terminal import check_streams, settle_output
+
+    is_process = arguments is None
     try:
-        code = app(
-            args=None if arguments is None else list(arguments),
-            prog_name="peerbayes",
-            standalone_mode=False,
-        )
+        with ending_in_order():
+            if is_process:
+                interruptible()
+            check_streams()
+            return _guarded(None if arguments is None else list(arguments))
+    except Terminated as ending:
+        return _complain("terminated", ending.code)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except ValueError as error:
+        return _complain(str(error), BAD_INPUT)
+    finally:
+        if is_process:
+            silently_interruptible()
+        settle_output()
+
+
+def _guarded(arguments: list[str] | None) -> int:
+    """Run a command; whatever it raises is one line and an exit code."""
+    from peerbayes.terminal import say
+
+    try:
+        code = app(args=arguments, prog_name="peerbayes", standalone_mode=False)
     except _UsageError as error:
         return _complain(_usage(error), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
@@ -1157,7 +1203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, OverflowError) as error:
         return _complain(str(error), BAD_INPUT)
     except Exception:
-        traceback.print_exc()
+        say(traceback.format_exc().rstrip("\n"))
         return _complain("a fault of this program, not of its input; please report it", FAULT)
     if code == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)

@@ -9,8 +9,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
+
+from peerbayes.terminal import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -65,6 +68,7 @@ class Stages:
         """A callable for one stage; the stage appears when it is first called."""
         if self._quiet:
             return _nothing
+        name = visible(name)
         if self._bars is not None:
             return _Bar(self._bars, name)
         return _Line(self._stream, name)
@@ -95,7 +99,7 @@ class _Bar:
     def say(self, words: str) -> None:
         """Show words after the name."""
         if self._task is not None:
-            self._bars.update(self._task, description=f"{self._name}: {words}")
+            self._bars.update(self._task, description=f"{self._name}: {visible(words)}")
 
 
 class _Line:
@@ -113,11 +117,12 @@ class _Line:
             self._finished = True
             seconds = time.monotonic() - self._start
             words = f"{self._name}: done ({seconds:.1f} s){self._words}"
-            print(words, file=self._stream, flush=True)
+            with suppress(OSError):  # nobody hears it
+                print(words, file=self._stream, flush=True)
 
     def say(self, words: str) -> None:
         """Put words at the end of the line."""
-        self._words = f", {words}"
+        self._words = f", {visible(words)}"
 
 
 def _bars(stream: TextIO) -> Progress:

@@ -12,18 +12,20 @@ import hashlib
 import json
 import math
 import os
-import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
+from exact.whole_files import replacing
 from peerbayes.messages import shorten
+from peerbayes.record_names import file_name as file_name
 from theory.validation import fail
 
 FORMAT = "peerbayes-record"
@@ -77,17 +79,6 @@ def to_json(value: object, *, indent: int | None = 2) -> str:
     return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
-def file_name(*parts: object) -> str:
-    """A name for a record that every file system takes.
-
-    >>> file_name("simulate", "p2-star a=0.5", "seed", 1)
-    'simulate-p2-star-a-0.5-seed-1.json'
-    """
-    words = re.sub(r"[^A-Za-z0-9._]+", "-", " ".join(map(str, parts))).strip("-.")
-    # Most file systems take 255 bytes; the temporary file's name is a little longer.
-    return words[:200] + ".json"
-
-
 def write_record(path: str | Path, *, kind: str, body: object, indent: int = 1) -> Path:
     """Write a record so that `path` holds either all of it or what it held before.
 
@@ -115,6 +106,42 @@ def write_record(path: str | Path, *, kind: str, body: object, indent: int = 1) 
     return path
 
 
+def set_aside(path: Path, *, is_same: Callable[[Record], bool]) -> Path | None:
+    """Rename what stands at `path` unless it is a whole record that may be written over.
+
+    The new name is ``NAME-1.json``, or with the next number that is free.
+
+    Parameters
+    ----------
+    is_same
+        Whether a record is of the same things as the one that is to take its place.
+
+    Returns
+    -------
+    Path | None
+        Where it is now; None if nothing was renamed.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be renamed; in one line.
+    """
+    if not path.is_file():
+        return None
+    try:
+        if is_same(read_record(path)):
+            return None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        pass  # damaged, or somebody else's
+    names = (path.with_stem(f"{path.stem}-{number}") for number in count(1))
+    free = next(name for name in names if not os.path.lexists(name))
+    try:
+        path.rename(free)
+    except OSError as error:
+        raise _unwritable(free, "a file", error) from None
+    return free
+
+
 def write_whole(path: Path, text: str) -> None:
     """Replace `path` by a file with this text in one step, its folder made if need be.
 
@@ -123,18 +150,10 @@ def write_whole(path: Path, text: str) -> None:
     ValueError
         If the folder or the file cannot be written; in one line.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    content = text.encode("utf-8")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with replacing(path) as file:
+            file.write(content)
     except OSError as error:
         raise _unwritable(path, "a file", error) from None
 

@@ -5,13 +5,13 @@ The same for every command that simulates. None of it changes a number of the re
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from exact.limits import gibibytes
+from peerbayes.terminal import say
 
 # A run is announced if it is expected to take longer, or more memory.
 ANNOUNCED_SECONDS = 10.0
@@ -36,7 +36,7 @@ class Predicted(Protocol):
 
 def to_standard_error(text: str) -> None:
     """Say something beside the result."""
-    print(text, file=sys.stderr, flush=True)
+    say(text)
 
 
 @dataclass(frozen=True)

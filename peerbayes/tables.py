@@ -16,6 +16,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from peerbayes.terminal import Visible
+
 # More agents than this are summed up by smallest and largest.
 _MOST_LISTED = 12
 _PLAIN_WIDTH = 80
@@ -36,8 +38,8 @@ def render(parts: Sequence[RenderableType], *, stream: TextIO | None = None) -> 
         markup=False,
     )
     for part in parts:
-        console.print(part)
-    lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
+        console.print(Visible(part))
+    lines = [line.rstrip() for line in buffer.getvalue().split("\n")]
     return "\n".join(lines).strip("\n") + "\n"
 
 

@@ -22,7 +22,7 @@ from peerbayes.problems import (
     Problem,
     RegressionProblem,
 )
-from peerbayes.records import check_folder, write_record
+from peerbayes.records import Record, check_folder, set_aside, write_record
 from peerbayes.regression_verification import verify_regression
 from peerbayes.sweeps import Sweep, find_sweeps
 from peerbayes.verification import ProblemVerification, verify_problem
@@ -88,8 +88,11 @@ def verify(
     delta: float = 0.05,
     out: Path,
     progress: Callable[[str], Progress] | None = None,
+    notice: Callable[[str], None] | None = None,
 ) -> VerifyOutcome:
     """Verify the problems named (files or built-ins), or all built-ins if none is.
+
+    An earlier record of the same problems is written over; one of others gets another name.
 
     Parameters
     ----------
@@ -97,6 +100,8 @@ def verify(
         Where the images are, if not in one of the usual places.
     progress
         Maps the name of a stage to a callable of (done, total).
+    notice
+        Told, in one sentence, of an earlier record that got another name.
 
     Raises
     ------
@@ -134,11 +139,26 @@ def verify(
         "sweeps": [sweep.as_record() for sweep in sweeps],
         "skipped": skipped,
     }
-    record_path = write_record(out / "verify.json", kind="verify", body=body)
+    record_path = out / "verify.json"
+    own = [problem.name for problem in problems]
+    aside = set_aside(record_path, is_same=lambda old: _problems_of(old) == own)
+    if aside is not None and notice is not None:
+        notice(
+            f"{record_path}: was of other problems, and is {aside} now "
+            f"('peerbayes report {aside}' makes its page)"
+        )
+    write_record(record_path, kind="verify", body=body)
     report_path = write_report([record_path], out / "report.html")
     return VerifyOutcome(
         tuple(verifications), tuple(sweeps), tuple(skipped), record_path, report_path
     )
+
+
+def _problems_of(record: Record) -> list[str] | None:
+    """The names of the problems that a record of `verify` is of; None if it is of another kind."""
+    if record.kind != "verify":
+        return None
+    return [problem["name"] for problem in record.body["problems"]]
 
 
 def _verification(

@@ -2,37 +2,41 @@
 
 A file is plain safetensors, which any program can read, with two texts in its metadata: ``words``,
 JSON that says what the tensors are, and ``sha256``, over the words and every tensor's name, type,
-shape and bytes. Nothing is pickled. An unfinished run keeps its last two checkpoints in two files
-and always writes over the older: while the newest is written, or if it is damaged afterwards, the
-one before is whole.
+shape and bytes (:mod:`empirical.tensor_files`). Nothing is pickled. An unfinished run keeps its
+last two checkpoints in two files and always writes over the older: while the newest is written, or
+if it is damaged afterwards, the one before is whole.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import secrets
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture
 from empirical.nets.posterior import Posterior
+from empirical.tensor_files import (
+    AGAIN,
+    FORMAT,
+    RawTensor,
+    as_words,
+    changed,
+    check_metadata,
+    checksum,
+    save_file,
+)
 from exact.checkpoint import Clock
+from exact.whole_files import remove_leftovers, replacing
 from theory.validation import as_integer, fail
 
 Tensors = Mapping[str, Tensor]
-
-FORMAT = "peerbayes-tensors 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,27 +73,14 @@ def save_tensors(path: Path, tensors: Tensors, words: Mapping[str, Any]) -> str:
     ValueError
         If the folder or the file cannot be written; in one line.
     """
-    plain: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        own = _own(tensor)
-        same = any(own.data_ptr() == other.data_ptr() for other in plain.values() if own.numel())
-        plain[name] = own.clone() if same else own
-    text = json.dumps(words, separators=(",", ":"), allow_nan=False)
-    sha256 = _checksum(plain, text)
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}")
+    raw = {name: _raw(tensor) for name, tensor in tensors.items()}
+    text = json.dumps(words, separators=(",", ":"), sort_keys=True, allow_nan=False)
+    sha256 = checksum(raw, text)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            metadata = {"format": FORMAT, "words": text, "sha256": sha256}
-            save_file(plain, temporary, metadata=metadata)
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except (OSError, SafetensorError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        with replacing(path) as file:
+            save_file(raw, file, metadata={"format": FORMAT, "words": text, "sha256": sha256})
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
         raise fail(
             str(path), "a file that can be written", reason, "choose another folder"
         ) from None
@@ -104,7 +95,6 @@ def load_tensors(path: Path) -> Kept:
     ValueError
         In one line, if it cannot be read, is truncated or changed, or is none of ours.
     """
-    again = "write it again, by repeating the run"
     if not path.is_file():
         raise fail(str(path), "a safetensors file", "no such file", "correct the path")
     try:
@@ -113,12 +103,12 @@ def load_tensors(path: Path) -> Kept:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         reason = f"a damaged or truncated file ({' '.join(str(error).split())[:80]})"
-        raise fail(str(path), "a safetensors file", reason, again) from None
-    if metadata.get("format") != FORMAT or not {"words", "sha256"} <= metadata.keys():
-        raise fail(str(path), "tensors written by peerbayes", "another safetensors file", again)
-    if _checksum(tensors, metadata["words"]) != metadata["sha256"]:
-        raise fail(str(path), "content that fits its checksum", "changed or damaged content", again)
-    return Kept(tensors, json.loads(metadata["words"]), metadata["sha256"])
+        raise fail(str(path), "a safetensors file", reason, AGAIN) from None
+    check_metadata(metadata, path)
+    raw = {name: _raw(tensor) for name, tensor in tensors.items()}
+    if checksum(raw, metadata["words"]) != metadata["sha256"]:
+        raise changed(path)
+    return Kept(tensors, as_words(metadata["words"], path), metadata["sha256"])
 
 
 def save_posterior(path: Path, posterior: Posterior, words: Mapping[str, Any]) -> str:
@@ -187,6 +177,8 @@ class Generations:
         """
         found: dict[int, Kept] = {}
         refused: list[Path] = []
+        for path in self.slots:
+            remove_leftovers(path)
         for slot, path in enumerate(self.slots):
             if not path.exists():
                 continue
@@ -235,9 +227,7 @@ class Generations:
         """Delete both files, and what a killed run left half-written beside them."""
         for path in self.slots:
             path.unlink(missing_ok=True)
-            for left in path.parent.glob(f".{path.name[:200]}.????????"):
-                with suppress(OSError):
-                    left.unlink()
+            remove_leftovers(path)
         self._newest = None
 
     def _say(self, sentence: str) -> None:
@@ -245,18 +235,8 @@ class Generations:
             self.notice(sentence)
 
 
-def _own(tensor: Tensor) -> Tensor:
-    """The tensor on the CPU, contiguous, in memory that it shares with no other."""
+def _raw(tensor: Tensor) -> RawTensor:
+    """The tensor's bytes: in its own memory if it lies there in one piece, on the CPU."""
     plain = tensor.detach().to("cpu").contiguous()
-    shares = plain.untyped_storage().nbytes() != plain.numel() * plain.element_size()
-    return plain.clone() if shares else plain
-
-
-def _checksum(tensors: Tensors, words: str) -> str:
-    digest = hashlib.sha256(f"{FORMAT} {len(words.encode())}:{words}".encode())
-    for name, tensor in sorted(tensors.items()):
-        head = f"{len(name.encode())}:{name} {tensor.dtype} {tuple(tensor.shape)}:"
-        digest.update(head.encode())
-        if tensor.numel():
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    data = plain.reshape(-1).view(torch.uint8).numpy().data if plain.numel() else b""
+    return RawTensor(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), data)

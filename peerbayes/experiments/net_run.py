@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exact.whole_files import remove_leftovers
 from peerbayes import __version__
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.holding import Held, held
@@ -170,12 +171,18 @@ def _generations(part: Part, setting: Setting, fingerprint: str) -> Generations 
 
 @contextmanager
 def _alone(part: Part, setting: Setting) -> Iterator[None]:
-    """Nobody else trains this part in this folder; a killed run holds nothing."""
+    """Nobody else trains this part in this folder; a killed run holds and leaves nothing."""
     if setting.folder is None:
         yield
         return
     try:
         with held(lock_of(part, setting.folder)):
+            for ending in (
+                ".safetensors",
+                ".json",
+                *(f".unfinished.{k}.safetensors" for k in (0, 1)),
+            ):
+                remove_leftovers(setting.folder / f"{_file(part)}{ending}")
             yield
     except Held:
         raise fail(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.build import build_of_nets
@@ -179,6 +180,15 @@ class NetExperiment:
     def settled(self, name: str) -> None:
         """The part is on record: what was kept to take it up again goes."""
         forget_unfinished(self._parts[name], self.setting)
+
+    def damage(self, name: str, content: Mapping[str, Any], folder: Path) -> str | None:
+        """What is wrong with the beliefs that a part on record keeps in a folder; None if nothing.
+
+        They are read from the first byte to the last, without torch.
+        """
+        from peerbayes.experiments.posterior_files import posterior_damage
+
+        return posterior_damage(content, folder, experiment=self.row.name, part=name)
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """What is printed of the row, beside what every part found."""

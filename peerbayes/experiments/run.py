@@ -257,4 +257,8 @@ def kept_part(
         return KeptPart(refusal="for it is no part of an experiment")
     if body.get("fingerprint") != fingerprint(experiment, part, seed=seed, replicates=replicates):
         return KeptPart(refusal="for it is of other settings, or of another build")
+    damage = getattr(experiment, "damage", None)
+    reason = None if damage is None else damage(part, body["content"], path.parent)
+    if reason is not None:
+        return KeptPart(refusal=f"for what it kept beside is damaged ({reason})")
     return KeptPart(body["content"])

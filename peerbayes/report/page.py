@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 
 from peerbayes import __version__
+from peerbayes.experiments.posterior_files import damaged_posteriors
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.canvas import plotting_style
 from peerbayes.report.changing import changing_view
@@ -97,6 +98,7 @@ class Chapter:
     experiment: RunView | None = None
     design: DesignView | None = None
     other: str | None = None
+    damaged: tuple[str, ...] = ()
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -130,7 +132,9 @@ class Chapter:
         )
 
 
-def write_report(records: Sequence[Path], path: Path) -> Path:
+def write_report(
+    records: Sequence[Path], path: Path, *, notice: Callable[[str], None] | None = None
+) -> Path:
     """Write one page that shows the records, one after the other.
 
     Parameters
@@ -139,6 +143,8 @@ def write_report(records: Sequence[Path], path: Path) -> Path:
         Files written by `peerbayes.records.write_record`; their checksums are verified.
     path
         Where the page goes; what was there stays until the page is complete.
+    notice
+        Told, in a line each, of files beside the records that are damaged; the page says it too.
 
     Raises
     ------
@@ -150,6 +156,9 @@ def write_report(records: Sequence[Path], path: Path) -> Path:
     loaded = [read_record(record) for record in records]
     with plotting_style():
         chapters = [_chapter(record, key=f"r{i}") for i, record in enumerate(loaded, 1)]
+    if notice is not None:
+        for damage in (damage for chapter in chapters for damage in chapter.damaged):
+            notice(damage)
     text = share_styles(_template().render(chapters=chapters, version=__version__))
     path = Path(path)
     write_whole(path, text)
@@ -158,7 +167,8 @@ def write_report(records: Sequence[Path], path: Path) -> Path:
 
 def _chapter(record: Record, *, key: str) -> Chapter:
     try:
-        return _known_chapter(record.kind, clean(record.body), key=key)
+        damaged = tuple(clean(damage) for damage in damaged_posteriors(record))
+        return replace(_known_chapter(record.kind, clean(record.body), key=key), damaged=damaged)
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         # The checksum fits, so that the record is whole: it was written by other code.
         raise fail(

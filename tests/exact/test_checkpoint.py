@@ -71,7 +71,9 @@ def test_every_truncation_is_found(saved: Checkpoint) -> None:
         saved.load(sums())
 
 
-@pytest.mark.parametrize("header", [b"[]", b"{}", b'{"done": 1}', b"\xff", b"1" * 100])
+@pytest.mark.parametrize(
+    "header", [b"[]", b"{}", b'{"done": 1}', b"\xff", b"1" * 100, b"[" * 100_000]
+)
 def test_headers_that_are_none(saved: Checkpoint, header: bytes) -> None:
     saved.path.write_bytes(MAGIC + b"0" * 64 + b"\n" + header + b"\n")
     with pytest.raises(ValueError, match="a whole checkpoint"):

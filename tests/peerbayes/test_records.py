@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from peerbayes.records import (
     check_folder,
-    file_name,
     find_records,
     plain,
     read_record,
@@ -230,13 +229,3 @@ def test_finding_records(tmp_path: Path) -> None:
     assert [path.name for path in find_records(tmp_path, kind="verify")] == ["a.json", "b.json"]
     with pytest.raises(ValueError, match="run 'peerbayes report' first"):
         find_records(tmp_path, kind="report")
-
-
-@given(st.lists(st.text(), min_size=1, max_size=3))
-@example(["x" * 1000])
-def test_file_names_are_harmless(parts: list[str]) -> None:
-    name = file_name(*parts)
-    assert name.endswith(".json")
-    assert len(name.encode()) <= 205
-    assert Path(name).name == name
-    assert name.isascii()

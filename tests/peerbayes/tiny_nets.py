@@ -70,7 +70,7 @@ def main() -> int:
         return campaign_worker.main()
     from peerbayes.cli import main as command
 
-    return command(sys.argv[1:])
+    return command()
 
 
 if __name__ == "__main__":

@@ -250,7 +250,7 @@ def test_a_new_run_leaves_nothing_of_the_old(tmp_path: Path) -> None:
     assert done(generations(tmp_path).load()) == 1
 
 
-@pytest.mark.parametrize("when", ["save_file", "os.fsync", "os.replace"])
+@pytest.mark.parametrize("when", ["empirical.nets.keeping.save_file", "os.fsync", "os.replace"])
 def test_a_run_that_is_killed_while_writing(
     when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,7 +262,7 @@ def test_a_run_that_is_killed_while_writing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"empirical.nets.keeping.{when}", killed)
+        patch.setattr(when, killed)
         with pytest.raises(KeyboardInterrupt):
             own.save(3, state(3), {})
     assert done(generations(tmp_path).load()) == 2

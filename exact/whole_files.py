@@ -1,0 +1,114 @@
+"""Files that are written whole or not at all.
+
+A file is written under a name of its own beside its place, and takes that place in one step when it
+is complete and on disk. Its permissions follow the process's umask, as those of any new file. What
+a killed process left half-written is deleted when the same file is written again; a name that is
+being written is locked, so that nobody takes it for such a left-over.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import BinaryIO
+
+# Most file systems take 255 bytes; a temporary name is a little longer than the one it is for.
+_LONGEST = 200
+_HAS_LOCKS = find_spec("fcntl") is not None
+_NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file, open for writing, that replaces `path` at the end of the block.
+
+    The folder is made if need be. If the block raises, `path` stays what it was. A link at `path`
+    is replaced, not followed.
+
+    Raises
+    ------
+    OSError
+        If the folder or the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path)
+    temporary, file = _opened(path)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if not _HAS_LOCKS:  # such systems rename no open files
+                file.close()
+            # Within, while the lock says that it is no left-over.
+            os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def remove_leftovers(path: Path) -> None:
+    """Delete what killed processes left half-written beside `path`; what is being written stays."""
+    for left in _leftovers(path):
+        with suppress(OSError):
+            descriptor = os.open(left, os.O_RDWR | _NO_LINKS)
+            try:
+                if _lock(descriptor):
+                    left.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _leftovers(path: Path) -> list[Path]:
+    start = f".{_short(path.name)}."
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        return [
+            Path(entry.path)
+            for entry in entries
+            if entry.name.startswith(start)
+            and _is_mark(entry.name[len(start) :])
+            and entry.is_file(follow_symlinks=False)
+        ]
+    return []
+
+
+def _is_mark(text: str) -> bool:
+    return len(text) == 8 and set(text) <= set("0123456789abcdef")
+
+
+def _opened(path: Path) -> tuple[Path, BinaryIO]:
+    """A new file beside `path`, locked where the system has locks."""
+    while True:
+        temporary = path.with_name(f".{_short(path.name)}.{secrets.token_hex(4)}")
+        try:
+            file = temporary.open("xb")
+        except FileExistsError:
+            continue
+        _lock(file.fileno())
+        # Between the two lines above it may have been taken for a left-over.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), os.lstat(temporary)):
+                return temporary, file
+        file.close()
+
+
+def _short(name: str) -> str:
+    """The name, or as much of it as leaves room for more."""
+    return name.encode("utf-8", "surrogateescape")[:_LONGEST].decode("utf-8", "ignore")
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file; False if another process holds it. Without such locks, nothing is held."""
+    if not _HAS_LOCKS:
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
