@@ -6,12 +6,13 @@ Duplicate keys are refused in both formats: the second would silently win in JSO
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from peerbayes.messages import input_error, shorten
+from peerbayes.messages import describe, input_error, shorten
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def read_document(path: Path) -> dict[str, Any]:
     source = str(path)
     text = _read_text(path)
     is_json = path.suffix.lower() == ".json" or (
-        path.suffix.lower() != ".toml" and text.lstrip().startswith("{")
+        path.suffix.lower() != ".toml" and re.match(r"\s*(\[\s*)?\{", text) is not None
     )
     try:
         document = _parse_json(text) if is_json else tomllib.loads(text)
@@ -42,7 +43,10 @@ def read_document(path: Path) -> dict[str, Any]:
         got = shorten(str(error), length=100)
         raise input_error(source, (), "valid values", got, "mend that value") from None
     if not isinstance(document, dict):
-        raise input_error(source, (), "a table", "another value", "write { … } around it")
+        remedy = 'begin with a brace, {"network": …, "model": …}'
+        if isinstance(document, list) and len(document) == 1:
+            remedy = "take it out of the square brackets"
+        raise input_error(source, (), "a table, in braces", describe(document), remedy)
     return document
 
 
