@@ -350,6 +350,15 @@ def simulate(
             help="Refuse runs that would take more, such as 500M or 2GiB.",
         ),
     ] = None,
+    hours: Annotated[
+        float,
+        typer.Option(
+            "--hours",
+            parser=_factor,
+            metavar="H",
+            help="Refuse runs that are expected to take longer.",
+        ),
+    ] = 24.0,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on from where a killed run was."),
@@ -381,6 +390,7 @@ def simulate(
         backend=backend,
         memory=None if memory is None else as_memory("--memory", memory),
         resume=resume,
+        hours=hours,
         notice=None if quiet else to_standard_error,
     )
     with Stages(quiet=quiet) as stages:

@@ -201,7 +201,7 @@ def test_a_long_regression_is_announced_and_refused() -> None:
         simulate_regression_problem(
             load_problem("p1-regression"),
             **options,
-            resources=Resources(memory="1M", notice=said.append),
+            resources=Resources(memory="1M", hours=1e9, notice=said.append),
         )
     assert len(said) == 1
     assert said[0].startswith("p1-regression: about ")
@@ -238,7 +238,7 @@ def test_long_and_large_runs_are_announced() -> None:
         "b: about 9 s, up to 1.5 GiB of memory (estimates)",
         "c: about 2 h, up to 0.0049 GiB of memory (estimates)",
     ]
-    Resources().announce("d", Cost(3 << 29, 1e6, {}, 1, 0))
+    Resources().announce("d", Cost(3 << 29, 8e4, {}, 1, 0))
 
 
 def test_a_long_run_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +257,7 @@ def test_a_long_run_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatc
             rounds=10**6,
             replicates=10**6,
             seed=0,
-            resources=Resources(notice=said.append),
+            resources=Resources(hours=1e9, notice=said.append),
         )
     assert len(said) == 1
     assert said[0].startswith("two-coins: about ")
