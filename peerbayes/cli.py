@@ -69,7 +69,7 @@ def _real(wanted: str, holds: Callable[[float], bool]) -> Callable[[object], flo
         try:
             # Two whole numbers are divided with one rounding, as the fraction is.
             value = int(above) / int(below) if below else float(above)
-        except (ValueError, OverflowError):
+        except (ValueError, ArithmeticError):
             plain = None
         if plain is None or not holds(value):
             raise typer.BadParameter(f"expected {wanted}, got {str(text)[:60]!r}")
