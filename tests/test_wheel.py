@@ -67,7 +67,7 @@ def test_every_kind_of_command_runs_elsewhere(installed: Path, tmp_path: Path) -
         "formula star --agents 9",
         "design coins.toml",
         "place p2-grid --replicates 0",
-        "run regression-2 --replicates 2",
+        "run regression-2 --replicates 20",
         "list --json",
         "schema problem",
         "schema record",
