@@ -25,7 +25,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from exact.checkpoint import EVERY_SECONDS, Arrays, Checkpoint, Clock
-from theory.validation import as_integer, fail
+from theory.validation import as_integer, fail, install_extra
 
 Progress = Callable[[int, int], None]
 Advanced = Callable[[int], None]
@@ -252,7 +252,7 @@ def check_backend(backend: str | None) -> None:
         return
     from joblib.parallel import BACKENDS
 
-    remedies = {"dask": "pip install 'peerbayes[cluster]'", "ray": "pip install ray"}
+    remedies = {"dask": install_extra("cluster"), "ray": "install it: pip install ray"}
     if backend in remedies:
         module = "distributed" if backend == "dask" else backend
         if find_spec(module) is None:

@@ -58,34 +58,28 @@ def _whole_number(minimum: int) -> Callable[[object], int]:
     return parse
 
 
-def _probability(text: object) -> float:
-    try:
+def _real(wanted: str, holds: Callable[[float], bool]) -> Callable[[object], float]:
+    """Reads a decimal or a fraction, as problem files take them, if `holds` of its value."""
+
+    def parse(text: object) -> float:
         # float() alone would also take underscores and the digits of other scripts.
-        value = float(str(text)) if re.fullmatch(r"[0-9.eE+-]+", str(text)) else -1.0
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1:
-        raise typer.BadParameter(f"expected a number in (0, 1), got {str(text)[:60]!r}")
-    return value
+        plain = re.fullmatch(r"[0-9]{1,30}/0*[1-9][0-9]{0,29}|[0-9.eE+-]+", str(text))
+        above, _, below = str(text).partition("/")
+        try:
+            # Two whole numbers are divided with one rounding, as the fraction is.
+            value = int(above) / int(below) if below else float(above)
+        except (ValueError, ArithmeticError):
+            plain = None
+        if plain is None or not holds(value):
+            raise typer.BadParameter(f"expected {wanted}, got {str(text)[:60]!r}")
+        return value
+
+    return parse
 
 
-def _factor(text: object) -> float:
-    # float() alone would also take underscores and the digits of other scripts.
-    plain = re.fullmatch(r"[0-9]{0,6}\.?[0-9]{1,6}", str(text))
-    value = float(str(text)) if plain else 0.0
-    if value <= 0:
-        wanted = "a number above 0 and below a million"
-        raise typer.BadParameter(f"expected {wanted}, got {str(text)[:60]!r}")
-    return value
-
-
-def _share(text: object) -> float:
-    # float() alone would also take underscores and the digits of other scripts.
-    plain = re.fullmatch(r"[0-9]*\.?[0-9]+([eE]-?[0-9]{1,3})?", str(text))
-    value = float(str(text)) if plain else -1.0
-    if not 0 <= value < 1:
-        raise typer.BadParameter(f"expected a number in [0, 1), got {str(text)[:60]!r}")
-    return value
+_probability = _real("a number in (0, 1), such as 0.05 or 1/20", lambda x: 0 < x < 1)
+_share = _real("a number in [0, 1), such as 0.05 or 1/20", lambda x: 0 <= x < 1)
+_factor = _real("a number above 0 and below a million", lambda x: 0 < x < 1e6)
 
 
 def _numbers(option: str, text: str) -> tuple[int, ...]:
@@ -358,6 +352,15 @@ def simulate(
             help="Refuse runs that would take more, such as 500M or 2GiB.",
         ),
     ] = None,
+    hours: Annotated[
+        float,
+        typer.Option(
+            "--hours",
+            parser=_factor,
+            metavar="H",
+            help="Refuse runs that are expected to take longer.",
+        ),
+    ] = 24.0,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on from where a killed run was."),
@@ -389,6 +392,7 @@ def simulate(
         backend=backend,
         memory=None if memory is None else as_memory("--memory", memory),
         resume=resume,
+        hours=hours,
         notice=None if quiet else to_standard_error,
     )
     with Stages(quiet=quiet) as stages:
@@ -1124,7 +1128,7 @@ def _json(result: Any, code: int = DONE) -> int:
 
 def _tables(parts: Sequence[RenderableType]) -> int:
     """Print a result for people."""
-    from peerbayes.tables import render
+    from peerbayes.layout import render
 
     return _put(render(parts))
 

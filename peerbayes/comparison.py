@@ -45,7 +45,7 @@ class Comparison:
         ``exact``: the prediction is the mean of what is measured. ``bound``: it is a limit to it.
         ``asymptotic``: it is approached as rounds grow, within the stated transient.
     holds
-        The verdict.
+        The verdict; None where nothing was run, so that nothing was checked.
     is_theorem
         Whether the statement is proved. Published statements that are not are checked too, but
         their failure is news about them and not about this program.
@@ -61,7 +61,7 @@ class Comparison:
     measured: float | None
     standard_error: float | None
     kind: Kind
-    holds: bool
+    holds: bool | None
     is_theorem: bool = True
     note: str = ""
     side: Side = "upper"
@@ -69,7 +69,7 @@ class Comparison:
     @property
     def is_broken(self) -> bool:
         """Whether a proved statement was contradicted beyond sampling error."""
-        return self.is_theorem and not self.holds
+        return self.is_theorem and self.holds is False
 
     def as_json(self) -> dict[str, Any]:
         """The JSON object of one statement."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from peerbayes.messages import input_error, shorten
+from peerbayes.messages import describe, input_error, shorten
 
 # Keys of so many parts between dots: reading them takes a time that grows with the square.
 _DEEPEST = 200
@@ -35,7 +35,7 @@ def read_document(path: Path) -> dict[str, Any]:
     source = str(path)
     text = _read_text(path)
     is_json = path.suffix.lower() == ".json" or (
-        path.suffix.lower() != ".toml" and text.lstrip().startswith("{")
+        path.suffix.lower() != ".toml" and re.match(r"\s*(\[\s*)?\{", text) is not None
     )
     if not is_json:
         _check_keys(source, text)
@@ -53,7 +53,10 @@ def read_document(path: Path) -> dict[str, Any]:
         got = shorten(str(error), length=100)
         raise input_error(source, (), "valid values", got, "mend that value") from None
     if not isinstance(document, dict):
-        raise input_error(source, (), "a table", "another value", "write { … } around it")
+        remedy = 'begin with a brace, {"network": …, "model": …}'
+        if isinstance(document, list) and len(document) == 1:
+            remedy = "take it out of the square brackets"
+        raise input_error(source, (), "a table, in braces", describe(document), remedy)
     return document
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from peerbayes.analyse import network_json, number
 from peerbayes.faulty_problem import FaultyProblem
-from peerbayes.tables import facts_table, figures_table, notes_text
+from peerbayes.tables import agent_names, facts_table, figures_table, notes_text
 from peerbayes.tables import number as figure
 from theory import LearningRate, learning_rate
 from theory.robustness import (
@@ -194,7 +194,7 @@ def faulty_parts(result: Mapping[str, Any]) -> list[RenderableType]:
     facts = {
         "agents": f"{result['network']['agents']}, {len(faults['faulty'])} of them faulty",
         "faulty": ", ".join(
-            f"{', '.join(i for i, name in faults['faulty'].items() if name == kind)}: {kind}"
+            f"{agent_names([i for i, name in faults['faulty'].items() if name == kind])}: {kind}"
             for kind in kinds
         )
         or "nobody",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sympy.utilities.iterables import multiset_permutations
 
-from exact import simulate
+from exact import simulate, simulation_cost
 from peerbayes.analyse import number
 from peerbayes.changing_problem import ChangingProblem
 from peerbayes.design.documents import certificate_json, graph_json, record_body
@@ -27,6 +27,7 @@ from peerbayes.problem import Problem
 from peerbayes.problems import AnyProblem
 from peerbayes.records import plain
 from peerbayes.regression_problem import RegressionProblem
+from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 from theory.changing import changing_rate, influence
 from theory.design import Placement, place
@@ -330,6 +331,7 @@ def _measured(
     rate = learning_rate(network, model)
     if not replicates or rate.binding is None:
         return replace(entry, samples=sizes)
+    check_hours(simulation_cost(network, model, rounds=_ROUNDS, replicates=replicates))
     run = simulate(
         network, model, rounds=_ROUNDS, replicates=replicates, seed=seed, record=[_ROUNDS]
     )

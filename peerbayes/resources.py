@@ -5,6 +5,7 @@ The same for every command that simulates. None of it changes a number of the re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,16 @@ from typing import Any, Protocol
 
 from exact.limits import gibibytes
 from peerbayes.terminal import say
+from theory.validation import fail
 
 # A run is announced if it is expected to take longer, or more memory.
 ANNOUNCED_SECONDS = 10.0
 ANNOUNCED_BYTES = 1 << 30
 # Of an analysis beyond a million agents, for each of them.
 _ANALYSIS_SECONDS = 5e-6
+# A run that is expected to take longer is not begun unless it was asked for: its sizes are more
+# likely to be typing errors.
+MOST_HOURS = 24.0
 
 
 class Predicted(Protocol):
@@ -49,6 +54,8 @@ class Resources:
         As for :func:`exact.simulate`.
     resume
         Go on from the checkpoint that a killed run left, if there is one.
+    hours
+        How long a run may be expected to take.
     notice
         Called with a line that is worth saying before a run; None says nothing.
     """
@@ -57,6 +64,7 @@ class Resources:
     backend: str | None = None
     memory: int | str | None = None
     resume: bool = False
+    hours: float = MOST_HOURS
     notice: Callable[[str], None] | None = None
 
     def options(self, record: Path | None) -> dict[str, Any]:
@@ -75,7 +83,14 @@ class Resources:
         }
 
     def announce(self, name: str, cost: Predicted) -> None:
-        """Say what a long or large run is expected to take."""
+        """Say what a long or large run is expected to take; refuse one that is too long.
+
+        Raises
+        ------
+        ValueError
+            If the run is expected to take more than `hours`.
+        """
+        check_hours(cost, hours=self.hours, remedy=f"allow it with --hours {_hours(cost)}")
         if cost.seconds >= ANNOUNCED_SECONDS or cost.bytes >= ANNOUNCED_BYTES:
             memory = f"{gibibytes(cost.bytes)} GiB of memory"
             self._say(f"{name}: about {duration(cost.seconds)}, up to {memory} (estimates)")
@@ -90,6 +105,30 @@ def announce_analysis(name: str, agents: int) -> None:
     seconds = agents * _ANALYSIS_SECONDS
     if seconds >= ANNOUNCED_SECONDS:
         to_standard_error(f"{name}: {agents} agents, about {duration(seconds)} (an estimate)")
+
+
+def check_hours(cost: Predicted, *, hours: float = MOST_HOURS, remedy: str = "") -> None:
+    """Refuse a run that is expected to take more than so many hours.
+
+    Raises
+    ------
+    ValueError
+        If it is; `remedy` is another one than smaller sizes.
+    """
+    if cost.seconds > 3600 * hours:
+        raise fail(
+            "rounds × replicates",
+            f"a run of at most about {duration(3600 * hours)}",
+            f"one of about {duration(cost.seconds)} (an estimate)",
+            "ask for fewer rounds or replicates" + (f", or {remedy}" if remedy else ""),
+        )
+
+
+def _hours(cost: Predicted) -> int:
+    """Hours that are enough, rounded up to two digits."""
+    hours = math.ceil(cost.seconds / 3600)
+    unit = int(10 ** max(0, len(str(hours)) - 2))
+    return -(-hours // unit) * unit
 
 
 def duration(seconds: float) -> str:

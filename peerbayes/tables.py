@@ -1,46 +1,21 @@
-"""Results as tables for people: readable at 80 columns, plain text where there is no terminal.
+"""Results as tables for people, laid out by :mod:`peerbayes.layout`.
 
 Each function takes the JSON object of a command, so that tables and ``--json`` cannot disagree.
 """
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, TextIO
+from typing import Any
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from peerbayes.terminal import Visible
-
 # More agents than this are summed up by smallest and largest.
 _MOST_LISTED = 12
-_PLAIN_WIDTH = 80
-
-
-def render(parts: Sequence[RenderableType], *, stream: TextIO | None = None) -> str:
-    """The parts as text: with colours and the terminal's width if `stream` is one, else plain."""
-    stream = sys.stdout if stream is None else stream
-    terminal = stream.isatty()
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        force_terminal=terminal,
-        no_color=not terminal,
-        width=Console(file=stream).width if terminal else _PLAIN_WIDTH,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    for part in parts:
-        console.print(Visible(part))
-    lines = [line.rstrip() for line in buffer.getvalue().split("\n")]
-    return "\n".join(lines).strip("\n") + "\n"
 
 
 def number(value: float | None) -> str:
@@ -66,6 +41,19 @@ def spread(values: Sequence[float | None]) -> str:
     if len(values) <= _MOST_LISTED:
         return " ".join(number(value) for value in values)
     return f"{number(min(known))} to {number(max(known))}"
+
+
+def agent_names(numbers: Sequence[int | str]) -> str:
+    """Agents by their numbers, so that agent 0 is not taken for none; the first of many.
+
+    >>> agent_names([0]), agent_names([0, 3]), agent_names([])
+    ('agent 0', 'agents 0, 3', 'none')
+    """
+    if not numbers:
+        return "none"
+    shown = ", ".join(map(str, numbers[:_MOST_LISTED]))
+    more = ", …" * (len(numbers) > _MOST_LISTED)
+    return f"agent{'s' * (len(numbers) > 1)} {shown}{more}"
 
 
 def figures_table(title: str, *columns: str) -> Table:
@@ -196,6 +184,8 @@ def limit_sign(statement: Mapping[str, Any]) -> str:
 
 def verdict(statement: Mapping[str, Any]) -> str:
     """The verdict on one statement, in a word."""
+    if statement["holds"] is None:
+        return "not run"
     if statement["holds"]:
         return "holds"
     return "BROKEN" if statement["is_theorem"] else "fails*"
@@ -210,16 +200,20 @@ def verification_parts(
     if every:
         parts += [_statement_table(name, group) for name, group in groups]
     else:
-        table = figures_table("Theory beside simulation", "problem", "statements", "hold", "broken")
+        table = figures_table(
+            "Theory beside simulation", "problem", "statements", "hold", "broken", "not run"
+        )
         for name, group in groups:
             table.add_row(
                 Text(name),
                 str(len(group)),
-                str(sum(statement["holds"] for statement in group)),
-                str(sum(verdict(statement) == "BROKEN" for statement in group)),
+                *(
+                    str(sum(verdict(statement) == word for statement in group))
+                    for word in ("holds", "BROKEN", "not run")
+                ),
             )
         parts.append(table)
-        failing = [statement for statement in statements if not statement["holds"]]
+        failing = [statement for statement in statements if statement["holds"] is False]
         if failing:
             parts.append(_statement_table("What does not hold", failing, with_problem=True))
     if any(verdict(statement) == "fails*" for statement in statements):
@@ -306,7 +300,7 @@ def _statement_table(
             limit_sign(statement) + number(statement["predicted"]),
             number(statement["measured"]),
             number(statement["standard_error"]),
-            Text(verdict(statement), style="" if statement["holds"] else "bold red"),
+            Text(verdict(statement), style="bold red" if statement["holds"] is False else ""),
         )
     return table
 

@@ -386,7 +386,7 @@ def _settles(result: ProblemVerification) -> Comparison | None:
 
 
 def _failure_statements(result: ProblemVerification) -> list[Comparison]:
-    """Sizes that were simulated; and a printed one that was not, where a proved bound decides."""
+    """Sizes that were simulated; and, without a verdict, a printed one where a bound is proved."""
     analysis, failures = result.analysis, result.failures
     delta = analysis.samples.delta
     statements = []
@@ -410,10 +410,10 @@ def _failure_statements(result: ProblemVerification) -> list[Comparison]:
         elif not size.is_theorem and analysis.samples.probability(size.rounds) <= delta:
             bound = analysis.samples.probability(size.rounds)
             words = f"{bound:.1e}" if bound > 0 else "below 1e-300"
-            note = f"{size.note}; not simulated: a proved bound there is {words}"
+            note = f"{size.note}; not run: a proved bound there is {words}"
             statements.append(
                 Comparison(
-                    result.problem.name, statement, delta, None, None, "bound", True, False, note
+                    result.problem.name, statement, delta, None, None, "bound", None, False, note
                 )
             )
     last = _last_proved_wrong(analysis)

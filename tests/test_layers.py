@@ -124,7 +124,7 @@ def test_the_room_of_nets_says_which_extra_it_needs() -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert "pip install 'peerbayes[empirical]'" in done.stderr.splitlines()[-1]
+    assert "pip install '.[empirical]'" in done.stderr.splitlines()[-1]
 
 
 def build_house(root: Path, sources: dict[str, str]) -> Path:

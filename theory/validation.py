@@ -32,6 +32,15 @@ def fail(argument: str, expected: str, got: object, remedy: str) -> ValueError:
     return ValueError(" ".join(text.split()))
 
 
+def install_extra(name: str) -> str:
+    """A remedy: how to get the packages of an extra; peerbayes itself is on no index.
+
+    >>> install_extra("empirical")
+    "install what is missing from a checkout of peerbayes: pip install '.[empirical]'"
+    """
+    return f"install what is missing from a checkout of peerbayes: pip install '.[{name}]'"
+
+
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """The same array, marked as not writeable."""
     array.setflags(write=False)

@@ -6,14 +6,15 @@ prior; then every agent pools the natural parameters of those it listens to, by 
 section 2.1, P2 section 4). The Gaussians of N agents over d weights are two tensors of shape
 (N, d), a step of all agents is a few batched matrix products and one fused update.
 
-This room needs torch: ``pip install 'peerbayes[empirical]'``.
+This package needs torch: in a checkout, ``pip install '.[empirical]'``.
 """
 
 from __future__ import annotations
 
+from theory.validation import install_extra
+
 try:
-    import torch  # noqa: F401  # asked for once, wherever the room is entered
+    import torch  # noqa: F401  # asked for once, wherever the package is entered
 except ModuleNotFoundError:
-    raise ImportError(
-        "networks of neural nets need torch; install it with pip install 'peerbayes[empirical]'"
-    ) from None
+    remedy = install_extra("empirical")
+    raise ImportError(f"networks of neural nets need torch; {remedy}") from None

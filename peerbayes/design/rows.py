@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from exact import SimulatedSampleSize, simulated_sample_size
+from exact import SimulatedSampleSize, simulated_sample_size, simulation_cost
 from peerbayes.analyse import interval, number
+from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 
 Progress = Callable[[int, int], None]
@@ -92,6 +93,9 @@ def measure(
     samples = sample_sizes(network, model, delta=delta, certify=network.agents <= MOST_CERTIFIED)
     simulated = None
     if replicates:
+        # No fewer rounds than these are simulated.
+        fewest = samples.certified.lower or 1
+        check_hours(simulation_cost(network, model, rounds=fewest, replicates=replicates))
         simulated = simulated_sample_size(
             network, model, delta=delta, replicates=replicates, seed=seed
         )

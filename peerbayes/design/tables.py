@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.tables import (
+    agent_names,
     facts_table,
     figures_table,
     interval,
@@ -158,7 +159,7 @@ def _learnability(found: Mapping[str, Any] | None) -> list[RenderableType]:
         pairs = "; ".join(" and ".join(pair) for pair in found["unseparable_pairs"][:_MOST_ROWS])
         facts["nobody tells apart"] = pairs
     fewest = found["sufficient_for_target"] or found["sufficient_agents"]
-    agents = ", ".join(str(agent) for agent in fewest["agents"][:_MOST_ROWS])
+    agents = agent_names(fewest["agents"])
     proof = (
         "none smaller suffices" if fewest["proved"] else f"at least {fewest['lower']} are needed"
     )
@@ -168,9 +169,9 @@ def _learnability(found: Mapping[str, Any] | None) -> list[RenderableType]:
         silent = departures["silent"]["rates"]
         facts["K if one falls silent"] = spread(silent)
         if departures["critical"]:
-            facts["nothing is learnt without"] = ", ".join(map(str, departures["critical"]))
+            facts["nothing is learnt without"] = agent_names(departures["critical"])
         if departures["cuts"]:
-            facts["the graph falls apart without"] = ", ".join(map(str, departures["cuts"]))
+            facts["the graph falls apart without"] = agent_names(departures["cuts"])
     return [facts_table("What no weights can mend, and who matters", facts), Text()]
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes.experiments.experiment import Line, Progress
-from theory.validation import fail
+from theory.validation import fail, install_extra
 
 SNAPSHOTS, AMBIGUOUS = "snapshots", "star-mnist-2"
 # What each kind of part depends on, beside the common settings.
@@ -175,9 +175,7 @@ class RateLink:
         from empirical.data import locate
 
         if find_spec("torch") is None:
-            raise fail(
-                self.name, "torch", "no torch", "install it: pip install 'peerbayes[empirical]'"
-            )
+            raise fail(self.name, "torch", "no torch", install_extra("empirical"))
         from empirical.nets.training import check_device
 
         check_device(self.device)

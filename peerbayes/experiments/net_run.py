@@ -22,7 +22,7 @@ from peerbayes.experiments.net_problem import net_problem, part_learner
 from peerbayes.experiments.net_rows import Row
 from peerbayes.progress import sayer
 from peerbayes.records import file_name
-from theory.validation import fail
+from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
     from empirical.nets.keeping import Generations
@@ -82,10 +82,8 @@ def check_installed(what: str) -> None:
     """
     missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]
     if missing:
-        raise fail(
-            what, "torch and safetensors", f"no {missing[0]}",
-            "install them with: pip install 'peerbayes[empirical]'",
-        )  # fmt: skip
+        remedy = install_extra("empirical")
+        raise fail(what, "torch and safetensors", f"no {missing[0]}", remedy)
 
 
 def run_net_part(

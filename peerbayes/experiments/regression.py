@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes.experiments.experiment import Line, Progress
+from peerbayes.resources import check_hours
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class RegressionExperiment:
         self, part: str, *, seed: int, replicates: int, progress: Progress | None
     ) -> dict[str, Any]:
         """One curve, measured and predicted."""
+        from exact import regression_cost
         from peerbayes.builtin import load_problem
         from peerbayes.problems import RegressionProblem
         from peerbayes.regression_analysis import analyse_regression
@@ -83,6 +85,14 @@ class RegressionExperiment:
 
         problem = load_problem(self.problem)
         assert isinstance(problem, RegressionProblem)
+        cost = regression_cost(
+            problem.network,
+            problem.regression,
+            rounds=self.rounds,
+            replicates=replicates,
+            record=recorded_rounds(self.rounds, most=self.records),
+        )
+        check_hours(cost)
         learner = next(one for one in learners(problem) if one.name == part)
         curve = run_learner(
             learner,

@@ -8,8 +8,16 @@ from typing import Any
 from peerbayes.report.curves import failures_plot, trajectory_plot
 from peerbayes.report.graph import MOST_AGENTS, network_plot
 from peerbayes.report.rows import rates_plot
-from peerbayes.report.views import Fact, ProblemView, against, picture, settles, statements
-from peerbayes.report.wording import count, number
+from peerbayes.report.views import (
+    Fact,
+    ProblemView,
+    against,
+    picture,
+    rounds_that_suffice,
+    settles,
+    statements,
+)
+from peerbayes.report.wording import agents_with, count, number
 
 
 def changing_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
@@ -44,8 +52,7 @@ def changing_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
 def _facts(analysis: Mapping[str, Any]) -> tuple[Fact, ...]:
     network, learning = analysis["network"], analysis["learning"]
     samples, influence = analysis["samples"], network["influence"]
-    heaviest = max(range(len(influence)), key=influence.__getitem__)
-    lightest = min(range(len(influence)), key=influence.__getitem__)
+    most, least = max(influence), min(influence)
     remark = against("per round", learning["binding_for_exponent"])
     return (
         Fact(
@@ -58,15 +65,11 @@ def _facts(analysis: Mapping[str, Any]) -> tuple[Fact, ...]:
             number(learning["error_exponent"]),
             f"{_uncertainty(learning)}{remark}",
         ),
-        Fact(
-            "Rounds that suffice",
-            count(samples["chernoff"]),
-            f"Chernoff, δ = {number(samples['delta'])}",
-        ),
+        rounds_that_suffice(samples),
         Fact("Agents", count(network["agents"])),
         Fact("Total influence", number(network["total_influence"]), "of one round's observations"),
-        Fact("Largest influence", number(influence[heaviest]), f"agent {heaviest}"),
-        Fact("Smallest influence", number(influence[lightest]), f"agent {lightest}"),
+        Fact("Largest influence", number(most), agents_with(influence, most)),
+        Fact("Smallest influence", number(least), agents_with(influence, least)),
     )
 
 

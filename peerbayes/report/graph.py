@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from peerbayes.report.canvas import COLOURS, SMALL, WIDTH, Plot, new_figure
-from peerbayes.report.wording import number
+from peerbayes.report.wording import EQUAL, agents_with, number
 from theory.validation import FloatArray
 
 MOST_AGENTS = 150
@@ -162,12 +162,14 @@ def _line_width(weight: float, radii: FloatArray) -> float:
 
 
 def _shares(v: FloatArray, quantity: str) -> str:
-    most, least = int(v.argmax()), int(v.argmin())
-    if v[most] - v[least] <= 1e-12 * v[most]:
+    most, least = float(v.max()), float(v.min())
+    if most - least <= EQUAL * most:
         return f"Node area shows {quantity}, which is {number(v[0], 3)} for every agent."
+    values = v.tolist()
     return (
-        f"Node area shows {quantity}: agent {most} weighs most, {number(v[most], 3)}, agent "
-        f"{least} least, {number(v[least], 3)}. Thicker lines carry more weight."
+        f"Node area shows {quantity}: the most is {number(most, 3)} ({agents_with(values, most)}), "
+        f"the least {number(least, 3)} ({agents_with(values, least)}). Thicker lines carry more "
+        "weight."
     )
 
 

@@ -32,6 +32,8 @@ from peerbayes.report.simulated import SimulationView, simulation_view
 from peerbayes.report.summary import SummaryRow, summary_row
 from peerbayes.report.views import (
     BROKEN,
+    HOLDS,
+    NOT_RUN,
     REFUTED,
     ProblemView,
     Statement,
@@ -121,6 +123,16 @@ class Chapter:
     def refuted(self) -> tuple[tuple[str, str, Statement], ...]:
         """The same for each published statement that is no theorem and fails."""
         return self._with(REFUTED)
+
+    @property
+    def holding(self) -> tuple[tuple[str, str, Statement], ...]:
+        """The same for each statement that was checked and holds."""
+        return self._with(HOLDS)
+
+    @property
+    def not_run(self) -> tuple[tuple[str, str, Statement], ...]:
+        """The same for each statement that no run has checked."""
+        return self._with(NOT_RUN)
 
     def _with(self, verdict: Verdict) -> tuple[tuple[str, str, Statement], ...]:
         return tuple(

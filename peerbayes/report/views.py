@@ -13,7 +13,7 @@ from peerbayes.report.canvas import LegendEntry, Plot, to_svg
 from peerbayes.report.curves import failures_plot, sweep_plot, trajectory_plot
 from peerbayes.report.graph import MOST_AGENTS, network_plot
 from peerbayes.report.rows import ladder_plot, rates_plot
-from peerbayes.report.wording import count, listed, number, percentage
+from peerbayes.report.wording import agents_with, count, listed, number, percentage
 from peerbayes.tables import limit_sign
 
 
@@ -29,21 +29,22 @@ class Verdict:
 HOLDS = Verdict("good", "✓", "holds")
 BROKEN = Verdict("bad", "✗", "BROKEN")
 REFUTED = Verdict("news", "△", "fails (not a theorem)")
+NOT_RUN = Verdict("quiet", "○", "not run")
 NOTHING = Verdict("quiet", "○", "measured only: nothing is claimed")
 
 
 def verdict(statement: Mapping[str, Any]) -> Verdict:
     """The verdict on one comparison of a record."""
+    if statement["holds"] is None:
+        return NOT_RUN
     if statement["holds"]:
         return HOLDS
     return BROKEN if statement["is_theorem"] else REFUTED
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on a group: broken if one is, else refuted if one is."""
-    if not verdicts:
-        return NOTHING
-    return next((v for v in (BROKEN, REFUTED) if v in verdicts), HOLDS)
+    """The verdict on a group: broken if one is, else refuted if one is, else holds if one does."""
+    return next((v for v in (BROKEN, REFUTED, HOLDS, NOT_RUN) if v in verdicts), NOTHING)
 
 
 @dataclass(frozen=True)
@@ -222,24 +223,34 @@ def _facts(problem: Mapping[str, Any]) -> tuple[Fact, ...]:
     samples, v = problem["analysis"]["samples"], problem["graph"]["stationary_distribution"]
     deviations = [d for d in network["deviation"] if d is not None]
     largest = max(deviations) if len(deviations) == len(network["deviation"]) else None
-    heaviest = max(range(len(v)), key=v.__getitem__)
     binding, limiting = learning["binding_hypothesis"], learning["binding_for_exponent"]
     return (
         Fact("Learning rate K", number(learning["rate"]), against("nats per round", binding)),
         Fact(
             "Error exponent E", number(learning["error_exponent"]), against("per round", limiting)
         ),
-        Fact(
-            "Rounds that suffice",
-            count(samples["chernoff"]),
-            f"Chernoff, δ = {number(samples['delta'])}",
-        ),
+        rounds_that_suffice(samples),
         Fact("Agents", count(network["agents"])),
         Fact("v of the centre", number(v[0]), "agent 0")
         if "edge_confidence" in problem["parameters"]
-        else Fact("Largest v", number(v[heaviest]), f"agent {heaviest}"),
+        else Fact("Largest v", number(max(v)), agents_with(v, max(v))),
         Fact("Second eigenvalue", number(network["slem"]), "largest modulus below 1"),
         Fact("Largest deviation D", number(largest), "rounds"),
+    )
+
+
+def rounds_that_suffice(samples: Mapping[str, Any]) -> Fact:
+    """The smallest number of rounds that is proved to be enough, and what proves it."""
+    certified = samples.get("certified")
+    proofs = {
+        "certified": None if certified is None else certified[1],
+        "Chernoff": samples["chernoff"],
+        "Hoeffding": samples["repaired"],
+    }
+    known = {proof: rounds for proof, rounds in proofs.items() if rounds is not None}
+    proof = min(known, key=known.__getitem__, default="Chernoff")
+    return Fact(
+        "Rounds that suffice", count(known.get(proof)), f"{proof}, δ = {number(samples['delta'])}"
     )
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 DASH = "–"
+# Values that differ by less, relative to their size, differ by rounding alone.
+EQUAL = 1e-12
+_MOST_NAMED = 4
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -122,6 +126,22 @@ def listed(words: list[str], *, joint: str = "and") -> str:
     if len(quoted) < 2:
         return "".join(quoted)
     return f"{', '.join(quoted[:-1])} {joint} {quoted[-1]}"
+
+
+def agents_with(values: Sequence[float], value: float) -> str:
+    """The agents that have this value, up to rounding; the first few of many.
+
+    >>> agents_with([0.25, 0.5, 0.25], 0.5), agents_with([0.25, 0.5, 0.25], 0.25)
+    ('agent 1', 'agents 0 and 2')
+    >>> agents_with([0.1] * 10, 0.1)
+    '10 agents: 0, 1, 2, …'
+    """
+    same = [str(i) for i, x in enumerate(values) if abs(x - value) <= EQUAL * abs(value)]
+    if len(same) > _MOST_NAMED:
+        return f"{len(same)} agents: {', '.join(same[:3])}, …"
+    if len(same) == 1:
+        return f"agent {same[0]}"
+    return f"agents {', '.join(same[:-1])} and {same[-1]}"
 
 
 def _is_number(value: object) -> bool:

@@ -9,8 +9,8 @@ from exact import simulate
 from peerbayes.at_rounds import at_rounds, at_rounds_parts
 from peerbayes.builtin import load_problem
 from peerbayes.cli import main
+from peerbayes.layout import render
 from peerbayes.schemas import read_schema
-from peerbayes.tables import render
 
 
 def test_the_measured_frequency_lies_between() -> None:

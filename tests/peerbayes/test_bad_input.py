@@ -691,6 +691,48 @@ def test_probabilities_are_digits(text: str, capsys: pytest.CaptureFixture[str])
     assert "a number in (0, 1)" in complaint(capsys, "analyse", "two-coins", "--delta", text)
 
 
+@pytest.mark.parametrize(
+    "text", ["0/1", "1/1", "3/2", "1/0", "1//20", "1/2/4", "/20", "1/", "-1/2"]
+)
+def test_probabilities_are_fractions_in_bounds(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = complaint(capsys, "analyse", "two-coins", f"--delta={text}")
+    assert f"a number in (0, 1), such as 0.05 or 1/20, got {text!r}" in line
+
+
+def test_a_probability_may_be_a_fraction_as_in_files(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = []
+    for text in ("0.05", "1/20"):
+        assert main(["analyse", "two-coins", "--delta", text, "--json"]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("list.json", "[{}]", "in braces, got a list of 1; take it out of the square brackets"),
+        ("list.json", "[1, 2]", 'got a list of 2; begin with a brace, {"network": …'),
+        ("list.json", "3", "got 3; begin with a brace"),
+        ("list.json", "null", "got null; begin with a brace"),
+        ("list", ' [ {"network": 1}]', "got a list of 1; take it out of the square brackets"),
+    ],
+)
+def test_json_that_is_no_table(
+    name: str, content: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(content)
+    line = complaint(capsys, "analyse", str(tmp_path / name))
+    assert f"{name}: expected a table, in braces, got" in line
+    assert words in line
+
+
+def test_toml_without_a_suffix_may_begin_with_a_table(tmp_path: Path) -> None:
+    (tmp_path / "coins").write_text(TWO_COINS.replace('name = "two-coins"', "").lstrip())
+    assert main(["analyse", str(tmp_path / "coins"), "--json"]) == 0
+
+
 @pytest.mark.parametrize("command", ["analyse", "simulate", "verify"])
 def test_an_empty_problem(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = complaint(capsys, command, "")

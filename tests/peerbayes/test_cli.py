@@ -17,9 +17,10 @@ from jsonschema import Draft202012Validator
 import peerbayes
 from peerbayes import cli
 from peerbayes.builtin import BUILTINS
+from peerbayes.layout import render
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
-from peerbayes.tables import render, spread, sweep_parts, verification_parts
+from peerbayes.tables import spread, sweep_parts, verification_parts
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 
 SMALL = ["--rounds", "10", "--replicates", "5"]

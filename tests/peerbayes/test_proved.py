@@ -10,11 +10,11 @@ from jsonschema import Draft202012Validator
 from peerbayes.analyse import analyse
 from peerbayes.builtin import load_problem
 from peerbayes.cli import main
+from peerbayes.layout import render
 from peerbayes.problem import Problem, problem_from_document
 from peerbayes.proved import ProvedAnalysis, analyse_proved
 from peerbayes.proved_tables import proved, proved_parts
 from peerbayes.schemas import read_schema
-from peerbayes.tables import render
 
 COIN = {"truth": [["1/2", "1/2"]], "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
 PAIR = [["9/10", "1/10"], ["3/5", "2/5"]]

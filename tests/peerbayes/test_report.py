@@ -14,7 +14,14 @@ import pytest
 from peerbayes.cli import main
 from peerbayes.records import write_record
 from peerbayes.report import write_report
-from peerbayes.report.views import NOTHING, problem_view, verdict, worst
+from peerbayes.report.views import (
+    NOT_RUN,
+    NOTHING,
+    problem_view,
+    rounds_that_suffice,
+    verdict,
+    worst,
+)
 from peerbayes.report.wording import clean
 from tests.peerbayes import reports
 
@@ -166,6 +173,44 @@ def test_verdicts() -> None:
     assert worst([holds, refuted, broken]) == broken
     assert worst([]) == NOTHING
     assert worst([holds, refuted]) == refuted
+
+
+def test_what_was_not_run_is_no_success(tmp_path: Path) -> None:
+    assert verdict(reports.comparison("p", "s", holds=None)).words == "not run"
+    not_run = verdict(reports.comparison("p", "s", holds=None, is_theorem=False))
+    holds = verdict(reports.comparison("p", "s"))
+    assert not_run == NOT_RUN
+    assert worst([not_run, holds]) == holds
+    assert worst([not_run]) == not_run
+    body = full_body()
+    total = sum(len(group["comparisons"]) for group in [*body["problems"], *body["sweeps"]])
+    body["problems"][1]["comparisons"][0]["holds"] = None
+    page, _ = page_of(tmp_path, body)
+    assert f"✓ {total - 1} of {total} statements hold" in page.text
+    assert "; 1 was not run." in page.text
+
+
+def test_the_best_proved_number_of_rounds() -> None:
+    samples = {"delta": 0.05, "printed": 5, "repaired": 72, "chernoff": 41, "certified": [14, 22]}
+    for changes, words in (
+        ({}, ("22", "certified, δ = 0.05")),
+        ({"certified": None}, ("41", "Chernoff, δ = 0.05")),
+        ({"certified": None, "chernoff": 80}, ("72", "Hoeffding, δ = 0.05")),
+        ({"certified": None, "chernoff": None, "repaired": None}, ("–", "Chernoff, δ = 0.05")),
+    ):
+        fact = rounds_that_suffice({**samples, **changes})
+        assert (fact.value, fact.remark) == words
+
+
+def test_agents_that_tie_are_all_named(tmp_path: Path) -> None:
+    problem = reports.problem("two-coins", names=("fair", "loaded"))
+    size = len(problem["graph"]["stationary_distribution"])
+    # Three agents tie, up to rounding, and all the others do.
+    v = [0.2, 0.2 * (1 + 1e-15), 0.2] + [0.4 / (size - 3)] * (size - 3)
+    problem["graph"]["stationary_distribution"] = v
+    page, _ = page_of(tmp_path, reports.verify_body({**problem, "parameters": {}}))
+    assert "the most is 0.2 (agents 0, 1 and 2)" in page.text
+    assert f"({size - 3} agents: 3, 4, 5, …)" in page.text
 
 
 def test_hostile_names_are_harmless(tmp_path: Path) -> None:

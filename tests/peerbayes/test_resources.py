@@ -57,6 +57,7 @@ def test_the_record_does_not_depend_on_the_workers(
         (["--workers", "0"], "'--workers': expected a whole number of at least 1, got '0'"),
         (["--workers", "two"], "'--workers': expected a whole number"),
         (["--memory", "lots"], "--memory: expected a size such as 500M or 2GiB, got 'lots'"),
+        (["--hours", "0"], "'--hours': expected a number above 0"),
         (["--memory", ""], "--memory: expected a size such as 500M or 2GiB, got ''"),
         (["--memory", "1M"], "memory: expected at most 0.00093 GiB for the run"),
         (["--backend", "slurm"], "backend: expected one of dask, loky"),
@@ -201,7 +202,7 @@ def test_a_long_regression_is_announced_and_refused() -> None:
         simulate_regression_problem(
             load_problem("p1-regression"),
             **options,
-            resources=Resources(memory="1M", notice=said.append),
+            resources=Resources(memory="1M", hours=1e9, notice=said.append),
         )
     assert len(said) == 1
     assert said[0].startswith("p1-regression: about ")
@@ -238,7 +239,45 @@ def test_long_and_large_runs_are_announced() -> None:
         "b: about 9 s, up to 1.5 GiB of memory (estimates)",
         "c: about 2 h, up to 0.0049 GiB of memory (estimates)",
     ]
-    Resources().announce("d", Cost(3 << 29, 1e6, {}, 1, 0))
+    Resources().announce("d", Cost(3 << 29, 8e4, {}, 1, 0))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["simulate", "two-coins"],
+        ["simulate", "restless-ring links"],
+        ["simulate", "liars-torus"],
+        ["simulate", "p1-regression"],
+        ["place", "p2-grid"],
+        ["design", "two-coins"],
+        ["run", "regression-2"],
+    ],
+)
+def test_a_run_of_days_is_refused(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A thousand thousand million replicates were begun, for 36 days."""
+    rounds = ["--rounds", "40"] if command[0] == "simulate" else []
+    # Large enough for days, and fewer observations than are refused whatever they take.
+    replicates = 10**10 if command[0] in ("place", "run") else 10**11
+    size = ["--replicates", str(replicates), *rounds, "--quiet", "--out", str(tmp_path)]
+    code, lines = run(capsys, *command, *size)
+    assert code == 2
+    assert len(lines) == 1
+    assert "expected a run of at most about 24 h, got one of about" in lines[0]
+    assert "days (an estimate); ask for fewer rounds or replicates" in lines[0]
+    assert ("--hours" in lines[0]) == (command[0] == "simulate")
+
+
+def test_a_long_run_may_be_asked_for() -> None:
+    said: list[str] = []
+    cost = Cost(5 << 20, 36 * 86400.0, {}, 1, 0)
+    with pytest.raises(ValueError, match=r"got one of about 36 days .* allow it with --hours 870"):
+        Resources(notice=said.append).announce("a", cost)
+    assert said == []
+    Resources(notice=said.append, hours=870).announce("a", cost)
+    assert said == ["a: about 36 days, up to 0.0049 GiB of memory (estimates)"]
 
 
 def test_a_long_run_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +296,7 @@ def test_a_long_run_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatc
             rounds=10**6,
             replicates=10**6,
             seed=0,
-            resources=Resources(notice=said.append),
+            resources=Resources(hours=1e9, notice=said.append),
         )
     assert len(said) == 1
     assert said[0].startswith("two-coins: about ")

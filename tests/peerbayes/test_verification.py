@@ -1,16 +1,21 @@
 """`verify` must accept what is true, and must not accept what is not."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
 import peerbayes.verification as verification
 from peerbayes.builtin import load_problem, load_variants
+from peerbayes.layout import render
 from peerbayes.problem import Problem, problem_from_document
 from peerbayes.records import read_record
+from peerbayes.schemas import read_schema
 from peerbayes.sweeps import find_sweeps
+from peerbayes.tables import verification_parts
 from peerbayes.verification import ProblemVerification, verify_problem
 from peerbayes.verify import verify
 from theory import ExpectedLogRatio, SampleSize
@@ -75,6 +80,22 @@ def test_a_wrong_sample_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peerbayes.analyse, "sample_sizes", optimistic)
     statements = broken(verify_problem(load_problem("two-coins"), seed=3))
     assert statements == ["failures at the chernoff sample size, 20 rounds, at most 0.05"]
+
+
+def test_a_size_that_was_not_run_has_no_verdict(tmp_path: Path) -> None:
+    """P2's printed size is millions of rounds: that nobody ran them is no success."""
+    outcome = verify(["p2-star a=0.3"], seed=3, out=tmp_path)
+    (printed,) = [c for c in outcome.statements if "printed sample size" in c.statement]
+    assert (printed.holds, printed.measured, printed.is_broken) == (None, None, False)
+    assert "not run: a proved bound there is" in printed.note
+    assert not outcome.failed
+    Draft202012Validator(read_schema("verify")).validate(outcome.as_json())
+    full = render(verification_parts(outcome.as_json(), every=True))
+    assert len(re.findall("not run", full)) == 1
+    count = len(outcome.statements)
+    short = render(verification_parts(outcome.as_json(), every=False))
+    assert re.search(rf"p2-star a=0.3 +{count} +{count - 1} +0 +1\n", short)
+    assert "What does not hold" not in short
 
 
 def test_the_same_seed_gives_the_same_verdicts(coins: ProblemVerification) -> None:

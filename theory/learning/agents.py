@@ -118,9 +118,11 @@ class FiniteAgent:
 
     @classmethod
     def from_tables(
-        cls, *, inputs: ArrayLike, truth: ArrayLike, likelihood: ArrayLike
+        cls, *, truth: ArrayLike, likelihood: ArrayLike, inputs: ArrayLike = (1.0,)
     ) -> FiniteAgent:
         """From P(x) of shape (X,), f(y|x) of shape (X, Y), ℓ(y|θ,x) of shape (M, X, Y).
+
+        Without `inputs` there is one input, as in a problem file.
 
         Raises
         ------
@@ -131,7 +133,7 @@ class FiniteAgent:
         Examples
         --------
         >>> coin = FiniteAgent.from_tables(
-        ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+        ...     truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
         ... )
         >>> coin.divergences.round(4)
         array([0.    , 0.1438])

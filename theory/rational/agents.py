@@ -49,9 +49,9 @@ class RationalFiniteAgent:
     def from_tables(
         cls,
         *,
-        inputs: Sequence[Exact | float | str],
         truth: Table,
         likelihood: Sequence[Table],
+        inputs: Sequence[Exact | float | str] = (1,),
     ) -> RationalFiniteAgent:
         """From P(x), f(y|x) and ℓ(y|θ,x), as `FiniteAgent.from_tables`; doubles are read exactly.
 
@@ -208,13 +208,13 @@ class RationalGaussianAgent:
     def from_tables(
         cls,
         *,
-        inputs: Sequence[Exact | float | str],
         truth_means: Sequence[Exact | float | str],
         truth_std: Exact | float | str,
         means: Table,
         std: Exact | float | str,
+        inputs: Sequence[Exact | float | str] = (1,),
     ) -> RationalGaussianAgent:
-        """From numbers of any kind; doubles are read exactly."""
+        """From numbers of any kind; doubles are read exactly. Without `inputs` there is one."""
         return cls(
             exact_distribution(inputs, argument="inputs"),
             tuple(as_fraction(value) for value in truth_means),

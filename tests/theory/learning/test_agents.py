@@ -1,6 +1,7 @@
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import integrate, stats
 
 from tests.strategies import finite_agents
 from theory import FiniteAgent, GaussianAgent
+from theory.rational import RationalFiniteAgent
 
 
 def test_divergences_against_multiprecision_rationals() -> None:
@@ -130,6 +132,21 @@ def test_bad_tables(tables: dict[str, list[object]], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         FiniteAgent.from_tables(**{**good, **tables})  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
+
+
+def test_one_input_needs_no_law_as_in_files() -> None:
+    tables: dict[str, Any] = {
+        "truth": [[0.5, 0.5]],
+        "likelihood": [[[0.5, 0.5]], [[0.75, 0.25]]],
+    }
+    explicit = FiniteAgent.from_tables(inputs=[1.0], **tables)
+    plain = FiniteAgent.from_tables(**tables)
+    assert plain.probabilities.tolist() == explicit.probabilities.tolist()
+    assert plain.log_likelihoods.tolist() == explicit.log_likelihoods.tolist()
+    exact = RationalFiniteAgent.from_tables(**tables)
+    assert repr(exact) == repr(RationalFiniteAgent.from_tables(inputs=[1], **tables))
+    with pytest.raises(ValueError, match="make inputs and labels agree"):
+        FiniteAgent.from_tables(truth=[[0.5, 0.5]] * 2, likelihood=[[[0.5, 0.5]] * 2])
 
 
 def test_bad_gaussians() -> None:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from theory.design.mixing.newton import product
 from theory.design.mixing.problem import MixingProblem
-from theory.validation import FloatArray, fail
+from theory.validation import FloatArray, fail, install_extra
 
 # What the solver is asked for; the answer is judged by its own certificate, not by this.
 _ACCURACY = 1e-10
@@ -61,7 +61,7 @@ def solve_sdp(
             "method",
             '"barrier" without the extra design',
             '"sdp"',
-            "install peerbayes[design], or use the barrier",
+            f"{install_extra('design')}, or use the barrier",
         ) from None
     agents, free = problem.graph.agents, problem.free
     root = np.sqrt(problem.v)
