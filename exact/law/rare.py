@@ -52,10 +52,11 @@ class RareError:
     Attributes
     ----------
     log_probability
-        Natural logarithm of the unbiased estimate; −inf where the event is impossible, or was
-        never seen.
+        Natural logarithm of the unbiased estimate, or of one where that exceeds one; −inf where
+        the event is impossible, or was never seen.
     relative_standard_error
-        Standard error over estimate; 0.0 for an impossible event, inf where it was never seen.
+        Standard error over estimate, at least 1/R and the excess of the weights' mean over one;
+        0.0 for an impossible event, inf where it was never seen.
     effective_size
         (Σ weights)²/Σ weights² over the errors seen: of how many equal weights they are worth.
     log_largest_weight
@@ -91,15 +92,17 @@ class RareError:
     def trusted(self) -> bool:
         """Whether the estimate rests on enough errors, of which none can weigh too much.
 
-        At least 100 by their effective size, and the largest weight possible would add at most a
-        tenth to the estimate. This is about small probabilities: where nearly every run errs, the
-        standard error is too small for the few that do not, and :meth:`interval` is right still.
+        At least 100 by their effective size, the largest weight possible would add at most a
+        tenth to the estimate, and the standard error is no larger than that. This is about small
+        probabilities: where nearly every run errs, the standard error is too small for the few
+        that do not, and :meth:`interval` is right still.
         """
         if self.is_impossible:
             return True
         one = self.log_largest_weight - np.log(self.replicates)
         heavy = one > self.log_probability + np.log(_LARGEST_SHARE)
-        return bool(self.effective_size >= _LEAST_EFFECTIVE and not heavy)
+        known = self.relative_standard_error <= _LARGEST_SHARE
+        return bool(self.effective_size >= _LEAST_EFFECTIVE and known and not heavy)
 
     def interval(self, *, confidence: float = 0.95) -> RareInterval:
         """An interval that is valid at any number of replicates, as weights are bounded.
@@ -178,7 +181,7 @@ def rare_errors(
     Returns
     -------
     RareErrors
-        Unbiased estimates with their standard errors.
+        Unbiased estimates, cut off at one, with their standard errors.
 
     Raises
     ------
@@ -364,10 +367,14 @@ class _Sums:
                 found.append(RareError(-np.inf, np.inf, 0.0, float(bound), size))
                 continue
             relative = max(0.0, second * size / first**2 - 1) / (size - 1)
+            estimate = float(bound + np.log(first / size))
+            # Equal weights have no spread, but what one draw in R would do was not seen; and where
+            # the mean exceeds one it is known to be off by the excess.
+            least = max(1 / size, float(np.expm1(max(0.0, estimate))))
             found.append(
                 RareError(
-                    log_probability=float(bound + np.log(first / size)),
-                    relative_standard_error=float(np.sqrt(relative)),
+                    log_probability=min(0.0, estimate),
+                    relative_standard_error=max(float(np.sqrt(relative)), least),
                     effective_size=float(first**2 / second),
                     log_largest_weight=float(bound),
                     replicates=size,

@@ -127,3 +127,32 @@ def test_bad_options(
     said = complaint(capsys, "place", *options, "--out", str(tmp_path), "--quiet")
     for word in words:
         assert word in said
+
+
+@pytest.mark.parametrize("objective", ["rate", "exponent", "samples"])
+def test_a_target_with_a_twin_where_no_hypothesis_is_best_for_all(
+    objective: str, tmp_path: Path
+) -> None:
+    claims = [[["3/5", "2/5"]], [["3/5", "2/5"]], [["1/2", "1/2"]]]
+    agents = [
+        {"truth": [["3/5", "2/5"]], "likelihood": claims},
+        {"truth": [["1/2", "1/2"]], "likelihood": claims},
+    ]
+    alone = [{**agent, "likelihood": claims[1:]} for agent in agents]
+
+    def result(given: list[Any], names: list[str], target: str | None) -> dict[str, Any]:
+        document = {
+            "network": {"weights": [["9/10", "1/10"], ["3/5", "2/5"]]},
+            "model": {"hypotheses": names, "agents": given},
+        }
+        path = tmp_path / f"{len(names)}.json"
+        path.write_text(json.dumps(document))
+        options: dict[str, Any] = {"objective": objective, "target": target, "replicates": 0}
+        return place_problem(load_problem(str(path)), **options).as_json()
+
+    # The same problem without the twin is the oracle.
+    expected = result(alone, ["b", "c"], "b")
+    for target in (None, "a", "b"):
+        found = result(agents, ["a", "b", "c"], target)
+        assert found["value"] == expected["value"]
+        assert found["assignment"] == expected["assignment"]

@@ -260,3 +260,27 @@ def test_parts_that_took_long_are_read_back(
     monkeypatch.setattr("peerbayes.proved.certify_network", None)
     again = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert again.as_json() == first.as_json()
+
+
+@pytest.mark.parametrize("weak", ["1e-40", "1e-300", f"1/1{'0' * 100}"])
+def test_couplings_that_no_double_adds_to_one(
+    weak: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    coupling = Fraction(float(weak)) if "e" in weak else Fraction(weak)
+    row = [float(1 - coupling), float(weak)] if "e" in weak else [f"{1 - coupling}", weak]
+    coin = {"count": 2, "truth": "a", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
+    document = {
+        "network": {"weights": [row, row[::-1]]},
+        "model": {"hypotheses": ["a", "b"], "agents": [coin]},
+    }
+    path = tmp_path / "weak.json"
+    path.write_text(json.dumps(document))
+    arguments = ["analyse", str(path), "--certify", "--delta", "0.01", "--json", "--quiet"]
+    assert main([*arguments, "--out", str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    size = 1 - 2 * coupling
+    for entry in found["network"]["deviation"]:
+        low, high = ends(entry)
+        assert low <= size / (1 - size) <= high
+        assert high - low <= Fraction(1, 10**12) * high
+    assert found["learning"]["rate"] is not None

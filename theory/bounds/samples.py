@@ -82,8 +82,10 @@ def _printed(events: ErrorEvents, delta: float) -> SampleSize:
     if network.agents == 1:
         return SampleSize(None, False, "one agent has no second eigenvalue")
     gap = 1.0 - network.second_eigenvalue
+    if not gap > 0:
+        return SampleSize(None, False, "1 − λmax is too small for floating point")
     logarithm = np.log(network.agents * len(model.hypotheses) / delta)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):
         value = np.float64(16 * bound * logarithm / gap) / events.rate.rate / events.rate.rate
     if not np.isfinite(value):
         return SampleSize(None, False, "the printed formula overflows")

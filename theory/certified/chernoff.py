@@ -29,6 +29,9 @@ from theory.numbers import precision
 _CLOSENESS = 12
 # Weights that agree to so many parts share one ball, which leaves 1e-8 of the exponent open.
 _SAME = 2**28
+# Multiples of a normal law's best tilt, and of the best of these, where no maximum is enclosed.
+_COARSE = tuple(4.0**k for k in range(-12, 40))
+_FINE = tuple(1.1**k for k in range(-14, 15))
 # Smaller tilts to try where the best one does not hold for ever.
 _SHRINK = tuple(0.8**k for k in range(1, 40))
 
@@ -188,11 +191,23 @@ def _least(ratio: Weighed, guess: arb | None) -> _Least:
         found = concave_maximum(ratio, closeness=_CLOSENESS, guess=guess)
     if found is not None:
         return _Least((-found.value).exp(), found.argument.mid())
-    if ratio.mean > 0 and lowest is not None:
-        # Zero is the least value, as far as is known: large tilts are good.
-        tilt = (64 * ratio.mean / ratio.variance).mid() if ratio.variance > 0 else arb(64)
-        return _Least(arb(0).union((-ratio.value(tilt)).exp()), tilt)
-    return _Least(arb(0).union(ONE), None)
+    return _fallback(ratio)
+
+
+def _fallback(ratio: Weighed) -> _Least:
+    """The best of some tilts, where no maximum could be enclosed: each gives an upper end."""
+    best = _Least(arb(0).union(ONE), None)
+    if not ratio.mean > 0:
+        return best
+    normal = (ratio.mean / ratio.variance).mid() if ratio.variance > 0 else arb(1)
+    for steps in (_COARSE, _FINE):
+        centre = normal if best.tilt is None else best.tilt
+        for factor in steps:
+            tilt = (centre * factor).mid()
+            end = (-ratio.value(tilt)).exp().upper()
+            if end < best.value.upper():
+                best = _Least(arb(0).union(end), tilt)
+    return best
 
 
 def _for_ever(least: _Least, ratio: Weighed, drop: arb, falls: Callable[[arb], bool]) -> arb:

@@ -122,10 +122,25 @@ class BallLaw:
             excess = sum(parts, arb(0))
             weights = [p + part for p, part in zip(self.probabilities, parts, strict=True)]
             return _Tilt(weights, 1 + excess, excess.log1p())
-        pairs = zip(self.probabilities, self._exponents(u), strict=True)
-        weights = [p * x.exp() for p, x in pairs]
+        # Over the largest one: a ball around e^x is wide where |x| is large, and what matters here
+        # are ratios of such numbers. Of a single atom nothing is left to round.
+        exponents = self._exponents(u)
+        top = 0
+        for o, x in enumerate(exponents):
+            if x.mid() > exponents[top].mid():
+                top = o
+        half = u * u / 2
+        weights = []
+        for o, p in enumerate(self.probabilities):
+            if o == top:
+                weights.append(p)
+                continue
+            more = u * (self.means[o] - self.means[top])
+            if not self.is_bounded:
+                more += half * (self.variances[o] - self.variances[top])
+            weights.append(p * more.exp())
         total = sum(weights, arb(0))
-        return _Tilt(weights, total, total.log())
+        return _Tilt(weights, total, exponents[top] + total.log())
 
     def _exponents(self, u: arb) -> list[arb]:
         if self.is_bounded:
@@ -136,7 +151,7 @@ class BallLaw:
 
 @dataclass(frozen=True)
 class _Tilt:
-    """The numbers p e^x, their sum, and its logarithm."""
+    """Numbers proportional to p e^x, their sum, and log Σ p e^x."""
 
     weights: list[arb]
     total: arb

@@ -20,12 +20,12 @@ The deviation matrix Σ_{k≥0} (W^k − 1vᵀ) is one linear solve. (docs: math
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 import flint
 
-from theory.certified.eigenbasis import Eigenbasis
+from theory.certified.cumulant import extreme
+from theory.certified.refinement import MOST_BITS, rising_bits
 from theory.certified.running_sum import (
+    Bases,
     CertifiedDeviation,
     RunningSum,
     Step,
@@ -36,6 +36,13 @@ from theory.numbers import precision
 from theory.rational import RationalNetwork
 
 _BITS = (128, 512)
+
+# Below this distance of slem from 1 rounds are counted in powers of two.
+_SLOW = 2.0**-40
+# Bits by which the distance is sought, and for more agents than _MANY: seconds each.
+_GAP_BITS = (0, 256, 1024, 3072)
+_GAP_BITS_OF_MANY = (0, 256)
+_MANY = 60
 
 
 def deviation_matrix_balls(network: RationalNetwork) -> flint.arb_mat:
@@ -56,7 +63,7 @@ def deviation_matrix_balls(network: RationalNetwork) -> flint.arb_mat:
 
 def certified_deviation(
     network: RationalNetwork,
-    bases: Callable[[], Iterable[Eigenbasis]],
+    bases: Bases,
     *,
     reversible: bool,
     slem: float,
@@ -70,7 +77,8 @@ def certified_deviation(
     network
         W.
     bases
-        Eigenbases as of `spectrum.refined_bases`; asked for only if W mixes slowly.
+        Eigenbases as of `spectrum.refined_bases` with so many extra bits; asked for only if W
+        mixes slowly.
     reversible
         Whether W is reversible.
     slem
@@ -87,12 +95,40 @@ def certified_deviation(
     if all(row == table[0] for row in table):
         return CertifiedDeviation((flint.arb(0),) * agents, "equal-rows", 1, 53)
     result = None
-    for bits in _BITS:
+    slow_bits = _slow_bits(network, bases) if slem > 1 - _SLOW else 0
+    for bits in (several + slow_bits for several in _BITS):
         with precision(bits):
-            work = RunningSum(network, bits, relative_width, slem)
+            work = RunningSum(network, bits, relative_width, slem, slow_bits=slow_bits)
             result = work.run(bases, reversible=reversible, step=step)
         # More bits help only where it is the balls that are wide.
         if not result.finished or not work.is_rounding_the_limit(result):
             break
     assert result is not None
     return result
+
+
+def _slow_bits(network: RationalNetwork, bases: Bases) -> int:
+    """About log2(1/(1 − slem)), by the first discs that are all below 1.
+
+    Where none are, about log2 of the largest entry of Σ_k (W^k − 1vᵀ), which is no smaller than
+    that but where the slowest eigenvalues are far from 1.
+    """
+    for extra in _GAP_BITS if network.agents <= _MANY else _GAP_BITS_OF_MANY:
+        for basis in bases(extra):
+            with precision(basis.bits):
+                gap = 1 - extreme([disc.upper() for disc in basis.moduli()], largest=True)
+                if gap > 0:
+                    return _exponent(1 / gap)
+    for bits in rising_bits(256):
+        try:
+            with precision(bits):
+                entries = deviation_matrix_balls(network).entries()
+                return _exponent(extreme([abs(entry).mid() for entry in entries], largest=True))
+        except ZeroDivisionError:
+            continue
+    return MOST_BITS
+
+
+def _exponent(size: flint.arb) -> int:
+    mantissa, exponent = (int(part) for part in size.mid().man_exp())
+    return max(0, mantissa.bit_length() + exponent)

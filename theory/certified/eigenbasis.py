@@ -36,6 +36,9 @@ _TINY = 1e-300
 # Off-diagonal parts above this share of the distance of two eigenvalues are not a small change.
 _APART = 0.05
 
+# Up to this precision a step may be rounded to doubles: it leaves 2^-52 of what it takes away.
+_BITS_OF_DOUBLES = 160
+
 # A block whose own eigenvectors are worse conditioned is left as it is.
 _WORST_CONDITION = 1e8
 
@@ -53,7 +56,7 @@ class Eigenbasis:
     values
         The balls T_ii.
     radii
-        Upper bounds on Σ_{j≠i} |T_ij|, shape (n,).
+        Upper bounds on Σ_{j≠i} |T_ij|, length n: exact balls, as doubles do not go below 1e-308.
     bits
         The precision of the balls.
     """
@@ -62,14 +65,14 @@ class Eigenbasis:
     inverse: Any
     similar: Any
     values: tuple[Any, ...]
-    radii: FloatArray
+    radii: tuple[flint.arb, ...]
     bits: int
 
     def components(self) -> NDArray[np.int32]:
         """The label of each disc's connected set of discs; sets may be joined too generously."""
         middles = np.array([complex(value) for value in self.values])
         own = upper_bounds([value.rad() for value in self._as_balls()])
-        reach = self.radii + own + 4 * _SLACK * np.abs(middles)
+        reach = upper_bounds(self.radii) + own + 4 * _SLACK * np.abs(middles)
         close = np.abs(middles[:, None] - middles[None, :]) <= (
             (reach[:, None] + reach[None, :]) * (1 + _SLACK) + _TINY
         )
@@ -79,14 +82,14 @@ class Eigenbasis:
     def moduli(self) -> list[flint.arb]:
         """|z| over each disc, as a ball."""
         return [
-            (abs(value) + flint.arb(0, float(radius))).nonnegative_part()
+            (abs(value) + flint.arb(0, radius)).nonnegative_part()
             for value, radius in zip(self.values, self.radii, strict=True)
         ]
 
     def real_parts(self) -> list[flint.arb]:
         """Re z over each disc, as a ball."""
         return [
-            flint.acb(value).real + flint.arb(0, float(radius))
+            flint.acb(value).real + flint.arb(0, radius)
             for value, radius in zip(self.values, self.radii, strict=True)
         ]
 
@@ -102,9 +105,13 @@ def upper_bounds(values: Any) -> FloatArray:
     return np.asarray(near * (1 + _SLACK) + _TINY)
 
 
-def magnitudes(matrix: Any) -> FloatArray:
-    """Doubles that are not below the moduli of a ball matrix's entries."""
-    return upper_bounds(matrix.entries()).reshape(matrix.nrows(), matrix.ncols())
+def magnitudes(matrix: Any, *, unit: int = 0) -> FloatArray:
+    """Doubles that are not below the moduli of a ball matrix's entries, in units of 2^unit."""
+    entries = matrix.entries()
+    if unit:
+        scale = flint.arb(2) ** -unit
+        entries = [entry * scale for entry in entries]
+    return upper_bounds(entries).reshape(matrix.nrows(), matrix.ncols())
 
 
 def first_basis(matrix: Any, *, symmetric: bool) -> Any:
@@ -143,10 +150,11 @@ def eigenbasis(matrix: Any, vectors: Any, *, bits: int) -> Eigenbasis:
         inverse = vectors.solve(identity, algorithm="precond")
         similar = inverse * (matrix * vectors)
         values = tuple(similar[i, i] for i in range(size))
-    sizes = magnitudes(similar)
-    np.fill_diagonal(sizes, 0.0)
-    radii = sizes.sum(axis=1) * (1 + (size + 2) * _SLACK) + _TINY
-    return Eigenbasis(vectors, inverse, similar, values, np.asarray(radii), bits)
+        radii = tuple(
+            sum((t.abs_upper() for j, t in enumerate(row) if j != i), flint.arb(0)).upper()
+            for i, row in enumerate(similar.table())
+        )
+    return Eigenbasis(vectors, inverse, similar, values, radii, bits)
 
 
 def improved_vectors(basis: Eigenbasis, *, bits: int, symmetric: bool) -> Any:
@@ -161,9 +169,13 @@ def improved_vectors(basis: Eigenbasis, *, bits: int, symmetric: bool) -> Any:
         blocks = csgraph.connected_components(together, directed=False)[1]
         same = blocks[:, None] == blocks[None, :]
         vectors = basis.vectors
-        change = np.where(same | (gap == 0), 0.0, off / np.where(gap == 0, 1.0, gap))
-        np.fill_diagonal(change, 1.0)
-        vectors = vectors * _matrix(change, symmetric)
+        alone = ~same & (gap != 0)
+        if bits > _BITS_OF_DOUBLES:
+            vectors = vectors * _exact_step(basis, alone)
+        else:
+            change = np.where(alone, off / np.where(gap == 0, 1.0, gap), 0.0)
+            np.fill_diagonal(change, 1.0)
+            vectors = vectors * _matrix(change, symmetric)
         turn = np.eye(size, dtype=np.complex128)
         for block in np.unique(blocks):
             members = np.flatnonzero(blocks == block)
@@ -174,6 +186,19 @@ def improved_vectors(basis: Eigenbasis, *, bits: int, symmetric: bool) -> Any:
         if not np.array_equal(turn, np.eye(size)):
             vectors = vectors * _matrix(turn, symmetric)
         return vectors.mid()
+
+
+def _exact_step(basis: Eigenbasis, alone: NDArray[np.bool_]) -> Any:
+    """I + E at the present precision: each step doubles the digits, where doubles add 16."""
+    middles = [value.mid() for value in basis.values]
+    rows = [
+        [
+            (entry.mid() / (middles[j] - middles[i])).mid() if alone[i, j] else int(i == j)
+            for j, entry in enumerate(row)
+        ]
+        for i, row in enumerate(basis.similar.table())
+    ]
+    return type(basis.similar)(rows)
 
 
 def _block_vectors(

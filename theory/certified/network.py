@@ -9,6 +9,7 @@ than was asked, `notes` says which, and by how much.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from theory.certified.deviation import certified_deviation
 from theory.certified.quotient import difference_matrix
 from theory.certified.refinement import check_relative_width
-from theory.certified.running_sum import STRIDES, CertifiedDeviation
+from theory.certified.running_sum import ROUNDS, CertifiedDeviation
 from theory.certified.spectrum import certified_spectrum, refined_bases
 from theory.certified.stationary import certified_stationary
 from theory.network import Network
@@ -163,9 +164,10 @@ def certify_network(
     reversible = exact.is_reversible
     spectrum = certified_spectrum(exact, reversible=reversible, relative_width=asked)
     going_on = told(_AFTER_SPECTRUM) and going_on
+    difference = difference_matrix(exact)
     deviation = certified_deviation(
         exact,
-        lambda: refined_bases(exact, difference_matrix(exact), reversible=reversible),
+        lambda extra: refined_bases(exact, difference, reversible=reversible, extra_bits=extra),
         reversible=reversible,
         slem=float(spectrum.slem.mid()),
         relative_width=asked,
@@ -220,7 +222,9 @@ def _notes(
         why["stationary_distribution"] = "; the smallest entries are below what doubles hold"
     if second is not None and second.lower <= 0 <= second.upper:
         why["second_eigenvalue"] = "; it may be zero"
-    if deviation.method == STRIDES:
+    if any(ball.lower() > sys.float_info.max for ball in deviation.balls):
+        why["deviation"] = "; the largest entries are above what doubles hold"
+    elif deviation.method != ROUNDS:
         why["deviation"] = "; W mixes slowly, and its signs do not settle in time"
     notes = [
         f"{name}: relative width {width:.2g}, wider than the {asked:.2g} asked for{why[name]}"

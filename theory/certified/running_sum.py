@@ -15,9 +15,10 @@ import flint
 import numpy as np
 
 from theory.certified.eigenbasis import Eigenbasis
-from theory.certified.refinement import is_narrow
+from theory.certified.refinement import is_narrow, rising_bits
 from theory.certified.settled import Modes, modes
-from theory.certified.stationary import stationary_to_bits
+from theory.certified.stationary import stationary_balls, stationary_to_bits
+from theory.numbers import precision
 from theory.rational import RationalNetwork
 from theory.validation import FloatArray
 
@@ -32,8 +33,15 @@ _LEAST_PRODUCTS = 200
 # At most so many between two powers in balls.
 _STRETCH = 16
 
-# W^k is followed to 2^_OCTAVES rounds.
+# W^k is followed to 2^_OCTAVES rounds, or as many octaves more as W is slow; longer sums are not
+# doubles. The last octaves are followed more closely.
 _OCTAVES = 60
+_MOST_OCTAVES = 1000
+_LAST_OCTAVES = 16
+
+# The closed form is wanted to so many bits, more than a double has.
+_TAIL_BITS = 64
+_MOST_TAIL_BITS = 1 << 16
 
 # Eigenvalues that weights of doubles were meant to make equal.
 _NEARLY_EQUAL = 2.0**-50
@@ -43,6 +51,9 @@ _TINY = 1e-300
 
 Step = Callable[[float], bool]
 """Told the share of the work that is done; whether to go on."""
+
+Bases = Callable[[int], Iterable[Eigenbasis]]
+"""Eigenbases, each more precise than the last, all with so many bits more than is common."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +90,13 @@ class RunningSum:
     """
 
     def __init__(
-        self, network: RationalNetwork, bits: int, relative_width: float, slem: float
+        self,
+        network: RationalNetwork,
+        bits: int,
+        relative_width: float,
+        slem: float,
+        *,
+        slow_bits: int = 0,
     ) -> None:
         self.network, self.bits, self.relative_width = network, bits, relative_width
         agents = network.agents
@@ -96,8 +113,13 @@ class RunningSum:
         self.still = [i for i in range(agents) if self._stays(i)]
         # About half the width may be rounding.
         self.product_doubt = (agents + 8) * _EPS / 2 * 1.01
+        self.unit = slow_bits
         slem = min(max(slem, 0.0), 1 - 1e-16)
-        self.needed = math.log(relative_width / 16) / math.log(slem) if slem else 0.0
+        fall = math.log(16 / relative_width)
+        if slow_bits:
+            self.needed = math.ldexp(fall, min(slow_bits, _MOST_OCTAVES))
+        else:
+            self.needed = -fall / math.log(slem) if slem else 0.0
         allowed = int(min(relative_width / 8 / self.product_doubt, 1 + self.needed / 8))
         self.stretch = max(1, min(_STRETCH, allowed))
         self.stride = 1
@@ -106,15 +128,13 @@ class RunningSum:
         self.jump, self.jump_error, self.leap = np.zeros(0), 0.0, self.weights
         self._set_stride(self.weights)
 
-    def run(
-        self, bases: Callable[[], Iterable[Eigenbasis]], *, reversible: bool, step: Step
-    ) -> CertifiedDeviation:
+    def run(self, bases: Bases, *, reversible: bool, step: Step) -> CertifiedDeviation:
         """D of every agent, certified: intervals as narrow as asked for, or as work allows.
 
         Parameters
         ----------
         bases
-            Called at most where signs might settle: eigenbases, each more precise than the last.
+            Called at most where signs might settle.
         reversible
             Whether W is.
         step
@@ -124,6 +144,10 @@ class RunningSum:
         budget = max(_LEAST_PRODUCTS, int(_PRODUCTS / size))
         octaves = max(1.0, math.log2(max(2.0, self.needed / budget)) + 1)
         resolution = max(8, int(budget / octaves / 2))
+        # Where there are very many octaves, the last count for most of the sum.
+        late, fine = self.needed / 2**_LAST_OCTAVES, int(budget / _LAST_OCTAVES / 2)
+        most = 5 * budget + int(2 * _STRETCH * octaves) * (self.unit > 0)
+        last = 2 ** min(_OCTAVES + self.unit, _MOST_OCTAVES)
         best: list[flint.arb] | None = None
         next_check, settling, finished, products = 16, True, True, 0
         while True:
@@ -132,7 +156,7 @@ class RunningSum:
                 break
             if top < 1e-3 * self.relative_width or top < 1e-3 * (self.stride - 1) / self.rounds:
                 break
-            if products >= 5 * budget or self.rounds >= 2**_OCTAVES:
+            if products >= most or self.rounds >= last:
                 break
             if settling and self.stride == 1 and self.rounds >= next_check:
                 next_check *= 2
@@ -140,11 +164,13 @@ class RunningSum:
                     best, settling = self._by_signs(bases, reversible=reversible)
                     if self._narrow(best):
                         return self._result(best, SIGNS)
-            if not step(min(1.0, products / (5 * budget))):
+            if not step(min(1.0, products / most)):
                 finished = False
                 break
             # Strides of one to the end if there is the time, or as long as signs may settle.
             hoping = settling and best is not None and products < 3 * budget
+            if self.rounds > late:
+                resolution = max(resolution, fine)
             if self.needed > budget and not hoping and self.rounds >= 2 * resolution * self.stride:
                 self.stride *= 2
                 self._set_stride(self.stride_power * self.stride_power)
@@ -191,8 +217,8 @@ class RunningSum:
             doubt = passed + summing * found
             # f never increases, so that the least upper end seen so far is one.
             self.ceiling = np.minimum(previous, found + doubt)
-            self.lower.append(self.stride * np.maximum(found - doubt, 0.0))
-            self.upper.append((self.stride - 1) * previous + self.ceiling)
+            self.lower.append(float(self.stride) * np.maximum(found - doubt, 0.0))
+            self.upper.append(float(self.stride - 1) * previous + self.ceiling)
         self.power = self.power * self.leap
         self.rounds += self.stretch * self.stride
 
@@ -212,14 +238,13 @@ class RunningSum:
             return [entry.lower().union(flint.arb("inf")) for entry in sums]
         return [entry.lower().union((entry / left).upper()) for entry in sums]
 
-    def _by_signs(
-        self, bases: Callable[[], Iterable[Eigenbasis]], *, reversible: bool
-    ) -> tuple[list[flint.arb], bool]:
+    def _by_signs(self, bases: Bases, *, reversible: bool) -> tuple[list[flint.arb], bool]:
         """The sum so far and the tail by closed form; False if there is no use in trying later."""
         tail = self._closed_tail()
         base = [a + b for a, b in zip(self._sums(), tail, strict=True)]
         lower = [entry.lower() for entry in base]
-        wanted = np.array([float(entry) for entry in lower]) * self.relative_width / 4
+        unit = flint.arb(2) ** self.unit
+        wanted = np.array([float(entry / unit) for entry in lower]) * self.relative_width / 4
         best = np.full(self.network.agents, np.inf)
         floor = math.inf
         hopeful = False
@@ -235,30 +260,42 @@ class RunningSum:
             if np.all(best <= wanted) or floor < 0.1:
                 break
         ends = [
-            (entry + flint.arb(float(more))).upper() if math.isfinite(more) else flint.arb("inf")
+            (entry + unit * float(more)).upper() if math.isfinite(more) else flint.arb("inf")
             for entry, more in zip(base, best.tolist(), strict=True)
         ]
         return [a.union(b) for a, b in zip(lower, ends, strict=True)], hopeful
 
-    def _find_modes(self, bases: Callable[[], Iterable[Eigenbasis]], *, reversible: bool) -> bool:
+    def _find_modes(self, bases: Bases, *, reversible: bool) -> bool:
         """The modes of one more basis, if there is one."""
         if self.bases is None:
-            self.bases = iter(bases())
+            self.bases = iter(bases(self.unit))
         basis = next(self.bases, None)
         if basis is None:
             return False
         v = stationary_to_bits(self.network, basis.bits)
-        both = (modes(basis, v, symmetric=reversible, together=t) for t in (0.0, _NEARLY_EQUAL))
-        self.modes.append([found for found in both if found is not None])
+        found = (
+            modes(basis, v, symmetric=reversible, together=together, unit=self.unit)
+            for together in (0.0, math.ldexp(_NEARLY_EQUAL, -self.unit))
+        )
+        self.modes.append([one for one in found if one is not None])
         return True
 
     def _closed_tail(self) -> list[flint.arb]:
-        """|Σ_{k>m, even} a_k| + |Σ_{k>m, odd} a_k|, summed over j."""
-        deviating = self.weights - self.limit
-        system = identity_matrix(self.network.agents) - deviating * deviating
-        first = system.solve(self.power * self.weights, algorithm="precond")
-        second = first * self.weights
-        return [a + b for a, b in zip(_row_sums(first), _row_sums(second), strict=True)]
+        """|Σ_{k>m, even} a_k| + |Σ_{k>m, odd} a_k|, summed over j; m the rounds so far.
+
+        At a precision of its own, which rises until I − B² is proved regular and every sum is
+        known to a double's accuracy, or is as far as that goes.
+        """
+        tail = [flint.arb(0).union(flint.arb("inf"))] * self.network.agents
+        for bits in rising_bits(self.bits, _MOST_TAIL_BITS):
+            try:
+                with precision(bits):
+                    tail = _closed_sums(self.network, self.rounds + 1)
+            except ZeroDivisionError:
+                continue
+            if all(one.is_zero() or one.rel_accuracy_bits() >= _TAIL_BITS for one in tail):
+                break
+        return tail
 
     def _narrow(self, balls: list[flint.arb]) -> bool:
         return all(
@@ -310,6 +347,27 @@ def _row_sums(matrix: flint.arb_mat) -> list[flint.arb]:
     return [
         flint.arb(total, 3 * _EPS * total + _TINY) + flint.arb(0, radius.upper())
         for total, radius in zip(sums, _row_radii(matrix), strict=True)
+    ]
+
+
+def _closed_sums(network: RationalNetwork, first: int) -> list[flint.arb]:
+    """Σ_j of |B^k(I − B²)⁻¹| and of |B^{k+1}(I − B²)⁻¹|, k = `first`, at the present precision.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the precision is too low to prove that I − B² is regular.
+    """
+    agents = network.agents
+    weights = flint.arb_mat(network.matrix)
+    limit = flint.arb_mat([stationary_balls(network)] * agents)
+    deviating = weights - limit
+    system = identity_matrix(agents) - deviating * deviating
+    even = system.solve(weights**first - limit, algorithm="precond")
+    odd = even * weights
+    return [
+        sum((abs(entry) for entry in (*row, *other)), flint.arb(0))
+        for row, other in zip(even.table(), odd.table(), strict=True)
     ]
 
 

@@ -58,9 +58,11 @@ class Modes:
     signs
         Of the members' d: +1 or −1; 0 if a d is not real.
     error
-        Upper bounds on Σ_j Σ_{k≥1} scale_ij |e_k(i, j)|, shape (N,).
+        Upper bounds on Σ_j Σ_{k≥1} scale_ij |e_k(i, j)|, shape (N,), in units of 2^unit.
     bits
         Of the eigenbasis.
+    unit
+        Sums over rounds are in units of 2^unit, so that W may mix as slowly as it likes.
     """
 
     left: NDArray[np.complex128]
@@ -75,11 +77,18 @@ class Modes:
     signs: NDArray[np.float64]
     error: FloatArray
     bits: int
+    unit: int
 
     def slack(self, rounds: int) -> FloatArray:
-        """How much Σ_j Σ_{k>K} |a_k| may exceed the closed form, K = `rounds`; shape (N,)."""
+        """How much Σ_j Σ_{k>K} |a_k| may exceed the closed form, K = `rounds`.
+
+        Shape (N,), in units of 2^unit.
+        """
         with precision(self.bits):
-            late = [_above(modulus ** (rounds + 1) / (1 - modulus**2)) for modulus in self.moduli]
+            one = flint.arb(2) ** -self.unit
+            late = [
+                _above(one * modulus ** (rounds + 1) / (1 - modulus**2)) for modulus in self.moduli
+            ]
             fall = [
                 _above((after / before) ** rounds)
                 for before, after in zip(self.moduli, self.moduli[1:], strict=False)
@@ -138,7 +147,12 @@ class Modes:
 
 
 def modes(
-    basis: Eigenbasis, stationary: list[flint.arb], *, symmetric: bool, together: float = 0.0
+    basis: Eigenbasis,
+    stationary: list[flint.arb],
+    *,
+    symmetric: bool,
+    together: float = 0.0,
+    unit: int = 0,
 ) -> Modes | None:
     """The modes of W − 1vᵀ from a basis of `spectrum.refined_bases`; None if it is too coarse.
 
@@ -150,6 +164,8 @@ def modes(
         v in balls of the basis's precision.
     together
         Eigenvalues that differ by less are put together, as are those whose discs are wider.
+    unit
+        Sums over rounds are taken in units of 2^unit; about log2(1/(1 − slem)) where that is large.
     """
     agents = len(stationary)
     with precision(basis.bits):
@@ -168,11 +184,12 @@ def modes(
         moduli = [abs(value).mid() for value in chosen]
         if not all(modulus < 1 for modulus in moduli):
             return None
-        slow = np.array([_above(1 / (1 - modulus)) for modulus in moduli])
+        one = flint.arb(2) ** -unit
+        slow = np.array([_above(one / (1 - modulus)) for modulus in moduli])
         left_size, right_size = magnitudes(left), magnitudes(right)
         left_middle, left_error = _doubles(left)
         right_middle, right_error = _doubles(right)
-        error = _drift(left_size, slow, magnitudes(rest), right_size, scale)
+        error = _drift(left_size, slow, magnitudes(rest, unit=-unit), right_size, scale)
         everything = (scale, left_size, right_size, error)
         if not all(np.isfinite(array).all() for array in everything):
             return None
@@ -191,6 +208,7 @@ def modes(
         signs,
         error,
         basis.bits,
+        unit,
     )
 
 
@@ -201,7 +219,8 @@ def _drift(
 
     (D + F)^k − D^k = Σ_{a+b=k−1} D^a F (D + F)^b, so that the sum over k is at most
     left S |F| z with S = (I − |D|)⁻¹ and (I − |D| − |F|) z = right. As I − |D| − |F| is an
-    M-matrix, z ≤ S(right + ε) as soon as ε ≥ |F|S(right + ε) in every entry.
+    M-matrix, z ≤ S(right + ε) as soon as ε ≥ |F|S(right + ε) in every entry. `slow`, the diagonal
+    of S, and the result are in units of 2^unit, and `off` in units of 2^-unit.
     """
     size = len(slow)
     widen = 1 + (8 * size + 64) * _EPS
@@ -229,7 +248,9 @@ def _from_differences(basis: Eigenbasis, stationary: list[flint.arb]) -> tuple[A
 
 def _chosen_values(basis: Eigenbasis, together: float) -> list[Any]:
     """Exact numbers near T_ii: real, equal or opposite where the discs cannot tell otherwise."""
-    width = flint.arb(max(together, 4 * float(basis.radii.max())))
+    width = flint.arb(together)
+    for radius in basis.radii:
+        width = width.max(4 * radius)
     middles = [flint.acb(value).mid() for value in basis.values]
     order = sorted(range(len(middles)), key=lambda m: float(abs(middles[m]).mid()))
     chosen: list[Any] = list(middles)

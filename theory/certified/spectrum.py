@@ -49,6 +49,8 @@ TRACE_AND_NORM = "trace-and-norm"
 
 # Precisions at which discs are tried, each with a better basis.
 _DISC_BITS = (128, 128, 128, 256, 256, 512)
+# And more steps where eigenvalues nearly meet: each step takes one scale of them apart.
+_MORE_STEPS = 5
 
 # Bits of an exact polynomial's coefficients, N times those of the common denominator: 20 000
 # take seconds; a cluster of a hundred roots then takes a minute.
@@ -139,17 +141,23 @@ def _routes(network: RationalNetwork, *, reversible: bool) -> Iterator[_Found]:
 
 
 def refined_bases(
-    network: RationalNetwork, difference: flint.fmpq_mat, *, reversible: bool
+    network: RationalNetwork,
+    difference: flint.fmpq_mat,
+    *,
+    reversible: bool,
+    extra_bits: int = 0,
 ) -> Iterator[Eigenbasis]:
     """Eigenbases with smaller and smaller discs; ends when they stop shrinking.
 
-    Of D^½WD^−½ − √v√vᵀ if W is reversible, else of the difference matrix.
+    Of D^½WD^−½ − √v√vᵀ if W is reversible, else of the difference matrix. Eigenvalues within
+    2^-extra_bits of one another, or of 1, want as many bits more.
     """
     basis: Eigenbasis | None = None
     matrix: Any = None
-    before = math.inf
+    before = flint.arb("inf")
     last_bits = 0
-    for bits in _DISC_BITS:
+    first = _DISC_BITS[:1] * _MORE_STEPS if extra_bits else ()
+    for bits in (several + extra_bits for several in first + _DISC_BITS):
         try:
             if bits != last_bits:
                 if reversible:
@@ -164,8 +172,8 @@ def refined_bases(
             basis = eigenbasis(matrix, vectors, bits=bits)
         except (ZeroDivisionError, np.linalg.LinAlgError):
             return
-        widest = float(np.max(basis.radii))
-        if not math.isfinite(widest) or (bits == last_bits and not widest < before):
+        widest = _greatest(list(basis.radii))
+        if not widest.is_finite() or (bits == last_bits and not widest < before):
             return
         before, last_bits = widest, bits
         yield basis
@@ -176,10 +184,11 @@ def symmetrised(network: RationalNetwork, bits: int) -> flint.arb_mat:
 
     The eigenvalue 1 of W becomes 0, and the others stay.
     """
-    root = [entry.sqrt() for entry in stationary_to_bits(network, bits)]
+    stationary = stationary_to_bits(network, bits)
     table = network.matrix.table()
     size = len(table)
     with precision(bits):
+        root = [entry.sqrt() for entry in stationary]
         rows = [[flint.arb(0)] * size for _ in range(size)]
         for i in range(size):
             for j in range(i, size):
@@ -235,12 +244,14 @@ def polynomial_bounds(difference: flint.fmpq_mat) -> Iterator[_Found]:
             if zeros:
                 moduli.append(flint.arb(0))
                 reals.append(flint.arb(0))
-            yield _Found(
+            result = _Found(
                 _between(_greatest(moduli, lower=True), _greatest(moduli)),
                 _between(_greatest(reals, lower=True), _greatest(reals)),
                 POLYNOMIAL,
                 bits,
             )
+        # Outside: whoever asked for it goes on at a precision of its own.
+        yield result
 
 
 def trace_and_norm(difference: flint.fmpq_mat) -> _Found:

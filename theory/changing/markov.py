@@ -187,7 +187,8 @@ class MarkovNetwork:
         Raises
         ------
         ValueError
-            As for the class, or if an edge names an unknown agent or joins an agent to itself.
+            As for the class, or if an edge names an unknown agent, joins an agent to itself, or is
+            given twice, in whichever order.
         """
         if isinstance(edges, Network):
             layout = edges.layout if layout is None else layout
@@ -200,6 +201,15 @@ class MarkovNetwork:
         if (pairs[:, 0] == pairs[:, 1]).any():
             where = int(np.flatnonzero(pairs[:, 0] == pairs[:, 1])[0])
             raise fail("edges", "two agents each", pairs[where].tolist(), "leave that edge out")
+        unique, counts = np.unique(np.sort(pairs, axis=1), axis=0, return_counts=True)
+        if (counts > 1).any():
+            twice = unique[int(np.argmax(counts > 1))].tolist()
+            raise fail(
+                "edges",
+                "each pair of agents once, in either order",
+                f"{twice} {counts[counts > 1][0]} times",
+                "give it once; probabilities say how often a pair meets",
+            )
         if len(pairs) > _MOST_PHASES:
             raise fail(
                 "edges",

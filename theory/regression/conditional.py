@@ -24,6 +24,9 @@ from theory.regression.positive import Factor
 from theory.regression.predicted import refuse_targets
 from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
 
+# A hundredth of the draws that carries more of the mean than this makes its scatter doubtful.
+_HEAVY = 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class ConditionalError:
@@ -168,7 +171,8 @@ class AveragedError:
     """Expected errors estimated by averaging over drawn inputs; unbiased, with standard errors.
 
     All arrays but `rounds` have shape (T, N); the errors' standard errors are those of the mean
-    over `draws` independent draws.
+    over `draws` independent draws. They are estimates too, and too small where few draws carry
+    most of the mean: `notes` names the rounds where that can be told from the draws.
     """
 
     rounds: IntArray
@@ -177,6 +181,7 @@ class AveragedError:
     reported_error: FloatArray
     reported_standard_error: FloatArray
     draws: int
+    notes: tuple[str, ...] = ()
 
 
 def averaged_error(
@@ -200,6 +205,16 @@ def averaged_error(
     ------
     ValueError
         As for `conditional_error`, or if `draws` is below 2.
+
+    Notes
+    -----
+    An estimate, with an estimated standard error. Before inputs span all directions, n of the
+    order of d and below, the error given the inputs varies by orders of magnitude from draw to
+    draw where inputs are heavy-tailed or a weak prior meets a rare input: at n ≤ 4 a few hundred
+    draws may miss the inputs that carry the mean, and then the mean *and* its standard error are
+    too small. The result's `notes` name the rounds where the draws show it, one draw in a hundred
+    carrying a tenth of the mean or more; inputs that no draw met cannot be noticed. Take
+    thousands of draws there, and compare two seeds.
 
     Examples
     --------
@@ -227,6 +242,24 @@ def averaged_error(
         read_only(reported.mean(axis=0)),
         read_only(reported.std(axis=0, ddof=1) / scale),
         count,
+        _doubts(wanted, excess),
+    )
+
+
+def _doubts(rounds: Sequence[int], excess: FloatArray) -> tuple[str, ...]:
+    """A note on rounds at which few draws carry the mean of `excess`, shape (draws, T, N)."""
+    few = max(1, len(excess) // 100)
+    total = excess.sum(axis=0)
+    top = np.sort(excess, axis=0)[-few:].sum(axis=0)
+    # Among few draws each one has a share of its own.
+    usual = few / len(excess)
+    heavy = (top > max(_HEAVY, 4 * usual) * total).any(axis=-1)
+    early = [n for n, is_heavy in zip(rounds, heavy.tolist(), strict=True) if is_heavy]
+    if not early:
+        return ()
+    return (
+        f"rounds {', '.join(map(str, early))}: {few} of {len(excess)} draws carry much of the "
+        "mean, so that standard errors may be too small; take more draws",
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exact import simulate
 from exact.law import RareError, error_law, rare_errors
 from exact.law.lags import lags
-from exact.law.rare import _prepare
+from exact.law.rare import _prepare, _Sums
 from exact.law.saddle import Cumulants
 from tests.exact.law.test_belief_law import PAIR, RATIONAL_PAIR, SAME, rational_coins
 from tests.exact.test_learning import mixed_model
@@ -294,3 +294,59 @@ def test_an_estimate_that_is_not_to_be_trusted_says_so() -> None:
 def test_what_cannot_be_done_is_refused(call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_equal_weights_are_no_certainty() -> None:
+    """Nearly every run errs, all with one weight: the one in a million that does not is unseen."""
+    agent = FiniteAgent.from_tables(
+        inputs=[1.0],
+        truth=[[1 - 1e-6, 1e-6]],
+        likelihood=[[[1 - 1e-6, 1e-6]], [[1 - 1e-9, 1e-9]]],
+    )
+    model = FiniteModel.from_agents(["true", "likely"], [agent], priors=[[0.1, 0.9]])
+    truth = error_law(ALONE, model, rounds=1).some_agent[0]
+    found = rare_errors(ALONE, model, rounds=1, seed=1).some_agent
+    assert truth < 1
+    assert found.probability <= 1
+    assert found.standard_error > 0
+    assert abs(found.probability - truth) <= 4 * found.standard_error
+    interval = found.interval()
+    assert interval.lower <= truth <= interval.upper
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_saturated_estimates_stay_probabilities(seed: int) -> None:
+    """Few rounds, strong priors and many claims: events that are nearly sure."""
+    rng = np.random.default_rng(seed)
+    tables = rng.dirichlet([0.3, 1.0, 5.0], size=4).clip(1e-6)
+    tables /= tables.sum(axis=1, keepdims=True)
+    agent = FiniteAgent.from_tables(
+        inputs=[1.0], truth=tables[:1].tolist(), likelihood=[[row] for row in tables.tolist()]
+    )
+    prior = [0.01, 0.5, 0.3, 0.19]
+    model = FiniteModel.from_agents(list("abcd"), [agent], counts=[2], priors=[prior])
+    network = Network([[0.9, 0.1], [0.4, 0.6]])
+    for rounds in (1, 3):
+        law = error_law(network, model, rounds=rounds)
+        found = rare_errors(network, model, rounds=rounds, replicates=300, seed=seed)
+        for one, truth in zip(
+            (*found.each_agent, found.some_agent),
+            (*law.each_agent[0], law.some_agent[0]),
+            strict=True,
+        ):
+            assert 0 <= one.probability <= 1
+            if not one.is_impossible:
+                assert one.standard_error > 0
+            if one.trusted:
+                assert abs(one.probability - truth) <= 5 * one.standard_error + 1e-12
+
+
+def test_a_mean_above_one_says_how_far_it_is_off() -> None:
+    """Three hundred draws, all errors of weight 1.2: no such probability, and no zero error."""
+    sums = _Sums(np.log(np.array([1.2, 1.2])))
+    sums.replicates = 300
+    sums.first[:] = sums.second[:] = 300.0
+    one = sums.estimates()[0]
+    assert one.probability == 1.0
+    assert one.standard_error >= 0.2 - 1e-9
+    assert not one.trusted

@@ -8,6 +8,7 @@ from tests.models import COIN, coins, error_probability
 from tests.strategies import finite_models
 from theory import (
     ErrorBound,
+    FiniteAgent,
     FiniteModel,
     GaussianAgent,
     Network,
@@ -194,3 +195,18 @@ def test_interpolated_cumulants() -> None:
 def test_bad_delta(delta: float) -> None:
     with pytest.raises(ValueError, match="delta: expected a number in \\(0, 1\\)"):
         sample_sizes(PAIR, coins(2), delta=delta)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weak", [1e-16, 1e-20, 1e-60, 1e-300])
+def test_no_warning_where_one_less_lambda_max_vanishes(weak: float) -> None:
+    network = Network([[1 - weak, weak], [weak / 2, 1 - weak / 2]])
+    coin = FiniteAgent.from_tables(
+        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+    )
+    model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
+    ladder = sample_sizes(network, model, delta=0.05)
+    if network.second_eigenvalue == 1:
+        assert ladder.printed.rounds is None
+        assert "too small for floating point" in ladder.printed.note
+    assert ladder.chernoff.rounds is not None

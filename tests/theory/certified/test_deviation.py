@@ -31,7 +31,9 @@ def _deviation(network: RationalNetwork, *, slem: float | None = None) -> Certif
     spectrum = certified_spectrum(network, reversible=reversible, relative_width=1e-12)
     return certified_deviation(
         network,
-        lambda: refined_bases(network, difference_matrix(network), reversible=reversible),
+        lambda extra: refined_bases(
+            network, difference_matrix(network), reversible=reversible, extra_bits=extra
+        ),
         reversible=reversible,
         slem=float(spectrum.slem) if slem is None else slem,
         relative_width=1e-12,

@@ -157,6 +157,12 @@ def test_gossip_clocks_and_walks() -> None:
         MarkovNetwork.gossip_pairs([[0, 1], [1, 1]])
     with pytest.raises(ValueError, match="split into 2 classes"):
         MarkovNetwork.gossip_pairs([[0, 1]], agents=3)
+    # A pair that is given twice would meet twice as often without a word.
+    for twice in ([[0, 1], [1, 2], [0, 1]], [[0, 1], [1, 2], [1, 0]]):
+        with pytest.raises(ValueError, match=r"each pair of agents once.*got \[0, 1\] 2 times"):
+            MarkovNetwork.gossip_pairs(twice)
+        with pytest.raises(ValueError, match=r"each pair of agents once"):
+            MarkovNetwork.gossip_pairs(twice, probabilities=[0.25, 0.5, 0.25])
     clocks = MarkovNetwork.clocks(RING, [1, 2, 3, 4, 5])
     assert clocks.event_rate == 15
     np.testing.assert_allclose(clocks.stationary_phases, np.arange(1, 6) / 15)

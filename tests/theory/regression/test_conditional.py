@@ -129,3 +129,24 @@ def test_bad_input_is_named() -> None:
     model = RegressionModel([1.0], [real], [[1.0]], [[1.0]])
     with pytest.raises(ValueError, match=r"agents\[0\].targets: expected none"):
         conditional_error(Network([[1]]), model, np.ones((3, 1, 1, 1)), [3])
+
+
+def test_few_draws_of_heavy_inputs_are_doubted() -> None:
+    """One input in fifty says nearly all: at n = 1 a draw without it errs a thousand times more."""
+    inputs = [[1.0]] + [[1000.0]] * 49
+    agent = RegressionAgent(inputs=inputs, noise_std=0.1)
+    model = RegressionModel([1.0], [agent], [[1e-6]], [[1.0]])
+    alone = Network([[1.0]])
+    # Exact: the errors given each of the fifty inputs, averaged.
+    truth = np.mean(
+        [conditional_error(alone, model, np.array([[[x]]]), [1]).excess_error[0, 0] for x in inputs]
+    )
+    misses = 0
+    for seed in range(20):
+        few = averaged_error(alone, model, [1, 400], draws=200, seed=seed)
+        misses += abs(few.excess_error[0, 0] - truth) > 2 * few.standard_error[0, 0]
+        assert any(note.startswith("rounds 1: 2 of 200 draws") for note in few.notes)
+    # Two standard errors should miss once in twenty.
+    assert misses >= 1
+    case = two_nodes().as_floats()
+    assert averaged_error(case.network, case.model, [100], draws=200, seed=1).notes == ()

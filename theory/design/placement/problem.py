@@ -19,6 +19,7 @@ import numpy as np
 from theory.design.placement.counting import arrangements, count_classes
 from theory.learning.agents import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
+from theory.rational.model import RationalModel
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -121,8 +122,8 @@ class PlacementProblem:
 
     @cached_property
     def wrong(self) -> tuple[int, ...]:
-        """The hypotheses to be rejected, H of them."""
-        kept = {self.best, *self.model.optimal_hypotheses}
+        """The hypotheses to be rejected, H of them; not those that nobody tells from the target."""
+        kept = {self.best, *self.model.optimal_hypotheses, *twins(self.model, self.best)}
         return tuple(m for m in range(len(self.model.hypotheses)) if m not in kept)
 
     @cached_property
@@ -274,6 +275,15 @@ class PlacementProblem:
     def classes(self) -> int | None:
         """How many classes of equivalent placements there are; None where counting takes long."""
         return count_classes(self.sizes.tolist(), self.stock.tolist())
+
+
+def twins(model: FiniteModel | RationalModel, target: int) -> tuple[int, ...]:
+    """The hypotheses that have the target's likelihoods for every agent.
+
+    They are as good as the target wherever it is: no placement could reject them.
+    """
+    pairs = [pair for pair in model.ambiguous_pairs if target in pair]
+    return tuple(a if b == target else b for a, b in pairs)
 
 
 def _target(model: FiniteModel, target: int | None) -> int:

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from theory.design.placement.counting import shares
+from theory.design.placement.problem import twins
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork
@@ -102,7 +103,8 @@ def prove_placement(
     if sorted(asked) != list(range(count)):
         raise fail("assignment", f"each of 0 to {count - 1} once", asked, "place every data set")
     best = _target(model, target)
-    wrong = [m for m in range(len(model.hypotheses)) if m not in {best, *model.optimal_hypotheses}]
+    kept = {best, *model.optimal_hypotheses, *twins(model, best)}
+    wrong = [m for m in range(len(model.hypotheses)) if m not in kept]
     if not wrong:
         raise fail("model", "a wrong hypothesis", "none", "give hypotheses that can be told apart")
 
