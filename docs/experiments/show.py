@@ -190,7 +190,10 @@ def star_curves(row: str, title: str) -> Figure:
                 rounds, values, style, color=f"C{index}", lw=1.2, label=f"{variant.name}, {when}"
             )
     axes.set(xlabel="round", ylabel="mean accuracy [%]", title=title)
-    axes.legend(fontsize="x-small")
+    if axes.lines:
+        axes.legend(fontsize="x-small")
+    else:
+        axes.text(0.5, 0.5, "none on record yet", ha="center", transform=axes.transAxes)
     return figure
 
 

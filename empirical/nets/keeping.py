@@ -74,7 +74,7 @@ def save_tensors(path: Path, tensors: Tensors, words: Mapping[str, Any]) -> str:
         If the folder or the file cannot be written; in one line.
     """
     raw = {name: _raw(tensor) for name, tensor in tensors.items()}
-    text = json.dumps(words, separators=(",", ":"), sort_keys=True, allow_nan=False)
+    text = json.dumps(words, separators=(",", ":"), allow_nan=False)
     sha256 = checksum(raw, text)
     try:
         with replacing(path) as file:

@@ -58,7 +58,7 @@ def damaged_posteriors(record: Record) -> Iterator[str]:
     if record.kind == PART_KIND:
         contents, folder, row = {"": record.body["content"]}, record.path.parent, None
     elif record.kind == KIND:
-        contents, row = record.body["content"], record.body["settings"].get("row")
+        contents, row = record.body["content"], record.body.get("settings", {}).get("row")
         folder = parts_folder(record.path.parent, record.body["experiment"])
     else:
         return

@@ -464,4 +464,5 @@ def test_a_real_one(
         # Half of the labels are half of the images; no guess at the others is right.
         assert measured[f"accuracy [%], best, each alone, {node}"] <= 50
         # A quick run reaches 78 to 82; linear readers of raw pixels about 80.
-        assert measured[f"accuracy [%], best, {node}"] > 70
+        for when in ("before", "after"):
+            assert measured[f"accuracy [%], best, {node}, {when} consensus"] > 70

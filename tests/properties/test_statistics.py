@@ -44,7 +44,11 @@ def test_chunks_are_merged(
 
     def tally() -> Tally:
         return Tally(
-            np.array([1, 5]), agents=agents, hypotheses=hypotheses, reference=reference, scale=scale
+            np.array([1, 5]),
+            agents=agents,
+            hypotheses=hypotheses,
+            reference=reference,
+            scale=np.full(hypotheses, scale),
         )
 
     whole, added, merged = tally(), tally(), tally()

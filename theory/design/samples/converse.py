@@ -195,7 +195,8 @@ def _larger(found: _Known, network: Network, model: FiniteModel, delta: float, n
 def _restricted(agent: Agent, chosen: list[int]) -> Agent:
     """The agent with some of the hypotheses only."""
     if isinstance(agent, FiniteAgent):
-        return replace(agent, log_likelihoods=agent.log_likelihoods[chosen])
+        true = tuple(k for k, m in enumerate(chosen) if m in agent.true_hypotheses)
+        return replace(agent, log_likelihoods=agent.log_likelihoods[chosen], true_hypotheses=true)
     return replace(agent, means=agent.means[chosen])
 
 
