@@ -34,8 +34,7 @@ class ChernoffCurve:
         m = self.terms.rounds
         n = np.arange(first, last + 1)
         values = self._table[np.minimum(n, m) - 1] + np.maximum(n - m, 0) * self._table[-1]
-        shift = np.array([self.terms.shift_at(k) for k in range(first, last + 1)])
-        doubt = np.array([self.terms.shift_error_at(k) for k in range(first, last + 1)])
+        shift, doubt = self.terms.shifts_at(n), self.terms.shift_errors_at(n)
         t = self.tilt
         exponents = values - t * shift
         exponents += t * doubt + 16 * EPS * (1 + np.abs(values) + np.abs(t * shift))

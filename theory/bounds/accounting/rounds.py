@@ -34,6 +34,8 @@ _MARGIN = 1e-3
 _REFERENCE = 8.0
 # A thousand frequencies and three cumulants.
 _SECONDS_AN_ATOM = 5.6e-7
+# To choose the tilt of an event and to look at it in a few blocks of rounds, at the least.
+_SECONDS_AN_EVENT = 1.5e-3
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,13 @@ def _atoms(agent: Agent) -> int:
 
 
 def _least_seconds(events: EventSet, pilot: int) -> float:
-    """About how long the events of two agents take, before anything is looked at."""
+    """About how long it takes at the least, before anything is looked at.
+
+    The events of two agents, round by round, and every event once.
+    """
     atoms = sum(_atoms(events.model.kinds[kind]) for kind in events.model.assignment.tolist())
     rounds = min(max(1, pilot // 2), events.powers.count + 1)
-    return 2 * atoms * rounds * _SECONDS_AN_ATOM
+    return 2 * atoms * rounds * _SECONDS_AN_ATOM + len(events.base.wrong) * _SECONDS_AN_EVENT
 
 
 def _too_long(delta: float, seconds: float) -> CertifiedSampleSize:

@@ -79,18 +79,25 @@ class EventTerms:
 
     def shift_at(self, rounds: int) -> float:
         """The constant of the sum after `rounds` rounds."""
-        if rounds <= self.rounds:
-            return float(self.shift[rounds - 1])
-        return float(self.shift[-1]) + (rounds - self.rounds - 1) * self.drift
+        return float(self.shifts_at(np.array([rounds]))[0])
 
     def shift_error_at(self, rounds: int) -> float:
         """A bound on the error of `shift_at`."""
-        if rounds <= self.rounds:
-            return float(self.shift_error[rounds - 1])
+        return float(self.shift_errors_at(np.array([rounds]))[0])
+
+    def shifts_at(self, rounds: IntArray) -> FloatArray:
+        """`shift_at` of several numbers of rounds, shape (n,)."""
         later = rounds - self.rounds - 1
-        beyond = later * abs(self.drift)
-        rounding = 4 * EPS * (abs(float(self.shift[-1])) + beyond)
-        return (float(self.shift_error[-1]) + later * self.doubt) * (1 + 4 * EPS) + rounding
+        kept = self.shift[np.minimum(rounds, self.rounds) - 1]
+        return np.where(later < 0, kept, self.shift[-1] + later * self.drift)
+
+    def shift_errors_at(self, rounds: IntArray) -> FloatArray:
+        """`shift_error_at` of several numbers of rounds, shape (n,)."""
+        later = rounds - self.rounds - 1
+        kept = self.shift_error[np.minimum(rounds, self.rounds) - 1]
+        rounding = 4 * EPS * (np.abs(self.shift[-1]) + later * abs(self.drift))
+        grown = (self.shift_error[-1] + later * self.doubt) * (1 + 4 * EPS) + rounding
+        return np.where(later < 0, kept, grown)
 
 
 def weighted_terms(

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -5,6 +7,7 @@ from tests.models import COIN, coins
 from tests.theory.bounds.accounting.oracles import coin_log_probability
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account, sample_sizes
 from theory.bounds.accounting import rounds as rounds_module
+from theory.bounds.accounting.events import EventSet
 
 ALONE = Network([[1.0]])
 HALVES = Network([[0.5, 0.5], [0.5, 0.5]])
@@ -165,3 +168,31 @@ def test_margin_shrinks_with_rounds() -> None:
     assert uppers[0] is not None
     assert uppers[1] is not None
     assert 1.5 * uppers[1] < uppers[0] < 2.6 * uppers[1]
+
+
+def test_too_many_events_are_left_out_before_any_is_looked_at() -> None:
+    heads = np.linspace(0.1, 0.9, 4001)
+    tables = np.stack([heads, 1 - heads], axis=1)[:, None, :]
+    coin = FiniteAgent.from_tables(inputs=[1.0], truth=[[0.5, 0.5]], likelihood=tables)
+    model = FiniteModel.from_agents([f"h{k}" for k in range(4001)], [coin])
+    found = sample_sizes(ALONE, model, delta=0.05)
+    assert found.certified.upper is None
+    assert "not computed here" in found.certified.note
+    assert found.chernoff.rounds is not None
+
+
+def test_constants_of_many_rounds_are_those_of_each() -> None:
+    """Within the rounds kept apart, at their end, and far behind it; by the definition."""
+    base = EventSet(SLOW, coins(2)).terms(0, 0)
+    terms = replace(
+        base, drift=0.25, doubt=1e-12, shift=base.shift + 0.1 * np.arange(base.rounds + 1)
+    )
+    m = terms.rounds
+    n = np.array([1, 2, m - 1, m, m + 1, m + 2, 10 * m])
+    for k, shift, error in zip(n, terms.shifts_at(n), terms.shift_errors_at(n), strict=True):
+        later = max(0, k - m - 1)
+        own = terms.shift[k - 1] if k <= m else terms.shift[-1]
+        assert shift == own + later * 0.25 == terms.shift_at(int(k))
+        least = terms.shift_error[k - 1] if k <= m else terms.shift_error[-1] + later * 1e-12
+        assert least <= error == terms.shift_error_at(int(k))
+        assert error <= least * (1 + 1e-15) + 1e-14 * (1 + abs(shift))
