@@ -89,7 +89,7 @@ class EventTerms:
         """`shift_at` of several numbers of rounds, shape (n,)."""
         later = rounds - self.rounds - 1
         kept = self.shift[np.minimum(rounds, self.rounds) - 1]
-        return np.where(later < 0, kept, self.shift[-1] + later * self.drift)
+        return np.asarray(np.where(later < 0, kept, self.shift[-1] + later * self.drift))
 
     def shift_errors_at(self, rounds: IntArray) -> FloatArray:
         """`shift_error_at` of several numbers of rounds, shape (n,)."""
@@ -97,7 +97,7 @@ class EventTerms:
         kept = self.shift_error[np.minimum(rounds, self.rounds) - 1]
         rounding = 4 * EPS * (np.abs(self.shift[-1]) + later * abs(self.drift))
         grown = (self.shift_error[-1] + later * self.doubt) * (1 + 4 * EPS) + rounding
-        return np.where(later < 0, kept, grown)
+        return np.asarray(np.where(later < 0, kept, grown))
 
 
 def weighted_terms(
