@@ -122,12 +122,12 @@ def run_campaign(
         If a record is damaged, data are missing, the folder is of another build, or the disk is
         full; in one line.
     """
-    campaign.open()
     states = campaign.states(tasks)
     wanted = [one.task for one in states if one.state != "done"]
+    _check_data(campaign, wanted)  # before anything is written
+    campaign.open()
     if wanted:
         campaign.check_space(wanted[0])
-        _check_data(campaign, wanted)
     crew = _Crew(campaign, iter(wanted), progress, say)
     crew.work(workers)
     return CampaignResult(campaign, campaign.states(tasks), tuple(crew.finished))

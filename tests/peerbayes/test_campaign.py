@@ -308,6 +308,14 @@ def test_unknown_parts_and_options(home: Campaign, capsys: pytest.CaptureFixture
     assert "--workers" in complaint(capsys, "campaign", "--workers", "0", *folders(home))
 
 
+def test_a_device_that_is_not_there_leaves_nothing(
+    home: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = complaint(capsys, "campaign", "--device", "tpu", *folders(home))
+    assert "device: expected 'cpu' or 'cuda', got 'tpu'" in text
+    assert not home.out.exists()
+
+
 def test_other_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
