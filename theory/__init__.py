@@ -4,34 +4,16 @@ This package imports none of the others.
 """
 
 from theory.bounds import (
-    Box,
     CertifiedMargin,
     CertifiedSampleSize,
-    CoinTrial,
-    Covering,
-    Ellipsoid,
     ErrorAccount,
     ErrorBound,
     ErrorProbability,
-    LargestTotalVariation,
-    QuantisedRegression,
-    RiskBound,
-    RiskCurve,
-    RiskPoint,
     SampleSize,
     SampleSizes,
     account,
-    cover,
-    covering_lower_bound,
-    interval_covering_number,
-    largest_total_variation,
     printed_rounds,
-    reversal_factor,
-    risk_bound,
-    risk_curve,
     sample_sizes,
-    transfer_factor,
-    two_node_regression,
 )
 from theory.learning import (
     Agent,
@@ -60,6 +42,26 @@ from theory.learning import (
 )
 from theory.network import Network
 from theory.regression import RegressionAgent, RegressionLimits, RegressionModel, regression_limits
+from theory.risk import (
+    Box,
+    CoinTrial,
+    Covering,
+    Ellipsoid,
+    LargestTotalVariation,
+    QuantisedRegression,
+    RiskBound,
+    RiskCurve,
+    RiskPoint,
+    cover,
+    covering_lower_bound,
+    interval_covering_number,
+    largest_total_variation,
+    reversal_factor,
+    risk_bound,
+    risk_curve,
+    transfer_factor,
+    two_node_regression,
+)
 
 __all__ = [
     "Agent",

@@ -23,14 +23,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.bounds.covering import Covering, cover
-from theory.bounds.domains import Domain, root_of
-from theory.bounds.quantised import QuantisedRegression
-from theory.bounds.risk import RiskBound, risk_bound
 from theory.bounds.samples import SampleSizes, sample_sizes
 from theory.learning.exponent import error_exponent
 from theory.learning.rate import learning_rate
 from theory.network import Network
+from theory.risk.covering import Covering, cover
+from theory.risk.domains import Domain, root_of
+from theory.risk.quantised import QuantisedRegression
+from theory.risk.risk import RiskBound, risk_bound
 from theory.validation import FloatArray, IntArray, as_probability, fail
 
 _WEIGHTS = ("stationary", "uniform")
@@ -164,7 +164,7 @@ def risk_curve(
         In which average of the agents Θ_r is a covering of radius r: "stationary", the network's
         own, or "uniform", as P1 has it.
     method
-        How coverings are built, as for :func:`theory.bounds.covering.cover`.
+        How coverings are built, as for :func:`theory.risk.covering.cover`.
 
     Raises
     ------

@@ -17,8 +17,8 @@ from fractions import Fraction
 
 from flint import arb
 
-from theory.bounds.total_variation import coin_divergence
 from theory.numbers import as_ball
+from theory.risk.total_variation import coin_divergence
 from theory.validation import fail
 
 

@@ -26,9 +26,9 @@ from math import ceil, isqrt, prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.bounds.domains import Box, Domain, root_of
-from theory.bounds.grids import grid_counts, grid_points
-from theory.bounds.lattices import ROUNDING, lattice_coverings
+from theory.risk.domains import Box, Domain, root_of
+from theory.risk.grids import grid_counts, grid_points
+from theory.risk.lattices import ROUNDING, lattice_coverings
 from theory.validation import FloatArray, as_float_array, as_positive, fail, read_only
 
 MOST_POINTS = 1_000_000

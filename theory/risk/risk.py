@@ -5,7 +5,7 @@ at agent j if θ is the truth. If agents learn θ̂ while θ* is true, and u_j a
 
     Σ_j u_j |R_j(θ*) − R_j(θ̂)|  ≤  (highest − lowest) · F(r),   r = Σ_j u_j E KL(ℓ_j(θ*) ‖ ℓ_j(θ̂)),
 
-F as in :mod:`theory.bounds.total_variation`. P1 prints B√r/2 for losses in [−B, B]: false, by a
+F as in :mod:`theory.risk.total_variation`. P1 prints B√r/2 for losses in [−B, B]: false, by a
 factor of up to 2√2.
 """
 
@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from theory.bounds.total_variation import (
+from theory.risk.total_variation import (
     as_divergence,
     bretagnolle_huber,
     largest_total_variation,

@@ -12,8 +12,8 @@ from math import ceil, prod
 
 import numpy as np
 
-from theory.bounds.domains import Box, log_ball_volume
-from theory.bounds.lattices import ROUNDING
+from theory.risk.domains import Box, log_ball_volume
+from theory.risk.lattices import ROUNDING
 from theory.validation import FloatArray
 
 # Counts beyond this are given up.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from theory.bounds.domains import Domain, log_ball_volume
+from theory.risk.domains import Domain, log_ball_volume
 from theory.validation import FloatArray
 
 _MOST_CANDIDATES = 4_000_000
