@@ -7,13 +7,13 @@ from theory.bounds.accounting import (
     ErrorProbability,
     account,
 )
-from theory.bounds.error_bound import ErrorBound
 from theory.bounds.samples import (
     SampleSize,
     SampleSizes,
     printed_rounds,
     sample_sizes,
 )
+from theory.bounds.tails.error_bound import ErrorBound
 
 __all__ = [
     "CertifiedMargin",

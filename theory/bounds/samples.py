@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory.bounds.accounting import CertifiedSampleSize, account
-from theory.bounds.chernoff import chernoff_bounds
-from theory.bounds.error_bound import ErrorBound
-from theory.bounds.events import ErrorEvents
-from theory.bounds.hoeffding import hoeffding_bounds
+from theory.bounds.tails.chernoff import chernoff_bounds
+from theory.bounds.tails.error_bound import ErrorBound
+from theory.bounds.tails.events import ErrorEvents
+from theory.bounds.tails.hoeffding import hoeffding_bounds
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.validation import as_probability

@@ -1,8 +1,9 @@
 """Chernoff's and Hoeffding's inequalities for given weights of past observations.
 
 Each collects, lag by lag, what the observations of that lag add to the exponent of the bound, for
-every agent and wrong hypothesis; see :mod:`theory.bounds.chernoff` and
-:mod:`theory.bounds.hoeffding` for the inequalities, :mod:`theory.changing.lagged` for the weights.
+every agent and wrong hypothesis; see :mod:`theory.bounds.tails.chernoff` and
+:mod:`theory.bounds.tails.hoeffding` for the inequalities, :mod:`theory.changing.lagged` for the
+weights.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from theory.bounds.chernoff import tabulated
+from theory.bounds.tails.chernoff import tabulated
 from theory.changing.exponent import ChangingExponent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.bounds.error_bound import ErrorBound
 from theory.bounds.samples import SampleSize
+from theory.bounds.tails.error_bound import ErrorBound
 from theory.changing.bounded import Chernoff, Hoeffding, Wrong
 from theory.changing.delays import DelayedNetwork
 from theory.changing.exponent import changing_exponent

@@ -18,7 +18,7 @@ from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.margin import CertifiedMargin, certified_margin
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
-from theory.bounds.chernoff import chernoff_bounds
+from theory.bounds.tails.chernoff import chernoff_bounds
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only

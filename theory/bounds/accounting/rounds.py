@@ -13,8 +13,8 @@ from scipy.special import logsumexp
 
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
-from theory.bounds.chernoff import DIRECT_ATOMS, chernoff_bounds
-from theory.bounds.hoeffding import hoeffding_bounds
+from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds
+from theory.bounds.tails.hoeffding import hoeffding_bounds
 from theory.learning.agents import Agent, FiniteAgent
 
 # Rounds looked at one by one, times events, times frequencies: a few seconds.

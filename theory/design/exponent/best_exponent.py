@@ -29,7 +29,7 @@ from theory.design.exponent.exponent_optimum import (
 )
 from theory.design.exponent.log_ratio_table import LogRatioTable, tabulate
 from theory.design.failure import DesignFailed
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import influences_for
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_target import rate_target

@@ -34,7 +34,7 @@ from theory.design.exponent.exponent_optimum import (
 )
 from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, tabulate
 from theory.design.exponent.tilts import exponents
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import influences_for
 from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, as_positive, fail, read_only

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from theory.design.certificate import Certificate
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import Groups, group_rows, influences_for
 from theory.design.rate.exact_game import Game, Information, exact_information
 from theory.design.rate.exact_program import BasisError

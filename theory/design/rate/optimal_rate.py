@@ -20,8 +20,8 @@ import numpy as np
 
 from theory.design.certificate import Certificate
 from theory.design.failure import DesignFailed
-from theory.design.flow_rows import flattest
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.flow_rows import flattest
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import Groups, group_agents, influences_for
 from theory.design.rate.even_influence import EvenInfluence, most_even
 from theory.design.rate.rate_program import RateSolution, maximise_least

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import group_agents, influences_for
 from theory.design.rate.rate_program import maximise_least
 from theory.design.rate.rate_target import RateTarget, evidence_signs, wins

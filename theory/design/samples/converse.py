@@ -27,7 +27,7 @@ import numpy as np
 
 from theory.bounds.accounting import account
 from theory.bounds.accounting.events import EventSet
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_target import rate_target
 from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.cover import CoverSearch

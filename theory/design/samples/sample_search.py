@@ -12,7 +12,7 @@ from theory.design.baseline_networks import baselines
 from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_target import RateTarget, rate_target
 from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.converse import every_design_bound, perfect_mixing

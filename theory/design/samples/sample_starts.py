@@ -11,7 +11,7 @@ from theory.design.constraints import Constraints
 from theory.design.edges.edge_budget import choose_edges
 from theory.design.exponent.best_exponent import best_exponent
 from theory.design.graph import DesignGraph
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.realisation import realise
 from theory.design.samples.bent_laws import Evidence

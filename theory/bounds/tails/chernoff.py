@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from theory.bounds.error_bound import ErrorBound
-from theory.bounds.events import ErrorEvents
+from theory.bounds.tails.error_bound import ErrorBound
+from theory.bounds.tails.events import ErrorEvents
 from theory.learning.log_ratio import LogRatioLaw
 from theory.validation import FloatArray
 

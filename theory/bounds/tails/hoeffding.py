@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from theory.bounds.error_bound import ErrorBound
-from theory.bounds.events import ErrorEvents
+from theory.bounds.tails.error_bound import ErrorBound
+from theory.bounds.tails.events import ErrorEvents
 from theory.validation import FloatArray
 
 # Rows of W^k that agree to this change no mean by more than rounding does.

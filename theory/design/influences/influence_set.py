@@ -4,7 +4,7 @@ On a strongly connected graph with self-loops every v > 0 is the stationary dist
 W, so that the graph by itself excludes nothing: the choice is the simplex. A floor, v_j ≥ v_min,
 keeps agents from being silenced. What else restricts v: a symmetric or doubly stochastic W has the
 uniform v; and agents whose rows are given tie the others' influence to theirs, by the linear
-constraints of :mod:`theory.design.flow_rows`.
+constraints of :mod:`theory.design.influences.flow_rows`.
 
 The set is closed. Where v_min = 0 its boundary is approached by networks, not attained; with rows
 given, each member is the limit of stationary distributions of irreducible networks
@@ -24,7 +24,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from theory.design.constraints import Constraints
-from theory.design.flow_rows import (
+from theory.design.graph import DesignGraph
+from theory.design.influences.flow_rows import (
     ExactRows,
     LinearRows,
     evenest,
@@ -33,9 +34,8 @@ from theory.design.flow_rows import (
     simplex_rows,
     violation,
 )
-from theory.design.graph import DesignGraph
-from theory.design.rate.linear_program import LinearSolution
-from theory.design.rate.weak_duality import lagrangian_bound, simplex_bound
+from theory.design.influences.linear_program import LinearSolution
+from theory.design.influences.outward_bounds import lagrangian_bound, simplex_bound
 from theory.network.structure import name_groups
 from theory.numbers import as_fraction
 from theory.numbers.rational import Exact
@@ -189,12 +189,12 @@ class InfluenceSet:
             best = c == c.max()
             point = np.full(self.agents, self.lowest)
             point[best] += self.spare / np.count_nonzero(best)
+            bound = simplex_bound(self.floor, c)
         else:
             found = self._solve(c)
             point = found.x[: self.agents]
             bound = lagrangian_bound(self.rows, c, found.multipliers)
-            return Support(float(c @ point), read_only(point), bound)
-        return Support(float(c @ point), read_only(point), simplex_bound(self.floor, c))
+        return Support(float(c @ point), read_only(point), bound)
 
     def contains(self, influence: ArrayLike, *, tolerance: float) -> bool:
         """Whether v, shape (N,), meets every constraint but for `tolerance` in each.
@@ -266,8 +266,7 @@ class InfluenceSet:
         if self.constraints.forces_uniform:
             self._check_uniform()
             return
-        largest = float(self._evenest().min())
-        if largest < self.lowest - _ROUNDING:
+        if (largest := float(self._evenest().min())) < self.lowest - _ROUNDING:
             raise fail(
                 "minimum_influence",
                 f"at most {largest:.6g}, the most that all agents can have at once beside "
@@ -293,8 +292,7 @@ class InfluenceSet:
         name = "symmetric" if self.constraints.symmetric else "doubly_stochastic"
         loose = replace(self.constraints, symmetric=False, doubly_stochastic=False)
         rows = flow_rows(self.graph, loose, self.floor).as_floats()
-        equalities = [rows.A_eq]
-        right = [rows.b_eq]
+        equalities, right = [rows.A_eq], [rows.b_eq]
         if self.constraints.symmetric:
             mutual = mutual_rows(self.graph, loose)
             equalities.append(mutual)

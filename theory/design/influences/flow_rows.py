@@ -23,7 +23,7 @@ from scipy import sparse
 
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
-from theory.design.rate.linear_program import LinearProgram
+from theory.design.influences.linear_program import LinearProgram
 from theory.validation import FloatArray, read_only
 
 # Row number → variable number → coefficient.
