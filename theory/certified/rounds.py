@@ -18,7 +18,6 @@ from typing import Protocol
 
 from flint import arb
 
-from theory.numbers import Enclosure
 
 LARGEST_ROUNDS = 10**15
 """Sample sizes beyond this are reported as not found: no run is that long."""
@@ -66,11 +65,6 @@ class CertifiedRounds:
     def is_exact(self) -> bool:
         """Whether n* is known."""
         return self.lower == self.upper
-
-    def as_enclosure(self) -> Enclosure:
-        """The same interval of doubles."""
-        upper = float("inf") if self.upper is None else float(self.upper)
-        return Enclosure(float(self.lower), upper)
 
 
 def enclose_rounds(
