@@ -18,7 +18,6 @@ from typing import Protocol
 
 from flint import arb
 
-
 LARGEST_ROUNDS = 10**15
 """Sample sizes beyond this are reported as not found: no run is that long."""
 
