@@ -28,13 +28,8 @@ from peerbayes.comparison import (
     within_transient,
 )
 from peerbayes.verification import settled_round
-from theory import SampleSize, observation_reach
-from theory.changing import (
-    ChangingNetwork,
-    MarkovNetwork,
-    PeriodicNetwork,
-    changing_log_ratio,
-)
+from theory import SampleSize, expected_log_ratio, observation_reach
+from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork
 from theory.changing.phase import weighted_sum
 from theory.validation import FloatArray
 
@@ -144,7 +139,7 @@ def verify_changing(
     analysis = analyse_changing(problem, delta=delta)
     rates = _run_for_rates(analysis, seed=seed, progress=_part(progress, 0))
     failures = _run_for_failures(analysis, seed=seed + 1, progress=_part(progress, 1))
-    means = changing_log_ratio(problem.network, problem.model, rates.rounds, best=rates.best)
+    means = expected_log_ratio(problem.network, problem.model, rates.rounds, best=rates.best)
     result = ChangingVerification(problem, analysis, rates, failures, means.values, ())
     comparisons = (
         *_rate_statements(result),
@@ -258,7 +253,7 @@ def _limit_statements(result: ChangingVerification) -> list[Comparison]:
     problem, binding = result.problem, result.wrong[0]
     period = _period(problem.network)
     first = -(-_FAR // (2 * period)) * period
-    means = changing_log_ratio(
+    means = expected_log_ratio(
         problem.network, problem.model, [first, 2 * first], best=result.rates.best
     ).values[..., binding]
     slopes = (means[1] - means[0]) / first

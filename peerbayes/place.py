@@ -29,10 +29,10 @@ from peerbayes.records import plain
 from peerbayes.regression_problem import RegressionProblem
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
-from theory.changing import changing_rate, influence
+from theory.changing import influence
 from theory.design import Placement, place
 from theory.design.placement.problem import law_key
-from theory.learning.rate import expected_log_ratio
+from theory.learning import expected_log_ratio
 from theory.regression import RegressionModel, regression_limits
 from theory.validation import IntArray, as_integer, as_probability, fail
 
@@ -179,7 +179,7 @@ def place_problem(
         shares = influence(problem.network).values
         wanted = _named(target, problem.model)
         if wanted is None:
-            wanted = changing_rate(problem.network, problem.model).reference[0]
+            wanted = learning_rate(problem.network, problem.model).reference[0]
         found = place(shares, problem.model, target=wanted, progress=progress, **options)
         return PlacementResult(
             problem,

@@ -12,6 +12,7 @@ from theory.bounds import (
     SampleSize,
     SampleSizes,
     account,
+    error_bound,
     printed_rounds,
     sample_sizes,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "account",
     "cover",
     "covering_lower_bound",
+    "error_bound",
     "error_exponent",
     "error_prefactor",
     "expected_log_ratio",

@@ -21,14 +21,13 @@ from peerbayes.changing_problem import ChangingProblem
 from peerbayes.design.documents import certificate_json, record_body
 from peerbayes.design.request import DesignRequest
 from peerbayes.records import plain
-from theory import Network
+from theory import Network, learning_rate
 from theory.changing import (
     ChangingNetwork,
     MarkovNetwork,
     PeriodicNetwork,
     RandomLinks,
     RandomPresence,
-    changing_rate,
 )
 from theory.design import (
     Certificate,
@@ -134,7 +133,7 @@ def design_changing(
     network, model = problem.network, problem.model
     names = model.hypotheses
     if request.target is None:
-        target = changing_rate(network, model).reference[0]
+        target = learning_rate(network, model).reference[0]
     elif request.target in names:
         target = names.index(request.target)
     else:

@@ -26,8 +26,8 @@ from tests.strategies import (
     rational_networks,
     seeds,
 )
-from theory import FiniteModel, Network, expected_log_ratio, log_ratio_spread
-from theory.changing import PeriodicNetwork, changing_error_bound, changing_log_ratio
+from theory import FiniteModel, Network, error_bound, expected_log_ratio, log_ratio_spread
+from theory.changing import PeriodicNetwork
 from theory.rational import RationalModel, RationalNetwork
 
 EXAMPLES = 10
@@ -134,12 +134,12 @@ def test_networks_that_change(problem: tuple[PeriodicNetwork, FiniteModel], seed
     law = belief_law(weights_of(network, rounds), model, rounds, reference=run.reference)
     assert_frequencies(law, run)
     assert_means(law, run)
-    expected = changing_log_ratio(network, model, [rounds], best=run.best).values[0]
+    expected = expected_log_ratio(network, model, [rounds], best=run.best).values[0]
     scale = 1 + float(np.abs(law.log_ratios).max())
     difference = law.log_ratio_mean - expected[:, list(law.hypotheses)]
     assert np.abs(difference).max() <= law.displacement + 1e-12 * scale
     if model.optimal_hypotheses:
-        bound = changing_error_bound(network, model, rounds)
+        bound = error_bound(network, model, rounds)
         assert law.error_enclosure().lower <= bound * (1 + 1e-12)
 
 

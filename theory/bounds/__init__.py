@@ -10,6 +10,7 @@ from theory.bounds.accounting import (
 from theory.bounds.samples import (
     SampleSize,
     SampleSizes,
+    error_bound,
     printed_rounds,
     sample_sizes,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "SampleSize",
     "SampleSizes",
     "account",
+    "error_bound",
     "printed_rounds",
     "sample_sizes",
 ]

@@ -20,7 +20,7 @@ import numpy as np
 from theory.changing.delays import DelayedNetwork
 from theory.changing.expected_weights import expected_weights
 from theory.changing.joint_presence import joint_presence
-from theory.changing.kinds import ChangingNetwork
+from theory.changing.kinds import AnyNetwork, ChangingNetwork
 from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
@@ -31,10 +31,8 @@ from theory.changing.stationary import (
     observed_by_phase,
     stationary_vector,
 )
-from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate, rate_of
 from theory.network.network import Network
-from theory.validation import FloatArray, IntArray, fail, read_only
+from theory.validation import FloatArray, IntArray, read_only
 
 # Entries of weights by phase that are kept, 80 MB.
 _MOST_BY_PHASE = 10_000_000
@@ -88,7 +86,7 @@ class Influence:
 _FOUND: WeakKeyDictionary[ChangingNetwork, Influence] = WeakKeyDictionary()
 
 
-def influence(network: Network | ChangingNetwork) -> Influence:
+def influence(network: AnyNetwork) -> Influence:
     """Whose observations count, and how much (docs: mathematics/changing).
 
     Raises
@@ -140,44 +138,6 @@ def mean_delay(network: DelayedNetwork) -> float:
     """Σ_i v_i Σ_j W_ij τ_ij, in rounds."""
     v = network.network.stationary_distribution
     return float(sum(d * (v @ part.sum(axis=1)) for d, part in enumerate(network.weights_by_delay)))
-
-
-def changing_rate(network: Network | ChangingNetwork, model: FiniteModel) -> LearningRate:
-    """The rate of rejection of every wrong hypothesis, Σ_j u_j I_j, in nats per round.
-
-    As :func:`theory.learning_rate`, with the influence u in place of v. A hypothesis that no agent
-    with u_j > 0 can tell from the reference has the rate 0.
-
-    Raises
-    ------
-    ValueError
-        If network and model have different numbers of agents, or as for :func:`influence`.
-
-    Examples
-    --------
-    >>> from theory import FiniteAgent
-    >>> from theory.changing import rotating_star
-    >>> coin = FiniteAgent.from_tables(
-    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    ... )
-    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[26])
-    >>> star = rotating_star(groups=5, group_size=5, edge_confidence=0.5)
-    >>> round(changing_rate(star, model).rate / 0.14384103622589042, 9)
-    0.285714286
-    """
-    check_agents(network, model)
-    return rate_of(influence(network).values, model)
-
-
-def check_agents(network: Network | ChangingNetwork, model: FiniteModel) -> None:
-    """Check that network and model have equally many agents."""
-    if network.agents != model.agents:
-        raise fail(
-            "model",
-            f"as many agents as the network, {network.agents}",
-            f"{model.agents}",
-            "change the agents' counts or the network's size",
-        )
 
 
 def _over_period(network: PeriodicNetwork) -> Influence:

@@ -43,10 +43,17 @@ class ObservedWeights:
     ----------
     agents, weights
         Shape (O,): whose observation it is, and its weight.
+    rounds
+        In how many rounds in a row they were made.
+    course
+        For a random network the weights round by round, shape (rounds, N), of one course of it;
+        None where these rounds come again and again, so that their mean is that of all rounds.
     """
 
     agents: IntArray
     weights: FloatArray
+    rounds: int = 1
+    course: FloatArray | None = None
 
 
 def stationary_vector(weights: Weights) -> FloatArray:
@@ -124,6 +131,7 @@ def observed_by_phase(network: PeriodicNetwork) -> ObservedWeights:
     return ObservedWeights(
         np.concatenate([agents for agents, _ in found]),
         np.concatenate([weights for _, weights in found]),
+        network.period,
     )
 
 

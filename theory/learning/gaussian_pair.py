@@ -24,6 +24,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
+from theory.changing.kinds import require_fixed
 from theory.learning.agents import GaussianAgent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
@@ -186,7 +187,7 @@ def gaussian_pair(network: Network, model: FiniteModel) -> GaussianPair:
     >>> pair.log_ratio_limit.round(6).tolist()
     [0.083333, 0.083333]
     """
-    check_same_agents(network, model)
+    check_same_agents(require_fixed(network), model)
     if network.agents > _MOST_AGENTS:
         remedy = "use error_exponent, which needs v alone"
         raise fail("network", f"at most {_MOST_AGENTS} agents", network.agents, remedy)

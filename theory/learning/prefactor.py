@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
+from theory.changing.kinds import require_fixed
 from theory.learning.exponent import error_exponent
 from theory.learning.lattice import LatticePhases, lattice_span
 from theory.learning.model import FiniteModel
@@ -168,7 +169,7 @@ def refined_error_probability(
     wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or sorted(set(wanted)) != wanted:
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
-    exponent = error_exponent(network, model)
+    exponent = error_exponent(require_fixed(network), model)
     reference = np.flatnonzero(exponent.against == np.arange(exponent.against.size))
     if reference.size > 1:
         names = [model.hypotheses[m] for m in reference]

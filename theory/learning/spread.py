@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theory.changing.kinds import require_fixed
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
@@ -91,7 +92,7 @@ def log_ratio_spread(
     ValueError
         If network and model have different numbers of agents.
     """
-    check_same_agents(network, model)
+    check_same_agents(require_fixed(network), model)
     wanted = np.asarray(rounds, dtype=np.int64)
     laws = [model.log_ratio_laws(best, theta) for theta in range(len(model.hypotheses))]
     variances = np.array([[law.variance for law in row] for row in laws]).T[model.assignment]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theory.changing.kinds import require_fixed
 from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
@@ -79,7 +80,7 @@ def tilted_law(network: Network, model: FiniteModel, *, hypothesis: int | None =
     >>> float(law.laws[0].probabilities[0].round(9)), round(float(np.log(2) / np.log(3)), 9)
     (0.630929754, 0.630929754)
     """
-    exponent = error_exponent(network, model)
+    exponent = error_exponent(require_fixed(network), model)
     theta = exponent.binding if hypothesis is None else _wrong(hypothesis, exponent)
     if theta is None:
         raise fail("model", "a wrong hypothesis", "none", "give hypotheses that can be told apart")

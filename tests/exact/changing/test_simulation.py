@@ -18,7 +18,7 @@ from exact.changing.weights import worth_dense
 from tests.exact.test_learning import assert_same, assert_within, mixed_model
 from tests.models import coins
 from tests.strategies import changing_networks, finite_models
-from theory import FiniteAgent, FiniteModel, Network
+from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -27,7 +27,6 @@ from theory.changing import (
     Phase,
     RandomLinks,
     RandomPresence,
-    changing_log_ratio,
     influence,
     rotating_star,
 )
@@ -200,7 +199,7 @@ def test_the_mean_is_the_exact_one(name: str) -> None:
     assert_within(run.network_mean, by_hand.mean(axis=1), run.network_standard_error, sigmas=5)
     # And it is measured well enough for that to mean something.
     assert (run.standard_error[-1, :, 1:] < 0.05 * np.abs(by_hand[-1, :, 1:])).all()
-    theory = changing_log_ratio(network, model, run.rounds, best=0).values
+    theory = expected_log_ratio(network, model, run.rounds, best=0).values
     np.testing.assert_allclose(theory, by_hand, rtol=1e-9, atol=1e-12)
 
 
@@ -306,7 +305,7 @@ def test_many_hypotheses_few_kinds_of_evidence() -> None:
     coin = FiniteAgent([0.4, 0.6], np.log([heads, 1 - heads]).T)
     model = FiniteModel.from_agents([f"{p:.2f}" for p in heads], [coin], counts=[3])
     run = simulate_changing(NETWORKS["own"], model, rounds=30, replicates=500, seed=0)
-    exact = changing_log_ratio(NETWORKS["own"], model, run.rounds, best=run.best).values
+    exact = expected_log_ratio(NETWORKS["own"], model, run.rounds, best=run.best).values
     assert_within(run.mean, exact, run.standard_error, sigmas=5)
 
 
@@ -346,7 +345,7 @@ def test_many_phases_of_few_rows(kind: str) -> None:
         "walk": MarkovNetwork.walk(ring),
     }[kind]
     run = simulate_changing(network, coins(30), rounds=90, replicates=1000, seed=8, record=[9, 90])
-    exact = changing_log_ratio(network, coins(30), run.rounds, best=0).values
+    exact = expected_log_ratio(network, coins(30), run.rounds, best=0).values
     assert_within(run.mean, exact, run.standard_error, sigmas=5)
     assert (run.standard_error[-1, :, 1] < 0.1 * exact[-1, :, 1].mean()).all()
 
@@ -354,7 +353,7 @@ def test_many_phases_of_few_rows(kind: str) -> None:
 def test_rotating_stars_of_the_paper() -> None:
     star = rotating_star(groups=5, group_size=5, edge_confidence=0.5)
     run = simulate_changing(star, coins(26), rounds=100, replicates=400, seed=8)
-    exact = changing_log_ratio(star, coins(26), run.rounds, best=0).values
+    exact = expected_log_ratio(star, coins(26), run.rounds, best=0).values
     assert_within(run.mean, exact, run.standard_error, sigmas=5)
     # Only the centre and five others observe in the first round.
     assert (run.standard_error[0, :6, 1] > 0).all()

@@ -19,6 +19,7 @@ from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.margin import CertifiedMargin, certified_margin
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
 from theory.bounds.tails.chernoff import chernoff_bounds
+from theory.changing.kinds import require_fixed
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
@@ -234,7 +235,7 @@ def account(network: Network, model: FiniteModel, *, tie_gap: float = 0.0) -> Er
     """
     if not 0.0 <= tie_gap < np.inf:
         raise fail("tie_gap", "a finite number of at least 0", f"{tie_gap:g}", "leave it out")
-    events = EventSet(network, model)
+    events = EventSet(require_fixed(network), model)
     # Checks the numbers of agents.
     _ = events.base.rate
     return ErrorAccount(events, float(tie_gap))

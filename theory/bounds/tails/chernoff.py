@@ -62,7 +62,7 @@ def tabulated(law: LogRatioLaw, lowest: float) -> Cumulant:
 
 def tilt_grid(events: ErrorEvents) -> FloatArray:
     """Tilts to choose from, shape (wrong, T)."""
-    v = events.network.stationary_distribution
+    v = events.fixed.stationary_distribution
     centres = np.empty(len(events.wrong))
     for index, (theta, laws) in enumerate(zip(events.wrong, events.laws, strict=True)):
         tilt = events.exponent.tilts[theta]
@@ -83,7 +83,7 @@ def tilt_grid(events: ErrorEvents) -> FloatArray:
 
 def _evaluations(events: ErrorEvents, tilts: FloatArray) -> float:
     """About how many cumulants the union bound takes."""
-    mixing_time = -np.log(_SETTLED) / max(1e-9, -np.log(max(events.network.slem, 1e-300)))
+    mixing_time = -np.log(_SETTLED) / max(1e-9, -np.log(max(events.fixed.slem, 1e-300)))
     return float(np.clip(mixing_time, 1, 4000) * events.network.agents**2 * tilts.size)
 
 
@@ -166,7 +166,7 @@ def _single(
     gap = events.transient
     if gap is None:
         return None
-    v = events.network.stationary_distribution
+    v = events.fixed.stationary_distribution
     slopes = np.zeros_like(tilts)
     for kind in range(len(events.model.kinds)):
         weights, counts = np.unique(v[events.model.assignment == kind], return_counts=True)

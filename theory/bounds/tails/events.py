@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from theory.changing.kinds import AnyNetwork, require_fixed
 from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
@@ -34,8 +35,13 @@ _NAMED = 3
 class ErrorEvents:
     """One network, one model, one reference hypothesis, and the hypotheses that may beat it."""
 
-    network: Network
+    network: AnyNetwork
     model: FiniteModel
+
+    @property
+    def fixed(self) -> Network:
+        """The network, for what holds only if it does not change."""
+        return require_fixed(self.network)
 
     @cached_property
     def rate(self) -> LearningRate:
@@ -103,7 +109,7 @@ class ErrorEvents:
         """W, W², … until their rows agree to `settled` or the work allowed is done."""
         size = self.network.agents
         most = min(_MOST_ROUNDS, max(1, int(_MOST_WORK / (2.0 * size**3))))
-        for count, power in enumerate(self.network.powers(), start=1):
+        for count, power in enumerate(self.fixed.powers(), start=1):
             yield power
             if count >= most or float(np.ptp(power, axis=0).max()) <= settled:
                 return
@@ -121,7 +127,7 @@ class ErrorEvents:
         times half the range of all agents' z together, less the smallest prior log-odds. Valid at
         every round and agent (docs: mathematics/samples).
         """
-        deviation = float(self.network.deviation.upper.max())
+        deviation = float(self.fixed.deviation.upper.max())
         if not (self.is_bounded and np.isfinite(deviation)):
             return None
         highest = np.array([max(law.maximum for law in laws) for laws in self.laws])

@@ -20,7 +20,7 @@ from theory.validation import FloatArray
 _SETTLED = 1e-13
 
 
-def _log_bound(mean: FloatArray, squares: FloatArray) -> FloatArray:
+def log_bound(mean: FloatArray, squares: FloatArray) -> FloatArray:
     """−2 m₊²/R; a mean that is positive without any randomness cannot be undercut."""
     positive = np.maximum(mean, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -50,14 +50,14 @@ def _union(events: ErrorEvents) -> ErrorBound | None:
         added = (power * power) @ squared_ranges
         drift = drift + increment
         squares = squares + added
-        terms.append(_log_bound(drift + priors, squares).ravel())
+        terms.append(log_bound(drift + priors, squares).ravel())
     horizon = len(terms)
     later_mean, later_square = increment.min(axis=0), added.max(axis=0)
     offset = drift + priors.min(axis=0)
 
     def tail(n: FloatArray) -> FloatArray:
         more = n.reshape(drift.shape) - horizon
-        return _log_bound(offset + more * later_mean, squares + more * later_square).ravel()
+        return log_bound(offset + more * later_mean, squares + more * later_square).ravel()
 
     return ErrorBound("Hoeffding, union over agents", np.array(terms), tail)
 
@@ -71,11 +71,11 @@ def _single(events: ErrorEvents) -> ErrorBound | None:
     gap = events.transient
     if gap is None:
         return None
-    v = events.network.stationary_distribution
+    v = events.fixed.stationary_distribution
     mean = v @ events.information
     square = (v * v) @ events.ranges**2
 
     def tail(n: FloatArray) -> FloatArray:
-        return _log_bound(n * mean - gap, n * square)
+        return log_bound(n * mean - gap, n * square)
 
     return ErrorBound("Hoeffding, one event for all agents", np.empty((0, len(gap))), tail)

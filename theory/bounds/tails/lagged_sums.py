@@ -9,17 +9,13 @@ weights.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from theory.bounds.tails.chernoff import tabulated
-from theory.changing.exponent import ChangingExponent
-from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate
+from theory.bounds.tails.events import ErrorEvents
+from theory.bounds.tails.hoeffding import log_bound
 from theory.validation import FloatArray
 
 # Multiples of the exponent's tilt t*: the best tilt tends to t* as rounds go by.
@@ -29,65 +25,18 @@ _COARSE = np.array([0.35, 0.5, 0.7, 0.85, 0.95, 1.0, 1.05, 1.15, 1.4, 2.0])
 _DECIMALS = 13
 
 
-@dataclass(frozen=True, eq=False)
-class Wrong:
-    """The wrong hypotheses, and the laws of the log-ratios with which they are compared."""
-
-    model: FiniteModel
-    rate: LearningRate
-    exponent: ChangingExponent
-
-    @property
-    def best(self) -> int:
-        """The reference hypothesis in the numerator of every ratio."""
-        return self.rate.reference[0]
-
-    @cached_property
-    def hypotheses(self) -> list[int]:
-        """The hypotheses outside the reference set."""
-        return [m for m in range(len(self.model.hypotheses)) if m not in self.rate.reference]
-
-    @cached_property
-    def laws(self) -> list[tuple[LogRatioLaw, ...]]:
-        """One tuple for each wrong hypothesis, one law for each kind of agent."""
-        return [self.model.log_ratio_laws(self.best, theta) for theta in self.hypotheses]
-
-    @cached_property
-    def is_bounded(self) -> bool:
-        """Whether every log-likelihood ratio is bounded."""
-        present = np.unique(self.model.assignment)
-        return all(laws[kind].is_bounded for laws in self.laws for kind in present)
-
-    @cached_property
-    def priors(self) -> FloatArray:
-        """Prior log-odds of best against each wrong hypothesis, shape (N, H)."""
-        logs = self.model.log_priors
-        return (logs[:, [self.best]] - logs[:, self.hypotheses])[self.model.assignment]
-
-    @cached_property
-    def information(self) -> FloatArray:
-        """I_j(best, θ), shape (N, H)."""
-        return self.model.information(self.best)[:, self.hypotheses]
-
-    @cached_property
-    def ranges(self) -> FloatArray:
-        """Ranges r_j, shape (N, H)."""
-        table = np.array([[law.range for law in laws] for laws in self.laws]).T
-        return np.asarray(table[self.model.assignment])
-
-
 class Hoeffding:
     """State: means and squared ranges, shape (2, N, H)."""
 
     name = "Hoeffding, union over agents"
 
-    def __init__(self, wrong: Wrong):
-        self.wrong = wrong
-        self.squares = wrong.ranges**2
+    def __init__(self, events: ErrorEvents):
+        self.events = events
+        self.squares = events.ranges**2
 
     def added(self, weights: FloatArray) -> FloatArray:
         """What the observations of one lag add to the state, for weights of shape (N, N)."""
-        return np.array([weights @ self.wrong.information, (weights * weights) @ self.squares])
+        return np.array([weights @ self.events.information, (weights * weights) @ self.squares])
 
     def worst(self, added: FloatArray) -> FloatArray:
         """No less harmful than any later addition, given those of the last window (L, 2, N, H)."""
@@ -95,11 +44,7 @@ class Hoeffding:
 
     def log_bound(self, state: FloatArray, priors: FloatArray) -> FloatArray:
         """−2 m₊²/R for each agent and hypothesis, shape (N, H)."""
-        mean = state[0] + priors
-        positive = np.maximum(mean, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = -2.0 * positive * positive / state[1]
-        return np.where(positive > 0, values, 0.0)
+        return log_bound(state[0] + priors, state[1])
 
 
 class Chernoff:
@@ -107,31 +52,31 @@ class Chernoff:
 
     name = "Chernoff, union over agents"
 
-    def __init__(self, wrong: Wrong, *, fine: bool):
-        self.wrong = wrong
+    def __init__(self, events: ErrorEvents, *, fine: bool):
+        self.events = events
         grid = _FINE if fine else _COARSE
-        centres = np.array([self._centre(index) for index in range(len(wrong.hypotheses))])
+        centres = np.array([self._centre(index) for index in range(len(events.wrong))])
         self.tilts = np.multiply.outer(centres, grid)
         self.cumulants: list[list[Callable[[FloatArray], FloatArray]]] = [
             [tabulated(law, -float(tilts.max())) for law in laws]
-            for laws, tilts in zip(wrong.laws, self.tilts, strict=True)
+            for laws, tilts in zip(events.laws, self.tilts, strict=True)
         ]
 
     def _centre(self, index: int) -> float:
-        theta = self.wrong.hypotheses[index]
-        tilt = float(self.wrong.exponent.tilts[theta])
+        theta = self.events.wrong[index]
+        tilt = float(self.events.exponent.tilts[theta])
         if np.isfinite(tilt) and tilt > 0:
             return tilt
         # Evidence that never misleads: the larger the tilt the better.
-        rate = float(self.wrong.rate.rates[theta])
+        rate = float(self.events.rate.rates[theta])
         return 64.0 / rate if rate > 0 else 1.0
 
     def added(self, weights: FloatArray) -> FloatArray:
         """Σ_j κ_j(−t w_ij) for weights w of shape (N, N); shape (N, H, T)."""
         agents = len(weights)
         total = np.zeros((agents, *self.tilts.shape))
-        for kind in range(len(self.wrong.model.kinds)):
-            members = np.flatnonzero(self.wrong.model.assignment == kind)
+        for kind in range(len(self.events.model.kinds)):
+            members = np.flatnonzero(self.events.model.assignment == kind)
             if not members.size:
                 continue
             table = np.round(weights[:, members], _DECIMALS)

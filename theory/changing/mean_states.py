@@ -15,7 +15,6 @@ stays, and the rest of the way is a straight line: rounds far ahead cost nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -23,20 +22,18 @@ from scipy import sparse
 
 from theory.changing.delays import DelayedNetwork
 from theory.changing.expected_weights import expected_weights
-from theory.changing.influence import check_agents
 from theory.changing.joint_presence import joint_presence
 from theory.changing.kinds import ChangingNetwork
 from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.presence import RandomPresence
-from theory.learning.model import FiniteModel
-from theory.learning.rate import ExpectedLogRatio, expected_log_ratio
-from theory.network.network import Network
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.validation import FloatArray, fail
 
 # Rounds taken one by one; networks that have not settled by then are refused.
 _MOST_ROUNDS = 1_000_000
+# Increments that differ by this share of the state are equal to rounding.
+_SETTLED = 8 * np.finfo(float).eps
 
 
 class _Recursion(Protocol):
@@ -64,61 +61,28 @@ class _Recursion(Protocol):
         ...
 
 
-def changing_log_ratio(
-    network: Network | ChangingNetwork,
-    model: FiniteModel,
-    rounds: Sequence[int] | IntArray,
-    *,
-    best: int,
-) -> ExpectedLogRatio:
-    """The exact mean of every agent's log-odds log ρ_i^(n)(best)/ρ_i^(n)(θ) at given rounds.
-
-    The mean is over the observations and, where the network is random, over the network too. Priors
-    are included. Exact up to rounding.
+def mean_log_ratios(
+    network: ChangingNetwork, information: FloatArray, prior: FloatArray, rounds: Sequence[int]
+) -> FloatArray:
+    """The mean log-ratios of all agents at given rounds, shape (T, N, M); exact up to rounding.
 
     Parameters
     ----------
+    information
+        What an observation adds on average, shape (N, M).
+    prior
+        What agents start with, shape (N, M).
     rounds
-        Increasing whole numbers of at least 1.
-    best
-        The hypothesis in the numerator, usually ``changing_rate(...).reference[0]``.
+        T increasing whole numbers of at least 1.
 
     Raises
     ------
     ValueError
-        If rounds do not increase from 1 or more, `best` is no hypothesis, network and model do not
-        fit, more than ten agents come and go with given mean absences, or the network has not
-        settled in a million rounds.
-
-    Examples
-    --------
-    >>> from theory import FiniteAgent
-    >>> from theory.changing import rotating_star
-    >>> coin = FiniteAgent.from_tables(
-    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    ... )
-    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[3])
-    >>> star = rotating_star(groups=2, group_size=1, edge_confidence=0.5)
-    >>> values = changing_log_ratio(star, model, [1, 2], best=0).values[:, :, 1]
-    >>> (values / model.information(0)[0, 1]).round(12).tolist()
-    [[1.0, 1.0, 0.0], [1.5, 1.0, 1.5]]
+        If more than ten agents come and go with given mean absences, or the network has not settled
+        in a million rounds.
     """
-    check_agents(network, model)
-    best = as_integer("best", best, minimum=0, maximum=len(model.hypotheses) - 1)
-    if isinstance(network, Network):
-        return expected_log_ratio(network, model, rounds, best=best)
-    wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
-    if not wanted or any(b <= a for a, b in pairwise(wanted)):
-        raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
-    information = model.information(best)
-    prior = (model.log_priors[:, [best]] - model.log_priors)[model.assignment]
+    wanted = list(rounds)
     recursion = _recursion(network, information, prior)
-    values = _run(recursion, wanted, settled=8 * np.finfo(float).eps)
-    return ExpectedLogRatio(np.array(wanted, dtype=np.int64), read_only(values), best)
-
-
-def _run(recursion: _Recursion, wanted: list[int], *, settled: float) -> FloatArray:
-    """The shown state at the wanted rounds."""
     state = recursion.start()
     period = recursion.period
     before = state  # one period ago, whenever periods are compared
@@ -135,14 +99,14 @@ def _run(recursion: _Recursion, wanted: list[int], *, settled: float) -> FloatAr
         if t <= period:
             continue
         # What is added follows the law of the phases, which must have come to rest, too.
-        if float(np.abs(recursion.share(t) - recursion.share(t - period)).max()) > settled:
+        if float(np.abs(recursion.share(t) - recursion.share(t - period)).max()) > _SETTLED:
             continue
         added = state - last
         common = added.sum(axis=0) / recursion.share(t).sum()
         # Differences of states are right to rounding of the states, a few units in the last place
         # for each round of the period; so is what is extrapolated from them.
         size = np.abs(state).max(axis=0) * period
-        if (np.abs(added - recursion.share(t) * common) <= settled * size).all():
+        if (np.abs(added - recursion.share(t) * common) <= _SETTLED * size).all():
             # From here on each period adds the same to every agent.
             rests = {(n - t) % period for n in wanted[len(values) :]}
             table = {}
