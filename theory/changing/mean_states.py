@@ -81,8 +81,11 @@ def mean_log_ratios(
         If more than ten agents come and go with given mean absences, or the network has not settled
         in a million rounds.
     """
-    wanted = list(rounds)
-    recursion = _recursion(network, information, prior)
+    return _run(_recursion(network, information, prior), list(rounds))
+
+
+def _run(recursion: _Recursion, wanted: list[int]) -> FloatArray:
+    """The shown state at the wanted rounds."""
     state = recursion.start()
     period = recursion.period
     before = state  # one period ago, whenever periods are compared

@@ -28,6 +28,7 @@ from scipy.optimize import brentq
 from theory.changing.correlation import error_of_mean
 from theory.changing.kinds import AnyNetwork, RandomNetwork
 from theory.changing.observed_weights import observed_weights
+from theory.changing.stationary import ObservedWeights
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
@@ -174,36 +175,43 @@ def error_exponent(
     >>> round(error_exponent(DelayedNetwork(ring, 3), five).exponent, 12)
     0.625
     """
-    rate = learning_rate(network, model)
+    reference = learning_rate(network, model).reference
     seen = observed_weights(network, seed=seed, samples=samples)
+    found = _largest_decays(seen, model, reference)
+    if seen.course is None or not isinstance(network, RandomNetwork):
+        return found
+    error = _standard_error(seen.course, model, found, network)
+    return replace(found, samples=seen.rounds, standard_error=error)
+
+
+def _largest_decays(
+    seen: ObservedWeights, model: FiniteModel, reference: tuple[int, ...]
+) -> ErrorExponent:
+    """max_t of the average over the rounds in which these observations were made."""
     assignment = model.assignment[seen.agents]
     count = len(model.hypotheses)
     exponents = np.full(count, np.inf)
     tilts = np.zeros(count)
     against = np.arange(count, dtype=np.int64)
     for theta in range(count):
-        if theta in rate.reference:
+        if theta in reference:
             continue
         found = {
             best: largest_decay(model.log_ratio_laws(best, theta), assignment, seen.weights)
-            for best in rate.reference
+            for best in reference
         }
         against[theta] = max(found, key=lambda best: found[best].value)
         largest = found[int(against[theta])]
         exponents[theta], tilts[theta] = largest.value / seen.rounds, largest.tilt
-    wrong = [m for m in range(count) if m not in rate.reference]
+    wrong = [m for m in range(count) if m not in reference]
     binding = min(wrong, key=lambda m: float(exponents[m])) if wrong else None
-    result = ErrorExponent(
+    return ErrorExponent(
         exponent=np.inf if binding is None else float(exponents[binding]),
         binding=binding,
         exponents=read_only(exponents),
         tilts=read_only(tilts),
         against=read_only(against),
     )
-    if seen.course is None or not isinstance(network, RandomNetwork):
-        return result
-    error = _standard_error(seen.course, model, result, network)
-    return replace(result, samples=seen.rounds, standard_error=error)
 
 
 def _standard_error(
