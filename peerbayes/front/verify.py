@@ -9,44 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+from rich.console import RenderableType
 
 from peerbayes.comparison import Comparison
-from peerbayes.kinds.changing.verify import verify_changing
-from peerbayes.kinds.faulty.verify import verify_faulty
-from peerbayes.kinds.finite.sweeps import Sweep, find_sweeps
-from peerbayes.kinds.finite.verify import ProblemVerification, verify_problem
-from peerbayes.kinds.regression.verify import verify_regression
+from peerbayes.kinds.kind import Sweep, Verification
+from peerbayes.kinds.registry import KINDS, kind_of
+from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
 from peerbayes.problem.loading import BUILTINS, load_variants
-from peerbayes.problem.problems import (
-    AnyProblem,
-    ChangingProblem,
-    FaultyProblem,
-    Problem,
-    RegressionProblem,
-)
+from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
+from peerbayes.report import write_report
+from theory.progress import Progress
 from theory.validation import as_integer, as_probability
-
-Progress = Callable[[int, int], None]
-
-
-class Verification(Protocol):
-    """What every kind of problem gives: verdicts, and what the report needs of it."""
-
-    @property
-    def problem(self) -> AnyProblem:
-        """What was verified."""
-        ...
-
-    @property
-    def comparisons(self) -> tuple[Comparison, ...]:
-        """Every verdict."""
-        ...
-
-    def as_record(self) -> dict[str, Any]:
-        """Plain numbers; ``"form"`` names the kind of problem where it is not the usual one."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +55,11 @@ class VerifyOutcome:
         """The JSON list of statements."""
         return [statement.as_json() for statement in self.statements]
 
+    def tables(self, *, every: bool = True) -> list[RenderableType]:
+        """The same for people: `every` statement, or a line a problem and what does not hold."""
+        sweeps = sweep_parts([sweep.as_record() for sweep in self.sweeps])
+        return [*verification_parts(self.as_json(), every=every), *sweeps]
+
 
 def verify(
     names: Sequence[str],
@@ -110,7 +91,6 @@ def verify(
         to `out`, which is tried first.
     """
     from empirical.data import DataNotFound
-    from peerbayes.report import write_report
 
     seed = as_integer("seed", seed, minimum=0)
     delta = as_probability("delta", delta)
@@ -128,10 +108,14 @@ def verify(
                 raise
             skipped.append(f"skipped {absent}")
     verifications = [
-        _verification(problem, seed=seed, delta=delta, progress=bar(problem.name))
+        kind_of(problem).verify(problem, seed=seed, delta=delta, progress=bar(problem.name))
         for problem in problems
     ]
-    sweeps = find_sweeps([v for v in verifications if isinstance(v, ProblemVerification)])
+    sweeps = [
+        sweep
+        for kind in KINDS
+        for sweep in kind.sweeps([v for v in verifications if kind_of(v.problem) is kind])
+    ]
     body = {
         "seed": seed,
         "delta": delta,
@@ -159,18 +143,3 @@ def _problems_of(record: Record) -> list[str] | None:
     if record.kind != "verify":
         return None
     return [problem["name"] for problem in record.body["problems"]]
-
-
-def _verification(
-    problem: AnyProblem, *, seed: int, delta: float, progress: Progress | None
-) -> Verification:
-    """The verification of one problem, by the rules of its kind."""
-    match problem:
-        case ChangingProblem():
-            return verify_changing(problem, seed=seed, delta=delta, progress=progress)
-        case RegressionProblem():
-            return verify_regression(problem, seed=seed, progress=progress)
-        case FaultyProblem():
-            return verify_faulty(problem, seed=seed, progress=progress)
-        case Problem():
-            return verify_problem(problem, seed=seed, delta=delta, progress=progress)
