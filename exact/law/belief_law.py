@@ -12,7 +12,7 @@ import numpy as np
 
 from exact.law.decoding import BoolArray
 from exact.law.enumeration import prepare
-from exact.law.problem import Model, Weights, problem
+from exact.law.law_problem import Model, Weights, problem
 from theory.numbers import Enclosure
 from theory.validation import FloatArray, as_integer, fail, read_only
 

@@ -13,8 +13,8 @@ from exact.law.belief_law import LIMIT
 from exact.law.decoding import BoolArray
 from exact.law.doubles import in_doubles
 from exact.law.enumeration import Enumeration, State, prepare
+from exact.law.law_problem import Model, Problem, problem
 from exact.law.masses import TooManyStatesError
-from exact.law.problem import Model, Problem, problem
 from theory import Network, sample_sizes
 from theory.rational import RationalNetwork
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only

@@ -15,8 +15,8 @@ import numpy as np
 
 from exact.law.doubles import in_doubles
 from exact.law.lags import atoms, lags
+from exact.law.law_problem import Model
 from exact.law.mixture import Mixture, shares
-from exact.law.problem import Model
 from exact.law.saddle import components
 from exact.limits import check_work
 from theory import Network

@@ -26,7 +26,7 @@ from peerbayes.problem.finite import Problem
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 from theory.design import place
-from theory.design.placement.problem import law_key
+from theory.design.placement.placement_problem import law_key
 from theory.learning import expected_log_ratio
 from theory.progress import Progress
 from theory.validation import IntArray

@@ -20,7 +20,7 @@ from theory.design.edges.edge_limits import EdgeLimits, Mask, without_budgets
 from theory.design.edges.edge_search import EdgeSearch
 from theory.design.edges.edge_sets import ChosenEdges, EdgeSets
 from theory.design.graph import DesignGraph
-from theory.design.mixing.problem import mixing_problem
+from theory.design.mixing.mixing_problem import mixing_problem
 from theory.validation import as_integer, as_positive, fail
 
 __all__ = ["ChosenEdges", "choose_edges"]

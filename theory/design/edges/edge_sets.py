@@ -14,7 +14,7 @@ from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.mixing.bound import edge_stress
-from theory.design.mixing.problem import MixingProblem
+from theory.design.mixing.mixing_problem import MixingProblem
 from theory.validation import FloatArray, IntArray, read_only
 
 # How exactly W is computed while sets are compared, and in the end.

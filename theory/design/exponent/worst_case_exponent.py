@@ -32,8 +32,8 @@ from theory.design.exponent.exponent_optimum import (
     largest_exponent,
     least_exponent,
 )
+from theory.design.exponent.exponent_tilts import exponents
 from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, tabulate
-from theory.design.exponent.tilts import exponents
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import influences_for
 from theory.learning.model import FiniteModel

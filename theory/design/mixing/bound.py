@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.mixing.problem import MixingProblem
+from theory.design.mixing.mixing_problem import MixingProblem
 from theory.validation import FloatArray, fail, read_only
 
 # Eigenvalues of a multiplier below this part of its largest are rounding.

@@ -14,7 +14,7 @@ from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
 from theory.design.mixing.barrier import BarrierSolution, solve_barrier
 from theory.design.mixing.bound import MixingBound, mixing_bound
-from theory.design.mixing.problem import MixingProblem, mixing_problem
+from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
 from theory.design.mixing.sdp import SdpSolution, solve_sdp
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, as_positive, fail, read_only

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment, linprog
 
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.relaxation import Division, divide
 from theory.validation import FloatArray, IntArray, read_only
 

@@ -28,7 +28,7 @@ from theory.design.placement.methods import (
     fewest_samples,
     original_rounds,
 )
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.validation import IntArray, as_integer, as_positive, as_probability, fail

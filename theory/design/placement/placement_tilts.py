@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from theory.design.placement.exponents import Exponents
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.relaxation import divide
 from theory.learning.log_ratio import LogRatioLaw
 from theory.validation import FloatArray, IntArray
