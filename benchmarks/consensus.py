@@ -37,12 +37,11 @@ from benchmarks.limits import Copy, MatrixProduct, interleaved
 from benchmarks.tables import report
 from exact.beliefs import bayes_update, consensus
 from exact.compression import evidence_basis
-from exact.learning import batch_of
+from exact.plan import batch_of, plan_for
 from exact.propagation import (
     DensePropagation,
     Propagation,
     agent_order,
-    plan_for,
     propagation,
 )
 from exact.sampling import Draws, ObservationTable, Sampler, group_size

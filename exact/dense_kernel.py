@@ -50,6 +50,7 @@ def registers(features: str) -> Registers:
     return Registers(lanes=4 if "+avx" in features else 2, rows=4, strips=3)
 
 
+_NUMBER_BYTES, _CACHE_LINE = 8, 8
 LANES, ROWS, STRIPS = registers(cpu_target.target_context.codegen().magic_tuple()[2])
 STRIP = LANES * STRIPS
 # Strips of a band are unrolled. Bands of up to 16 agents, old and new, stay in 32 KiB.
@@ -102,9 +103,6 @@ class _Code:
     def _vector(self, pointer: ir.Value, s: int) -> ir.Value:
         place = self.at(pointer, _index(s * LANES))
         return self.builder.bitcast(place, _VECTOR.as_pointer())
-
-
-_NUMBER_BYTES = 8
 
 
 def _rows_function(module: ir.Module, rows: int, width: int) -> ir.Function:
@@ -210,6 +208,12 @@ def _pool_rows(
     return signature, generate
 
 
+def work_space(agents: int, columns: int) -> int:
+    """How many numbers :func:`dense_rounds` needs as `memory`: its bands begin a cache line."""
+    copies = -(-2 * agents * columns // _CACHE_LINE) * _CACHE_LINE
+    return copies + 2 * agents * BAND
+
+
 @njit(cache=True, nogil=True)
 def dense_rounds(weights: FloatArray, rows: FloatArray, memory: FloatArray, at: int) -> None:
     """Carry B, shape (N, K), through T ≥ 1 rounds.
@@ -221,7 +225,7 @@ def dense_rounds(weights: FloatArray, rows: FloatArray, memory: FloatArray, at: 
     rows
         z of the rounds, shape (T, N, K), with K of at least STRIP.
     memory
-        Two copies of B, one after the other; then anything; then 2·N·BAND numbers of work space.
+        :func:`work_space` numbers, of which two copies of B come first.
     at
         Which copy is B, 0 or 1. The other is written.
     """
