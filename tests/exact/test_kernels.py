@@ -1,4 +1,4 @@
-"""Sweeps of several rounds, of sparse and of dense networks, against one round after another."""
+"""Sweeps of several rounds, of sparse and dense networks, against one round after another."""
 
 from __future__ import annotations
 
