@@ -16,7 +16,7 @@ from math import ceil
 
 from exact.limits import NUMBER, gibibytes, memory_limit
 from exact.parallel import AHEAD
-from exact.propagation import Plan, batch_of
+from exact.plan import Plan, batch_of
 from theory.validation import fail
 
 # Seconds, on one core of a cloud server: of drawing a symbol, a normal number; of looking up or

@@ -30,14 +30,8 @@ from exact.cost import Cost, Extent, check_cost
 from exact.limits import as_memory, check_work
 from exact.parallel import Progress as Progress
 from exact.parallel import run_units
-from exact.propagation import (
-    Plan,
-    Propagation,
-    agent_order,
-    batch_of,
-    plan_for,
-    propagation,
-)
+from exact.plan import Plan, batch_of, plan_for
+from exact.propagation import Propagation, agent_order, propagation
 from exact.replicates import Chunk, Replicates
 from exact.replicates import chunks as chunks
 from exact.sampling import Given, Sampler, Source, group_size, kind_rows, ratios
@@ -572,7 +566,9 @@ def learn_fast(
         chunk = rows[:, begin : begin + plan.replicates].swapaxes(1, 2)
         size = chunk.shape[2]
         source = Given(ratios(chunk, 0), order=order)
-        engine = propagation(network, source.table, replicates=size, plan=plan, order=order)
+        engine = propagation(
+            network, source.table, replicates=size, plan=plan, order=order, compiled=False
+        )
         states = propagate(engine, source, prior, recorded, batch=batch_of(plan, size * agents))
         for index, private in enumerate(states):
             log_ratios[index, begin : begin + size] = with_best(private, 0).swapaxes(0, 1)

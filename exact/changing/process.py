@@ -34,7 +34,7 @@ from exact.learning import (
 )
 from exact.limits import NUMBER, as_memory, check_work
 from exact.parallel import Progress, run_units
-from exact.propagation import Plan, batch_of, dense_plan
+from exact.plan import Plan, batch_of, dense_plan
 from exact.replicates import Chunk, Replicates
 from exact.sampling import Sampler, group_size, kind_rows, ratios
 from theory import FiniteModel

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exact import draw_log_likelihoods, learn, learn_fast, simulate
-from exact.propagation import agent_order, plan_for, reach
+from exact.plan import plan_for
+from exact.propagation import agent_order, reach
 from exact.sampling import Sampler, group_size
 from tests.models import coins, error_probability
 from tests.strategies import finite_models, networks

@@ -19,7 +19,7 @@ from exact.limits import (
     check_work,
     memory_limit,
 )
-from exact.propagation import Plan
+from exact.plan import Plan
 from tests.models import coins
 from theory import Network
 

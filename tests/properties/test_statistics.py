@@ -13,7 +13,7 @@ from exact.changing.process import Design
 from exact.compression import evidence_basis
 from exact.learning import FixedNetwork
 from exact.parallel import run_units
-from exact.propagation import plan_for
+from exact.plan import plan_for
 from exact.replicates import Replicates
 from exact.statistics import Tally, merge_tallies
 from tests.properties.pinned import COUPLED, RESET, pinned

@@ -30,6 +30,8 @@ from theory.validation import SUM_TOLERANCE, FloatArray, IntArray, as_float_arra
 Weights: TypeAlias = "FloatArray | sparse.csr_array[np.float64]"
 
 EPS = float(np.finfo(np.float64).eps)
+# Products of three numbers between this and its inverse are normal floats.
+MODERATE = 2.0**-300
 
 
 @dataclass(frozen=True, eq=False)

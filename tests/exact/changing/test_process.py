@@ -8,7 +8,7 @@ import pytest
 from exact import simulate
 from exact.changing import process_for, run_process
 from exact.changing.process import ProcessRunner
-from exact.propagation import Plan
+from exact.plan import Plan
 from exact.replicates import chunks
 from tests.exact.test_learning import mixed_model
 from tests.models import coins
