@@ -30,7 +30,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import Copy, interleaved
 from benchmarks.tables import report
-from exact.changing import draw_rounds, learn_changing, process_for, simulate_changing
+from exact import Run, simulate
+from exact.changing import draw_rounds, learn_changing, process_for
 from exact.changing.process import Design, observations
 from exact.replicates import chunks
 from theory import FiniteAgent, FiniteModel, Network
@@ -173,13 +174,10 @@ def measure(size: Size, *, repeats: int) -> Row:
     limit = Copy(network.agents * size.replicates * (HYPOTHESES - 1))
 
     def simulated() -> None:
-        simulate_changing(
+        simulate(
             network,
             law,
-            rounds=size.rounds,
-            replicates=size.replicates,
-            seed=0,
-            record=[size.rounds],
+            run=Run(rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds]),
         )
 
     seconds = interleaved(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.learning import simulate
+from exact import Run
+from exact.simulation import simulate
 from exact.statistics import Proportion, proportion
 from theory import Network, QuantisedRegression, RiskCurve, RiskPoint
 from theory.validation import FloatArray, as_integer, read_only
@@ -87,11 +88,9 @@ def measure_risk(
         run = simulate(
             network,
             regression.model(points),
-            rounds=rounds,
-            replicates=replicates,
-            seed=seed,
-            record=[rounds],
-            paths=replicates,
+            run=Run(
+                rounds=rounds, replicates=replicates, seed=seed, record=[rounds], paths=replicates
+            ),
         )
         estimates = run.paths[:, 0].argmin(axis=-1)
     gaps = regression.risk_differences(points)

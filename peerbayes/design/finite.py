@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exact import simulate
+from exact import Run, simulate
 from peerbayes.analyse import number
 from peerbayes.design.documents import certificate_json, graph_json, record_body, weights_json
 from peerbayes.design.objectives import Found, binding_at, find
@@ -135,10 +135,12 @@ class Design:
             run = simulate(
                 row.network,
                 self.problem.model,
-                rounds=rounds,
-                replicates=_CURVE_REPLICATES,
-                seed=self.request.seed,
-                record=_recorded(rounds),
+                run=Run(
+                    rounds=rounds,
+                    replicates=_CURVE_REPLICATES,
+                    seed=self.request.seed,
+                    record=_recorded(rounds),
+                ),
             )
             binding = next(
                 iter(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact import draw_log_likelihoods, learn_fast
-from exact.faults import FaultySimulation, simulate_faulty
+from exact import Run, draw_log_likelihoods, learn_fast, simulate
 from exact.faults.process import FaultyProcess
 from tests.models import coins
 from tests.strategies import behaviours, finite_models, networks
@@ -21,6 +20,7 @@ from theory.robustness import (
     Clip,
     Colluding,
     ConstantBelief,
+    Faults,
     Median,
     Push,
     Rule,
@@ -175,18 +175,16 @@ def test_a_simulation_is_plain_rounds_on_its_own_data(data: st.DataObject) -> No
     rounds, seed = 4, data.draw(st.integers(0, 1000))
 
     def run(honest_only: bool) -> FaultySimulation:
-        return simulate_faulty(
+        return simulate(
             network,
             model,
-            {} if honest_only else faults,
-            rule,
-            rounds=rounds,
-            replicates=2,
-            seed=seed,
-            record=range(1, rounds + 1),
-            paths=2,
-            pool_every=rounds + 1 if honest_only else every,
-            beyond_tolerance=True,
+            faults=Faults(
+                {} if honest_only else faults,
+                rule,
+                pool_every=rounds + 1 if honest_only else every,
+                beyond_tolerance=True,
+            ),
+            run=Run(rounds=rounds, replicates=2, seed=seed, record=range(1, rounds + 1), paths=2),
         )
 
     found, drawn = run(False), run(True)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from exact import simulate
-from exact.faults import FaultySimulation, faulty_cost, simulate_faulty
+from exact import Run, prepare, simulate
 from tests.exact.test_learning import mixed_model
 from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
@@ -21,6 +20,7 @@ from theory.robustness import (
     Clip,
     Colluding,
     ConstantBelief,
+    Faults,
     Median,
     Push,
     RandomLies,
@@ -71,8 +71,11 @@ FAULTS: list[dict[int, Behaviour]] = [
 def test_means_and_variances_are_the_predicted_ones(faults: dict[int, Behaviour]) -> None:
     """Finite and Gaussian agents, three hypotheses, a network that is not symmetric."""
     model = mixed_model(5)
-    run = simulate_faulty(
-        UNEVEN, model, faults, rounds=40, replicates=4000, seed=3, record=[1, 2, 7, 40]
+    run = simulate(
+        UNEVEN,
+        model,
+        faults=Faults(faults),
+        run=Run(rounds=40, replicates=4000, seed=3, record=[1, 2, 7, 40]),
     )
     sim = run.simulation
     exact = faulty_log_ratio(UNEVEN, model, faults, sim.rounds)
@@ -92,8 +95,11 @@ def test_long_runs_settle_where_predicted() -> None:
         1: ConstantBelief(np.array([0.0, 1.0, 0.5])),
         4: RandomLies(1.0),
     }
-    run = simulate_faulty(
-        UNEVEN, model, faults, rounds=400, replicates=6000, seed=8, record=[400], paths=6000
+    run = simulate(
+        UNEVEN,
+        model,
+        faults=Faults(faults),
+        run=Run(rounds=400, replicates=6000, seed=8, record=[400], paths=6000),
     )
     sim, limit = run.simulation, faulty_averaging(UNEVEN, model, faults)
     assert not limit.rates.any()
@@ -109,10 +115,7 @@ def test_long_runs_settle_where_predicted() -> None:
 
 def test_one_constant_agent_stops_everybody_wherever_it_is() -> None:
     ring = Network.from_topology("ring", agents=8)
-    run = simulate_faulty(
-        ring, coins(8), {0: ConstantBelief(np.zeros(2))}, rounds=3000, replicates=300, seed=2,
-        record=[500, 3000],
-    )  # fmt: skip
+    run = simulate(ring, coins(8), faults=Faults({0: ConstantBelief(np.zeros(2))}), run=Run(rounds=3000, replicates=300, seed=2, record=[500, 3000]))  # fmt: skip
     half, end = run.simulation.mean[:, :, 1]
     assert np.abs(half - end).max() < 5 * run.simulation.standard_error.max() * np.sqrt(2)
     assert half[3] > half[0] > 0  # the farther from it, the more certain
@@ -122,9 +125,9 @@ def test_nobody_faulty_and_the_average_is_simulate() -> None:
     """The same data with the same seed, and so the same statistics up to rounding."""
     model = mixed_model(5)
     options = {"rounds": 30, "replicates": 500, "seed": 4, "paths": 3}
-    plain = simulate(UNEVEN, model, **options)  # type: ignore[arg-type]
+    plain = simulate(UNEVEN, model, run=Run(**options))  # type: ignore[arg-type]
     for rule in (None, Average(), TrimmedMean(0), Clip(1e9)):
-        run = simulate_faulty(UNEVEN, model, {}, rule, **options)  # type: ignore[arg-type]
+        run = simulate(UNEVEN, model, faults=Faults({}, rule), run=Run(**options))  # type: ignore[arg-type]
         assert run.honest.tolist() == list(range(5))
         for name in ("mean", "standard_error", "paths", "network_mean"):
             np.testing.assert_allclose(
@@ -145,7 +148,12 @@ def test_the_median_on_a_complete_network_is_an_order_statistic(liars: int) -> N
     """All agents hold the same belief, and each round adds a quantile of the honest evidence."""
     crowd = Network.from_topology("complete", agents=7)
     faults: dict[int, Behaviour] = {i: Push(1, 100.0) for i in range(liars)}
-    run = simulate_faulty(crowd, coins(7), faults, Median(), rounds=400, replicates=400, seed=5)
+    run = simulate(
+        crowd,
+        coins(7),
+        faults=Faults(faults, Median()),
+        run=Run(rounds=400, replicates=400, seed=5),
+    )
     rates = run.simulation.rates
     exact = order_statistic(7 - liars, 4 - liars)
     assert_close(rates.mean[:, 1], rates.standard_error[:, 1], np.full(7 - liars, exact))
@@ -164,8 +172,11 @@ def test_no_liar_beats_the_pooling_guarantee(rule: Rule, behaviour: Behaviour) -
     faults = {12: behaviour}
     promised = pooling_guarantee(TORUS, coins(25), faults, pool_every=200).rates[1]
     assert 0 < promised < INFORMATION
-    run = simulate_faulty(
-        TORUS, coins(25), faults, rule, rounds=4000, replicates=40, seed=6, pool_every=200
+    run = simulate(
+        TORUS,
+        coins(25),
+        faults=Faults(faults, rule, pool_every=200),
+        run=Run(rounds=4000, replicates=40, seed=6),
     )
     rates = run.simulation.rates
     assert (rates.mean[:, 1] + 5 * rates.standard_error[:, 1] >= promised).all()
@@ -183,8 +194,11 @@ def test_clipping_loses_what_is_predicted() -> None:
     radius, n = 0.5, 800
     for network in (TORUS, Network.from_topology("star", agents=6, edge_confidence=0.3)):
         model = coins(network.agents)
-        plain = simulate_faulty(
-            network, model, {}, Clip(radius), rounds=n, replicates=200, seed=1, record=[n]
+        plain = simulate(
+            network,
+            model,
+            faults=Faults({}, Clip(radius)),
+            run=Run(rounds=n, replicates=200, seed=1, record=[n]),
         )
         v = network.stationary_distribution
         # Independent evidence, weighted by v: the average over agents has this deviation.
@@ -198,8 +212,11 @@ def test_clipping_loses_what_is_predicted() -> None:
         bounds = clip_guarantee(network, model, {liar: Push(1, 1.0)}, radius=radius)
         behaviours: list[Behaviour] = [Push(1, 50.0), Push(0, 50.0), Colluding(1), RandomLies(5.0)]
         for behaviour in behaviours:
-            run = simulate_faulty(
-                network, model, {liar: behaviour}, Clip(radius), rounds=n, replicates=200, seed=1
+            run = simulate(
+                network,
+                model,
+                faults=Faults({liar: behaviour}, Clip(radius)),
+                run=Run(rounds=n, replicates=200, seed=1),
             )
             rate = weighted_average(run, network)[1] / n
             assert bounds.lower[1] - 5 * error < rate < bounds.upper[1] + 5 * error
@@ -214,7 +231,9 @@ def test_symmetric_evidence_costs_no_rate(rule: Rule) -> None:
     """Normal evidence, and fair coins, whose two values lie symmetrically about the mean."""
     gauge = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
     for model in (FiniteModel.from_agents(["a", "b"], [gauge], counts=[25]), coins(25)):
-        run = simulate_faulty(TORUS, model, {}, rule, rounds=60, replicates=1500, seed=9)
+        run = simulate(
+            TORUS, model, faults=Faults({}, rule), run=Run(rounds=60, replicates=1500, seed=9)
+        )
         sim = run.simulation
         information = model.information(0)[0, 1]
         exact = sim.rounds * information
@@ -231,7 +250,9 @@ def test_rare_strong_evidence_is_trimmed_away() -> None:
     model = FiniteModel.from_agents(["risky", "safe"], [rare], counts=[25])
     rates = {}
     for rule in (Average(), Clip(0.2), TrimmedMean(1), Median()):
-        run = simulate_faulty(TORUS, model, {}, rule, rounds=400, replicates=50, seed=3)
+        run = simulate(
+            TORUS, model, faults=Faults({}, rule), run=Run(rounds=400, replicates=50, seed=3)
+        )
         rates[type(rule)] = run.simulation.rates.mean[:, 1]
     assert (rates[Average] > 0.1).all()
     assert (rates[Clip] > 0.1).all()
@@ -249,11 +270,15 @@ def test_trimming_blocks_evidence_that_few_have() -> None:
     model = FiniteModel.from_agents(["fair", "loaded"], [toss, blind], counts=[10, 15])
     spread = trimmed_spread(TORUS, range(10), tolerate=1)
     assert spread.blocked == tuple(range(10, 25))
-    run = simulate_faulty(TORUS, model, {}, TrimmedMean(1), rounds=300, replicates=20, seed=1)
+    run = simulate(
+        TORUS, model, faults=Faults({}, TrimmedMean(1)), run=Run(rounds=300, replicates=20, seed=1)
+    )
     assert not run.simulation.mean[:, 10:].any()
     # Those who know learn, slowly: the others' zeros are to them what a liar's would be.
     assert (run.simulation.rates.mean[:10, 1] > 0.005).all()
-    run = simulate_faulty(TORUS, model, {}, Average(), rounds=300, replicates=20, seed=1)
+    run = simulate(
+        TORUS, model, faults=Faults({}, Average()), run=Run(rounds=300, replicates=20, seed=1)
+    )
     assert (run.simulation.rates.mean[:, 1] > 0.03).all()
 
 
@@ -278,7 +303,9 @@ def test_pairs_do_not_depend_on_a_reference_and_coordinates_do() -> None:
     options = {"rounds": 30, "replicates": 50, "seed": 2}
 
     def mean(m: FiniteModel, against: str | None) -> FloatArray:
-        run = simulate_faulty(crowd, m, faults, Median(), against=against, **options)  # type: ignore[arg-type]
+        run = simulate(
+            crowd, m, faults=Faults(faults, Median(), against=against), run=Run(**options)
+        )  # type: ignore[arg-type]
         columns = [m.hypotheses.index(name) for name in model.hypotheses]
         return run.simulation.mean[-1][:, columns]
 
@@ -294,13 +321,17 @@ def test_more_liars_than_the_rule_tolerates() -> None:
         r"TrimmedMean\(tolerate=1, lost='own'\) tolerates, got 2 \(agents 7, 11\); tolerate more"
     )
     with pytest.raises(ValueError, match=message):
-        simulate_faulty(TORUS, coins(25), faults, TrimmedMean(1), rounds=1, replicates=1, seed=0)
+        simulate(
+            TORUS,
+            coins(25),
+            faults=Faults(faults, TrimmedMean(1)),
+            run=Run(rounds=1, replicates=1, seed=0),
+        )
     for rule in (Average(), TrimmedMean(2), Median(), Clip(1.0)):
-        simulate_faulty(TORUS, coins(25), faults, rule, rounds=1, replicates=1, seed=0)
-    simulate_faulty(
-        TORUS, coins(25), faults, TrimmedMean(1), rounds=1, replicates=1, seed=0,
-        beyond_tolerance=True,
-    )  # fmt: skip
+        simulate(
+            TORUS, coins(25), faults=Faults(faults, rule), run=Run(rounds=1, replicates=1, seed=0)
+        )
+    simulate(TORUS, coins(25), faults=Faults(faults, TrimmedMean(1), beyond_tolerance=True), run=Run(rounds=1, replicates=1, seed=0))  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -324,7 +355,7 @@ def test_bad_arguments_are_named(options: dict[str, object], message: str) -> No
         "model": coins(25), "faults": {}, "rule": Median(), "rounds": 2, "replicates": 2, "seed": 0
     }  # fmt: skip
     with pytest.raises(ValueError, match=f"^{message}"):
-        simulate_faulty(TORUS, **(good | options))  # type: ignore[arg-type]
+        simulate(TORUS, run=Run(**good | options))  # type: ignore[arg-type]
 
 
 def assert_same(one: FaultySimulation, two: FaultySimulation) -> None:
@@ -345,13 +376,21 @@ def test_workers_and_resuming_change_no_bit(
         "rounds": 30, "replicates": 6001, "seed": 3, "record": [7, 30], "paths": 3, "pool_every": 2
     }  # fmt: skip
     rule = TrimmedMean(1)
-    cost = faulty_cost(
-        TORUS, coins(25), faults, rule, **{k: v for k, v in options.items() if k != "seed"}
-    )
+    cost = prepare(
+        TORUS,
+        coins(25),
+        faults=Faults(faults, rule),
+        run=Run(**{k: v for k, v in options.items() if k != "seed"}),
+    ).cost()
     assert cost.units > 3
-    one = simulate_faulty(TORUS, coins(25), faults, rule, **options)
+    one = simulate(TORUS, coins(25), faults=Faults(faults, rule), run=Run(**options))
     for backend in ("threading", "loky"):
-        two = simulate_faulty(TORUS, coins(25), faults, rule, workers=2, backend=backend, **options)
+        two = simulate(
+            TORUS,
+            coins(25),
+            faults=Faults(faults, rule),
+            run=Run(workers=2, backend=backend, **options),
+        )
         assert_same(one, two)
     # The four who hear the silent agent miss it whenever they talk, in the replicates reported.
     expected = np.zeros(25, dtype=int)
@@ -366,22 +405,32 @@ def test_workers_and_resuming_change_no_bit(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate_faulty(TORUS, coins(25), faults, rule, checkpoint=path, progress=stop, **options)
+        simulate(
+            TORUS,
+            coins(25),
+            faults=Faults(faults, rule),
+            run=Run(checkpoint=path, progress=stop, **options),
+        )
     again: dict[str, Any] = {"checkpoint": path, "resume": True}
     for other in ({"faults": faults | {12: RandomLies(1.0)}}, {"rule": Median()}, {"against": 0}):
         changed = {"faults": faults, "rule": rule, **other, **options, **again}
         with pytest.raises(ValueError, match="expected a checkpoint of this run"):
-            simulate_faulty(TORUS, coins(25), **changed)
-    assert_same(one, simulate_faulty(TORUS, coins(25), faults, rule, **options, **again))
+            simulate(TORUS, coins(25), run=Run(**changed))
+    assert_same(
+        one, simulate(TORUS, coins(25), faults=Faults(faults, rule), run=Run(**options, **again))
+    )
     assert not path.exists()
 
 
 def test_the_cost_follows_the_rule() -> None:
     options = {"rounds": 1000, "replicates": 1000}
-    costs = [faulty_cost(TORUS, coins(25), {}, rule, **options) for rule in (Average(), Median())]
+    costs = [
+        prepare(TORUS, coins(25), faults=Faults({}, rule), run=Run(**options)).cost()
+        for rule in (Average(), Median())
+    ]
     assert 2 < costs[1].seconds / costs[0].seconds < 10
     with pytest.raises(ValueError, match=r"^memory: expected at most 0\.00093 GiB"):
-        simulate_faulty(TORUS, coins(25), {}, **options, seed=0, memory="1M")
+        simulate(TORUS, coins(25), faults=Faults({}), run=Run(**options, seed=0, memory="1M"))
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [2, 1, 0]])
@@ -394,7 +443,7 @@ def test_a_message_is_useless_by_its_widest_log_ratio(order: list[int]) -> None:
     model = FiniteModel.from_agents(["a", "b", "c"], [coin], counts=[5])
     said: dict[int, Behaviour] = {4: ConstantBelief([-0.6e100, 0.0, 0.6e100])}
     crowd = Network.from_topology("complete", agents=5)
-    run = simulate_faulty(crowd, model, said, rounds=3, replicates=2, seed=1)
+    run = simulate(crowd, model, faults=Faults(said), run=Run(rounds=3, replicates=2, seed=1))
     assert run.discarded.tolist() == [6, 6, 6, 6, 0]
     # The prediction takes the speaker for silent, too.
     assert faulty_averaging(crowd, model, said).learns
