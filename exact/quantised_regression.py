@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact import Run
+from exact.run import Run
 from exact.simulation import simulate
 from exact.statistics import Proportion, proportion
 from theory import Network, QuantisedRegression, RiskCurve, RiskPoint

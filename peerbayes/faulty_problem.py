@@ -11,7 +11,7 @@ from peerbayes.faults_section import FaultsSection
 from peerbayes.problem import Problem
 from peerbayes.schema import ProblemSpecification
 from theory import FiniteModel, Network
-from theory.robustness import Behaviour, Rule, check_tolerance
+from theory.robustness import Behaviour, Faults
 from theory.robustness.faults import checked_faults
 from theory.validation import fail
 
@@ -35,13 +35,7 @@ class FaultyProblem:
     problem
         The network and the model, as if nobody were faulty.
     faults
-        What each faulty agent does.
-    rule
-        How honest agents pool.
-    pool_every
-        They observe each round, and talk in every so-many-th.
-    beyond_tolerance
-        Whether more agents may be faulty than the rule tolerates.
+        What each faulty agent does, and how honest agents pool.
 
     Raises
     ------
@@ -50,16 +44,11 @@ class FaultyProblem:
     """
 
     problem: Problem
-    faults: Mapping[int, Behaviour]
-    rule: Rule
-    pool_every: int = 1
-    beyond_tolerance: bool = False
+    faults: Faults
 
     def __post_init__(self) -> None:
-        checked = checked_faults(self.problem.network, self.problem.model, self.faults)
-        if not self.beyond_tolerance:
-            check_tolerance(self.problem.network, checked, self.rule)
-        object.__setattr__(self, "faults", checked)
+        fitted = self.faults.fitted(self.problem.network, self.problem.model)
+        object.__setattr__(self, "faults", fitted)
 
     @classmethod
     def from_section(cls, problem: Problem, section: FaultsSection) -> FaultyProblem:
@@ -81,13 +70,13 @@ class FaultyProblem:
                 if len(faults) < problem.network.agents:
                     with _entry(k):
                         checked_faults(problem.network, problem.model, {agent: behaviour})
-        return cls(
-            problem,
+        among = Faults(
             faults,
             section.build_rule(),
             pool_every=section.pool_every,
             beyond_tolerance=section.beyond_tolerance,
         )
+        return cls(problem, among)
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sympy.utilities.iterables import multiset_permutations
 
-from exact import Run, prepare, simulate
+from exact import Run, prepare
 from peerbayes.analyse import number
 from peerbayes.changing_problem import ChangingProblem
 from peerbayes.design.documents import certificate_json, graph_json, record_body
@@ -331,12 +331,11 @@ def _measured(
     rate = learning_rate(network, model)
     if not replicates or rate.binding is None:
         return replace(entry, samples=sizes)
-    check_hours(
-        prepare(network, model, run=Run(rounds=_ROUNDS, replicates=replicates, seed=0)).cost()
-    )
-    run = simulate(
+    task = prepare(
         network, model, run=Run(rounds=_ROUNDS, replicates=replicates, seed=seed, record=[_ROUNDS])
     )
+    check_hours(task.cost())
+    run = task.simulate()
     mean = expected_log_ratio(network, model, [_ROUNDS], best=target).values[0]
     m = rate.binding
     return replace(

@@ -53,10 +53,10 @@ def test_a_file_says_who_does_what() -> None:
             "beyond_tolerance": True,
         }
     )
-    assert list(problem.faults) == [0, 4]
-    assert problem.rule == TrimmedMean(1)
-    assert problem.faults[4] == Push("loaded", 1.0)
-    assert isinstance(problem.faults[0], StuckData)
+    assert list(problem.faults.behaviours) == [0, 4]
+    assert problem.faults.rule == TrimmedMean(1)
+    assert problem.faults.behaviours[4] == Push("loaded", 1.0)
+    assert isinstance(problem.faults.behaviours[0], StuckData)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_file_says_who_does_what() -> None:
 def test_every_behaviour_can_be_written(fault: dict[str, Any]) -> None:
     content = {"agents": [{"agents": [4], **fault}]}
     problem = faulty(content)
-    assert isinstance(problem.faults[4], BEHAVIOURS[fault["behaviour"]])
+    assert isinstance(problem.faults.behaviours[4], BEHAVIOURS[fault["behaviour"]])
     assert problem.specification is not None
     again = problem_from_document(problem.specification.document())
     assert again.specification == problem.specification
@@ -100,7 +100,9 @@ def test_a_constant_liar_stops_everybody_and_trimming_does_not_let_it() -> None:
 
 def test_builtins_cover_every_rule() -> None:
     problems = load_variants("liars-torus")
-    rules = {type(problem.rule) for problem in problems if isinstance(problem, FaultyProblem)}
+    rules = {
+        type(problem.faults.rule) for problem in problems if isinstance(problem, FaultyProblem)
+    }
     assert rules == set(RULES.values())
     titles = {problem.name: problem.title for problem in problems}
     assert titles["liars-torus median seldom 1"] == (
@@ -109,7 +111,7 @@ def test_builtins_cover_every_rule() -> None:
     assert "none of whom lies" in titles["liars-torus clip 0"]
     default = load_problem("liars-torus")
     assert isinstance(default, FaultyProblem)
-    assert len(default.faults) == 1
+    assert len(default.faults.behaviours) == 1
 
 
 def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
