@@ -57,11 +57,11 @@ def test_same_run_without_compression(name: str, monkeypatch: pytest.MonkeyPatch
     """Eight replicates are too few to share words, so that both runs draw the same symbols."""
     model = MODELS[name]
     record = [1, 2, 50, 400]
-    options = {"rounds": 400, "replicates": 8, "seed": 5, "record": record, "paths": 8}
-    few = simulate(PAIR, model, run=Run(**options))  # type: ignore[arg-type]
+    how = Run(rounds=400, replicates=8, seed=5, record=record, paths=8)
+    few = simulate(PAIR, model, run=how)
     monkeypatch.setattr(compression, "WORTHWHILE", 0.0)
     assert evidence_basis(model, best=1) is None
-    all_columns = simulate(PAIR, model, run=Run(**options))  # type: ignore[arg-type]
+    all_columns = simulate(PAIR, model, run=how)
     # 400 additions of numbers below ten.
     np.testing.assert_allclose(few.paths, all_columns.paths, rtol=1e-12, atol=1e-11)
     np.testing.assert_array_equal(few.errors, all_columns.errors)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,11 @@ def measure() -> None:
             continue
         law = model(hypotheses, agents, outcomes=outcomes)
         ring = Network.from_topology("ring", agents=agents, sparse=sparse)
-        predicted = prepare(ring, law, run=Run(**options)).cost()
+        task = prepare(ring, law, run=Run(seed=0, **options))
+        predicted = task.cost()
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         before = pages * resource.getpagesize()
-        simulate(ring, law, run=Run(seed=0, **options))
+        task.simulate()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         print(predicted.bytes, peak - before, name, flush=True)
         os._exit(0)
@@ -109,29 +111,29 @@ def test_predicted_bytes_hold_the_measured_peak(
 
 def test_more_of_anything_costs_more() -> None:
     ring = Network.from_topology("ring", agents=3000)
-    base: dict[str, Any] = {"rounds": 500, "replicates": 400, "record": None, "paths": 1}
+    base = Run(rounds=500, replicates=400, seed=0, paths=1)
     law = model(4, 3000)
-    one = prepare(ring, law, run=Run(**base)).cost()
+    one = prepare(ring, law, run=base).cost()
     assert sum(one.parts.values()) == one.bytes
     for key, value in (("rounds", 1000), ("replicates", 800), ("record", range(1, 501))):
-        more = prepare(ring, law, run=Run(**base | {key: value})).cost()
+        change: dict[str, Any] = {key: value}
+        more = prepare(ring, law, run=replace(base, **change)).cost()
         assert more.seconds > one.seconds
     for key, value in (("paths", 2), ("record", range(1, 26)), ("workers", 2)):
-        more = prepare(ring, law, run=Run(**base | {key: value})).cost()
+        change = {key: value}
+        more = prepare(ring, law, run=replace(base, **change)).cost()
         assert more.bytes > one.bytes
-    assert prepare(ring, law, run=Run(**base, workers=2)).cost().seconds < one.seconds
+    assert prepare(ring, law, run=replace(base, workers=2)).cost().seconds < one.seconds
     # More workers than units are not used.
-    assert (
-        prepare(ring, law, run=Run(**base, workers=10**6)).cost().seconds > one.seconds / one.units
-    )
+    crowd = prepare(ring, law, run=replace(base, workers=10**6)).cost()
+    assert crowd.seconds > one.seconds / one.units
     # A checkpoint holds the sums: means, squares, counts.
     assert one.checkpoint >= 8 * 2 * 20 * 3000 * 4
 
 
 def test_nothing_is_taken_to_predict(monkeypatch: pytest.MonkeyPatch) -> None:
-    cost = prepare(
-        PAIR, coins(2), run=Run(rounds=10**6, replicates=10**7, record=range(1, 10**6), seed=0)
-    ).cost()
+    run = Run(rounds=10**6, replicates=10**7, seed=0, record=range(1, 10**6))
+    cost = prepare(PAIR, coins(2), run=run).cost()
     assert cost.bytes > 2 * 8 * 10**6
     assert cost.seconds > 1e5
 
@@ -145,9 +147,9 @@ def test_nothing_is_taken_to_predict(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_refusals_name_what_takes_most(options: dict[str, Any], words: str) -> None:
-    arguments: dict[str, Any] = {"rounds": 10**5, "replicates": 10**6, "record": [10**5]}
+    good: dict[str, Any] = {"rounds": 10**5, "replicates": 10**6, "record": [10**5]}
     with pytest.raises(ValueError, match=r"^memory: expected at most 0\.0093 GiB") as refused:
-        simulate(PAIR, coins(2), run=Run(**arguments | options, seed=0, memory="10MB"))
+        simulate(PAIR, coins(2), run=Run(**(good | options), seed=0, memory="10MB"))
     message = str(refused.value)
     assert "\n" not in message
     assert words in message

@@ -14,6 +14,7 @@ from exact import Run, draw_log_likelihoods, learn, learn_fast, simulate
 from exact.propagation import agent_order, plan_for, reach
 from exact.sampling import Sampler, group_size
 from tests.models import coins, error_probability
+from tests.runs import arguments
 from tests.strategies import finite_models, networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, expected_log_ratio
 from theory.validation import FloatArray
@@ -299,7 +300,7 @@ def test_progress_reaches_the_end() -> None:
 @example(21)
 @given(st.integers(1, 10**6))
 def test_default_record(rounds: int) -> None:
-    from exact.learning import recorded_rounds
+    from exact.run import recorded_rounds
 
     record = recorded_rounds(None, rounds)
     assert record[0] == 1
@@ -324,7 +325,7 @@ def test_default_record(rounds: int) -> None:
 def test_bad_arguments_are_named(options: dict[str, object], message: str) -> None:
     good: dict[str, object] = {"model": coins(2), "rounds": 10, "replicates": 4, "seed": 0}
     with pytest.raises(ValueError, match=f"^{message}"):
-        simulate(PAIR, run=Run(**good | options))
+        simulate(PAIR, **arguments(good | options))
 
 
 def test_given_observations_that_do_not_fit() -> None:

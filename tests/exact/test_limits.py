@@ -12,7 +12,6 @@ import pytest
 
 from exact import Run, simulate
 from exact.cost import Extent
-from exact.learning import chunks
 from exact.limits import (
     LARGEST_WORK,
     UNKNOWN_MEMORY,
@@ -20,6 +19,7 @@ from exact.limits import (
     memory_limit,
 )
 from exact.propagation import Plan
+from exact.replicates import chunks
 from tests.models import coins
 from theory import Network
 
@@ -84,11 +84,11 @@ def test_many_replicates_take_no_memory_before_they_run() -> None:
     ],
 )
 def test_hopeless_work_is_refused(options: dict[str, object], got: str) -> None:
-    arguments: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
+    good: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=r"^rounds × replicates × agents: ") as refused:
-            simulate(PAIR, coins(2), run=Run(**arguments | options))  # type: ignore[arg-type]
+            simulate(PAIR, coins(2), run=Run(**(good | options)))  # type: ignore[arg-type]
     message = str(refused.value)
     assert "\n" not in message
     assert f"at most 1e+14 observations, about a month of one core, got {got};" in message
@@ -118,10 +118,10 @@ def test_memory_is_refused_before_it_is_taken(
     options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("exact.cost.memory_limit", lambda: 8 << 30)
-    arguments: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
+    good: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
     tracemalloc.start()
     with pytest.raises(ValueError, match=r"^memory: expected at most 8 GiB") as refused:
-        simulate(PAIR, coins(2), run=Run(**arguments | options))  # type: ignore[arg-type]
+        simulate(PAIR, coins(2), run=Run(**(good | options)))  # type: ignore[arg-type]
     _, top = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert top < 20 << 20

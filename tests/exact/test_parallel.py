@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exact import Run, Simulation, simulate
-from exact.checkpoint import Arrays, Checkpoint
-from exact.learning import _design
+from exact import Run, Simulation, prepare, simulate
+from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.parallel import _run, check_backend, one_thread, run_units
 from tests.models import coins
+from tests.runs import arguments
 from theory import FiniteAgent, FiniteModel, Network
 
 ROOT = Path(__file__).parents[2]
@@ -78,8 +78,7 @@ def assert_identical(a: Simulation, b: Simulation) -> None:
 
 
 def unit_count(model: FiniteModel, options: dict[str, Any]) -> int:
-    chosen = {key: value for key, value in options.items() if key != "seed"}
-    return _design(TRIANGLE, model, **chosen).extent.units
+    return prepare(TRIANGLE, model, run=Run(**options)).cost().units
 
 
 def test_units_are_merged_in_order_whoever_runs_them() -> None:
@@ -112,7 +111,7 @@ def test_simulations_are_the_same_to_the_last_bit() -> None:
     for workers, backend in ((2, None), (3, None), (3, "threading")):
         spread = simulate(TRIANGLE, coins(3), run=Run(workers=workers, backend=backend, **options))
         assert_identical(alone, spread)
-    whole = simulate(TRIANGLE, coins(3), run=Run(**options | {"paths": 30_000}))
+    whole = simulate(TRIANGLE, coins(3), run=Run(**(options | {"paths": 30_000})))
     # Means of 3·10⁴ numbers of up to 100, whose rounding errors grow like their count at worst.
     np.testing.assert_allclose(alone.mean, whole.paths.mean(axis=0), rtol=0, atol=1e-9)
     deviation = whole.paths.std(axis=0, ddof=1) / np.sqrt(30_000)
@@ -123,9 +122,8 @@ def test_simulations_are_the_same_to_the_last_bit() -> None:
 def test_threads_share_no_state() -> None:
     """Two threads that are handed the same object each run a copy of it."""
     model = coins(3)
-    work = _design(TRIANGLE, model, rounds=5, replicates=50, record=None, paths=0).work(
-        1, np.array([5])
-    )
+    run_once = Run(rounds=5, replicates=50, seed=1, record=[5])
+    work = prepare(TRIANGLE, model, run=run_once).work()
     barrier = threading.Barrier(2)
 
     def run() -> None:
@@ -207,7 +205,7 @@ import os, signal, sys
 from dataclasses import asdict
 import numpy as np
 import exact.checkpoint, exact.cost, exact.parallel
-from exact import simulate
+from exact import Run, simulate
 from tests.exact.test_parallel import SHORT, TRIANGLE, many_coins
 from tests.models import coins
 
@@ -224,7 +222,8 @@ def save_and_die(self, done, total):
         os.kill(os.getpid(), signal.SIGKILL)
 
 exact.checkpoint.Checkpoint.save = save_and_die
-run = simulate(TRIANGLE, coins(3), **many_coins(400), workers=workers, checkpoint=path, resume=True)
+how = Run(**many_coins(400), workers=workers, checkpoint=path, resume=True)
+run = simulate(TRIANGLE, coins(3), run=how)
 with open(path + ".result", "wb") as file:
     np.savez(file, **asdict(run))
 """
@@ -261,12 +260,7 @@ def test_killed_twice_and_resumed_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def _fingerprint(options: dict[str, Any]) -> str:
-    from exact.learning import work_fingerprint
-
-    chosen = {key: value for key, value in options.items() if key != "seed"}
-    design = _design(TRIANGLE, coins(3), **chosen)
-    work = design.work(options["seed"], np.array(options["record"]))
-    return work_fingerprint(TRIANGLE, coins(3), work)
+    return fingerprint(*prepare(TRIANGLE, coins(3), run=Run(**options)).identity())
 
 
 @pytest.mark.parametrize(
@@ -290,10 +284,10 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path, change: dict[str
     if change.get("network"):
         change = {"network": Network([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.3, 0.0, 0.7]])}
     with pytest.raises(ValueError, match=r"run\.checkpoint: expected a checkpoint of this run"):
-        simulate(run=Run(**options | change, checkpoint=path, resume=True))
+        simulate(**arguments(options | change | {"checkpoint": path, "resume": True}))
     assert path.read_bytes() == stopped
     # Without resuming it is no obstacle.
-    simulate(run=Run(**options | {"replicates": 5, "paths": 0}, checkpoint=path))
+    simulate(**arguments(options | {"replicates": 5, "paths": 0, "checkpoint": path}))
     assert not path.exists()
 
 
@@ -314,5 +308,5 @@ def _stopped_run(path: Path, options: dict[str, Any]) -> bytes:
 
         patch.setattr(Checkpoint, "save", save_and_stop)
         with pytest.raises(StoppedError):
-            simulate(run=Run(**options, checkpoint=path))
+            simulate(**arguments(options | {"checkpoint": path}))
     return path.read_bytes()

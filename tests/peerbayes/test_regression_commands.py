@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from exact import Run
 from peerbayes import cli
 from peerbayes.problem import problem_from_document
 from peerbayes.problems import RegressionProblem
@@ -240,7 +239,7 @@ def test_verify_finds_a_wrong_measurement(
     from peerbayes import regression_learners
 
     def wrong(*arguments: Any, **options: Any) -> Any:
-        run = simulate_regression(*arguments, run=Run(**options))
+        run = simulate_regression(*arguments, **options)
         # Three hundred replicates know a variance to a twelfth.
         changes = {spoil: (3.0 if spoil == "variance" else 1.5) * getattr(run, spoil)}
         if spoil == "excess_error":

@@ -22,8 +22,8 @@ from exact.changing.beliefs import read_off
 from exact.faults.process import FaultyProcess
 from exact.regression import learn_regression
 from exact.regression.observations import Observer
-from exact.regression.simulation import RegressionWork
 from exact.regression.state import Carrier
+from exact.regression.work import RegressionWork
 from tests.models import coins
 from tests.properties.pinned import COUPLED, LEANING, RESET, RING, SWAP, pinned
 from tests.properties.support import assert_close, often
@@ -115,11 +115,11 @@ def by_definition(
 def test_a_network_of_one_phase_is_a_fixed_network(
     problem: Problem, rounds: int, seed: int
 ) -> None:
-    """`simulate` and `simulate_changing` with the same seed, which means the same data."""
+    """Simulated with the same seed, which means the same data."""
     network = Network(as_dense(problem.network.weights))
-    options: dict[str, Any] = {"rounds": rounds, "replicates": 20, "seed": seed, "paths": 20}
-    fixed = simulate(network, problem.model, run=Run(**options))
-    changing = simulate(PeriodicNetwork([network.weights]), problem.model, run=Run(**options))
+    run = Run(rounds=rounds, replicates=20, seed=seed, paths=20)
+    fixed = simulate(network, problem.model, run=run)
+    changing = simulate(PeriodicNetwork([network.weights]), problem.model, run=run)
     assert fixed.reference == changing.reference
     assert_close(changing.paths, fixed.paths)
     assert_close(changing.mean, fixed.mean)

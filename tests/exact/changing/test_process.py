@@ -12,6 +12,7 @@ from exact.propagation import Plan
 from exact.replicates import chunks
 from tests.exact.test_learning import mixed_model
 from tests.models import coins
+from tests.runs import arguments
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import RandomLinks, RandomPresence
 from theory.validation import FloatArray
@@ -86,9 +87,9 @@ def test_alone_is_a_network_of_one() -> None:
 
 def test_only_the_agents_asked_for_are_reported_and_judged() -> None:
     """In the order asked for; their mistakes alone count."""
-    options = {"reference": [0], "rounds": 25, "replicates": 100, "seed": 3, "paths": 100}
-    every = run_process(Alone(), mixed_model(4), run=Run(**options))
-    some = run_process(Alone(), mixed_model(4), run=Run(**options), agents=[3, 1])
+    how = Run(rounds=25, replicates=100, seed=3, paths=100)
+    every = run_process(Alone(), mixed_model(4), reference=[0], run=how)
+    some = run_process(Alone(), mixed_model(4), reference=[0], run=how, agents=[3, 1])
     np.testing.assert_array_equal(some.paths, every.paths[:, :, [3, 1]])
     np.testing.assert_allclose(some.mean, every.mean[:, [3, 1]], rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(some.agent_errors, every.agent_errors[:, [3, 1]])
@@ -97,9 +98,9 @@ def test_only_the_agents_asked_for_are_reported_and_judged() -> None:
 
 
 def test_reference_decides_what_is_wrong_and_the_ratios() -> None:
-    options = {"rounds": 25, "replicates": 100, "seed": 3, "paths": 100}
-    one = run_process(Alone(), mixed_model(3), run=Run(**options), reference=[1, 0])
-    zero = run_process(Alone(), mixed_model(3), run=Run(**options), reference=[0])
+    how = Run(rounds=25, replicates=100, seed=3, paths=100)
+    one = run_process(Alone(), mixed_model(3), run=how, reference=[1, 0])
+    zero = run_process(Alone(), mixed_model(3), run=how, reference=[0])
     assert one.best == 1
     np.testing.assert_allclose(one.paths, zero.paths - zero.paths[..., [1]], rtol=1e-12, atol=1e-12)
     wrong = zero.paths[..., 2] <= np.minimum(zero.paths[..., 0], zero.paths[..., 1])
@@ -149,12 +150,13 @@ def test_progress_reaches_the_end() -> None:
         ({"rounds": 0}, "rounds: expected a whole number of at least 1, got 0"),
         ({"workers": 0}, "workers: expected a whole number of at least 1, got 0"),
         ({"memory": 10}, ".*expected at most .* GiB"),
+        ({"checkpoint": "sums"}, "checkpoint: expected none for a process of one's own, got sums"),
     ],
 )
 def test_bad_arguments_are_named(options: dict[str, object], message: str) -> None:
     good: dict[str, object] = {"reference": [0], "rounds": 10, "replicates": 4, "seed": 0}
     with pytest.raises(ValueError, match=f"^{message}"):
-        run_process(Alone(), coins(2), run=Run(**good | options))
+        run_process(Alone(), coins(2), **arguments(good | options))
 
 
 def test_chunks_do_not_disturb_each_other() -> None:

@@ -17,10 +17,11 @@ from exact import Run, parallel, prepare_regression
 from exact.parallel import run_units
 from exact.regression import GaussianBeliefs, simulate_regression
 from exact.regression import cost as cost_module
-from exact.regression import simulation as simulation_module
+from exact.regression import learners as learners_module
 from exact.regression.observations import Observer, samples_of
-from exact.regression.simulation import RegressionWork
 from exact.regression.state import distance, settling_rounds
+from exact.regression.work import RegressionWork
+from tests.runs import arguments
 from tests.strategies import networks, regression_models
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel, conditional_error
@@ -118,11 +119,11 @@ def left_out(gap: FloatArray, spread: FloatArray) -> FloatArray:
 
 
 def check_replay(network: Network, model: RegressionModel, **options: Any) -> None:
-    run = simulate_regression(network, model, run=Run(**options))
+    run = simulate_regression(network, model, **arguments(options))
     rows = None
     if "test_inputs" in options:
         rows = np.array(options["test_inputs"]), np.array(options["test_targets"])
-    slow = replayed(prepare_regression(network, model, run=Run(**options)).work, rows)
+    slow = replayed(prepare_regression(network, model, **arguments(options)).work, rows)
     R = options["replicates"]
     # Conditioning of a few hundred, and as many roundings as there are rounds.
     close: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}
@@ -206,10 +207,10 @@ def test_rounds_between_records_may_be_pooled(network: Network, last: int) -> No
     model = data_model(network.agents)
     options: dict[str, Any] = {"rounds": last, "replicates": 3, "seed": 2}
     record = sorted({1, -(-last // 3), -(-last // 2), max(1, last - 2), last})
-    pooled = simulate_regression(network, model, run=Run(record=record, **options))
+    pooled = simulate_regression(network, model, **arguments(options | {"record": record}))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation_module, "settling_rounds", lambda network, most: most)
-        whole = simulate_regression(network, model, run=Run(record=record, **options))
+        patch.setattr(learners_module, "settling_rounds", lambda network, most: most)
+        whole = simulate_regression(network, model, **arguments(options | {"record": record}))
     np.testing.assert_allclose(pooled.excess_error, whole.excess_error, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(pooled.reported_error, whole.reported_error, rtol=1e-10)
 
@@ -239,8 +240,8 @@ def test_measurements_given_the_inputs_are_the_exact_expectations() -> None:
     )
     record = [1, 5, 40]
     options: dict[str, Any] = {"rounds": 40, "replicates": 4000, "seed": 5, "record": record}
-    run = simulate_regression(network, model, run=Run(**options), shared_inputs=True)
-    work = prepare_regression(network, model, run=Run(**options), shared_inputs=True).work
+    run = simulate_regression(network, model, **arguments(options | {"shared_inputs": True}))
+    work = prepare_regression(network, model, **arguments(options | {"shared_inputs": True})).work
     drawn, _ = Observer(model, work.samples, replicates=8, shared=True, seed=5, chunk=0).draw(40)
     inputs = np.zeros((40, 3, 1, 3))
     for s, owner in enumerate(work.samples.owner):
@@ -297,7 +298,8 @@ def test_calibrations_scatter_as_they_say(case: str, rounds: int) -> None:
         network = Network([[1.0]])
     options: dict[str, Any] = {"rounds": rounds, "replicates": 1000, "record": [rounds]}
     runs = [
-        simulate_regression(network, model, run=Run(seed=seed, **options)) for seed in range(150)
+        simulate_regression(network, model, **arguments(options | {"seed": seed}))
+        for seed in range(150)
     ]
     found = np.array([run.calibration[0] for run in runs])
     error = np.array([run.calibration_standard_error[0] for run in runs])
@@ -343,7 +345,9 @@ def test_the_numbers_depend_on_the_problem_alone(
     monkeypatch.setattr(cost_module, "UNIT_SECONDS", 1e-3)
     model = papers_model()
     options: dict[str, Any] = {"rounds": 30, "seed": 4, "shared_inputs": shared}
-    work = prepare_regression(PAIR, model, run=Run(replicates=1, record=[30], **options)).work
+    work = prepare_regression(
+        PAIR, model, **arguments(options | {"replicates": 1, "record": [30]})
+    ).work
     replicates = 2 * work.plan.unit + 3
     heard: list[tuple[int, int]] = []
     one = simulate_regression(
@@ -362,16 +366,19 @@ def test_the_numbers_depend_on_the_problem_alone(
     two = simulate_regression(
         PAIR,
         model,
-        run=Run(replicates=replicates, record=[30], workers=2, backend="threading", **options),
+        **arguments(
+            options
+            | {"replicates": replicates, "record": [30], "workers": 2, "backend": "threading"}
+        ),
     )
     for name in ("excess_error", "variance", "covered", "calibration_standard_error"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
     more = simulate_regression(
-        PAIR, model, run=Run(replicates=replicates, record=[2, 30], **options)
+        PAIR, model, **arguments(options | {"replicates": replicates, "record": [2, 30]})
     )
     np.testing.assert_allclose(more.excess_error[-1], one.excess_error[0], rtol=1e-12)
     other = simulate_regression(
-        PAIR, model, run=Run(replicates=replicates, record=[30], **options | {"seed": 5})
+        PAIR, model, **arguments(options | {"replicates": replicates, "record": [30]} | {"seed": 5})
     )
     assert (other.excess_error != one.excess_error).all()
 
@@ -382,9 +389,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
     monkeypatch.setattr(cost_module, "UNIT_SECONDS", 1e-3)
     monkeypatch.setattr(parallel, "EVERY_SECONDS", 0.0)
     options: dict[str, Any] = {"rounds": 30, "seed": 4, "record": [5, 30]}
-    work = prepare_regression(PAIR, papers_model(), run=Run(replicates=1, **options)).work
+    work = prepare_regression(PAIR, papers_model(), **arguments(options | {"replicates": 1})).work
     options["replicates"] = 4 * work.plan.unit + 3
-    whole = simulate_regression(PAIR, papers_model(), run=Run(**options))
+    whole = simulate_regression(PAIR, papers_model(), **arguments(options))
     path = tmp_path / "sums"
 
     def stop(done: int, total: int) -> None:
@@ -393,7 +400,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
 
     with pytest.raises(KeyboardInterrupt):
         simulate_regression(
-            PAIR, papers_model(), run=Run(checkpoint=path, progress=stop, **options)
+            PAIR, papers_model(), **arguments(options | {"checkpoint": path, "progress": stop})
         )
     assert path.exists()
     other = options | {"seed": 5}
@@ -408,7 +415,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
 
     monkeypatch.setattr(RegressionWork, "run", counted)
     resumed = simulate_regression(
-        PAIR, papers_model(), run=Run(checkpoint=path, resume=True, **options)
+        PAIR, papers_model(), **arguments(options | {"checkpoint": path, "resume": True})
     )
     assert units[0] > 0
     for name in ("excess_error", "variance", "covered", "calibration_standard_error"):
@@ -421,8 +428,8 @@ def test_sparse_weights_give_the_same_numbers() -> None:
     dense = Network(ring.weights.toarray())
     model = data_model(12)
     options: dict[str, Any] = {"rounds": 25, "replicates": 5, "seed": 1}
-    a = simulate_regression(ring, model, run=Run(**options))
-    b = simulate_regression(dense, model, run=Run(**options))
+    a = simulate_regression(ring, model, **arguments(options))
+    b = simulate_regression(dense, model, **arguments(options))
     np.testing.assert_allclose(a.excess_error, b.excess_error, rtol=1e-10)
 
 
@@ -431,7 +438,7 @@ def test_dense_weights_that_are_mostly_zero_are_run_as_sparse_ones() -> None:
     assert not ring.is_sparse
     model = data_model(40)
     options: dict[str, Any] = {"rounds": 60, "replicates": 3, "record": [2, 60]}
-    work = prepare_regression(ring, model, run=Run(seed=1, **options)).work
+    work = prepare_regression(ring, model, **arguments(options | {"seed": 1})).work
     assert isinstance(work.weights, sparse.csr_array)
     assert work.weights.nnz == 120
     dense = replace(work, weights=np.asarray(ring.weights))
@@ -472,11 +479,11 @@ def test_cost_is_predicted_and_memory_kept_to_it() -> None:
         test_second_moment=np.eye(d),
     )
     network = Network.from_topology("complete", agents=agents)
-    options: dict[str, Any] = {"rounds": 4, "replicates": 64, "record": [2, 4]}
-    cost = prepare_regression(network, model, run=Run(**options)).cost()
-    simulate_regression(network, model, run=Run(seed=0, **options))  # compiles
+    options: dict[str, Any] = {"rounds": 4, "replicates": 64, "seed": 0, "record": [2, 4]}
+    cost = prepare_regression(network, model, **arguments(options)).cost()
+    simulate_regression(network, model, **arguments(options))  # compiles
     tracemalloc.start()
-    simulate_regression(network, model, run=Run(seed=0, **options))
+    simulate_regression(network, model, **arguments(options))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # An upper estimate of the peak, and not a wild one.
@@ -486,7 +493,7 @@ def test_cost_is_predicted_and_memory_kept_to_it() -> None:
     assert cost.memory["the state"] >= 2 * 8 * agents * 230 * 8
     assert cost.seconds == pytest.approx(sum(cost.time.values()))
     with pytest.raises(ValueError, match=r"memory: .* within") as caught:
-        simulate_regression(network, model, run=Run(seed=0, memory="1MiB", **options))
+        simulate_regression(network, model, **arguments(options | {"memory": "1MiB"}))
     assert "\n" not in str(caught.value)
 
 
@@ -532,19 +539,19 @@ def test_a_thousand_agents_in_fifty_dimensions_fit() -> None:
 def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
     good: dict[str, Any] = {"rounds": 5, "replicates": 2, "seed": 0}
     with pytest.raises(ValueError, match=message) as caught:
-        simulate_regression(PAIR, papers_model(), run=Run(**good | options))
+        simulate_regression(PAIR, papers_model(), **arguments(good | options))
     assert "\n" not in str(caught.value)
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
     good: dict[str, Any] = {"rounds": 5, "replicates": 2, "seed": 0}
     with pytest.raises(ValueError, match=r"model: .*network's 2"):
-        simulate_regression(PAIR, data_model(3), run=Run(**good))
+        simulate_regression(PAIR, data_model(3), **arguments(good))
     star = Network.from_topology("star", agents=3)
     with pytest.raises(ValueError, match="shared_inputs"):
-        simulate_regression(star, data_model(3), run=Run(**good), shared_inputs=True)
+        simulate_regression(star, data_model(3), **arguments(good), shared_inputs=True)
     with pytest.raises(ValueError, match="central node"):
-        simulate_regression(star, data_model(3), run=Run(**good), mode="central-node")
+        simulate_regression(star, data_model(3), **arguments(good), mode="central-node")
 
 
 def test_the_central_learner_starts_from_the_average_prior() -> None:
@@ -559,7 +566,7 @@ def test_the_central_learner_starts_from_the_average_prior() -> None:
     # And it does not temper.
     options: dict[str, Any] = {"rounds": 3, "replicates": 2, "seed": 0, "mode": "central"}
     plain, tempered = papers_model(), papers_model().tempered(5.0)
-    runs = [simulate_regression(PAIR, model, run=Run(**options)) for model in (plain, tempered)]
+    runs = [simulate_regression(PAIR, model, **arguments(options)) for model in (plain, tempered)]
     np.testing.assert_array_equal(runs[0].reported_error, runs[1].reported_error)
     assert isinstance(
         prepare_regression(PAIR, model, run=Run(rounds=1, replicates=1, seed=0)).work.prior,
