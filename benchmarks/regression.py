@@ -33,8 +33,8 @@ from benchmarks.tables import report
 from exact import Run, prepare_regression
 from exact.regression.beliefs import GaussianBeliefs
 from exact.regression.observations import Observer
-from exact.regression.simulation import RegressionWork, simulate_regression
 from exact.regression.state import DRAWS_AT_ONCE, Carrier, add_product, steps
+from exact.regression.work import RegressionWork
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
 from theory.validation import FloatArray
@@ -185,20 +185,13 @@ class Row:
 
 def measure(size: Size, *, repeats: int) -> Row:
     graph, law = network(size), model(size)
-    work = prepare_regression(
-        graph,
-        law,
-        run=Run(rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds]),
-    ).work
+    run = Run(rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds])
+    work = prepare_regression(graph, law, run=run).work
     engine, papers, loop = Engine(size, work), Papers(size, work), PerAgentLoop(size)
     limit = MatrixProduct()
 
     def simulated() -> None:
-        simulate_regression(
-            graph,
-            law,
-            run=Run(rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds]),
-        )
+        simulate_regression(graph, law, run=run)
 
     seconds = interleaved(
         {

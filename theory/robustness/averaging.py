@@ -312,7 +312,7 @@ def _system(network: Network, model: FiniteModel, faults: Behaviours) -> _System
                 f"faults[{agent}]",
                 "a behaviour that does not look at what others say",
                 "Colluding",
-                "measure it with exact.faults.simulate_faulty",
+                "measure it with exact.simulate",
             )
     honest = honest_agents(network, checked)
     reference = honest_reference(network, model, honest)

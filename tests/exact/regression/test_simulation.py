@@ -353,11 +353,13 @@ def test_the_numbers_depend_on_the_problem_alone(
     one = simulate_regression(
         PAIR,
         model,
-        run=Run(
-            replicates=replicates,
-            record=[30],
-            progress=lambda done, total: heard.append((done, total)),
-            **options,
+        **arguments(
+            options
+            | {
+                "replicates": replicates,
+                "record": [30],
+                "progress": lambda done, total: heard.append((done, total)),
+            }
         ),
     )
     total = 30 * replicates
