@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import MatrixProduct, interleaved
 from benchmarks.tables import report
-from exact import Run, prepare_regression
+from exact import Run, prepare_regression, simulate_regression
 from exact.regression.beliefs import GaussianBeliefs
 from exact.regression.observations import Observer
 from exact.regression.state import DRAWS_AT_ONCE, Carrier, add_product, steps

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from peerbayes.analyse import Analysis
-    from peerbayes.builtin import BUILTINS, load_problem, load_variants
-    from peerbayes.problem import Problem, read_problem
+    from peerbayes.front.verify import VerifyOutcome
+    from peerbayes.kinds.finite.analyse import Analysis
+    from peerbayes.kinds.social_learning import SimulationSummary, simulate_problem
+    from peerbayes.problem.finite import Problem
+    from peerbayes.problem.loading import BUILTINS, load_problem, load_variants
+    from peerbayes.problem.reading import read_problem
     from peerbayes.records import Record, read_record, write_record
-    from peerbayes.simulate import SimulationSummary, simulate_problem
-    from peerbayes.verify import VerifyOutcome
 
 __version__ = "0.1.0"
 
@@ -33,18 +34,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Analysis": "analyse",
-    "BUILTINS": "builtin",
-    "load_problem": "builtin",
-    "load_variants": "builtin",
-    "Problem": "problem",
-    "read_problem": "problem",
+    "Analysis": "kinds.finite.analyse",
+    "BUILTINS": "problem.loading",
+    "load_problem": "problem.loading",
+    "load_variants": "problem.loading",
+    "Problem": "problem.finite",
+    "read_problem": "problem.reading",
     "Record": "records",
     "read_record": "records",
     "write_record": "records",
-    "SimulationSummary": "simulate",
-    "simulate_problem": "simulate",
-    "VerifyOutcome": "verify",
+    "SimulationSummary": "kinds.social_learning",
+    "simulate_problem": "kinds.social_learning",
+    "VerifyOutcome": "front.verify",
 }
 
 

@@ -23,9 +23,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from peerbayes.changing_problem import ChangingProblem
-    from peerbayes.faulty_problem import FaultyProblem
-    from peerbayes.regression_problem import RegressionProblem
+    from peerbayes.problem.changing import ChangingProblem
+    from peerbayes.problem.faulty import FaultyProblem
+    from peerbayes.problem.regression import RegressionProblem
 
 DONE, CHECK_FAILED, BAD_INPUT, FAULT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 70, 130, 141
 
@@ -233,8 +233,8 @@ def analyse(
 
     With --exact or --certify, parts that take long are kept in the folder for records.
     """
-    from peerbayes.builtin import load_problem
-    from peerbayes.problems import (
+    from peerbayes.problem.loading import load_problem
+    from peerbayes.problem.problems import (
         ChangingProblem,
         FaultyProblem,
         RegressionProblem,
@@ -264,8 +264,8 @@ def analyse(
         option = " --exact" * exact + " --certify" * certify + " --rounds" * bool(rounds)
         loaded = finite_problem(loaded, f"analyse{option}")
         if exact or certify:
-            from peerbayes.proved import analyse_proved
-            from peerbayes.proved_tables import proved_parts as parts
+            from peerbayes.kinds.proved import analyse_proved
+            from peerbayes.kinds.proved_tables import proved_parts as parts
 
             result = analyse_proved(
                 loaded,
@@ -275,27 +275,27 @@ def analyse(
                 progress=stages(f"{loaded.name}: prove"),
             ).as_json()
         else:
-            from peerbayes.analyse import analyse as run
+            from peerbayes.kinds.finite.analyse import analyse as run
             from peerbayes.tables import analysis_parts as parts
 
             result = run(loaded, delta=delta).as_json()
         if rounds is not None:
-            from peerbayes.at_rounds import at_rounds
+            from peerbayes.kinds.finite.at_rounds import at_rounds
 
             result["at_rounds"] = at_rounds(loaded, rounds, delta=delta).as_json()
     if json:
         return _json(result)
     tables = parts(result)
     if rounds is not None:
-        from peerbayes.at_rounds import at_rounds_parts
+        from peerbayes.kinds.finite.at_rounds import at_rounds_parts
 
         tables += at_rounds_parts(result["at_rounds"])
     return _tables(tables)
 
 
 def _analyse_regression(problem: RegressionProblem, *, exact: bool, json: bool) -> int:
-    from peerbayes.regression_analysis import analyse_regression, analyse_regression_exactly
-    from peerbayes.regression_tables import regression_parts
+    from peerbayes.kinds.regression.analyse import analyse_regression, analyse_regression_exactly
+    from peerbayes.kinds.regression.tables import regression_parts
 
     run = analyse_regression_exactly if exact else analyse_regression
     result = run(problem).as_json()
@@ -303,14 +303,14 @@ def _analyse_regression(problem: RegressionProblem, *, exact: bool, json: bool) 
 
 
 def _analyse_changing(problem: ChangingProblem, *, delta: float, json: bool) -> int:
-    from peerbayes.changing_analysis import analyse_changing, changing_parts
+    from peerbayes.kinds.changing.analyse import analyse_changing, changing_parts
 
     result = analyse_changing(problem, delta=delta).as_json()
     return _json(result) if json else _tables(changing_parts(result))
 
 
 def _analyse_faulty(problem: FaultyProblem, *, json: bool) -> int:
-    from peerbayes.faulty_analysis import FaultyAnalysis, faulty_parts
+    from peerbayes.kinds.faulty.analyse import FaultyAnalysis, faulty_parts
 
     result = FaultyAnalysis(problem).as_json()
     return _json(result) if json else _tables(faulty_parts(result))
@@ -377,12 +377,12 @@ def simulate(
     """
     from exact.limits import as_memory
     from exact.parallel import check_backend
-    from peerbayes.builtin import load_problem
-    from peerbayes.problems import RegressionProblem
+    from peerbayes.kinds.social_learning import simulate_problem
+    from peerbayes.problem.loading import load_problem
+    from peerbayes.problem.problems import RegressionProblem
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
     from peerbayes.resources import Resources, to_standard_error
-    from peerbayes.simulate import simulate_problem
 
     # Before classifiers are trained.
     check_folder(out)
@@ -398,8 +398,8 @@ def simulate(
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
         if isinstance(loaded, RegressionProblem):
-            from peerbayes.regression_simulation import simulate_regression_problem
-            from peerbayes.regression_tables import regression_run_parts
+            from peerbayes.kinds.regression.simulate import simulate_regression_problem
+            from peerbayes.kinds.regression.tables import regression_run_parts
 
             run = simulate_regression_problem(
                 loaded,
@@ -463,9 +463,9 @@ def verify(
     """
     if claims:
         return _verify_claims(problems or [], effort, json=json, seed=seed, out=out, quiet=quiet)
+    from peerbayes.front.verify import verify as run
     from peerbayes.progress import Stages
     from peerbayes.resources import to_standard_error
-    from peerbayes.verify import verify as run
 
     names = problems or []
     with Stages(quiet=quiet) as stages:
@@ -497,7 +497,7 @@ def verify(
 def _verify_claims(
     problems: Sequence[str], effort: float, *, json: bool, seed: int, out: Path, quiet: bool
 ) -> int:
-    from peerbayes.claims import verify_claims
+    from peerbayes.front.claims import verify_claims
     from peerbayes.progress import Stages
     from theory.validation import fail
 
@@ -641,10 +641,10 @@ def design(
     Limits are those of the problem's [design] table, and of the options. Leaves a record that
     'report' shows. Exit code 1 if a solver gave up; the best weights that it had are printed.
     """
-    from peerbayes.builtin import load_problem
-    from peerbayes.design import DesignRequest
-    from peerbayes.design import design as run
     from peerbayes.design.tables import design_parts
+    from peerbayes.front.design import DesignRequest
+    from peerbayes.front.design import design as run
+    from peerbayes.problem.loading import load_problem
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
 
@@ -723,9 +723,9 @@ def place(
     """The best placement of the agents' data, the network as it is; leaves a record."""
     from dataclasses import replace
 
-    from peerbayes.builtin import load_problem
+    from peerbayes.design.place import place_problem
     from peerbayes.design.tables import place_parts
-    from peerbayes.place import place_problem
+    from peerbayes.problem.loading import load_problem
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder, file_name, write_record
 
@@ -836,7 +836,7 @@ def formula(
 
     Values are exact: 1/2 or 0.5. Exit code 1 if a formula and exact arithmetic disagree.
     """
-    from peerbayes.formula import families, formula_of, read_settings
+    from peerbayes.formula.checked import families, formula_of, read_settings
 
     named = {
         "agents": agents,
@@ -856,14 +856,14 @@ def formula(
         listing = families(values, weights=weights)
         if json:
             return _json({"families": listing})
-        from peerbayes.formula_text import family_parts
+        from peerbayes.formula.text import family_parts
 
         return _tables(family_parts(listing))
     result = formula_of(topology, values, weights=weights, seed=seed)
     code = DONE if result.check.passed else CHECK_FAILED
     if json:
         return _json(result.as_json(), code)
-    from peerbayes.formula_text import formula_parts, latex_text
+    from peerbayes.formula.text import formula_parts, latex_text
 
     if latex:
         return _write(latex_text(result.as_json()), code)
@@ -880,9 +880,9 @@ def list_problems(
     data: Data = None,
 ) -> int:
     """The built-in problems and their variants, and the experiments, with what is on record."""
-    from peerbayes.builtin import BUILTINS
     from peerbayes.experiments import EXPERIMENTS
     from peerbayes.experiments.done import what_is_done
+    from peerbayes.problem.loading import BUILTINS
 
     problems = [
         {

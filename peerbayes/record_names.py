@@ -57,8 +57,8 @@ def _own_words() -> Mapping[str, str]:
 
     Each with the word that it becomes; no two become the same.
     """
-    from peerbayes.builtin import BUILTINS
     from peerbayes.experiments import EXPERIMENTS
+    from peerbayes.problem.loading import BUILTINS
 
     names = [name for family in BUILTINS.values() for name in family.variants]
     names += [f"{name} quick" for name in EXPERIMENTS]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.analyse import number
+from peerbayes.kinds.finite.analyse import number
 from theory import Network
 from theory.design import Certificate
 from theory.network.structure import as_dense

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peerbayes.analyse import interval, number
 from peerbayes.design.documents import record_body
 from peerbayes.design.request import DesignRequest, DesignTask
-from peerbayes.design_section import DesignSection
-from peerbayes.problem import Problem, placed
+from peerbayes.kinds.finite.analyse import interval, number
+from peerbayes.problem.design_section import DesignSection
+from peerbayes.problem.entries import placed
+from peerbayes.problem.finite import Problem
 from peerbayes.records import plain
 from theory.design import DesignGraph, EdgeEffect, RankedEdges, rank_edges, rank_removals
 from theory.validation import fail

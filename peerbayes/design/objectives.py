@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.analyse import interval, number
 from peerbayes.design.request import DesignRequest, DesignTask
 from peerbayes.design.weights import Weights, expected, weights_for
-from peerbayes.problem import Problem
+from peerbayes.kinds.finite.analyse import interval, number
+from peerbayes.problem.finite import Problem
 from theory import FiniteModel
 from theory.design import (
     Certificate,

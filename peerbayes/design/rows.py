@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from exact import Run, SimulatedSampleSize, prepare, simulated_sample_size
-from peerbayes.analyse import interval, number
+from peerbayes.kinds.finite.analyse import interval, number
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 

@@ -65,7 +65,7 @@ class RegressionExperiment:
 
     def settings(self) -> dict[str, Any]:
         """The configuration, and the problem's own file."""
-        from peerbayes.builtin import load_problem
+        from peerbayes.problem.loading import load_problem
 
         specification = load_problem(self.problem).specification
         assert specification is not None
@@ -76,12 +76,12 @@ class RegressionExperiment:
     ) -> dict[str, Any]:
         """One curve, measured and predicted."""
         from exact import Run, prepare_regression
-        from peerbayes.builtin import load_problem
-        from peerbayes.problems import RegressionProblem
-        from peerbayes.regression_analysis import analyse_regression
-        from peerbayes.regression_learners import learners, run_learner
-        from peerbayes.regression_simulation import recorded_rounds
-        from peerbayes.regression_verification import coordinate_curves
+        from peerbayes.kinds.regression.analyse import analyse_regression
+        from peerbayes.kinds.regression.learners import learners, run_learner
+        from peerbayes.kinds.regression.simulate import recorded_rounds
+        from peerbayes.kinds.regression.verify import coordinate_curves
+        from peerbayes.problem.loading import load_problem
+        from peerbayes.problem.problems import RegressionProblem
 
         problem = load_problem(self.problem)
         assert isinstance(problem, RegressionProblem)

@@ -13,24 +13,12 @@ import jinja2
 
 from peerbayes import __version__
 from peerbayes.experiments.posterior_files import damaged_posteriors
-from peerbayes.records import Record, read_record, write_whole
-from peerbayes.report.canvas import plotting_style
-from peerbayes.report.changing import changing_view
-from peerbayes.report.claims import ClaimsView, claims_view
-from peerbayes.report.compact import share_styles
-from peerbayes.report.designed import DesignView, design_view, placement_view
-from peerbayes.report.faulty import faulty_view
-from peerbayes.report.link import link_view
-from peerbayes.report.nets import net_run_view
-from peerbayes.report.regression import (
-    RunView,
-    regression_simulation_view,
-    regression_view,
-    run_view,
-)
-from peerbayes.report.simulated import SimulationView, simulation_view
-from peerbayes.report.summary import SummaryRow, summary_row
-from peerbayes.report.views import (
+from peerbayes.figures.canvas import plotting_style
+from peerbayes.figures.compact import share_styles
+from peerbayes.figures.wording import clean, number, shorten
+from peerbayes.kinds.changing.view import changing_view
+from peerbayes.kinds.faulty.view import faulty_view
+from peerbayes.kinds.finite.view import (
     BROKEN,
     HOLDS,
     NOT_RUN,
@@ -43,7 +31,19 @@ from peerbayes.report.views import (
     sweep_view,
     worst,
 )
-from peerbayes.report.wording import clean, number, shorten
+from peerbayes.kinds.regression.view import (
+    RunView,
+    regression_simulation_view,
+    regression_view,
+    run_view,
+)
+from peerbayes.kinds.simulated_view import SimulationView, simulation_view
+from peerbayes.records import Record, read_record, write_whole
+from peerbayes.report.claims import ClaimsView, claims_view
+from peerbayes.report.designed import DesignView, design_view, placement_view
+from peerbayes.report.link import link_view
+from peerbayes.report.nets import net_run_view
+from peerbayes.report.summary import SummaryRow, summary_row
 from theory.validation import fail
 
 
@@ -234,7 +234,7 @@ def _families(body: Any, key: str) -> tuple[Family, ...]:
     sweeps: dict[str, list[SweepView]] = {}
     for index, entry in enumerate(_value(body, "sweeps", list), 1):
         sweep = sweep_view(entry, key=f"{key}-w{index}")
-        # A sweep is named after its family (peerbayes.sweeps).
+        # A sweep is named after its family (peerbayes.kinds.finite.sweeps).
         sweeps.setdefault(sweep.name.partition(" over ")[0], []).append(sweep)
     names = [*problems, *(name for name in sweeps if name not in problems)]
     return tuple(

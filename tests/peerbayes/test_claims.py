@@ -11,9 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import theory.claims.registry
-from peerbayes import claims as claims_module
 from peerbayes import cli
-from peerbayes.claims import ClaimsOutcome, verify_claims
+from peerbayes.front import claims as claims_module
+from peerbayes.front.claims import ClaimsOutcome, verify_claims
 from peerbayes.layout import render
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report

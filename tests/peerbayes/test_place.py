@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 
 from peerbayes import load_problem, load_variants
 from peerbayes.cli import main
-from peerbayes.place import place_problem
-from peerbayes.problem import Problem
+from peerbayes.design.place import place_problem
+from peerbayes.problem.finite import Problem
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.test_bad_input import complaint

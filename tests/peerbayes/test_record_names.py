@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from peerbayes import cli
-from peerbayes.builtin import BUILTINS
 from peerbayes.experiments import EXPERIMENTS
+from peerbayes.problem.loading import BUILTINS
 from peerbayes.record_names import file_name
 
 COINS = """

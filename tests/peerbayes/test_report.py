@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from peerbayes.cli import main
-from peerbayes.records import write_record
-from peerbayes.report import write_report
-from peerbayes.report.views import (
+from peerbayes.figures.wording import clean
+from peerbayes.kinds.finite.view import (
     NOT_RUN,
     NOTHING,
     problem_view,
@@ -22,7 +21,8 @@ from peerbayes.report.views import (
     verdict,
     worst,
 )
-from peerbayes.report.wording import clean
+from peerbayes.records import write_record
+from peerbayes.report import write_report
 from tests.peerbayes import reports
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

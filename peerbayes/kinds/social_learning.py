@@ -1,0 +1,146 @@
+"""`peerbayes simulate`: run the exact algorithm on drawn observations, many times over.
+
+Value objects in, a result object out; nothing is printed here. The JSON keys are those of the
+stable contract (docs: reference/json).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from exact import Simulation, prepare
+from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.finite import Problem
+from peerbayes.records import check_folder, file_name, plain, write_record
+from peerbayes.resources import Resources
+
+Progress = Callable[[int, int], None]
+FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
+"""Every kind of problem with finitely many hypotheses."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationSummary:
+    """A simulation, of which problem, and where its record is (None if it left none)."""
+
+    problem: FiniteProblem
+    simulation: Simulation
+    record_path: Path | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """Why a number is missing or needs a word, one sentence each."""
+        run = self.simulation
+        best = run.hypotheses[run.best]
+        notes = [f"rates are those of log belief({best}) / belief(hypothesis), in nats per round"]
+        if run.replicates == 1:
+            notes.append("one replicate cannot show a spread: standard errors are null")
+        if not self.problem.model.optimal_hypotheses:
+            notes.append(
+                "no hypothesis is best for every agent: an error is to settle on another "
+                "hypothesis than the network compromise"
+            )
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `simulate`; rates are measured at the last round."""
+        run, rates = self.simulation, self.simulation.rates
+        chance = run.error_probability()
+        pairs = run.replicates * run.mean.shape[1]
+        content = {
+            "problem": self.problem.name,
+            "rounds": rates.rounds,
+            "replicates": run.replicates,
+            "seed": run.seed,
+            "reference": [run.hypotheses[m] for m in run.reference],
+            "rates": {
+                name: {"mean": rates.mean[:, m], "standard_error": rates.standard_error[:, m]}
+                for m, name in enumerate(run.hypotheses)
+                if m != run.best
+            },
+            "error_probability": {
+                "estimate": chance.estimate,
+                "lower": chance.lower,
+                "upper": chance.upper,
+                "confidence": chance.confidence,
+            },
+            "settled": {
+                name: float(run.settled[-1, m]) / pairs for m, name in enumerate(run.hypotheses)
+            },
+            "record": self.record_path,
+            "notes": self.notes,
+        }
+        result: dict[str, Any] = plain(content)
+        return result
+
+    def as_record(self) -> dict[str, Any]:
+        """What is left on disk: the JSON object, the problem's file, and the mean trajectory."""
+        run, specification = self.simulation, self.problem.specification
+        result = self.as_json()
+        # A record does not say where it is, so that it can be moved, and runs be compared.
+        del result["record"]
+        return {
+            "title": self.problem.title,
+            "specification": None if specification is None else specification.document(),
+            "result": result,
+            "trajectory": {
+                "rounds": run.rounds,
+                "hypotheses": list(run.hypotheses),
+                "network_mean": run.network_mean,
+                "network_standard_error": run.network_standard_error,
+                "errors": run.errors,
+            },
+        }
+
+
+def simulate_problem(
+    problem: FiniteProblem,
+    *,
+    rounds: int,
+    replicates: int,
+    seed: int,
+    out: Path | None = None,
+    progress: Progress | None = None,
+    resources: Resources | None = None,
+) -> SimulationSummary:
+    """Simulate social learning on a problem.
+
+    Parameters
+    ----------
+    rounds, replicates, seed
+        n ≥ 1, R ≥ 1 and a whole number of at least 0; the same seed gives the same numbers.
+    out
+        Folder for the record; left out: none is written.
+    progress
+        Called with (done, total).
+    resources
+        Workers, memory and the like. With `out`, a long run keeps a checkpoint beside its record,
+        removed at the end.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, the run would take too much memory, or the record cannot be
+        written; the folder is tried before the run.
+    """
+    path = None
+    if out is not None:
+        check_folder(out)
+        path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
+    resources = Resources() if resources is None else resources
+    run = resources.run(
+        rounds=rounds, replicates=replicates, seed=seed, out=path, progress=progress
+    )
+    faults = problem.faults if isinstance(problem, FaultyProblem) else None
+    task = prepare(problem.network, problem.model, faults=faults, run=run)
+    resources.begin(problem.name, task.cost(), run)
+    simulation = task.simulate()
+    summary = SimulationSummary(problem, simulation)
+    if path is None:
+        return summary
+    write_record(path, kind="simulate", body=summary.as_record())
+    return SimulationSummary(problem, simulation, path)

@@ -1,0 +1,71 @@
+"""A problem in which some agents are broken or lie, and the others pool by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.specification import ProblemSpecification
+from theory import FiniteModel, Network
+from theory.robustness import Faults
+
+
+@dataclass(frozen=True, eq=False)
+class FaultyProblem:
+    """A problem, who is faulty, and how the honest agents pool.
+
+    Parameters
+    ----------
+    problem
+        The network and the model, as if nobody were faulty.
+    faults
+        What each faulty agent does, and how honest agents pool.
+
+    Raises
+    ------
+    ValueError
+        If a fault does not fit, or there are more than the rule tolerates.
+    """
+
+    problem: Problem
+    faults: Faults
+
+    def __post_init__(self) -> None:
+        fitted = self.faults.fitted(self.problem.network, self.problem.model)
+        object.__setattr__(self, "faults", fitted)
+
+    @property
+    def name(self) -> str:
+        """The problem's short name."""
+        return self.problem.name
+
+    @property
+    def title(self) -> str:
+        """One line about it, possibly empty."""
+        return self.problem.title
+
+    @property
+    def family(self) -> str:
+        """The built-in it is a variant of, or its own name."""
+        return self.problem.family
+
+    @property
+    def parameters(self) -> Mapping[str, float | int | str]:
+        """What is varied in a variant of a built-in."""
+        return self.problem.parameters
+
+    @property
+    def network(self) -> Network:
+        """Who hears whom."""
+        return self.problem.network
+
+    @property
+    def model(self) -> FiniteModel:
+        """What the agents see."""
+        return self.problem.model
+
+    @property
+    def specification(self) -> ProblemSpecification | None:
+        """The parsed file; None if there is none."""
+        return self.problem.specification

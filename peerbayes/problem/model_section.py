@@ -1,0 +1,306 @@
+"""The ``[model]`` table of a problem file, and the statistical model it describes.
+
+Agents see an input x and then an observation y. *Finite* agents have finitely many y, and tables
+of probabilities; *Gaussian* agents have a real y, with a mean for each hypothesis and x. Checked
+here, with the place in the file: tables fit the hypotheses and each other, no likelihood is zero
+where the truth is positive, priors are positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Annotated
+
+import numpy as np
+from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+from peerbayes.messages import TAG, Place, describe, nearest, problem_error, shorten
+from peerbayes.problem.entries import (
+    Distribution,
+    Names,
+    Number,
+    PositiveNumber,
+    Rational,
+    Row,
+    Section,
+    Table,
+)
+from theory.learning import FiniteAgent, FiniteModel, GaussianAgent
+from theory.rational import RationalFiniteAgent, RationalGaussianAgent, RationalModel
+
+TruthTable = Annotated[
+    Annotated[str, Tag(TAG + "name")] | Annotated[Table, Tag(TAG + "table")],
+    Discriminator(lambda value: TAG + ("name" if isinstance(value, str) else "table")),
+]
+_GAUSSIAN_KEYS = ("likelihood_mean", "likelihood_std", "truth_mean", "truth_std")
+
+
+class AgentSection(Section):
+    """What every kind of agent has in common."""
+
+    count: int = Field(default=1, ge=1, description="How many agents in a row share this entry.")
+    inputs: Distribution | None = Field(
+        default=None, description="P(x), the law of the inputs; left out: one input."
+    )
+    prior: Distribution | None = Field(
+        default=None, description="Prior over the hypotheses; left out: uniform."
+    )
+
+    @property
+    def input_law(self) -> tuple[Rational, ...]:
+        """P(x), one entry for each input."""
+        return self.inputs if self.inputs is not None else (Fraction(1),)
+
+    def _check_prior(self, hypotheses: Sequence[str]) -> None:
+        if self.prior is None:
+            return
+        _check_length(("prior",), self.prior, len(hypotheses), "one for each hypothesis")
+        for k, share in enumerate(self.prior):
+            if share == 0:
+                raise problem_error(
+                    ("prior", k),
+                    "a prior above 0",
+                    0,
+                    f"give {describe(hypotheses[k])} some prior, or strike it from the hypotheses",
+                )
+
+
+class FiniteAgentSection(AgentSection):
+    """Agents with finitely many inputs x and observations y."""
+
+    truth: TruthTable = Field(
+        description="f(y|x), a row for each x; or the name of the hypothesis that is true."
+    )
+    likelihood: Row[Table] = Field(
+        description="For each hypothesis a table of f(y|x, hypothesis), a row for each x."
+    )
+
+    def truth_table(self, hypotheses: Sequence[str]) -> tuple[tuple[Rational, ...], ...]:
+        """f(y|x), a row for each x."""
+        if isinstance(self.truth, str):
+            return self.likelihood[hypotheses.index(self.truth)]
+        return self.truth
+
+    def check(self, hypotheses: Sequence[str]) -> None:
+        """Whether the tables fit the hypotheses and each other."""
+        _check_length(
+            ("likelihood",), self.likelihood, len(hypotheses), "one table for each hypothesis"
+        )
+        if isinstance(self.truth, str):
+            _check_truth_name(self.truth, hypotheses)
+        truth = self.truth_table(hypotheses)
+        outcomes = len(truth[0])
+        tables: dict[Place, Sequence[Sequence[Rational]]] = {
+            ("likelihood", k): table for k, table in enumerate(self.likelihood)
+        }
+        if not isinstance(self.truth, str):
+            tables = {("truth",): truth, **tables}
+        for place, table in tables.items():
+            _check_length(place, table, len(self.input_law), "one row for each input")
+            for x, row in enumerate(table):
+                _check_length((*place, x), row, outcomes, "as in the first row of the truth")
+        for k, table in enumerate(self.likelihood):
+            self._check_support(k, table, truth, name=hypotheses[k])
+        self._check_prior(hypotheses)
+
+    def _check_support(
+        self,
+        k: int,
+        table: Sequence[Sequence[Rational]],
+        truth: Sequence[Sequence[Rational]],
+        *,
+        name: str,
+    ) -> None:
+        """No zero where the truth is positive: one such observation would end every belief."""
+        for x, (row, true_row) in enumerate(zip(table, truth, strict=True)):
+            for y, (value, true_value) in enumerate(zip(row, true_row, strict=True)):
+                if value == 0 and true_value > 0 and self.input_law[x] > 0:
+                    raise problem_error(
+                        ("likelihood", k, x, y),
+                        f"a likelihood above 0, as the truth there is {float(true_value):g}",
+                        0,
+                        f"give {describe(name)} a positive likelihood there",
+                    )
+
+    def build(self, hypotheses: Sequence[str]) -> FiniteAgent:
+        """The agent described."""
+        return FiniteAgent.from_tables(
+            inputs=np.array(self.input_law, dtype=np.float64),
+            truth=np.array(self.truth_table(hypotheses), dtype=np.float64),
+            likelihood=np.array(self.likelihood, dtype=np.float64),
+        )
+
+    def build_rational(self, hypotheses: Sequence[str]) -> RationalFiniteAgent:
+        """The agent described, exactly; doubles are read as the binary fractions they are."""
+        return RationalFiniteAgent.from_tables(
+            inputs=self.input_law, truth=self.truth_table(hypotheses), likelihood=self.likelihood
+        )
+
+
+class GaussianAgentSection(AgentSection):
+    """Agents with finitely many inputs x, and real y with Gaussian likelihoods."""
+
+    likelihood_mean: Row[Row[Number]] = Field(
+        description="For each hypothesis the means of y, one for each x."
+    )
+    likelihood_std: PositiveNumber = Field(
+        description="Standard deviation of y under every hypothesis."
+    )
+    truth: str | None = Field(
+        default=None, description="Name of the hypothesis that is true; or give truth_mean."
+    )
+    truth_mean: Row[Number] | None = Field(
+        default=None, description="The true means of y, one for each x."
+    )
+    truth_std: PositiveNumber | None = Field(
+        default=None, description="True standard deviation of y; left out: likelihood_std."
+    )
+
+    def truth_means(self, hypotheses: Sequence[str]) -> tuple[Rational, ...]:
+        """The true means of y, one for each x."""
+        if self.truth is not None:
+            return self.likelihood_mean[hypotheses.index(self.truth)]
+        assert self.truth_mean is not None
+        return self.truth_mean
+
+    def check(self, hypotheses: Sequence[str]) -> None:
+        """Whether the tables fit the hypotheses and each other."""
+        _check_length(
+            ("likelihood_mean",), self.likelihood_mean, len(hypotheses), "a row for each hypothesis"
+        )
+        if (self.truth is None) == (self.truth_mean is None):
+            got = "neither" if self.truth is None else "both"
+            remedy = "add one of them" if self.truth is None else "keep one of them"
+            raise problem_error(
+                (), "exactly one of truth (a hypothesis) and truth_mean", got, remedy
+            )
+        if self.truth is not None:
+            _check_truth_name(self.truth, hypotheses)
+            if self.truth_std is not None:
+                raise problem_error(
+                    (),
+                    "truth_std only beside truth_mean",
+                    f"it beside truth = {describe(self.truth)}",
+                    "leave truth_std out, or give truth_mean in place of truth",
+                )
+        else:
+            assert self.truth_mean is not None
+            _check_length(
+                ("truth_mean",), self.truth_mean, len(self.input_law), "one for each input"
+            )
+        for k, row in enumerate(self.likelihood_mean):
+            _check_length(("likelihood_mean", k), row, len(self.input_law), "one for each input")
+        self._check_prior(hypotheses)
+
+    def build(self, hypotheses: Sequence[str]) -> GaussianAgent:
+        """The agent described."""
+        true_std = self.likelihood_std if self.truth_std is None else self.truth_std
+        return GaussianAgent(
+            inputs=np.array(self.input_law, dtype=np.float64),
+            truth_means=np.array(self.truth_means(hypotheses), dtype=np.float64),
+            truth_std=float(true_std),
+            means=np.array(self.likelihood_mean, dtype=np.float64),
+            std=float(self.likelihood_std),
+        )
+
+    def build_rational(self, hypotheses: Sequence[str]) -> RationalGaussianAgent:
+        """The agent described, exactly; doubles are read as the binary fractions they are."""
+        true_std = self.likelihood_std if self.truth_std is None else self.truth_std
+        return RationalGaussianAgent.from_tables(
+            inputs=self.input_law,
+            truth_means=self.truth_means(hypotheses),
+            truth_std=true_std,
+            means=self.likelihood_mean,
+            std=self.likelihood_std,
+        )
+
+
+def _check_length(place: Place, row: Sequence[object], size: int, meaning: str) -> None:
+    if len(row) != size:
+        raise problem_error(
+            place, f"a list of {size} ({meaning})", len(row), f"make it {size} long"
+        )
+
+
+def _check_truth_name(truth: str, hypotheses: Sequence[str]) -> None:
+    if truth not in hypotheses:
+        guess = nearest(truth, hypotheses)
+        raise problem_error(
+            ("truth",),
+            f"a hypothesis ({shorten(', '.join(hypotheses), length=100)}) or a table",
+            describe(truth),
+            f"did you mean {describe(guess)}?" if guess else "name a hypothesis",
+        )
+
+
+def _form(value: object) -> str:
+    if isinstance(value, GaussianAgentSection):
+        return TAG + "gaussian"
+    if isinstance(value, Mapping) and "likelihood" not in value:
+        return TAG + ("gaussian" if any(key in value for key in _GAUSSIAN_KEYS) else "finite")
+    return TAG + "finite"
+
+
+AnyAgentSection = Annotated[
+    Annotated[FiniteAgentSection, Tag(TAG + "finite")]
+    | Annotated[GaussianAgentSection, Tag(TAG + "gaussian")],
+    Discriminator(_form),
+]
+
+
+class ModelSection(Section):
+    """The hypotheses, and what the agents see."""
+
+    hypotheses: Names = Field(description="Names of the hypotheses, two or more, each once.")
+    agents: Row[AnyAgentSection] = Field(description="The agents, in the network's order.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ModelSection:
+        for k, name in enumerate(self.hypotheses):
+            if name in self.hypotheses[:k]:
+                raise problem_error(
+                    ("hypotheses", k), "names that differ", describe(name), "rename one of the two"
+                )
+        for k, agent in enumerate(self.agents):
+            try:
+                agent.check(self.hypotheses)
+            except PydanticCustomError as error:
+                context = dict(error.context or {})
+                place = ("agents", k, *context.pop("place"))
+                raise problem_error(place, **context) from None
+        return self
+
+    @property
+    def agent_count(self) -> int:
+        """Number of agents that the entries describe together."""
+        return sum(agent.count for agent in self.agents)
+
+    def build(self) -> FiniteModel:
+        """The model described."""
+        priors = [
+            None if agent.prior is None else np.array(agent.prior, dtype=np.float64)
+            for agent in self.agents
+        ]
+        agents: list[FiniteAgent | GaussianAgent] = []
+        for k, agent in enumerate(self.agents):
+            try:
+                agents.append(agent.build(self.hypotheses))
+            except ValueError as error:
+                raise ValueError(f"agents[{k}]: {error}") from None
+        return FiniteModel.from_agents(
+            self.hypotheses,
+            agents,
+            counts=[agent.count for agent in self.agents],
+            priors=priors,
+        )
+
+    def build_rational(self) -> RationalModel:
+        """The model described, exactly; doubles are read as the binary fractions they are."""
+        return RationalModel.from_agents(
+            self.hypotheses,
+            [agent.build_rational(self.hypotheses) for agent in self.agents],
+            counts=[agent.count for agent in self.agents],
+            priors=[agent.prior for agent in self.agents],
+        )
