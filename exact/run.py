@@ -138,17 +138,27 @@ class Run:
         )
 
 
-def check_run(run: object) -> None:
-    """Check that a run is one.
+def check_kind(argument: str, value: object, kind: type, remedy: str) -> None:
+    """Check that an argument is an object of a class.
 
     Raises
     ------
     ValueError
         If it is something else.
     """
-    if not isinstance(run, Run):
-        got = type(run).__name__
-        raise fail("run", "a Run", got, "write Run(rounds=..., replicates=..., seed=...)")
+    if not isinstance(value, kind):
+        raise fail(argument, f"a {kind.__name__}", type(value).__name__, remedy)
+
+
+def check_run(run: object) -> None:
+    """Check that an argument is a :class:`Run`.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
+    """
+    check_kind("run", run, Run, "write Run(rounds=..., replicates=..., seed=...)")
 
 
 def last_round(record: Sequence[int] | None, rounds: int) -> int:

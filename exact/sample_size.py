@@ -25,7 +25,7 @@ import numpy as np
 from scipy.stats import beta
 
 from exact.checkpoint import Arrays
-from exact.learning import every_round
+from exact.fixed import every_round
 from exact.parallel import Progress, run_units
 from exact.replicates import Replicates, chunks
 from exact.statistics import Ties

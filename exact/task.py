@@ -1,8 +1,8 @@
 """What all simulations of finitely many hypotheses have in common: from a task to its results.
 
 A :class:`Task` is a simulation that has been checked and cut up, and not begun: it says what it
-would cost, and runs. Each kind of network has its own (:mod:`exact.learning`,
-:mod:`exact.changing.process`, :mod:`exact.faults.simulation`).
+would cost, and runs. Each kind of network has its own (:mod:`exact.fixed`,
+:mod:`exact.changing.task`, :mod:`exact.faults.simulation`).
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@
 from exact.changing.beliefs import Rounds, draw_rounds, learn_changing
 from exact.changing.exchange import Exchange, Post, exchange
 from exact.changing.mailbox import Mailbox, Message, Pooled, Receipt
-from exact.changing.process import Footprint, Process, run_process
+from exact.changing.process import Process
 from exact.changing.simulation import process_for
+from exact.changing.task import Footprint, run_process
 
 __all__ = [
     "Exchange",

@@ -11,7 +11,7 @@ from exact.changing.delays import DelayedProcess
 from exact.changing.links import LinksProcess
 from exact.changing.phases import MarkovProcess, PeriodicProcess
 from exact.changing.presence import PresenceProcess
-from exact.changing.process import Footprint, ProcessTask, process_task
+from exact.changing.task import Footprint, ProcessTask, process_task
 from exact.run import Run
 from exact.task import check_agents
 from theory import FiniteModel, Network

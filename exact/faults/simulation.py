@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from exact.changing.process import Footprint, ProcessTask, process_task
+from exact.changing.task import Footprint, ProcessTask, process_task
 from exact.cost import Cost
 from exact.faults.process import FaultyProcess
 from exact.faults.work import FaultyRunner, FaultyWork

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exact import Run
 from exact.changing import process_for
-from exact.changing.process import Footprint, process_task
+from exact.changing.task import Footprint, process_task
 from exact.compression import evidence_basis
 from exact.learning import FixedNetwork
 from exact.parallel import run_units
