@@ -64,7 +64,7 @@ def worst_rate(rule, liars, behaviour):
         faults=Faults(dict.fromkeys(liars, behaviour), rule, beyond_tolerance=True),
         run=Run(rounds=ROUNDS, replicates=60, seed=1, record=[ROUNDS]),
     )
-    return run.simulation.rates.mean[:, 1].min(), run.simulation
+    return run.rates.mean[:, 1].min(), run
 
 
 table = np.array(

@@ -1,4 +1,4 @@
-"""Simulations of every kind go through one door, told by one `Run`; what does not fit is refused."""
+"""Simulations of every kind go through one door, by one `Run`; what does not fit is refused."""
 
 from __future__ import annotations
 

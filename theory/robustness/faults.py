@@ -64,11 +64,7 @@ class Faults:
     beyond_tolerance: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.behaviours, Mapping):
-            got = type(self.behaviours).__name__
-            raise fail("faults", "behaviours by agent", got, "write {agent: behaviour, ...}")
-        known = {_checked_entry(a, b): b for a, b in self.behaviours.items()}
-        object.__setattr__(self, "behaviours", dict(sorted(known.items())))
+        object.__setattr__(self, "behaviours", _by_agent(self.behaviours))
         check_rule(self.rule)
         object.__setattr__(self, "pool_every", as_integer("pool_every", self.pool_every, minimum=1))
 
@@ -86,6 +82,15 @@ class Faults:
         if not self.beyond_tolerance:
             check_tolerance(network, checked, self.rule)
         return replace(self, behaviours=checked)
+
+
+def _by_agent(behaviours: object) -> dict[int, Behaviour]:
+    """A copy, in the order of the agents, if it is behaviours by agent."""
+    if not isinstance(behaviours, Mapping):
+        got = type(behaviours).__name__
+        raise fail("faults", "behaviours by agent", got, "write {agent: behaviour, ...}")
+    known = {_checked_entry(agent, behaviour): behaviour for agent, behaviour in behaviours.items()}
+    return dict(sorted(known.items()))
 
 
 def _checked_entry(agent: int, behaviour: object, *, agents: int | None = None) -> int:
