@@ -15,7 +15,8 @@ import numpy as np
 
 from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.limits import as_memory
-from exact.parallel import Progress, Work, check_backend, run_units
+from exact.parallel import Work, check_backend, run_units
+from theory.progress import Progress
 from theory.validation import IntArray, as_integer, fail
 
 DEFAULT_RECORDS = 20

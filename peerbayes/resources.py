@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from exact.limits import gibibytes
-from exact.parallel import Progress
 from exact.run import Run
 from peerbayes.terminal import say
+from theory.progress import Progress
 from theory.validation import fail
 
 # A run is announced if it is expected to take longer, or more memory.

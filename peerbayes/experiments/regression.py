@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.experiments.experiment import Line, Progress
+from peerbayes.experiments.experiment import Line
 from peerbayes.resources import check_hours
+from theory.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,10 @@ class RegressionExperiment:
         from peerbayes.kinds.regression.simulate import recorded_rounds
         from peerbayes.kinds.regression.verify import coordinate_curves
         from peerbayes.problem.loading import load_problem
-        from peerbayes.problem.problems import RegressionProblem
+        from peerbayes.problem.problems import of_kind
+        from peerbayes.problem.regression import RegressionProblem
 
-        problem = load_problem(self.problem)
-        assert isinstance(problem, RegressionProblem)
+        problem = of_kind(load_problem(self.problem), RegressionProblem, self.name)
         record = recorded_rounds(self.rounds, most=self.records)
         run = Run(rounds=self.rounds, replicates=replicates, seed=seed, record=record)
         check_hours(prepare_regression(problem.network, problem.regression, run=run).cost())

@@ -7,15 +7,20 @@ check is a witness that no longer confirms its recorded verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peerbayes.records import check_folder, write_record
-from theory.claims import CLAIMS, Claim, ClaimTrial, Effort, try_claims
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
-Progress = Callable[[int, int], None]
+from peerbayes.records import check_folder, write_record
+from peerbayes.tables import rounds
+from theory.claims import CLAIMS, Claim, ClaimTrial, Effort, try_claims
+from theory.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,3 +120,40 @@ def verify_claims(
     record_path = write_record(out / "claims.json", kind="claims", body=body)
     report_path = write_report([record_path], out / "report.html")
     return ClaimsOutcome(trials, record_path, report_path)
+
+
+def claims_parts(claims: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+    """The table of `verify --claims`: verdict, statement and source, one witness in a line."""
+    table = Table(
+        title="Published statements on trial",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("statement, source and witness", overflow="fold")
+    short = {"holds under an added condition": "holds if …", "undecided from the text": "undecided"}
+    for claim in claims:
+        words = short.get(claim["verdict"], claim["verdict"])
+        if not claim["confirmed"]:
+            words = "NOT CONFIRMED"
+        lines = [f"{claim['statement']} ({claim['source']})", f"  {claim['witness']}"]
+        if claim["condition"]:
+            lines.append(f"  right if {claim['condition']}")
+        style = "" if claim["confirmed"] else "bold red"
+        table.add_row(Text(words, style=style), Text("\n".join(lines)))
+    published = [claim for claim in claims if claim["published"]]
+    counts = ", ".join(
+        f"{sum(c['verdict'] == verdict for c in published)} {words}"
+        for verdict, words in (
+            ("holds", "hold"),
+            ("holds under an added condition", "hold under an added condition"),
+            ("fails", "fail as printed"),
+            ("undecided from the text", "undecided from the text"),
+        )
+    )
+    cases = rounds(sum(claim["cases"] for claim in claims))
+    unconfirmed = sum(not claim["confirmed"] for claim in claims)
+    state = f"{unconfirmed} verdicts NOT CONFIRMED" if unconfirmed else "every verdict confirmed"
+    summary = f"of {len(published)} published statements {counts}; {cases} cases tried, {state}"
+    return [table, Text(summary)]

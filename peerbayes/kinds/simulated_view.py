@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.figures.curves import measured_plot
+from peerbayes.figures.views import Fact, Picture, picture
 from peerbayes.figures.wording import DASH, count, listed, number, percentage
-from peerbayes.kinds.finite.view import Fact, Picture, picture
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,22 @@ stable contract (docs: reference/json).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rich.console import RenderableType
+
 from exact import Simulation, prepare
+from peerbayes.kinds.learning_tables import simulation_parts
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
-from peerbayes.records import check_folder, file_name, plain, write_record
+from peerbayes.record_names import file_name
+from peerbayes.records import check_folder, plain, write_record
 from peerbayes.resources import Resources
+from theory.progress import Progress
 
-Progress = Callable[[int, int], None]
 FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
 """Every kind of problem with finitely many hypotheses."""
 
@@ -76,6 +79,10 @@ class SimulationSummary:
         }
         result: dict[str, Any] = plain(content)
         return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return simulation_parts(self.as_json())
 
     def as_record(self) -> dict[str, Any]:
         """What is left on disk: the JSON object, the problem's file, and the mean trajectory."""

@@ -9,6 +9,7 @@ from peerbayes.problem.finite import Problem
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
 from theory.robustness import Faults
+from theory.validation import fail
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,9 @@ class FaultyProblem:
     faults: Faults
 
     def __post_init__(self) -> None:
+        if self.faults.against is not None:
+            wanted = "faults that act on every pair of hypotheses"
+            raise fail("faults.against", wanted, self.faults.against, "leave it out of a problem")
         fitted = self.faults.fitted(self.problem.network, self.problem.model)
         object.__setattr__(self, "faults", fitted)
 

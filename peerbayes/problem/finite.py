@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 from peerbayes.messages import check_counts
 from peerbayes.problem.changes_section import SequenceNetwork
@@ -34,6 +35,9 @@ class Problem:
     ValueError
         If network and model have different numbers of agents.
     """
+
+    without_file: ClassVar[str] = "hypotheses that were learnt from data"
+    """What a problem of this kind comes from if it has no file."""
 
     name: str
     title: str

@@ -10,7 +10,7 @@ memory.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -30,8 +30,7 @@ from peerbayes.problem.builtins.labels import LabelBuiltin
 from peerbayes.problem.builtins.regressions import p1_documents, p2_documents
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document, read_problem
-
-Progress = Callable[[int, int], None]
+from theory.progress import Progress
 
 EDGE_CONFIDENCES = ("1/10", "1/5", "3/10", "1/2", "7/10")
 

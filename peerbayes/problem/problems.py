@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from peerbayes.messages import input_error
 from peerbayes.problem.changing import ChangingProblem
@@ -10,38 +10,31 @@ from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.regression import RegressionProblem
 
-__all__ = [
-    "AnyProblem",
-    "ChangingProblem",
-    "FaultyProblem",
-    "Problem",
-    "RegressionProblem",
-    "finite_problem",
-]
-
 AnyProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem | RegressionProblem
+_Wanted = TypeVar("_Wanted", bound=AnyProblem)
 
-_KINDS = {
+_WORDS: dict[type, str] = {
+    Problem: "finitely many hypotheses on a fixed network",
     ChangingProblem: "a network that changes",
     FaultyProblem: "faulty agents",
     RegressionProblem: "a regression",
 }
 
 
-def finite_problem(problem: AnyProblem, command: str) -> Problem:
-    """The problem, if it has a finite set of hypotheses and a fixed network.
+def of_kind(problem: AnyProblem, kind: type[_Wanted], command: str) -> _Wanted:
+    """The problem, if it is of the kind that a command takes.
 
     Raises
     ------
     ValueError
-        If it is of another kind, which `command` does not take.
+        If it is of another kind.
     """
-    if isinstance(problem, Problem):
+    if isinstance(problem, kind):
         return problem
     raise input_error(
         problem.name,
         (),
-        f"finitely many hypotheses on a fixed network for '{command}'",
-        _KINDS[type(problem)],
+        f"{_WORDS[kind]} for '{command}'",
+        _WORDS[type(problem)],
         "leave the option out, or use another command ('peerbayes --help')",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 from peerbayes.messages import check_counts
 from peerbayes.problem.changes_section import SequenceNetwork
@@ -43,6 +44,9 @@ class RegressionProblem:
     ValueError
         If network and regression have different numbers of agents.
     """
+
+    without_file: ClassVar[str] = "a data set"
+    """What a problem of this kind comes from if it has no file."""
 
     name: str
     title: str

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from peerbayes.figures.views import BROKEN, Verdict
 from peerbayes.figures.wording import count, subscripts
-from peerbayes.kinds.finite.view import BROKEN, Verdict
 
 _VERDICTS = {
     "holds": Verdict("good", "✓", "holds"),

@@ -12,8 +12,8 @@ from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, a
 from peerbayes.figures.curves import panel
 from peerbayes.figures.graph import network_plot
 from peerbayes.figures.scales import linear_scale, log_scale
+from peerbayes.figures.views import Fact, Picture, picture
 from peerbayes.figures.wording import DASH, count, listed, number
-from peerbayes.kinds.finite.view import Fact, Picture, picture
 
 _BARS = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 _MOST_ROWS = 20

@@ -18,9 +18,9 @@ from peerbayes.figures.canvas import (
     new_figure,
 )
 from peerbayes.figures.scales import Scale, log_scale
+from peerbayes.figures.views import Fact, picture
 from peerbayes.figures.wording import count, number
-from peerbayes.kinds.finite.view import Fact, picture
-from peerbayes.kinds.regression.view import RunView, line_row
+from peerbayes.report.run_view import RunView, line_row
 from theory.validation import FloatArray
 
 

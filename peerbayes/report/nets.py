@@ -26,9 +26,9 @@ from peerbayes.figures.trained import (
     loss_plot,
     sigma_plot,
 )
+from peerbayes.figures.views import Fact, picture
 from peerbayes.figures.wording import DASH, count, number
-from peerbayes.kinds.finite.view import Fact, picture
-from peerbayes.kinds.regression.view import RunView, line_row
+from peerbayes.report.run_view import RunView, line_row
 
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",

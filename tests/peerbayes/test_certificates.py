@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from peerbayes.kinds import certificates
-from peerbayes.kinds.certificates import PartStore, fingerprint
+from peerbayes.kinds.finite import certificates
+from peerbayes.kinds.finite.certificates import PartStore, fingerprint
 from peerbayes.problem.loading import load_problem
 
 

@@ -16,11 +16,12 @@ from jsonschema import Draft202012Validator
 
 import peerbayes
 from peerbayes import cli
+from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
 from peerbayes.problem.loading import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
-from peerbayes.tables import spread, sweep_parts, verification_parts
+from peerbayes.tables import spread
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 
 SMALL = ["--rounds", "10", "--replicates", "5"]

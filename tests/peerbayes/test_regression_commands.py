@@ -236,7 +236,7 @@ def test_verify_finds_a_wrong_measurement(
     spoil: str, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from exact.regression import simulate_regression
-    from peerbayes import regression_learners
+    from peerbayes.kinds.regression import learners as regression_learners
 
     def wrong(*arguments: Any, **options: Any) -> Any:
         run = simulate_regression(*arguments, **options)

@@ -12,15 +12,10 @@ from typing import Any
 import pytest
 
 from peerbayes.cli import main
+from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
 from peerbayes.figures.wording import clean
-from peerbayes.kinds.finite.view import (
-    NOT_RUN,
-    NOTHING,
-    problem_view,
-    rounds_that_suffice,
-    verdict,
-    worst,
-)
+from peerbayes.kinds.finite.view import problem_view
+from peerbayes.kinds.learning_views import rounds_that_suffice
 from peerbayes.records import write_record
 from peerbayes.report import write_report
 from tests.peerbayes import reports

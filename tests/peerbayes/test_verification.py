@@ -12,13 +12,13 @@ import peerbayes.kinds.finite.verify as verification
 from peerbayes.front.verify import verify
 from peerbayes.kinds.finite.sweeps import find_sweeps
 from peerbayes.kinds.finite.verify import ProblemVerification, verify_problem
+from peerbayes.kinds.verification_tables import verification_parts
 from peerbayes.layout import render
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from peerbayes.tables import verification_parts
 from theory import ExpectedLogRatio, SampleSize
 
 

@@ -12,20 +12,10 @@ from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
-from rich.text import Text
 
-from peerbayes.kinds.finite.analyse import number
+from peerbayes.documents import number
+from peerbayes.kinds.changing.tables import changing_parts
 from peerbayes.problem.changing import ChangingProblem
-from peerbayes.tables import (
-    facts_table,
-    figures_table,
-    indistinguishable,
-    notes_text,
-    rejection_table,
-    rounds,
-    spread,
-)
-from peerbayes.tables import number as figure
 from theory import LearningRate
 from theory.changing import (
     ChangingExponent,
@@ -130,6 +120,10 @@ class ChangingAnalysis:
             "notes": self.notes,
         }
 
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return changing_parts(self.as_json())
+
     def _exponent_json(self, wrong: list[int]) -> dict[str, Any]:
         """What is known of the exponent, by hypothesis."""
         names, found = self.problem.model.hypotheses, self.exponent
@@ -203,44 +197,6 @@ def _range(shares: FloatArray) -> str:
     """One number if all are the same, else the least and the largest."""
     low, high = float(np.min(shares)), float(np.max(shares))
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-
-def changing_parts(result: dict[str, Any]) -> list[RenderableType]:
-    """The tables of `analyse`, made of its JSON object."""
-    network, learning, samples = result["network"], result["learning"], result["samples"]
-    names = learning["optimal_hypotheses"] or learning["compromise"]
-    kind = "optimal hypotheses" if learning["optimal_hypotheses"] else "network compromise"
-    binding, limiting = learning["binding_hypothesis"], learning["binding_for_exponent"]
-    error = learning["error_exponent_standard_error"]
-    facts = {
-        "agents": str(network["agents"]),
-        "what changes": network["changes"],
-        "influence of an observation u": spread(network["influence"]),
-        "total influence": figure(network["total_influence"]),
-        kind: ", ".join(names),
-        "learning rate": f"{figure(learning['rate'])} nats a round"
-        + (f", bound by: {binding}" if binding else ""),
-        "error exponent E": f"{figure(learning['error_exponent'])}"
-        + (f" ± {figure(error)}" if error else "")
-        + (" ± unknown" if error is None and learning["error_exponent"] is not None else "")
-        + " nats a round"
-        + (f", bound by: {limiting}" if limiting else ""),
-    }
-    if network["influence_per_time"] is not None:
-        facts["influence per unit of time"] = spread(network["influence_per_time"])
-    facts |= indistinguishable(learning)
-    parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
-    rates = sorted(learning["rates"].items(), key=lambda item: item[1])
-    if rates:
-        exponents = learning["exponents"]
-        rows = [(name, figure(rate), figure(exponents.get(name))) for name, rate in rates]
-        parts.append(rejection_table(rows))
-    table = figures_table(
-        f"Rounds for an error of at most {samples['delta']:g}", "statement", "rounds"
-    )
-    table.add_row("repaired (Hoeffding)", rounds(samples["repaired"]))
-    table.add_row("Chernoff", rounds(samples["chernoff"]))
-    return [*parts, table, notes_text(result["notes"])]
 
 
 def _name(names: tuple[str, ...], index: int | None) -> str | None:

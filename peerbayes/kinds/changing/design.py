@@ -7,18 +7,19 @@ is that of a fixed network, certificate included. Otherwise a local search moves
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import RenderableType
 from scipy import sparse
 
-from peerbayes.design.documents import certificate_json, record_body
+from peerbayes.design.documents import record_body
 from peerbayes.design.request import DesignRequest
+from peerbayes.design.tables import design_parts
+from peerbayes.documents import certificate_json, number
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
-from peerbayes.kinds.finite.analyse import number
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.records import plain
 from theory import Network
@@ -43,9 +44,8 @@ from theory.design import (
     optimal_rate,
     realise,
 )
+from theory.progress import Progress
 from theory.validation import fail
-
-Progress = Callable[[int, int], None]
 
 # Networks tried by the search; long absences are judged by all sets of agents at once, slowly.
 _EFFORT, _SLOW_EFFORT = 3000, 150
@@ -97,6 +97,14 @@ class ChangingDesign:
         }
         result: dict[str, Any] = plain(content)
         return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return design_parts(self.as_json())
+
+    def remarked(self, *remarks: str, **changes: Any) -> ChangingDesign:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
 
     def as_record(self) -> Any:
         """What is left on disk."""

@@ -8,7 +8,6 @@ there is no formula for the variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,9 +34,8 @@ from theory.changing import (
     changing_log_ratio,
 )
 from theory.changing.phase import weighted_sum
+from theory.progress import Progress, part_of
 from theory.validation import FloatArray
-
-Progress = Callable[[int, int], None]
 
 _FEWEST_ROUNDS, _MOST_ROUNDS = 80, 400
 _REPLICATES = 2000
@@ -141,8 +139,8 @@ def verify_changing(
         If `delta` is not in (0, 1).
     """
     analysis = analyse_changing(problem, delta=delta)
-    rates = _run_for_rates(analysis, seed=seed, progress=_part(progress, 0))
-    failures = _run_for_failures(analysis, seed=seed + 1, progress=_part(progress, 1))
+    rates = _run_for_rates(analysis, seed=seed, progress=part_of(progress, 0, 2))
+    failures = _run_for_failures(analysis, seed=seed + 1, progress=part_of(progress, 1, 2))
     means = changing_log_ratio(problem.network, problem.model, rates.rounds, best=rates.best)
     result = ChangingVerification(problem, analysis, rates, failures, means.values, ())
     comparisons = (
@@ -152,13 +150,6 @@ def verify_changing(
         *_failure_statements(result),
     )
     return replace(result, comparisons=comparisons)
-
-
-def _part(progress: Progress | None, index: int) -> Progress | None:
-    """Two runs report as one: the first fills the bar to its middle."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(index * total + done, 2 * total)
 
 
 def _period(network: ChangingNetwork) -> int:

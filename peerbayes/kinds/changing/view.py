@@ -8,16 +8,9 @@ from typing import Any
 from peerbayes.figures.curves import failures_plot, trajectory_plot
 from peerbayes.figures.graph import MOST_AGENTS, network_plot
 from peerbayes.figures.rows import rates_plot
+from peerbayes.figures.views import Fact, ProblemView, against, picture, statements
 from peerbayes.figures.wording import agents_with, count, number
-from peerbayes.kinds.finite.view import (
-    Fact,
-    ProblemView,
-    against,
-    picture,
-    rounds_that_suffice,
-    settles,
-    statements,
-)
+from peerbayes.kinds.learning_views import rounds_that_suffice, settles
 
 
 def changing_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:

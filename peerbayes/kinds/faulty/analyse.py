@@ -7,19 +7,16 @@ graph (docs: mathematics/faults).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
-from rich.text import Text
 
-from peerbayes.kinds.finite.analyse import network_json, number
+from peerbayes.documents import network_json, number
+from peerbayes.kinds.faulty.tables import faulty_parts
 from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.tables import agent_names, facts_table, figures_table, notes_text
-from peerbayes.tables import number as figure
 from theory import LearningRate, learning_rate
 from theory.robustness import (
     RULES,
@@ -164,6 +161,10 @@ class FaultyAnalysis:
             "notes": self.notes,
         }
 
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return faulty_parts(self.as_json())
+
     def _averaging_json(self, averaging: FaultyAveraging) -> dict[str, Any]:
         """Each honest agent's limits, by hypothesis."""
         names = self.problem.model.hypotheses
@@ -187,35 +188,3 @@ def rule_name(problem: FaultyProblem) -> str:
     if isinstance(rule, TrimmedMean):
         return f"{name} {rule.tolerate}"
     return f"{name} {rule.radius:g}" if isinstance(rule, Clip) else name
-
-
-def faulty_parts(result: Mapping[str, Any]) -> list[RenderableType]:
-    """The tables of `analyse`, made of its JSON object."""
-    faults = result["faults"]
-    averaging, guaranteed = faults["averaging"], faults["guaranteed_rates"]
-    kinds = sorted({*faults["faulty"].values()})
-    facts = {
-        "agents": f"{result['network']['agents']}, {len(faults['faulty'])} of them faulty",
-        "faulty": ", ".join(
-            f"{agent_names([i for i, name in faults['faulty'].items() if name == kind])}: {kind}"
-            for kind in kinds
-        )
-        or "nobody",
-        "rule of the honest": faults["rule"],
-        "the truth for the honest": ", ".join(faults["optimal_hypotheses"]),
-    }
-    if averaging is not None:
-        facts["by averaging they learn"] = "yes" if averaging["learns"] else "no"
-    if faults["robustness"] is not None:
-        check = faults["robustness"]
-        facts["robustness of the graph"] = f"{check['r']}-robust: {check['status']}"
-    columns = ["hypothesis", "nobody faulty", "averaging, lowest", "averaging, highest"]
-    table = figures_table(
-        "Rates of rejection, nats a round", *columns, *(["guaranteed"] if guaranteed else [])
-    )
-    for name, rate in faults["faultless_rates"].items():
-        row = [figure(rate), "-", "-"]
-        if averaging is not None:
-            row[1:] = [figure(min(averaging["rates"][name])), figure(max(averaging["rates"][name]))]
-        table.add_row(Text(name), *row, *([figure(guaranteed[name])] if guaranteed else []))
-    return [facts_table(result["problem"], facts), Text(), table, notes_text(result["notes"])]

@@ -7,7 +7,6 @@ is shown for what it is, a measurement.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,10 +22,9 @@ from peerbayes.comparison import (
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis, rule_name
 from peerbayes.problem.faulty import FaultyProblem
 from theory import LogRatioLaw, observation_reach
+from theory.progress import Progress
 from theory.robustness import Average, StuckData, faulty_log_ratio
 from theory.validation import FloatArray
-
-Progress = Callable[[int, int], None]
 
 _ROUNDS = 600
 _REPLICATES = 400

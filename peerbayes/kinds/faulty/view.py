@@ -11,8 +11,8 @@ from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
 from peerbayes.figures.curves import panel
 from peerbayes.figures.graph import network_plot
 from peerbayes.figures.scales import linear_scale
+from peerbayes.figures.views import Fact, ProblemView, picture, statements
 from peerbayes.figures.wording import count, listed, number, percentage
-from peerbayes.kinds.finite.view import Fact, ProblemView, picture, statements
 
 
 def faulty_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:

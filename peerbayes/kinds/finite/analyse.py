@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rich.console import RenderableType
 
+from peerbayes.documents import interval, network_json, number
+from peerbayes.kinds.finite.tables import analysis_parts
 from peerbayes.problem.finite import Problem
 from theory import (
-    CertifiedSampleSize,
     ErrorExponent,
     LearningRate,
-    Network,
     SampleSize,
     SampleSizes,
     error_exponent,
@@ -99,33 +100,9 @@ class Analysis:
             "notes": self.notes,
         }
 
-
-def network_json(network: Network) -> dict[str, Any]:
-    """The JSON key "network" of `analyse`."""
-    return {
-        "agents": network.agents,
-        "stationary_distribution": network.stationary_distribution.tolist(),
-        "stationary_method": network.stationary.method,
-        "slem": number(network.slem),
-        "second_eigenvalue": number(network.second_eigenvalue),
-        "deviation": [number(x) for x in network.deviation.upper],
-        "deviation_lower": [number(x) for x in network.deviation.lower],
-        "irreducible": True,
-        "period": network.period,
-        "reversible": network.is_reversible,
-    }
-
-
-def number(value: float) -> float | None:
-    """A finite float as JSON takes it; None for infinite or undefined."""
-    return float(value) if np.isfinite(value) else None
-
-
-def interval(size: CertifiedSampleSize) -> list[int] | None:
-    """Both ends as JSON takes them; None where there are none."""
-    if size.lower is None or size.upper is None:
-        return None
-    return [size.lower, size.upper]
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return analysis_parts(self.as_json())
 
 
 def _name(names: tuple[str, ...], index: int | None) -> str | None:

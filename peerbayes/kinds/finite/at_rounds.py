@@ -13,7 +13,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.kinds.finite.analyse import number
+from peerbayes.documents import number
+from peerbayes.kinds.kind import Result
 from peerbayes.problem.finite import Problem
 from peerbayes.tables import facts_table
 from theory import CertifiedMargin, ErrorProbability, account
@@ -39,6 +40,22 @@ class AtRounds:
             "margin": {"delta": margin.delta, "lower": margin.lower, "upper": margin.upper},
             "notes": [note for note in (found.note, margin.note) if note],
         }
+
+
+@dataclass(frozen=True, eq=False)
+class WithRounds:
+    """An analysis, and what a number of rounds is good for."""
+
+    analysis: Result
+    at_rounds: AtRounds
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `analyse`."""
+        return {**self.analysis.as_json(), "at_rounds": self.at_rounds.as_json()}
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return [*self.analysis.tables(), *at_rounds_parts(self.at_rounds.as_json())]
 
 
 def at_rounds(problem: Problem, rounds: int, *, delta: float) -> AtRounds:

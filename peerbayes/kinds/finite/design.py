@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import RenderableType
 
 from exact import Run, simulate
-from peerbayes.design.documents import certificate_json, graph_json, record_body, weights_json
+from peerbayes.design.documents import record_body
 from peerbayes.design.objectives import Found, binding_at, find
 from peerbayes.design.request import DesignRequest, DesignTask, target_of
 from peerbayes.design.rows import NetworkRow, measure
+from peerbayes.design.tables import design_parts
 from peerbayes.design.weights import expected, kept_weights
-from peerbayes.kinds.finite.analyse import number
+from peerbayes.documents import certificate_json, graph_json, number, weights_json
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.records import plain
 from theory import Network
 from theory.design import DesignFailed, baselines, best_edge_confidence, star_centre
 from theory.learnability import FewestAgents, learnability
-
-Progress = Callable[[int, int], None]
+from theory.progress import Progress
 
 # Rounds times replicates of the two runs whose curves the report shows.
 _CURVE_REPLICATES = 200
@@ -101,6 +101,14 @@ class Design:
         }
         result: dict[str, Any] = plain(content)
         return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return design_parts(self.as_json())
+
+    def remarked(self, *remarks: str, **changes: Any) -> Design:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
 
     def as_record(self) -> Any:
         """What is left on disk: the JSON object, both networks, and how belief grows on each."""

@@ -6,7 +6,6 @@ long in rounds, in which failures are counted at every sample size that theory n
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,9 +26,8 @@ from peerbayes.comparison import (
 from peerbayes.kinds.finite.analyse import Analysis, analyse
 from peerbayes.problem.finite import Problem
 from theory import FiniteAgent, LogRatioSpread, SampleSize, expected_log_ratio, log_ratio_spread
+from theory.progress import Progress, part_of
 from theory.validation import FloatArray
-
-Progress = Callable[[int, int], None]
 
 # Standard error of the slowest rate, as a share of it: below the 2 % that is promised.
 _RELATIVE_ERROR = 0.015
@@ -187,9 +185,8 @@ def verify_problem(
         If `delta` is not in (0, 1).
     """
     analysis = analyse(problem, delta=delta)
-    half = _halves(progress)
-    rates = _run_for_rates(analysis, seed=seed, progress=half(0))
-    failures = _run_for_failures(analysis, seed=seed + 1, progress=half(1))
+    rates = _run_for_rates(analysis, seed=seed, progress=part_of(progress, 0, 2))
+    failures = _run_for_failures(analysis, seed=seed + 1, progress=part_of(progress, 1, 2))
     means = expected_log_ratio(
         problem.network, problem.model, rates.rounds, best=rates.reference[0]
     )
@@ -204,17 +201,6 @@ def verify_problem(
         *_law_statements(result),
     )
     return replace(result, comparisons=comparisons)
-
-
-def _halves(progress: Progress | None) -> Callable[[int], Progress | None]:
-    """Two runs report as one: the first fills the bar to its middle."""
-
-    def part(index: int) -> Progress | None:
-        if progress is None:
-            return None
-        return lambda done, total: progress(index * total + done, 2 * total)
-
-    return part
 
 
 def _needed(analysis: Analysis) -> float:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rich.console import RenderableType
 
-from peerbayes.kinds.finite.analyse import network_json, number
-from peerbayes.kinds.proved import NetworkProofs, check_exact
+from peerbayes.documents import network_json, number
+from peerbayes.kinds.network_proofs import NetworkProofs, check_exact
 from peerbayes.kinds.regression.approach import coefficient, lone_coefficients
+from peerbayes.kinds.regression.tables import regression_parts
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import plain
 from theory.regression import (
@@ -97,6 +99,10 @@ class RegressionAnalysis:
         result: dict[str, Any] = plain(content)
         return result
 
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return regression_parts(self.as_json())
+
 
 def analyse_regression(problem: RegressionProblem) -> RegressionAnalysis:
     """Predict errors, calibration and the best weights of a regression."""
@@ -149,6 +155,10 @@ class ExactRegressionAnalysis:
         }
         result: dict[str, Any] = plain(content)
         return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return regression_parts(self.as_json())
 
     def _notes(self) -> list[str]:
         notes = []

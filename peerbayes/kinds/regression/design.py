@@ -7,17 +7,19 @@ through the data, which a local search lowers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import RenderableType
 from scipy.optimize import minimize
 
-from peerbayes.design.documents import certificate_json, graph_json, record_body, weights_json
+from peerbayes.design.documents import record_body
 from peerbayes.design.request import DesignRequest, DesignTask
+from peerbayes.design.tables import design_parts
 from peerbayes.design.weights import Weights, weights_for
-from peerbayes.kinds.finite.analyse import number
+from peerbayes.documents import certificate_json, graph_json, number, weights_json
 from peerbayes.problem.entries import placed
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import plain
@@ -94,6 +96,14 @@ class RegressionDesign:
         }
         result: dict[str, Any] = plain(content)
         return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return design_parts(self.as_json())
+
+    def remarked(self, *remarks: str, **changes: Any) -> RegressionDesign:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
 
     def as_record(self) -> Any:
         """What is left on disk."""

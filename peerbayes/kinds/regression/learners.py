@@ -7,7 +7,7 @@ expected error of every recorded round, averaged over drawn inputs given which i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from peerbayes.kinds.regression.approach import coefficient
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import plain
 from theory import Network
+from theory.progress import Progress
 from theory.regression import (
     AveragedError,
     RegressionAgent,
@@ -32,7 +33,6 @@ from theory.regression import (
 )
 from theory.validation import FloatArray, IntArray
 
-Progress = Callable[[int, int], None]
 Role = Literal["cooperating", "alone", "pooled", "central node"]
 
 # Of a squared error of one coefficient: 3√2 standard deviations make Bernstein's inequality true

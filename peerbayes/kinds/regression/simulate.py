@@ -6,19 +6,20 @@ stable contract (docs: reference/json).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import RenderableType
 
 from exact.regression import RegressionSimulation, prepare_regression
+from peerbayes.kinds.regression.tables import regression_run_parts
 from peerbayes.problem.regression import RegressionProblem
-from peerbayes.records import check_folder, file_name, plain, write_record
+from peerbayes.record_names import file_name
+from peerbayes.records import check_folder, plain, write_record
 from peerbayes.resources import Resources
-
-Progress = Callable[[int, int], None]
+from theory.progress import Progress
 
 # Rounds recorded: enough for a curve on logarithmic axes.
 _RECORDS = 40
@@ -74,6 +75,10 @@ class RegressionSummary:
         }
         result: dict[str, Any] = plain(content)
         return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return regression_run_parts(self.as_json())
 
     def as_record(self) -> dict[str, Any]:
         """What is left on disk: the JSON object, the problem's file, and the curves."""

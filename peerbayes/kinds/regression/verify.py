@@ -8,7 +8,7 @@ transient that the second order predicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +28,8 @@ from peerbayes.kinds.regression.learners import (
 from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.messages import input_error
 from peerbayes.problem.regression import RegressionProblem
+from theory.progress import Progress
 from theory.validation import FloatArray
-
-Progress = Callable[[int, int], None]
 
 _ROUNDS = 1000
 _REPLICATES = 2000

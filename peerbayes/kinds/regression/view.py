@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.figures.errors import (
@@ -13,21 +12,15 @@ from peerbayes.figures.errors import (
     measured_errors_plot,
 )
 from peerbayes.figures.graph import MOST_AGENTS, network_plot
-from peerbayes.figures.wording import DASH, count, number
-from peerbayes.kinds.finite.view import (
-    BROKEN,
-    HOLDS,
+from peerbayes.figures.views import (
     Fact,
-    Picture,
     ProblemView,
-    Verdict,
     picture,
     statements,
 )
+from peerbayes.figures.wording import DASH, count, number
 from peerbayes.kinds.regression.approach import lasts
 from peerbayes.kinds.simulated_view import SimulationView
-
-_NOTHING = Verdict("quiet", DASH, "nothing claimed")
 
 
 def regression_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
@@ -123,82 +116,6 @@ def _facts(analysis: Mapping[str, Any], *, replicates: int) -> tuple[Fact, ...]:
 
 def _over_n(value: float | None) -> str:
     return DASH if value is None else f"{number(value)}/n"
-
-
-@dataclass(frozen=True)
-class LineRow:
-    """Printed, measured and predicted, as text."""
-
-    what: str
-    printed: str
-    measured: str
-    error: str
-    predicted: str
-    remark: str
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
-class RunView:
-    """One record of ``run``."""
-
-    key: str
-    name: str
-    title: str
-    source: str
-    facts: tuple[Fact, ...]
-    lines: tuple[LineRow, ...]
-    pictures: tuple[Picture, ...]
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, tuple[str, ...]], ...] = ()  # a table of what was run
-
-    @property
-    def claimed(self) -> int:
-        """How many lines have a prediction that can be contradicted."""
-        return sum(line.verdict != _NOTHING for line in self.lines)
-
-    @property
-    def broken(self) -> int:
-        """How many lines contradict their prediction."""
-        return sum(line.verdict == BROKEN for line in self.lines)
-
-
-def run_view(body: Mapping[str, Any], *, key: str) -> RunView:
-    """Everything the page says of one experiment."""
-    parts = body["content"]
-    curves = [parts[name] for name in body["parts"]]
-    together = next(curve for curve in curves if curve["role"] == "cooperating")
-    plots = [
-        errors_plot(curves),
-        honesty_plot(together, together["reported"]),
-        calibration_plot(together["coordinates"]),
-    ]
-    return RunView(
-        key=key,
-        name=body["experiment"],
-        title=body["title"],
-        source=body["source"],
-        facts=(
-            Fact("Source", body["source"]),
-            Fact("Runs", count(body["replicates"]), f"of each learner, seed {body['seed']}"),
-        ),
-        lines=tuple(line_row(line) for line in body["lines"]),
-        pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
-    )
-
-
-def line_row(line: Mapping[str, Any]) -> LineRow:
-    """One line of an experiment as text."""
-    holds = line["holds"]
-    return LineRow(
-        line["what"],
-        line["printed"] or DASH,
-        number(line["measured"], 5),
-        number(line["standard_error"], 2),
-        number(line["predicted"], 5),
-        line["remark"],
-        _NOTHING if holds is None else HOLDS if holds else BROKEN,
-    )
 
 
 def regression_simulation_view(body: Mapping[str, Any], *, key: str) -> SimulationView:

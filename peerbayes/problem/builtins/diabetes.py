@@ -7,20 +7,19 @@ that sees all features of one patient a round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.problem.regression import RegressionProblem
 from theory import Network
+from theory.progress import Progress
 from theory.regression import RegressionAgent
 
 if TYPE_CHECKING:
     from empirical import RegressionTable
     from theory.regression import RegressionModel
 
-Progress = Callable[[int, int], None]
 
 # Of the split into training and test patients, and of the deal: part of the problems' definition.
 SEED = 0

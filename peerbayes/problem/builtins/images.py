@@ -7,18 +7,18 @@ replacement, so that every divergence is an exact average over images.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.problem.finite import Problem
 from theory import Network
+from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical import Images
 
-Progress = Callable[[int, int], None]
 
 # Of the classifiers' training samples and of the deal of images: part of the problems' definition.
 # Chosen from twelve: with it no two hypotheses nearly tie at any of the edge confidences,

@@ -21,7 +21,6 @@ holds a and has never seen b prefers ``a before b`` and is outvoted: that is a d
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -38,9 +37,10 @@ from peerbayes.problem.builtins.label_partitions import (
     label_weights,
 )
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import of_kind
 from peerbayes.problem.reading import problem_from_document
+from theory.progress import Progress
 
-Progress = Callable[[int, int], None]
 Reader = list[list[Fraction]]
 
 # How many pairs of labels have hypotheses.
@@ -74,8 +74,7 @@ class LabelBuiltin:
                 family=self.name,
                 parameters={"partition": partition.name},
             )
-            assert isinstance(problem, Problem)
-            problems.append(problem)
+            problems.append(of_kind(problem, Problem, name))
         return tuple(problems)
 
 

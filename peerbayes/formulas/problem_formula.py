@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from peerbayes.problem.changes_section import SequenceNetwork
-from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.loading import BUILTINS, ImageBuiltin, load_problem
 from peerbayes.problem.network_section import EdgesNetwork, WeightsNetwork
 from theory.rational.network import RationalNetwork
@@ -34,13 +33,11 @@ def problem_formula(name: str) -> Formula:
         raise fail("TOPOLOGY", "a problem that is written as a file", repr(name),
                    "name its topology, such as 'star'")  # fmt: skip
     problem = load_problem(name)
-    specification = problem.specification
-    if specification is None or isinstance(problem, ChangingProblem):
-        got = "one without a file" if specification is None else "one on a network that changes"
+    section = None if problem.specification is None else problem.specification.network
+    if section is None or isinstance(section, SequenceNetwork) or section.changes is not None:
+        got = "one without a file" if section is None else "one on a network that changes"
         raise fail(name, "a problem whose network is fixed and written down", got,
                    "name its topology, such as 'star'")  # fmt: skip
-    section = specification.network
-    assert not isinstance(section, SequenceNetwork)
     if isinstance(section, WeightsNetwork):
         return weights_formula(section.weights, name=problem.name)
     if isinstance(section, EdgesNetwork):

@@ -14,15 +14,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.tables import (
-    facts_table,
-    indistinguishable,
-    interval,
-    ladder_table,
-    notes_text,
-    rejection_table,
-    rounds,
-)
+from peerbayes.kinds.learning_tables import indistinguishable, ladder_table, rejection_table
+from peerbayes.tables import facts_table, interval, notes_text, rounds
 
 # Longer expressions are left to --json.
 _LONGEST = 44

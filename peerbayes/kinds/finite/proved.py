@@ -11,17 +11,25 @@ Value objects in, a result object out; nothing is printed here (docs: reference/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from peerbayes.kinds.certificates import PartStore
-from peerbayes.messages import input_error
+from rich.console import RenderableType
+
+from peerbayes.kinds.finite.certificates import PartStore
+from peerbayes.kinds.finite.proved_tables import proved_parts
+from peerbayes.kinds.network_proofs import (
+    _RELATIVE_WIDTH,
+    Arithmetic,
+    NetworkProofs,
+    check_exact,
+    exact_json,
+    interval_alone,
+)
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import check_folder
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.evidence import Evidence
@@ -31,20 +39,14 @@ from theory.certified.learning import CertifiedLearning, certified_ladder, certi
 from theory.certified.network import (
     MOST_CERTIFIED_AGENTS,
     CertifiedNetwork,
-    certify_network,
 )
 from theory.certified.rounds import CertifiedRounds
-from theory.numbers import Enclosure, LogSum
+from theory.numbers import Enclosure
+from theory.progress import Progress
 from theory.rational import RationalModel, RationalNetwork, tie_gap
-from theory.rational.algebraic import AlgebraicNumber
 from theory.rational.rate import RationalRate, rational_rate
 from theory.validation import as_probability
 
-Arithmetic = Literal["exact", "certified"]
-Callback = Callable[[int, int], None]
-
-# What is asked of every interval, relative to its ends.
-_RELATIVE_WIDTH = 1e-12
 _STAGES = ("network", "learning", "samples")
 # Steps of the progress bar for each of them.
 _STEPS = 100
@@ -90,6 +92,10 @@ class ProvedAnalysis:
             "record": None if self.record is None else str(self.record),
         }
 
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return proved_parts(self.as_json())
+
 
 def analyse_proved(
     problem: Problem,
@@ -97,7 +103,7 @@ def analyse_proved(
     arithmetic: Arithmetic,
     delta: float = 0.05,
     out: Path,
-    progress: Callback | None = None,
+    progress: Progress | None = None,
 ) -> ProvedAnalysis:
     """Predict mixing, best hypotheses, rate, exponent and sample sizes, with proofs.
 
@@ -141,112 +147,6 @@ def analyse_proved(
     return ProvedAnalysis(problem, arithmetic, **parts, notes=tuple(notes), record=record)
 
 
-def check_exact(problem: Problem | RegressionProblem, *, remedy: str = "") -> None:
-    """Refuse a problem with floating-point numbers, in one line; `remedy` is another way out.
-
-    Raises
-    ------
-    ValueError
-        If some number of the problem is not exact.
-    """
-    if problem.is_exact:
-        return
-    if problem.specification is None:
-        learnt = isinstance(problem, Problem)
-        what = "hypotheses that were learnt from data" if learnt else "a data set"
-        got = f"{what}, in floating point"
-    else:
-        got = "floating-point numbers"
-    raise input_error(
-        problem.name,
-        ("--exact",),
-        'a problem all of whose numbers are strings, such as "9/10"',
-        got,
-        "write its numbers as strings" + (f", or {remedy}" if remedy else ""),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkProofs:
-    """The proved numbers of a network alone."""
-
-    network: RationalNetwork
-    arithmetic: Arithmetic
-    progress: Callback = lambda done, total: None
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether fractions and expressions are asked for."""
-        return self.arithmetic == "exact"
-
-    @cached_property
-    def certified(self) -> CertifiedNetwork:
-        """Every number as an interval."""
-        return certify_network(self.network, relative_width=_RELATIVE_WIDTH, progress=self.progress)
-
-    def part(self) -> dict[str, Any]:
-        """The JSON key "network"."""
-        shared = {
-            "agents": self.network.agents,
-            "irreducible": True,
-            "period": self.network.period,
-            "reversible": self.network.is_reversible,
-        }
-        if self.is_exact:
-            return {**shared, **self._exact_network()}
-        found = self.certified
-        second = found.second_eigenvalue
-        notes = [] if second is not None else ["one agent has no second eigenvalue"]
-        return {
-            **shared,
-            "stationary_distribution": [v.as_json() for v in found.stationary_distribution],
-            "slem": found.slem.as_json(),
-            "slem_method": found.slem_method,
-            "second_eigenvalue": None if second is None else second.as_json(),
-            "second_eigenvalue_method": found.second_eigenvalue_method,
-            "deviation": [d.as_json() for d in found.deviation],
-            "deviation_method": found.deviation_method,
-            "notes": [*notes, *found.notes],
-        }
-
-    def _exact_network(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "stationary_distribution": [str(v) for v in self.network.stationary_distribution]
-        }
-        notes: list[str] = []
-        try:
-            spectrum = self.network.spectrum
-        except ValueError as error:
-            # Takes more than a minute; all else does not need it.
-            notes.append(f"slem and second eigenvalue: {error}")
-            found |= dict.fromkeys(("slem", "second_eigenvalue"))
-        else:
-            second = spectrum.second_eigenvalue
-            found |= {
-                "slem": exact_json(spectrum.slem),
-                "second_eigenvalue": None if second is None else exact_json(second),
-                "zero_eigenvalues": spectrum.zeros,
-                "diagonalisable": spectrum.is_diagonalisable,
-            }
-            if second is None:
-                notes.append("one agent has no second eigenvalue")
-        deviation = self.network.deviation
-        if deviation.exact is not None:
-            found["deviation"] = [str(d) for d in deviation.exact]
-        elif self.network.agents > MOST_CERTIFIED_AGENTS:
-            found["deviation"] = [interval_alone(d) for d in deviation.enclosures]
-            notes.append(f"deviation: no exact value found; intervals by {deviation.method}")
-        else:
-            certificate = self.certified
-            found["deviation"] = [interval_alone(d) for d in certificate.deviation]
-            notes.append(
-                "deviation: no exact value found; intervals by the method "
-                f"{certificate.deviation_method}"
-            )
-            notes += [note for note in certificate.notes if "deviation" in note]
-        return {**found, "kemeny_constant": str(deviation.kemeny), "notes": notes}
-
-
 @dataclass(frozen=True, eq=False)
 class _Proofs:
     """The parts of one analysis; what several of them need is computed when it is first asked."""
@@ -254,7 +154,7 @@ class _Proofs:
     problem: Problem
     arithmetic: Arithmetic
     delta: float
-    progress: Callback
+    progress: Progress
 
     @property
     def is_exact(self) -> bool:
@@ -388,23 +288,6 @@ class _Proofs:
         if self.is_exact and rung.is_exact:
             return rung.lower
         return {"lower": rung.lower, "upper": rung.upper}
-
-
-def exact_json(value: LogSum | AlgebraicNumber) -> str | dict[str, Any]:
-    """A fraction as a string; any other exact number as an expression with its interval."""
-    rational: Fraction | None = value.rational
-    if isinstance(value, LogSum) and not value.is_rational:
-        rational = None
-    if rational is not None:
-        return str(rational)
-    return {"expression": str(value), **value.enclosure().as_json()}
-
-
-def interval_alone(value: Enclosure) -> str | dict[str, Any]:
-    """An interval without an expression; 0 is exact."""
-    if value.lower == value.upper == 0:
-        return "0"
-    return {"expression": None, **value.as_json()}
 
 
 def _first(names: tuple[str, ...], binding: tuple[int, ...]) -> str | None:
