@@ -235,3 +235,11 @@ def test_faults_on_a_network_that_changes_are_refused(
     path.write_text(json.dumps(both), encoding="utf-8")
     assert main(["analyse", str(path)]) == 2
     assert "a network that stays the same" in capsys.readouterr().err
+
+
+def test_a_problem_says_nothing_of_a_pivot() -> None:
+    """No file says against which hypothesis rules act, and nothing else of a problem knows of it."""
+    problem = load_problem("liars-torus")
+    assert isinstance(problem, FaultyProblem)
+    with pytest.raises(ValueError, match=r"^faults\.against: expected faults that act on every"):
+        FaultyProblem(problem.problem, replace(problem.faults, against=0))

@@ -19,7 +19,7 @@ from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from theory.changing import MarkovNetwork, Phase
 from theory.network.structure import as_dense
-from theory.robustness import ConstantBelief, Median, Push, StuckData
+from theory.robustness import ConstantBelief, Faults, Median, Push, StuckData
 
 ROOT = Path(pb.__file__).parents[1]
 COIN = pb.FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
@@ -145,8 +145,8 @@ def test_priors_chains_and_liars_come_back(tmp_path: Path) -> None:
     for problem in (
         pb.problem_of(PAIR, model, name="priors"),
         pb.problem_of(chain, model, name="chain"),
-        pb.problem_of(ring, five, faults={1: Push(1, 2.0)}, rule=Median(), name="liar"),
-        pb.problem_of(ring, five, faults={2: StuckData(outcome=1)}, name="stuck"),
+        pb.problem_of(ring, five, faults=Faults({1: Push(1, 2.0)}, Median()), name="liar"),
+        pb.problem_of(ring, five, faults=Faults({2: StuckData(outcome=1)}), name="stuck"),
     ):
         again = pb.load(pb.save(problem, tmp_path / "p.json"))
         assert document_of(without_file(again)) == document_of(problem)
@@ -161,7 +161,7 @@ def test_what_no_file_says_is_refused(tmp_path: Path) -> None:
     ring = pb.Network.from_topology("complete", agents=5)
     five = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])
     with pytest.raises(ValueError, match=r"faults\[0\]: expected a behaviour that a file can say"):
-        pb.save(pb.problem_of(ring, five, faults={0: table}, rule=Median()), tmp_path / "p.json")
+        pb.save(pb.problem_of(ring, five, faults=Faults({0: table}, Median())), tmp_path / "p.json")
     with pytest.raises(ValueError, match=r"ends in \.toml or \.json"):
         pb.save(pb.load("two-coins"), tmp_path / "p.yaml")
     assert list(tmp_path.iterdir()) == []
@@ -171,7 +171,7 @@ def test_beliefs_that_liars_state_come_back(tmp_path: Path) -> None:
     ring = pb.Network.from_topology("complete", agents=5)
     five = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])
     liar = ConstantBelief(np.log(np.array([0.25, 0.75])))
-    problem = pb.problem_of(ring, five, faults={0: liar}, rule=Median())
+    problem = pb.problem_of(ring, five, faults=Faults({0: liar}, Median()))
     again = pb.load(pb.save(problem, tmp_path / "p.json"))
     assert isinstance(again, pb.FaultyProblem)
     # exp and log round once each.
