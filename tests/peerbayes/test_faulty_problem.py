@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +239,7 @@ def test_faults_on_a_network_that_changes_are_refused(
 
 
 def test_a_problem_says_nothing_of_a_pivot() -> None:
-    """No file says against which hypothesis rules act, and nothing else of a problem knows of it."""
+    """No file says against which hypothesis rules act, and nothing else in a problem asks."""
     problem = load_problem("liars-torus")
     assert isinstance(problem, FaultyProblem)
     with pytest.raises(ValueError, match=r"^faults\.against: expected faults that act on every"):

@@ -175,7 +175,7 @@ def test_beliefs_that_liars_state_come_back(tmp_path: Path) -> None:
     again = pb.load(pb.save(problem, tmp_path / "p.json"))
     assert isinstance(again, pb.FaultyProblem)
     # exp and log round once each.
-    found = vars(again.faults[0])["log_belief"]
+    found = vars(again.faults.behaviours[0])["log_belief"]
     np.testing.assert_allclose(found, liar.log_belief, rtol=4e-16)
 
 
