@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from empirical.classifiers import classifier_model
 from empirical.partition import Partition
 from empirical.snapshots import SnapshotTable
-from exact import simulate
+from exact import Run, simulate
 from theory import (
     FiniteModel,
     Network,
@@ -142,7 +142,9 @@ def run_beside_forecast(
     ValueError
         As for :func:`exact.simulate`.
     """
-    run = simulate(network, model, rounds=rounds, replicates=replicates, seed=seed, record=[rounds])
+    run = simulate(
+        network, model, run=Run(rounds=rounds, replicates=replicates, seed=seed, record=[rounds])
+    )
     expected = expected_log_ratio(network, model, [rounds], best=run.best)
     spread = log_ratio_spread(network, model, [rounds], best=run.best)
     return RunBesideForecast(

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from exact.limits import NUMBER, gibibytes, memory_limit
+from exact.limits import NUMBER, as_memory, gibibytes, memory_limit
 from exact.parallel import AHEAD
 from exact.plan import Plan, batch_of
 from theory.validation import fail
@@ -189,8 +189,8 @@ class Extent:
         return NUMBER * (numbers + weights + prior + 3 * self.table) + SMALL
 
 
-def check_cost(cost: Cost, *, memory: int | None = None) -> None:
-    """Refuse a run that would take more than `memory` bytes.
+def check_cost(cost: Cost, *, memory: int | str | None = None) -> None:
+    """Refuse a run that would take more than `memory`, in bytes or as "500M".
 
     If None, it may take three quarters of the machine's memory.
 
@@ -199,7 +199,7 @@ def check_cost(cost: Cost, *, memory: int | None = None) -> None:
     ValueError
         If it would, with the remedy for the largest part.
     """
-    limit = memory_limit() if memory is None else memory
+    limit = memory_limit() if memory is None else as_memory("memory", memory)
     if cost.bytes <= limit:
         return
     largest = max(cost.parts, key=lambda name: cost.parts[name])

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.learning import simulate
+from exact.fixed import fixed_task
+from exact.run import Run
 from exact.statistics import Proportion, proportion
 from theory import Network, QuantisedRegression, RiskCurve, RiskPoint
 from theory.validation import FloatArray, as_integer, read_only
@@ -84,16 +85,11 @@ def measure_risk(
         # Nothing to learn from: everybody holds the first acceptable hypothesis.
         estimates = np.full((replicates, v.size), point.acceptable[0])
     else:
-        run = simulate(
-            network,
-            regression.model(points),
-            rounds=rounds,
-            replicates=replicates,
-            seed=seed,
-            record=[rounds],
-            paths=replicates,
+        run = Run(
+            rounds=rounds, replicates=replicates, seed=seed, record=[rounds], paths=replicates
         )
-        estimates = run.paths[:, 0].argmin(axis=-1)
+        paths = fixed_task(network, regression.model(points), run=run).simulate().paths
+        estimates = paths[:, 0].argmin(axis=-1)
     gaps = regression.risk_differences(points)
     network_risk = (v @ gaps)[estimates].max(axis=1)
     own_risk = gaps[np.arange(v.size), estimates].mean(axis=1)

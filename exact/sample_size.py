@@ -25,11 +25,12 @@ import numpy as np
 from scipy.stats import beta
 
 from exact.checkpoint import Arrays
-from exact.learning import every_round
-from exact.parallel import Progress, run_units
+from exact.fixed import every_round
+from exact.parallel import run_units
 from exact.replicates import Replicates, chunks
 from exact.statistics import Ties
 from theory import FiniteModel, Network, sample_sizes
+from theory.progress import Progress
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 

@@ -10,7 +10,7 @@ opposite: nothing in the growth of beliefs, something in the rarity of errors.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exact.changing import simulate_changing
+from exact import Run, simulate
 from theory import FiniteAgent, FiniteModel, Network, error_exponent, learning_rate
 from theory.changing import DelayedNetwork, RandomLinks
 
@@ -54,7 +54,7 @@ assert (lossy_exponents[:-1] < 0.95 * exponents[0]).all()
 
 
 def slope(network: DelayedNetwork | RandomLinks) -> float:
-    run = simulate_changing(network, model, rounds=400, replicates=300, seed=2, record=[200, 400])
+    run = simulate(network, model, run=Run(rounds=400, replicates=300, seed=2, record=[200, 400]))
     return float(np.diff(run.network_mean[:, 1])[0]) / 200
 
 

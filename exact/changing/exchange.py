@@ -2,7 +2,7 @@
 
 Every agent has a :class:`exact.changing.mailbox.Mailbox`; nothing passes between agents but
 messages. This is the form in which the faults are defined. The runs in numbers of agents and
-replicates, :func:`exact.changing.simulate_changing`, are held against it.
+replicates, :func:`exact.simulate`, are held against it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from theory.network import Network
 from theory.network.stationary import eliminate
 from theory.network.structure import as_dense, communicating_classes
 from theory.robustness.behaviours import LARGEST_MESSAGE, Colluding, StuckData
-from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
+from theory.robustness.faults import Behaviours, checked_faults, honest_agents, honest_reference
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Beyond it limits have fewer than four digits.
@@ -142,7 +142,7 @@ class _System:
     prior: FloatArray
 
 
-def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> FaultyAveraging:
+def faulty_averaging(network: Network, model: FiniteModel, faults: Behaviours) -> FaultyAveraging:
     """What every honest agent comes to believe where all average and some are faulty.
 
     Raises
@@ -254,7 +254,7 @@ def _check_condition(matrix: FloatArray) -> None:
 
 
 def faulty_log_ratio(
-    network: Network, model: FiniteModel, faults: Faults, rounds: Sequence[int] | IntArray
+    network: Network, model: FiniteModel, faults: Behaviours, rounds: Sequence[int] | IntArray
 ) -> FaultyLogRatio:
     """The exact mean and variance of every honest agent's log-odds at given rounds.
 
@@ -303,7 +303,7 @@ def faulty_log_ratio(
     )
 
 
-def _system(network: Network, model: FiniteModel, faults: Faults) -> _System:
+def _system(network: Network, model: FiniteModel, faults: Behaviours) -> _System:
     checked = checked_faults(network, model, faults)
     as_integer("network", network.agents, minimum=1, maximum=MOST_AGENTS)
     for agent, behaviour in checked.items():
@@ -312,7 +312,7 @@ def _system(network: Network, model: FiniteModel, faults: Faults) -> _System:
                 f"faults[{agent}]",
                 "a behaviour that does not look at what others say",
                 "Colluding",
-                "measure it with exact.faults.simulate_faulty",
+                "measure it with exact.simulate",
             )
     honest = honest_agents(network, checked)
     reference = honest_reference(network, model, honest)

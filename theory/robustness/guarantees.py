@@ -27,7 +27,7 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.network.structure import off_diagonal
 from theory.robustness.behaviours import StuckData
-from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
+from theory.robustness.faults import Behaviours, checked_faults, honest_agents, honest_reference
 from theory.validation import FloatArray, IntArray, as_integer, as_positive, fail, read_only
 
 
@@ -77,7 +77,7 @@ class ClipGuarantee:
 
 
 def pooling_guarantee(
-    network: Network, model: FiniteModel, faults: Faults, *, pool_every: int = 1
+    network: Network, model: FiniteModel, faults: Behaviours, *, pool_every: int = 1
 ) -> PoolingGuarantee:
     """What a trimmed mean or a median guarantees to every honest agent.
 
@@ -124,7 +124,7 @@ def pooling_guarantee(
 
 
 def clip_guarantee(
-    network: Network, model: FiniteModel, faults: Faults, *, radius: float, pool_every: int = 1
+    network: Network, model: FiniteModel, faults: Behaviours, *, radius: float, pool_every: int = 1
 ) -> ClipGuarantee:
     """What clipping guarantees to the agents' average, and costs where nobody lies: nothing.
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from exact import Simulation
-from exact.changing import simulate_changing
+from exact import Run, Simulation, simulate
 from peerbayes.comparison import (
     Comparison,
     allowed_deviation,
@@ -162,15 +161,17 @@ def _run_for_rates(
     # Whole periods, so that the mean at the end is compared like with like.
     rounds = -(-rounds // period) * period
     affordable = int(_MOST_DRAWS / (rounds * agents))
-    return simulate_changing(
+    return simulate(
         problem.network,
         problem.model,
-        rounds=rounds,
-        replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
-        seed=seed,
-        record=sorted({int(n) for n in np.linspace(1, rounds, _RECORDS)}),
-        paths=_PATHS,
-        progress=progress,
+        run=Run(
+            rounds=rounds,
+            replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
+            seed=seed,
+            record=sorted({int(n) for n in np.linspace(1, rounds, _RECORDS)}),
+            paths=_PATHS,
+            progress=progress,
+        ),
     )
 
 
@@ -192,14 +193,16 @@ def _run_for_failures(
     last = max(reachable)
     replicates = int(np.clip(_MOST_DRAWS / (agents * last), _LEAST_REPLICATES, _REPLICATES))
     grid = {round(n) for n in np.geomspace(1, min(last, 2 * min(reachable)), 40)}
-    return simulate_changing(
+    return simulate(
         problem.network,
         problem.model,
-        rounds=last,
-        replicates=replicates,
-        seed=seed,
-        record=sorted(grid | set(reachable)),
-        progress=progress,
+        run=Run(
+            rounds=last,
+            replicates=replicates,
+            seed=seed,
+            record=sorted(grid | set(reachable)),
+            progress=progress,
+        ),
     )
 
 

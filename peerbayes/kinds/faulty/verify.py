@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.faults import FaultySimulation, simulate_faulty
+from exact import Run, Simulation, simulate
 from peerbayes.comparison import (
     Comparison,
     allowed_deviation,
@@ -44,7 +44,7 @@ class FaultyVerification:
 
     problem: FaultyProblem
     analysis: FaultyAnalysis
-    run: FaultySimulation
+    run: Simulation
     comparisons: tuple[Comparison, ...]
 
     @property
@@ -52,12 +52,12 @@ class FaultyVerification:
         """The wrong hypothesis that the honest agents reject last, as measured."""
         if not self.analysis.wrong:
             return None
-        means = self.run.simulation.network_mean[-1]
+        means = self.run.network_mean[-1]
         return min(self.analysis.wrong, key=lambda m: float(means[m]))
 
     def as_record(self) -> dict[str, Any]:
         """What the report needs, in plain numbers."""
-        problem, simulation = self.problem, self.run.simulation
+        problem, simulation = self.problem, self.run
         names, n = problem.model.hypotheses, float(simulation.rounds[-1])
         rates, errors = simulation.mean[-1] / n, simulation.standard_error[-1] / n
         guaranteed, averaging = self.analysis.guaranteed, self.analysis.averaging
@@ -79,7 +79,7 @@ class FaultyVerification:
                 "weights": np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel().tolist(),
                 "positions": None if network.layout is None else network.layout.tolist(),
                 "stationary_distribution": network.stationary_distribution.tolist(),
-                "marked": list(problem.faults),
+                "marked": list(problem.faults.behaviours),
             },
             "rule": rule_name(problem),
             "rounds": simulation.rounds.tolist(),
@@ -103,9 +103,9 @@ class FaultyVerification:
                 }
                 for m in self.analysis.wrong
             ],
-            "settled": float(right) / (simulation.replicates * self.run.honest.size),
+            "settled": float(right) / (simulation.replicates * simulation.watched.size),
             "replicates": simulation.replicates,
-            "discarded": int(self.run.discarded.sum()),
+            "discarded": int(simulation.discarded.sum()),
             "comparisons": [comparison.as_json() for comparison in self.comparisons],
         }
 
@@ -114,23 +114,22 @@ def verify_faulty(
     problem: FaultyProblem, *, seed: int, progress: Progress | None = None
 ) -> FaultyVerification:
     """Run the honest agents among the faulty ones, and lay predictions beside it."""
-    agents, every = problem.network.agents, problem.pool_every
+    agents, every = problem.network.agents, problem.faults.pool_every
     rounds = -(-_ROUNDS // every) * every
     affordable = int(_MOST_UPDATES / (rounds * agents))
     record = {max(1, round(n / every)) * every for n in np.linspace(1, rounds, _RECORDS)}
-    run = simulate_faulty(
+    run = simulate(
         problem.network,
         problem.model,
-        problem.faults,
-        problem.rule,
-        rounds=rounds,
-        replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
-        seed=seed,
-        record=sorted(record),
-        paths=_PATHS,
-        progress=progress,
-        pool_every=every,
-        beyond_tolerance=problem.beyond_tolerance,
+        faults=problem.faults,
+        run=Run(
+            rounds=rounds,
+            replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
+            seed=seed,
+            record=sorted(record),
+            paths=_PATHS,
+            progress=progress,
+        ),
     )
     result = FaultyVerification(problem, FaultyAnalysis(problem), run, ())
     comparisons = [
@@ -142,16 +141,17 @@ def verify_faulty(
 
 
 def _reach(result: FaultyVerification) -> FloatArray:
-    return observation_reach(result.problem.model, best=result.run.simulation.best)
+    return observation_reach(result.problem.model, best=result.run.best)
 
 
 def _averaging_statements(result: FaultyVerification) -> list[Comparison]:
     """Means and slopes under plain averaging, where theory has them."""
-    problem, simulation = result.problem, result.run.simulation
+    problem, simulation = result.problem, result.run
     averaging = result.analysis.averaging
-    if averaging is None or not isinstance(problem.rule, Average) or problem.pool_every > 1:
+    faults = problem.faults
+    if averaging is None or not isinstance(faults.rule, Average) or faults.pool_every > 1:
         return []
-    exact = faulty_log_ratio(problem.network, problem.model, problem.faults, simulation.rounds)
+    exact = faulty_log_ratio(problem.network, problem.model, faults.behaviours, simulation.rounds)
     chance = allowed_deviation(
         exact.variance, _reach(result), simulation.replicates, scores=exact.mean.size
     )
@@ -164,7 +164,7 @@ def _averaging_statements(result: FaultyVerification) -> list[Comparison]:
             whose="every honest agent",
         )
     ]
-    far = faulty_log_ratio(problem.network, problem.model, problem.faults, [_FAR // 2, _FAR])
+    far = faulty_log_ratio(problem.network, problem.model, faults.behaviours, [_FAR // 2, _FAR])
     slopes = (far.mean[1] - far.mean[0]) / (_FAR // 2)
     for m in result.analysis.wrong:
         gap = np.abs(slopes[:, m] - averaging.rates[:, m])
@@ -208,9 +208,9 @@ def _symmetric_statements(result: FaultyVerification) -> list[Comparison]:
     All rules commute with adding a constant and with changing all signs, so that every agent's
     Λ − n·I is as likely as its negative.
     """
-    problem, simulation = result.problem, result.run.simulation
+    problem, simulation = result.problem, result.run
     model, best = problem.model, simulation.best
-    if problem.faults or np.ptp(model.log_priors) > 0:
+    if problem.faults.behaviours or np.ptp(model.log_priors) > 0:
         return []
     statements = []
     for m in result.analysis.wrong:
@@ -243,7 +243,7 @@ def _symmetric_statements(result: FaultyVerification) -> list[Comparison]:
 
 def _guarantee_statements(result: FaultyVerification) -> list[Comparison]:
     """What a robust rule promises, against what was measured."""
-    problem, analysis, simulation = result.problem, result.analysis, result.run.simulation
+    problem, analysis, simulation = result.problem, result.analysis, result.run
     n = float(simulation.rounds[-1])
     rates, errors = simulation.mean[-1] / n, np.nan_to_num(simulation.standard_error[-1]) / n
     model, best = problem.model, simulation.best
@@ -273,9 +273,9 @@ def _guarantee_statements(result: FaultyVerification) -> list[Comparison]:
                 )
             )
         if analysis.clipping is not None and not any(
-            isinstance(fault, StuckData) for fault in problem.faults.values()
+            isinstance(fault, StuckData) for fault in problem.faults.behaviours.values()
         ):
-            v = problem.network.stationary_distribution[result.run.honest]
+            v = problem.network.stationary_distribution[result.run.watched]
             share = v / v.sum()
             measured, slack = float(share @ rates[:, m]), float(share @ allowed[:, m] + prior[m])
             low, high = float(analysis.clipping.lower[m]), float(analysis.clipping.upper[m])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sympy.utilities.iterables import multiset_permutations
 
-from exact import simulate, simulation_cost
+from exact import Run, prepare
 from peerbayes.design.place import (
     PlacementRequest,
     PlacementResult,
@@ -184,10 +184,10 @@ def _measured(
     rate = learning_rate(network, model)
     if not replicates or rate.binding is None:
         return replace(entry, samples=sizes)
-    check_hours(simulation_cost(network, model, rounds=_ROUNDS, replicates=replicates))
-    run = simulate(
-        network, model, rounds=_ROUNDS, replicates=replicates, seed=seed, record=[_ROUNDS]
-    )
+    how = Run(rounds=_ROUNDS, replicates=replicates, seed=seed, record=[_ROUNDS])
+    task = prepare(network, model, run=how)
+    check_hours(task.cost())
+    run = task.simulate()
     mean = expected_log_ratio(network, model, [_ROUNDS], best=target).values[0]
     m = rate.binding
     return replace(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from exact import Simulation, simulate
+from exact import Run, Simulation, simulate
 from exact.law import error_law
 from peerbayes.comparison import (
     Comparison,
@@ -231,12 +231,14 @@ def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) 
     return simulate(
         network,
         model,
-        rounds=rounds,
-        replicates=min(replicates, affordable),
-        seed=seed,
-        record=sorted({int(n) for n in np.linspace(1, rounds, records)}),
-        paths=paths,
-        progress=progress,
+        run=Run(
+            rounds=rounds,
+            replicates=min(replicates, affordable),
+            seed=seed,
+            record=sorted({int(n) for n in np.linspace(1, rounds, records)}),
+            paths=paths,
+            progress=progress,
+        ),
     )
 
 
@@ -262,11 +264,13 @@ def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | Non
     return simulate(
         network,
         model,
-        rounds=rounds,
-        replicates=replicates,
-        seed=seed,
-        record=sorted(record),
-        progress=progress,
+        run=Run(
+            rounds=rounds,
+            replicates=replicates,
+            seed=seed,
+            record=sorted(record),
+            progress=progress,
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from exact import Run
 from exact.regression import RegressionSimulation, simulate_regression
 from peerbayes.comparison import STANDARD_ERRORS, allowed_deviation
 from peerbayes.kinds.regression.approach import coefficient
@@ -271,11 +272,9 @@ def run_learner(
     run = simulate_regression(
         learner.network,
         learner.model,
-        rounds=rounds,
-        replicates=replicates,
-        seed=seed,
-        record=list(record),
-        progress=progress,
+        run=Run(
+            rounds=rounds, replicates=replicates, seed=seed, record=list(record), progress=progress
+        ),
     )
     # Inputs of the prediction are drawn apart from those of the run.
     stream = np.random.SeedSequence(seed, spawn_key=(1,))
