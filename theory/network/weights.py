@@ -24,8 +24,6 @@ aperiodic W. On undirected graphs all four are reversible.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -33,9 +31,6 @@ from scipy import sparse
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import Weights
 from theory.validation import FloatArray, IntArray, fail
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 RULES = ("uniform", "metropolis", "lazy-metropolis", "max-degree")
 
@@ -166,13 +161,6 @@ def links_of_edges(edges: ArrayLike, *, agents: int, directed: bool) -> IntArray
         )
     hears = pairs[:, ::-1]
     return hears if directed else np.concatenate([hears, pairs])
-
-
-def links_of_graph(graph: nx.Graph[Any]) -> IntArray:
-    """The links of a networkx graph, its nodes numbered in the graph's own order."""
-    number = {node: index for index, node in enumerate(graph)}
-    edges = [(number[a], number[b]) for a, b in graph.edges()]
-    return links_of_edges(edges, agents=len(number), directed=graph.is_directed())
 
 
 def _pairs(edges: ArrayLike) -> IntArray:
