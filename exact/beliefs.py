@@ -26,13 +26,14 @@ from scipy.sparse import csr_array
 from scipy.special import log_softmax
 
 from theory import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 Weights = FloatArray | csr_array
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs:
+class Beliefs(Shown):
     """What every agent believed in every round, in logarithms (nats).
 
     Attributes

@@ -43,13 +43,14 @@ from exact.replicates import chunks as chunks
 from exact.sampling import Given, Sampler, Source, group_size, kind_rows, ratios
 from exact.statistics import Proportion, proportion, standard_error
 from theory import FiniteModel, Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 DEFAULT_RECORDS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Rates:
+class Rates(Shown):
     """Measured rates of rejection, Λ_i^(n)(best, θ)/n, in nats per round.
 
     Attributes
@@ -66,7 +67,7 @@ class Rates:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Shown):
     """What a simulation measured, at T recorded rounds; estimates over R replicates.
 
     Attributes
@@ -138,7 +139,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, eq=False)
-class FastBeliefs:
+class FastBeliefs(Shown):
     """Beliefs after T recorded rounds, in logarithms.
 
     Attributes

@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 from exact.learning import simulate
 from exact.statistics import Proportion, proportion
 from theory import Network, QuantisedRegression, RiskCurve, RiskPoint
+from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredRisk:
+class MeasuredRisk(Shown):
     """What R replicates of n rounds ended with, at one radius.
 
     Attributes
@@ -48,7 +49,7 @@ class MeasuredRisk:
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredRiskCurve:
+class MeasuredRiskCurve(Shown):
     """A :class:`theory.RiskCurve` and what was measured at each of its points.
 
     `points` has one entry for each of the curve's, None where it needs more rounds than allowed.

@@ -30,11 +30,12 @@ from exact.parallel import Progress, run_units
 from exact.replicates import Replicates, chunks
 from exact.statistics import Ties
 from theory import FiniteModel, Network, sample_sizes
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class SimulatedSampleSize:
+class SimulatedSampleSize(Shown):
     """A measured n(δ), with its confidence interval.
 
     Attributes

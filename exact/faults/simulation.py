@@ -25,11 +25,12 @@ from theory.robustness.faults import (
     honest_reference,
 )
 from theory.robustness.rules import Average, Rule
+from theory.showing import Shown
 from theory.validation import IntArray, as_integer, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class FaultySimulation:
+class FaultySimulation(Shown):
     """What the honest agents came to believe.
 
     Attributes

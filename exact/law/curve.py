@@ -17,6 +17,7 @@ from exact.law.masses import TooManyStatesError
 from exact.law.problem import Model, Problem, problem
 from theory import Network, sample_sizes
 from theory.rational import RationalNetwork
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 # Rounds that are tried first where it is not known how far the limit on states will let one go.
@@ -24,7 +25,7 @@ _FIRST = 8
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorLaw:
+class ErrorLaw(Shown):
     """Exact probabilities of error after rounds 1 to T.
 
     Attributes
@@ -56,7 +57,7 @@ class ErrorLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactSampleSize:
+class ExactSampleSize(Shown):
     """n(δ): the smallest number of rounds from which on P(some agent is wrong) stays at most δ.
 
     Attributes

@@ -29,6 +29,7 @@ from exact.regression.paired import (
 )
 from exact.regression.state import Columns, Snapshot
 from exact.statistics import Proportion, RunningMoments, merge_moments, proportion
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
 Mode = Literal["cooperate", "alone", "central", "central-node"]
@@ -153,7 +154,7 @@ def merge_regressions(total: Arrays, part: Arrays) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionSimulation:
+class RegressionSimulation(Shown):
     """What a simulation measured at T recorded rounds: estimates over R replicates.
 
     A *learner* is an agent, or the one central learner. All errors are measured against the

@@ -29,13 +29,14 @@ from numpy.typing import ArrayLike
 from theory.bounds.domains import Box, Domain, root_of
 from theory.bounds.grids import grid_counts, grid_points
 from theory.bounds.lattices import ROUNDING, lattice_coverings
+from theory.showing import Shown
 from theory.validation import FloatArray, as_float_array, as_positive, fail, read_only
 
 MOST_POINTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Covering:
+class Covering(Shown):
     """An r-covering: every parameter of the domain is within divergence `radius` of a point.
 
     Attributes

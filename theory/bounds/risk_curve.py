@@ -31,13 +31,14 @@ from theory.bounds.samples import SampleSizes, sample_sizes
 from theory.learning.exponent import error_exponent
 from theory.learning.rate import learning_rate
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_probability, fail
 
 _WEIGHTS = ("stationary", "uniform")
 
 
 @dataclass(frozen=True, eq=False)
-class RiskPoint:
+class RiskPoint(Shown):
     """One radius of a :class:`RiskCurve`.
 
     Attributes
@@ -81,7 +82,7 @@ class RiskPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class RiskCurve:
+class RiskCurve(Shown):
     """Radius, covering, rate, exponent, rounds and risk, one point for each radius.
 
     Attributes

@@ -28,6 +28,7 @@ from theory.bounds.events import ErrorEvents
 from theory.bounds.hoeffding import hoeffding_bounds
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import as_probability
 
 # The certified enclosure is left out where it takes longer, or the network is larger.
@@ -37,7 +38,7 @@ _OUT_OF_REACH = "no bound: the network is too large, or learns too slowly"
 
 
 @dataclass(frozen=True)
-class SampleSize:
+class SampleSize(Shown):
     """A number of rounds, whether a proof stands behind it, and how it came about.
 
     `rounds` is None where the statement gives no number; `note` says why, or which form of the
@@ -50,7 +51,7 @@ class SampleSize:
 
 
 @dataclass(frozen=True)
-class SampleSizes:
+class SampleSizes(Shown):
     """The ladder for one confidence parameter `delta`, and the `bounds` that it was read off."""
 
     delta: float

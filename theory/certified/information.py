@@ -23,13 +23,14 @@ from theory.certified.evidence import (
 )
 from theory.certified.refinement import MOST_BITS
 from theory.numbers import Enclosure, LogSum, precision
+from theory.showing import Shown
 
 INFINITE = Enclosure(math.inf, math.inf)
 ZERO = Enclosure(0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(Shown):
     """What the network settles on, decided.
 
     Attributes

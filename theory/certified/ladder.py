@@ -27,6 +27,7 @@ from theory.certified.rounds import (
     enclose_rounds,
 )
 from theory.numbers import Enclosure, precision
+from theory.showing import Shown
 from theory.validation import as_integer, as_probability
 
 # Multiplications of balls in powers of W (0.05 µs each), and exponentials in Chernoff's union
@@ -42,7 +43,7 @@ _MOST_STEPS_UP = 64
 
 
 @dataclass(frozen=True)
-class CertifiedLadder:
+class CertifiedLadder(Shown):
     """The ladder for one δ; every rung an interval, or None with the reason in `notes`.
 
     Attributes
@@ -70,7 +71,7 @@ class CertifiedLadder:
 
 
 @dataclass(frozen=True)
-class RoundsCertificate:
+class RoundsCertificate(Shown):
     """Whether a number of rounds is enough: proved, or not.
 
     Attributes

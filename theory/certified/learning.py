@@ -22,10 +22,11 @@ from theory.certified.refinement import check_relative_width
 from theory.numbers import Enclosure
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
+from theory.showing import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class CertifiedLearning:
+class CertifiedLearning(Shown):
     """K, E and their parts, each number an enclosure of the truth; nats per round.
 
     Attributes

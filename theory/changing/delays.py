@@ -13,13 +13,14 @@ from theory.changing.links import on_links
 from theory.network.network import Network
 from theory.network.structure import cyclic_classes
 from theory.validation import FloatArray, IntArray, as_float_array, fail, read_only
+from theory.values import Value
 
 # A run keeps this many rounds of messages at most.
 _LONGEST = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class DelayedNetwork:
+class DelayedNetwork(Value):
     """Agent i pools what agent j said τ_ij rounds ago.
 
     What j says in a round is its log-belief with that round's observation in it. Before the first
@@ -103,6 +104,11 @@ class DelayedNetwork:
     def layout(self) -> FloatArray | None:
         """The network's layout."""
         return self.network.layout
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the network's agents are called, if they have names."""
+        return self.network.names
 
     @cached_property
     def link_delays(self) -> IntArray:

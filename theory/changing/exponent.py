@@ -33,6 +33,7 @@ from theory.changing.trajectories import influence_samples
 from theory.learning.exponent import ErrorExponent, error_exponent, largest_decay
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, read_only
 
 # Entries of the sample, rounds times agents, by default.
@@ -42,7 +43,7 @@ _LEAST_SAMPLES = 40
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingExponent:
+class ChangingExponent(Shown):
     """The error exponent of a network that changes, in nats per round.
 
     Attributes

@@ -34,6 +34,7 @@ from theory.changing.stationary import (
 from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, rate_of
 from theory.network.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Entries of weights by phase that are kept, 80 MB.
@@ -41,7 +42,7 @@ _MOST_BY_PHASE = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class Influence(Shown):
     """How much of one observation of each agent ends in every log-belief, on average per round.
 
     Floating point, accurate to rounding where no parts of the network are nearly decoupled.
@@ -111,9 +112,10 @@ def influence(network: Network | ChangingNetwork) -> Influence:
     if isinstance(network, Network):
         return Influence(network.stationary_distribution)
     # Networks do not change once made: what was found holds as long as they live.
-    if network not in _FOUND:
-        _FOUND[network] = _solve(network)
-    return _FOUND[network]
+    known = _FOUND.get(network)
+    if known is None:
+        known = _FOUND[network] = _solve(network)
+    return known
 
 
 def _solve(network: ChangingNetwork) -> Influence:

@@ -15,12 +15,13 @@ from theory.changing.phase import BoolArray
 from theory.network.network import Network
 from theory.network.structure import cyclic_classes, off_diagonal
 from theory.validation import FloatArray, as_float_array, fail, read_only
+from theory.values import Value
 
 ON_LOSS = ("own", "renormalise", "last")
 
 
 @dataclass(frozen=True, eq=False)
-class RandomLinks:
+class RandomLinks(Value):
     """Every link is up or down in each round, independently of the data and of other rounds.
 
     Parameters
@@ -126,6 +127,11 @@ class RandomLinks:
     def layout(self) -> FloatArray | None:
         """The network's layout."""
         return self.network.layout
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the network's agents are called, if they have names."""
+        return self.network.names
 
     @cached_property
     def link_up(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,8 @@ from scipy import sparse
 
 from theory.changing.mixing import check_pairs, check_phases, named_groups, period_of, phase_classes
 from theory.changing.moving_rows import Rows, as_index, canonical
-from theory.changing.phase import Phase, as_layout, as_phases, phase_of_few
+from theory.changing.phase import Phase, as_phases, phase_of_few
+from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.network import Network
 from theory.network.stationary import eliminate
 from theory.network.weights import links_of_edges
@@ -25,13 +26,14 @@ from theory.validation import (
     fail,
     read_only,
 )
+from theory.values import Value
 
 # A transition matrix of more phases would take more than 128 MiB.
 _MOST_PHASES = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovNetwork:
+class MarkovNetwork(Value):
     """The phase of each round is the state of a Markov chain that knows nothing of the data.
 
     Parameters
@@ -43,7 +45,7 @@ class MarkovNetwork:
         Q_sr.
     initial
         The law of the first round's phase, shape (S,); the stationary one if left out.
-    name, layout
+    name, layout, names
         As for :class:`theory.changing.PeriodicNetwork`.
     event_rate
         Rounds per unit of time, where rounds are events in continuous time; None otherwise.
@@ -68,10 +70,12 @@ class MarkovNetwork:
     name: str = "network"
     layout: FloatArray | None = None
     event_rate: float | None = None
+    names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "phases", as_phases(self.phases))
         object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
+        object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
         count = len(self.phases)
         if count > _MOST_PHASES:
             raise fail("phases", f"at most {_MOST_PHASES} phases", count, "merge some of them")
@@ -101,6 +105,9 @@ class MarkovNetwork:
             object.__setattr__(self, "initial", initial)
         check_phases(self.phases)
         check_pairs(self.phases, transition)
+
+    def _title(self) -> str:
+        return f"MarkovNetwork {self.name!r}, {self.agents} agents, {len(self.phases)} phases"
 
     @property
     def agents(self) -> int:
@@ -138,6 +145,7 @@ class MarkovNetwork:
         name: str = "network",
         layout: FloatArray | None = None,
         event_rate: float | None = None,
+        names: Sequence[str] | None = None,
     ) -> MarkovNetwork:
         """Each round draws its phase afresh; phases of probability zero are dropped.
 
@@ -157,8 +165,9 @@ class MarkovNetwork:
             )
         kept = np.flatnonzero(law > 0)
         transition = np.broadcast_to(law[kept], (kept.size, kept.size))
+        called = as_names(names, agents=made[0].agents)
         used = tuple(made[s] for s in kept)
-        return cls(used, transition, name=name, layout=layout, event_rate=event_rate)
+        return cls(used, transition, None, name, layout, event_rate, called)
 
     @classmethod
     def gossip_pairs(
@@ -190,6 +199,7 @@ class MarkovNetwork:
             As for the class, or if an edge names an unknown agent, joins an agent to itself, or is
             given twice, in whichever order.
         """
+        names = edges.names if isinstance(edges, Network) else None
         if isinstance(edges, Network):
             layout = edges.layout if layout is None else layout
             pairs, size = np.unique(np.sort(edges.edges, axis=1), axis=0), edges.agents
@@ -225,7 +235,7 @@ class MarkovNetwork:
         law = (
             np.full(len(pairs), 1 / max(1, len(pairs))) if probabilities is None else probabilities
         )
-        return cls.independent(phases, law, name=name, layout=layout)
+        return cls.independent(phases, law, name=name, layout=layout, names=names)
 
     @classmethod
     def clocks(
@@ -267,6 +277,7 @@ class MarkovNetwork:
             name=name,
             layout=network.layout,
             event_rate=total,
+            names=network.names,
         )
 
     @classmethod
@@ -300,7 +311,7 @@ class MarkovNetwork:
             chain = chain.toarray()
         first = None if initial is None else as_distribution("initial", initial)
         table = np.asarray(chain, dtype=np.float64)
-        return cls(phases, table, first, name=name, layout=network.layout)
+        return cls(phases, table, first, name, network.layout, names=network.names)
 
 
 def awake_phases(network: Network) -> tuple[Phase, ...]:

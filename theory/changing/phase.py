@@ -25,11 +25,11 @@ from theory.validation import (
     SUM_TOLERANCE,
     FloatArray,
     IntArray,
-    as_float_array,
     as_integer,
     fail,
     read_only,
 )
+from theory.values import Value
 
 BoolArray = NDArray[np.bool_]
 
@@ -40,7 +40,7 @@ _DENSE_SPEED = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Phase:
+class Phase(Value):
     """The weights of one round, and who observes in it.
 
     Parameters
@@ -70,6 +70,9 @@ class Phase:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", as_weights(self.weights))
         object.__setattr__(self, "active", as_mask("active", self.active, agents=self.agents))
+
+    def _title(self) -> str:
+        return f"Phase of {self.agents} agents"
 
     @property
     def agents(self) -> int:
@@ -176,6 +179,9 @@ class PartialPhase(Phase):
     def agents(self) -> int:
         """N, the number of agents."""
         return int(self.__dict__["_agents"])
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.agents, self.moving, self.observers
 
     @property
     def weights(self) -> Weights:
@@ -292,24 +298,3 @@ def phase_of_few(agents: int, moving: Rows, observers: IntArray) -> Phase:
     """The phase with these moving rows and observers; dense where there are few agents."""
     phase = PartialPhase(agents, moving, observers)
     return Phase(as_dense(phase.weights), phase.active) if agents <= DENSE_PHASE else phase
-
-
-def as_layout(layout: Any, *, agents: int) -> FloatArray | None:
-    """Positions for drawing, shape (N, 2), or None.
-
-    Raises
-    ------
-    ValueError
-        If there is not one position for each agent.
-    """
-    if layout is None:
-        return None
-    positions = as_float_array("layout", layout, ndim=2)
-    if positions.shape != (agents, 2):
-        raise fail(
-            "layout",
-            f"two coordinates for each of {agents} agents",
-            f"shape {positions.shape}",
-            "give one position an agent",
-        )
-    return positions

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from theory.network.network import Network
 from theory.validation import FloatArray, as_float_array, fail
+from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class RandomPresence:
+class RandomPresence(Value):
     """Agents leave and return, independently of each other and of the data.
 
     An absent agent neither observes nor pools: its log-belief stays as it is. To the others its
@@ -94,6 +95,11 @@ class RandomPresence:
     def layout(self) -> FloatArray | None:
         """The network's layout."""
         return self.network.layout
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the network's agents are called, if they have names."""
+        return self.network.names
 
     @property
     def returning(self) -> FloatArray:

@@ -24,6 +24,7 @@ from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import Phase
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, as_probability, fail
 
 # Rows that agree to this are taken to be equal only in the sense that no further lags are summed
@@ -38,7 +39,7 @@ _MOST_FINE = 4e9
 
 
 @dataclass(frozen=True)
-class ChangingSampleSizes:
+class ChangingSampleSizes(Shown):
     """Rounds after which every agent's arg max is right with probability 1 − δ, and from then on.
 
     `repaired` is Hoeffding's inequality with the exact mean, `chernoff` the better of that and of
@@ -80,7 +81,7 @@ def changing_sample_sizes(
     delta = as_probability("delta", delta)
     check_agents(network, model)
     if isinstance(network, Network):
-        network = PeriodicNetwork((Phase(network.weights),), name=network.name)
+        network = PeriodicNetwork((Phase(network.weights),), name=network.name, names=network.names)
     if not isinstance(network, PeriodicNetwork | DelayedNetwork):
         return _none(delta, "random networks: no bound on average over the network is offered")
     bounds = error_bounds(network, model)
@@ -104,7 +105,7 @@ def changing_error_bound(
     n = as_integer("rounds", rounds, minimum=1)
     check_agents(network, model)
     if isinstance(network, Network):
-        network = PeriodicNetwork((Phase(network.weights),), name=network.name)
+        network = PeriodicNetwork((Phase(network.weights),), name=network.name, names=network.names)
     if not isinstance(network, PeriodicNetwork | DelayedNetwork):
         raise fail(
             "network",

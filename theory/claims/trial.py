@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import flint
 
 from theory.claims.claim import Claim, Effort, Finding, Verdict, verdict_of
+from theory.showing import Shown
 
 PRECISION = 256
 """Bits of the ball arithmetic that witnesses use."""
 
 
 @dataclass(frozen=True)
-class ClaimTrial:
+class ClaimTrial(Shown):
     """A claim and what its witnesses found, in their order."""
 
     claim: Claim

@@ -19,6 +19,7 @@ import numpy as np
 from theory.design.graph import DesignGraph
 from theory.network import Network
 from theory.network.weights import RULES, assemble, weights_on_links
+from theory.showing import Shown
 from theory.validation import as_probability, fail
 
 EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
@@ -26,7 +27,7 @@ EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
 
 
 @dataclass(frozen=True, eq=False)
-class Baseline:
+class Baseline(Shown):
     """A network that somebody would have used without a design.
 
     Attributes
@@ -56,7 +57,7 @@ def baselines(graph: DesignGraph) -> tuple[Baseline, ...]:
     found = []
     for rule in RULES if graph.is_undirected else ("uniform",):
         weights = weights_on_links(graph.links, agents=graph.agents, rule=rule)
-        found.append(Baseline(rule, Network(weights, name=rule, layout=graph.layout)))
+        found.append(Baseline(rule, graph.network(weights, name=rule)))
     if star_centre(graph) is not None:
         for a in EDGE_CONFIDENCES:
             network = star_network(graph, edge_confidence=a)
@@ -102,7 +103,7 @@ def star_network(graph: DesignGraph, *, edge_confidence: float) -> Network:
     listener, speaker = graph.links.T
     weight = np.where(listener == centre, 1.0 / graph.agents, a)
     matrix = assemble(listener, speaker, weight, agents=graph.agents)
-    return Network(matrix, name=f"star a={a:.4g}", layout=graph.layout)
+    return graph.network(matrix, name=f"star a={a:.4g}")
 
 
 def require_star(graph: DesignGraph) -> int:

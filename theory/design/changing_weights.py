@@ -38,8 +38,8 @@ from theory.changing import (
 from theory.design.certificate import Certificate
 from theory.design.time_budget import is_spent
 from theory.learning import FiniteModel
-from theory.network import Network
 from theory.network.structure import Weights
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # The smallest weight that the search puts on a link: closer to zero the network hardly mixes.
@@ -53,7 +53,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingWeights:
+class ChangingWeights(Shown):
     """The best weights that a search found for a network that changes.
 
     Attributes
@@ -316,4 +316,4 @@ def _with_matrices(network: ChangingNetwork, matrices: list[FloatArray]) -> Chan
         return replace(network, phases=phases)
     assert isinstance(network, RandomLinks | RandomPresence | DelayedNetwork)
     old = network.network
-    return replace(network, network=Network(matrices[0], name=old.name, layout=old.layout))
+    return replace(network, network=replace(old, weights=matrices[0]))

@@ -24,6 +24,7 @@ from theory.learning.exponent import largest_decay
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, as_positive, fail
 
 Objective = Literal["rate", "exponent"]
@@ -40,7 +41,7 @@ _FLAT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class BestEdgeConfidence:
+class BestEdgeConfidence(Shown):
     """The best a on a star, by the rate or by the exponent; floating point.
 
     Attributes

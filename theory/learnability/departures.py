@@ -22,11 +22,12 @@ from theory.learning import FiniteModel
 from theory.learning.exponent import largest_decay
 from theory.learning.rate import check_same_agents
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Departures:
+class Departures(Shown):
     """K and E before and after each agent's departure; floating point, in nats per round.
 
     Attributes

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.learning import FiniteModel
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Disputes:
+class Disputes(Shown):
     """How the agents' evidence divides; floating point, in nats per round.
 
     Attributes

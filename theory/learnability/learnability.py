@@ -14,11 +14,12 @@ from theory.learnability.sufficient import FewestAgents, fewest_agents
 from theory.learning import FiniteModel
 from theory.network import Network
 from theory.rational import RationalModel
+from theory.showing import Shown
 from theory.validation import as_integer, fail
 
 
 @dataclass(frozen=True, eq=False)
-class Learnability:
+class Learnability(Shown):
     """What the agents' data can teach a network, and whose data it takes.
 
     Attributes

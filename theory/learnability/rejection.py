@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from theory.learnability.separation import Separation, separation
 from theory.learning import FiniteModel
 from theory.rational import RationalModel
+from theory.showing import Shown
 from theory.validation import IntArray, as_integer, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Rejection:
+class Rejection(Shown):
     """Who rejects what, for one target.
 
     Attributes

@@ -10,10 +10,11 @@ import numpy as np
 from theory.learnability.cover import FewestSets, Proof, fewest_sets
 from theory.learnability.rejection import Rejection
 from theory.learnability.separation import Separation
+from theory.showing import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class FewestAgents:
+class FewestAgents(Shown):
     """A smallest set of agents whose data suffice.
 
     Attributes

@@ -20,11 +20,12 @@ from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorExponent:
+class ErrorExponent(Shown):
     """E(v) in nats per round, in floating point.
 
     Attributes

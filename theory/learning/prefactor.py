@@ -33,6 +33,7 @@ from theory.learning.lattice import LatticePhases, lattice_span
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedLaw, tilted_law, tilted_pair
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Weights of W^k that agree with v to this, relative to the largest, change no sum any more.
@@ -49,7 +50,7 @@ _MOST_STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorPrefactor:
+class ErrorPrefactor(Shown):
     """C_i and what stands beside it, for one wrong hypothesis; floating-point values.
 
     Attributes
@@ -77,7 +78,7 @@ class ErrorPrefactor:
 
 
 @dataclass(frozen=True, eq=False)
-class RefinedErrorProbability:
+class RefinedErrorProbability(Shown):
     """Asymptotic estimates of error probabilities, in logarithms: no bounds.
 
     Attributes

@@ -22,6 +22,7 @@ import numpy as np
 
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
@@ -43,7 +44,7 @@ def check_same_agents(network: Network, model: FiniteModel) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class LearningRate:
+class LearningRate(Shown):
     """K(Θ) and what it is made of; all rates in nats per round, in floating point.
 
     Attributes
@@ -122,7 +123,7 @@ def rate_of(influence: FloatArray, model: FiniteModel) -> LearningRate:
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectedLogRatio:
+class ExpectedLogRatio(Shown):
     """E Λ_i^(n)(best, θ) in nats: `values` has shape (T, N, M), one entry per round asked for."""
 
     rounds: IntArray

@@ -16,6 +16,7 @@ import numpy as np
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
 # Up to this many agents every agent's variance is computed; beyond it, bounded.
@@ -25,7 +26,7 @@ _SETTLED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class LogRatioSpread:
+class LogRatioSpread(Shown):
     """Variances of Λ(best, θ), in nats², and the reach of a single observation.
 
     Attributes

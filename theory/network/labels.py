@@ -8,7 +8,6 @@ from typing import Any
 
 from theory.validation import FloatArray, as_float_array, fail
 
-
 # Metadata of dataclass fields that decide no number: fingerprints of work leave them out.
 LABEL: Mapping[str, bool] = MappingProxyType({"label": True})
 

@@ -39,13 +39,17 @@ from theory.validation import (
     fail,
     read_only,
 )
+from theory.values import Value
 
 if TYPE_CHECKING:
     import networkx as nx
 
+# Up to so many agents a network computes v to show it.
+_SHOWN = 200
+
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Value):
     """A row-stochastic, irreducible and aperiodic weight matrix W.
 
     Parameters
@@ -166,17 +170,6 @@ class Network:
         ------
         ValueError
             As for `from_edges`; if an edge has no number as its weight, or rows do not sum to 1.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> graph = nx.DiGraph()
-        >>> graph.add_weighted_edges_from(
-        ...     [("b", "a", 0.1), ("a", "b", 0.6), ("a", "a", 0.9), ("b", "b", 0.4)]
-        ... )
-        >>> network = Network.from_graph(graph, weight="weight")
-        >>> network.names, network.weights.tolist()
-        (('b', 'a'), [[0.4, 0.6], [0.1, 0.9]])
         """
         order = NodeOrder.of(graph)
         weights = weights_of_graph(graph, order, weight=weight, rule=rule, sparse_result=sparse)
@@ -253,6 +246,18 @@ class Network:
             weight = np.where(listener == 0, 1.0 / graph.agents, confidence)
             weights = assemble(listener, speaker, weight, agents=graph.agents, sparse_result=sparse)
         return cls(weights, name=topology, layout=graph.layout)
+
+    def _title(self) -> str:
+        return f"Network {self.name!r}, {self.agents} agents"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        if self.names is not None:
+            yield "names", self.names
+        links = np.count_nonzero(self.weights.data if self.is_sparse else self.weights)
+        yield "links", int(links - np.count_nonzero(self.weights.diagonal()))
+        yield "weights", self.weights
+        if self.agents <= _SHOWN or "stationary" in vars(self):
+            yield "v", self.stationary_distribution
 
     @property
     def agents(self) -> int:

@@ -24,6 +24,7 @@ aperiodic W. On undirected graphs all four are reversible.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork
+from theory.showing import Shown
 from theory.validation import fail
 
 
 @dataclass(frozen=True, eq=False)
-class RationalRate:
+class RationalRate(Shown):
     """K(Θ) and what it is made of; all exact, in nats per round.
 
     Attributes

@@ -17,11 +17,12 @@ from theory.network import Network
 from theory.regression.limits import regression_limits
 from theory.regression.model import RegressionModel
 from theory.regression.predicted import refuse_targets
+from theory.showing import Shown
 from theory.validation import FloatArray, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class BestStationary:
+class BestStationary(Shown):
     """The best stationary distribution, and what the present one costs.
 
     Attributes

@@ -22,6 +22,7 @@ from theory.regression.influence import as_rounds, is_mixed
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.positive import Factor
 from theory.regression.predicted import refuse_targets
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
 
 # A hundredth of the draws that carries more of the mean than this makes its scatter doubtful.
@@ -29,7 +30,7 @@ _HEAVY = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalError:
+class ConditionalError(Shown):
     """Exact moments of every agent's estimate given the inputs, at T recorded rounds.
 
     Attributes
@@ -167,7 +168,7 @@ def conditional_error(
 
 
 @dataclass(frozen=True, eq=False)
-class AveragedError:
+class AveragedError(Shown):
     """Expected errors estimated by averaging over drawn inputs; unbiased, with standard errors.
 
     All arrays but `rounds` have shape (T, N); the errors' standard errors are those of the mean

@@ -22,11 +22,12 @@ from numpy.typing import ArrayLike
 from theory.network import Network
 from theory.regression.limits import expansion_of, influence_of
 from theory.regression.model import RegressionModel
+from theory.showing import Shown
 from theory.validation import FloatArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Shown):
     """True over reported variance in the limit: below 1 is under-, above 1 over-confident.
 
     Floating-point values of asymptotic formulas; one number for all agents' beliefs, since these

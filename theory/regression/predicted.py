@@ -19,11 +19,12 @@ from theory.regression.agent import RegressionAgent
 from theory.regression.influence import InfluenceSums, as_rounds, influence_sums, lone_sums
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.positive import Factor
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorCurve:
+class ErrorCurve(Shown):
     """Expected errors round by round: estimates, with relative error O(n^−order).
 
     Attributes

@@ -31,6 +31,7 @@ from theory.network.stationary import eliminate
 from theory.network.structure import as_dense, communicating_classes
 from theory.robustness.behaviours import LARGEST_MESSAGE, Colluding, StuckData
 from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Beyond it limits have fewer than four digits.
@@ -42,7 +43,7 @@ MOST_AGENTS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyAveraging:
+class FaultyAveraging(Shown):
     """The limits of Λ_i(best, θ) for H honest agents; floating point, exact up to rounding.
 
     Attributes
@@ -108,7 +109,7 @@ class FaultyAveraging:
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyLogRatio:
+class FaultyLogRatio(Shown):
     """E and Var of Λ_i^(n)(best, θ) at T rounds, shapes (T, H, M), exact up to rounding."""
 
     rounds: IntArray

@@ -27,6 +27,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from theory.network import Network
 from theory.network.structure import off_diagonal
+from theory.showing import Shown
 from theory.validation import as_integer
 
 # 2**20 sets of agents: bytes, and a second or so.
@@ -40,7 +41,7 @@ Witness = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class RobustnessCheck:
+class RobustnessCheck(Shown):
     """Whether a graph is r-robust.
 
     Attributes
@@ -61,7 +62,7 @@ class RobustnessCheck:
 
 
 @dataclass(frozen=True)
-class Robustness:
+class Robustness(Shown):
     """The largest r for which a graph is r-robust: lower ≤ r ≤ upper, both proved.
 
     `witness` shows that it is not (upper + 1)-robust, where sets show it.
@@ -73,7 +74,7 @@ class Robustness:
 
 
 @dataclass(frozen=True)
-class ToleratedLiars:
+class ToleratedLiars(Shown):
     """For how many liars f per neighbourhood the graph is (2f + 1)-robust.
 
     Attributes

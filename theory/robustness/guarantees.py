@@ -28,11 +28,12 @@ from theory.network import Network
 from theory.network.structure import off_diagonal
 from theory.robustness.behaviours import StuckData
 from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, as_positive, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class PoolingGuarantee:
+class PoolingGuarantee(Shown):
     """Lower bounds on every honest agent's rates under trimmed means or medians.
 
     Attributes
@@ -51,7 +52,7 @@ class PoolingGuarantee:
 
 
 @dataclass(frozen=True, eq=False)
-class ClipGuarantee:
+class ClipGuarantee(Shown):
     """Bounds on the rates of the pooling agents' average under clipping.
 
     Attributes

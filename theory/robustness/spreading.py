@@ -22,11 +22,12 @@ import numpy as np
 
 from theory.network import Network
 from theory.network.structure import off_diagonal
+from theory.showing import Shown
 from theory.validation import as_integer, fail
 
 
 @dataclass(frozen=True)
-class TrimmedSpread:
+class TrimmedSpread(Shown):
     """Whom the evidence of some agents reaches through trimmed means that tolerate f.
 
     Attributes

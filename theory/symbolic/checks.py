@@ -27,6 +27,7 @@ import sympy
 
 from theory.network import Network
 from theory.numbers import as_fmpq, precision
+from theory.showing import Shown
 from theory.symbolic.evaluation import Number, evaluate, to_ball
 from theory.symbolic.formula import Formula, Member
 from theory.symbolic.letters import x
@@ -48,7 +49,7 @@ _ATTEMPTS = 3000
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """One quantity at all points: how it was compared, how often, and where it failed."""
 
     quantity: str
@@ -58,7 +59,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class FormulaCheck:
+class FormulaCheck(Shown):
     """The outcome: the points tried (values as text, by letter) and one comparison a quantity."""
 
     points: tuple[dict[str, str], ...]

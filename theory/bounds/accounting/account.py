@@ -21,6 +21,7 @@ from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_round
 from theory.bounds.chernoff import chernoff_bounds
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 # How much the upper bound on a probability exceeds the lower, for one event.
@@ -30,7 +31,7 @@ _OCTAVE = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorProbability:
+class ErrorProbability(Shown):
     """Certified bounds on P(some agent's arg max is wrong at round n), for each of `rounds`.
 
     Attributes
@@ -62,7 +63,7 @@ class ErrorProbability:
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorAccount:
+class ErrorAccount(Shown):
     """Certified bounds for one network and model; see :func:`account`."""
 
     events: EventSet

@@ -18,6 +18,7 @@ from theory.design.placement.problem import twins
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork
+from theory.showing import Shown
 from theory.validation import as_integer, fail
 
 # Classes of placements that are looked at; each takes microseconds.
@@ -28,7 +29,7 @@ _MARGIN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class ProvedPlacement:
+class ProvedPlacement(Shown):
     """The verdict; all of it exact.
 
     Attributes

@@ -28,6 +28,7 @@ from theory.design.rate.rate_program import RateSolution, maximise_least
 from theory.design.rate.rate_target import RateTarget, named, rate_target, wins
 from theory.design.rate.weak_duality import achieved, proved_bound
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Influence this near to the floor, in units of 1/N, is at the floor.
@@ -41,7 +42,7 @@ NOTE = "weak duality, rounding included; the divergences are the doubles stored"
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalRate:
+class OptimalRate(Shown):
     """The best K, a v that attains it, and the proof; rates in nats per round.
 
     Attributes

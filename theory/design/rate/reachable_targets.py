@@ -15,11 +15,12 @@ from theory.design.rate.agent_groups import group_agents, influences_for
 from theory.design.rate.rate_program import maximise_least
 from theory.design.rate.rate_target import RateTarget, evidence_signs, wins
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
 from theory.validation import FloatArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class ReachableTargets:
+class ReachableTargets(Shown):
     """The best rate of each hypothesis as the target.
 
     Attributes

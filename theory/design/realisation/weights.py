@@ -98,7 +98,7 @@ def realise(
         rest[agent] = row[agent]
     listener, speaker = graph.links.T
     matrix = assemble(listener, speaker, weight, own=rest, agents=graph.agents)
-    return Network(matrix, name=name, layout=graph.layout)
+    return graph.network(matrix, name=name)
 
 
 def realise_exactly(
@@ -135,7 +135,7 @@ def realise_exactly(
         rows[i][j] = w
     for i, row in enumerate(rows):
         row[i] = 1 - sum(row, Fraction(0))
-    return RationalNetwork(rows, name=name, layout=graph.layout)  # type: ignore[arg-type]
+    return RationalNetwork(rows, name, graph.layout, graph.names)  # type: ignore[arg-type]
 
 
 def _rests(graph: DesignGraph, weight: FloatArray) -> FloatArray:

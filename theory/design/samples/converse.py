@@ -34,6 +34,7 @@ from theory.design.samples.cover import CoverSearch
 from theory.learning.agents import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, as_probability, read_only
 
 # The account of one agent, or of perfect mixing, is left out where it takes longer.
@@ -46,7 +47,7 @@ def perfect_mixing(v: FloatArray, *, name: str = "perfect mixing") -> Network:
 
 
 @dataclass(frozen=True, eq=False)
-class EveryDesignBound:
+class EveryDesignBound(Shown):
     """No W whose stationary distribution is in the set has n(δ) below `rounds`.
 
     Attributes

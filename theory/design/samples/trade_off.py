@@ -32,6 +32,7 @@ from theory.design.samples.sample_starts import Start
 from theory.design.time_budget import is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 Objective = Literal["rate", "exponent"]
@@ -51,7 +52,7 @@ _SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class TradePoint:
+class TradePoint(Shown):
     """A network on the curve.
 
     Attributes
@@ -90,7 +91,7 @@ class TradePoint:
 
 
 @dataclass(frozen=True, eq=False)
-class TradeOff:
+class TradeOff(Shown):
     """The curve, and the network to take.
 
     Attributes
