@@ -44,6 +44,7 @@ from exact.sampling import Given, Sampler, Source, group_size, kind_rows, ratios
 from exact.statistics import Proportion, proportion, standard_error
 from theory import FiniteModel, Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 DEFAULT_RECORDS = 20
@@ -157,6 +158,7 @@ class FastBeliefs(Shown):
     log_ratios: FloatArray
 
 
+@typed
 def simulate(
     network: Network,
     model: FiniteModel,
@@ -239,6 +241,7 @@ def simulate(
     return measured(work, sums, hypotheses=model.hypotheses)
 
 
+@typed
 def simulation_cost(
     network: Network,
     model: FiniteModel,
@@ -511,6 +514,7 @@ def work_fingerprint(network: Network, model: FiniteModel, work: Replicates) -> 
     )
 
 
+@typed
 def learn_fast(
     network: Network,
     log_likelihoods: ArrayLike,

@@ -16,6 +16,7 @@ from exact.learning import simulate
 from exact.statistics import Proportion, proportion
 from theory import Network, QuantisedRegression, RiskCurve, RiskPoint
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, read_only
 
 
@@ -59,6 +60,7 @@ class MeasuredRiskCurve(Shown):
     points: tuple[MeasuredRisk | None, ...]
 
 
+@typed
 def measure_risk(
     network: Network,
     regression: QuantisedRegression,
@@ -116,6 +118,7 @@ def measure_risk(
     )
 
 
+@typed
 def measured_risk_curve(
     network: Network,
     regression: QuantisedRegression,

@@ -31,6 +31,7 @@ from exact.replicates import Replicates, chunks
 from exact.statistics import Ties
 from theory import FiniteModel, Network, sample_sizes
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 
@@ -81,6 +82,7 @@ class SimulatedSampleSize(Shown):
         return read_only(self.errors / self.replicates)
 
 
+@typed
 def simulated_sample_size(
     network: Network,
     model: FiniteModel,

@@ -28,6 +28,7 @@ from exact.changing.weights import check_pairs
 from theory.changing import ChangingNetwork, Phase
 from theory.network.structure import as_dense
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
@@ -125,6 +126,7 @@ def learn_changing(
     )
 
 
+@typed
 def draw_rounds(network: ChangingNetwork, *, rounds: int, seed: int) -> Rounds:
     """What a network goes through in some rounds, drawn with a seed.
 

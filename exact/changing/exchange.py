@@ -26,6 +26,7 @@ from exact.changing.weights import check_pairs
 from theory import Network
 from theory.network.structure import as_dense
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -99,6 +100,7 @@ class Exchange(Shown):
     receipts: Mapping[Receipt, int]
 
 
+@typed
 def exchange(
     network: Network,
     log_likelihoods: ArrayLike,

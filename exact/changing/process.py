@@ -38,6 +38,7 @@ from exact.propagation import Plan, batch_of, dense_plan
 from exact.replicates import Chunk, Replicates
 from exact.sampling import Sampler, group_size, kind_rows, ratios
 from theory import FiniteModel
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
 # Seconds for a number that the process draws, with what it decides.
@@ -76,6 +77,7 @@ class Process(Protocol):
         ...
 
 
+@typed
 def run_process(
     process: Process,
     model: FiniteModel,

@@ -29,6 +29,7 @@ from theory.changing import (
     RandomPresence,
     influence,
 )
+from theory.typed import typed
 from theory.validation import as_integer, fail
 
 # Besides what every process has, each knows `layers`, `links` and `draws` (see run_process), and
@@ -36,6 +37,7 @@ from theory.validation import as_integer, fail
 ChangingProcess = PeriodicProcess | MarkovProcess | LinksProcess | PresenceProcess | DelayedProcess
 
 
+@typed
 def simulate_changing(
     network: ChangingNetwork | Network,
     model: FiniteModel,
@@ -120,6 +122,7 @@ def simulate_changing(
     )
 
 
+@typed
 def changing_cost(
     network: ChangingNetwork | Network,
     model: FiniteModel,
@@ -182,6 +185,7 @@ def reference_for(network: ChangingNetwork | Network, model: FiniteModel) -> tup
     return model.optimal_hypotheses or model.compromise(influence(network).values)
 
 
+@typed
 def process_for(network: ChangingNetwork | Network) -> ChangingProcess:
     """The process of a network's kind.
 

@@ -26,6 +26,7 @@ from theory.robustness.faults import (
 )
 from theory.robustness.rules import Average, Rule
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import IntArray, as_integer, read_only
 
 
@@ -49,6 +50,7 @@ class FaultySimulation(Shown):
     discarded: IntArray
 
 
+@typed
 def simulate_faulty(
     network: Network,
     model: FiniteModel,
@@ -160,6 +162,7 @@ def simulate_faulty(
     )
 
 
+@typed
 def faulty_cost(
     network: Network,
     model: FiniteModel,

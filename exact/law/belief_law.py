@@ -15,6 +15,7 @@ from exact.law.enumeration import prepare
 from exact.law.problem import Model, Weights, problem
 from theory.numbers import Enclosure
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, fail, read_only
 
 LIMIT = 2_000_000
@@ -168,6 +169,7 @@ class BeliefLaw(Shown):
         return np.asarray(table[:, self.agents.index(agent)])
 
 
+@typed
 def belief_law(
     network: Weights,
     model: Model,
@@ -272,6 +274,7 @@ def belief_law(
     )
 
 
+@typed
 def pair_law(
     network: Weights,
     model: Model,

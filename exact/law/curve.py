@@ -18,6 +18,7 @@ from exact.law.problem import Model, Problem, problem
 from theory import Network, sample_sizes
 from theory.rational import RationalNetwork
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 # Rounds that are tried first where it is not known how far the limit on states will let one go.
@@ -88,6 +89,7 @@ class ExactSampleSize(Shown):
         return self.lower if self.lower == self.upper else None
 
 
+@typed
 def error_law(
     network: Network | RationalNetwork,
     model: Model,
@@ -125,6 +127,7 @@ def error_law(
     return _joined(found, points)
 
 
+@typed
 def exact_sample_size(
     network: Network | RationalNetwork,
     model: Model,

@@ -22,6 +22,7 @@ from exact.limits import check_work
 from theory import Network
 from theory.rational import RationalNetwork
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 # Log-ratios held at a time: 64 MB with what is drawn beside them.
@@ -148,6 +149,7 @@ class RareErrors(Shown):
     some_agent: RareError
 
 
+@typed
 def rare_errors(
     network: Network | RationalNetwork,
     model: Model,

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from exact.regression.beliefs import Batches, GaussianBeliefs
 from exact.regression.unknown_noise import NormalInverseGammaBeliefs
 from theory import Network
+from theory.typed import typed
 from theory.validation import fail
 
 Belief = TypeVar("Belief", GaussianBeliefs, NormalInverseGammaBeliefs)
@@ -36,6 +37,7 @@ class RegressionBeliefs(Generic[Belief]):
     private: Belief
 
 
+@typed
 def learn_regression(
     network: Network,
     designs: ArrayLike | Sequence[Batches],

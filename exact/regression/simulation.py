@@ -45,6 +45,7 @@ from exact.regression.results import (
 from exact.regression.state import Carrier, Columns, lighter, settling_rounds
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
 Progress = Callable[[int, int], None]
@@ -156,6 +157,7 @@ class RegressionWork:
         return RegressionTally(self.yardstick, rounds=self.rounds.size, learners=self.prior.agents)
 
 
+@typed
 def simulate_regression(
     network: Network,
     model: RegressionModel,
@@ -276,6 +278,7 @@ def simulate_regression(
     )
 
 
+@typed
 def regression_cost(
     network: Network,
     model: RegressionModel,

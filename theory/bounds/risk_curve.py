@@ -32,6 +32,7 @@ from theory.learning.exponent import error_exponent
 from theory.learning.rate import learning_rate
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_probability, fail
 
 _WEIGHTS = ("stationary", "uniform")
@@ -136,6 +137,7 @@ def transfer_factor(to: FloatArray, source: FloatArray) -> float:
     return float(np.linalg.eigvalsh(inverse.T @ to @ inverse).max(initial=0.0))
 
 
+@typed
 def risk_curve(
     network: Network,
     regression: QuantisedRegression,

@@ -29,6 +29,7 @@ from theory.bounds.hoeffding import hoeffding_bounds
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_probability
 
 # The certified enclosure is left out where it takes longer, or the network is larger.
@@ -66,6 +67,7 @@ class SampleSizes(Shown):
         return min((bound.probability(rounds) for bound in self.bounds), default=1.0)
 
 
+@typed
 def printed_rounds(network: Network, model: FiniteModel, *, delta: float) -> SampleSize:
     """P1 eq. 4: n ≥ 16 C log(NM/δ) / (K² (1 − λmax)), λmax the largest *signed* eigenvalue.
 
@@ -125,6 +127,7 @@ def _certified(
     return account(network, model).sample_size(delta, pilot=pilot, seconds=_MOST_SECONDS)
 
 
+@typed
 def sample_sizes(
     network: Network, model: FiniteModel, *, delta: float, certify: bool = True
 ) -> SampleSizes:

@@ -24,6 +24,7 @@ from theory.certified.evidence import (
 from theory.certified.refinement import MOST_BITS
 from theory.numbers import Enclosure, LogSum, precision
 from theory.showing import Shown
+from theory.typed import typed
 
 INFINITE = Enclosure(math.inf, math.inf)
 ZERO = Enclosure(0.0, 0.0)
@@ -82,6 +83,7 @@ class CertifiedRates:
     bits: int
 
 
+@typed
 def decide_reference(evidence: Evidence) -> Reference:
     """Θ*, or the compromise where it is empty."""
     count = evidence.hypotheses

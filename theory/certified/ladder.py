@@ -28,6 +28,7 @@ from theory.certified.rounds import (
 )
 from theory.numbers import Enclosure, precision
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer, as_probability
 
 # Multiplications of balls in powers of W (0.05 µs each), and exponentials in Chernoff's union
@@ -290,6 +291,7 @@ def _least(found: Sequence[CertifiedRounds]) -> CertifiedRounds | None:
     return CertifiedRounds(lower, upper, True, note)
 
 
+@typed
 def verify_rounds(ladder: Ladder, rounds: int, *, delta: float) -> RoundsCertificate:
     """Whether `rounds` are enough for ever, by one evaluation of each bound in balls.
 

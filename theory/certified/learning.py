@@ -23,6 +23,7 @@ from theory.numbers import Enclosure
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
 from theory.showing import Shown
+from theory.typed import typed
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,7 @@ class CertifiedLearning(Shown):
     bits: int
 
 
+@typed
 def certify_learning(
     network: RationalNetwork,
     model: RationalModel,
@@ -156,6 +158,7 @@ def certify_learning(
     )
 
 
+@typed
 def certified_ladder(
     evidence: Evidence, reference: Reference, certificate: CertifiedNetwork
 ) -> Ladder:

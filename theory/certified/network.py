@@ -24,6 +24,7 @@ from theory.network import Network
 from theory.numbers import Enclosure
 from theory.rational import RationalNetwork
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import fail
 
 MOST_CERTIFIED_AGENTS = 300
@@ -115,6 +116,7 @@ class CertifiedNetwork(Shown):
         }
 
 
+@typed
 def certify_network(
     network: RationalNetwork | Network,
     *,

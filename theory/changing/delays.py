@@ -12,6 +12,7 @@ from scipy import sparse
 from theory.changing.links import on_links
 from theory.network.network import Network
 from theory.network.structure import cyclic_classes
+from theory.typed import require
 from theory.validation import FloatArray, IntArray, as_float_array, fail, read_only
 from theory.values import Value
 
@@ -51,6 +52,7 @@ class DelayedNetwork(Value):
     delays: int | IntArray
 
     def __post_init__(self) -> None:
+        require("network", self.network, Network)
         size = self.agents
         given: Any = self.delays
         numbers = as_float_array("delays", given, ndim=0 if np.ndim(given) == 0 else 2)

@@ -34,6 +34,7 @@ from theory.learning.exponent import ErrorExponent, error_exponent, largest_deca
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, read_only
 
 # Entries of the sample, rounds times agents, by default.
@@ -69,6 +70,7 @@ class ChangingExponent(Shown):
     samples: int = 0
 
 
+@typed
 def changing_exponent(
     network: Network | ChangingNetwork,
     model: FiniteModel,

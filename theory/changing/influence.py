@@ -35,6 +35,7 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, rate_of
 from theory.network.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Entries of weights by phase that are kept, 80 MB.
@@ -89,6 +90,7 @@ class Influence(Shown):
 _FOUND: WeakKeyDictionary[ChangingNetwork, Influence] = WeakKeyDictionary()
 
 
+@typed
 def influence(network: Network | ChangingNetwork) -> Influence:
     """Whose observations count, and how much (docs: mathematics/changing).
 
@@ -144,6 +146,7 @@ def mean_delay(network: DelayedNetwork) -> float:
     return float(sum(d * (v @ part.sum(axis=1)) for d, part in enumerate(network.weights_by_delay)))
 
 
+@typed
 def changing_rate(network: Network | ChangingNetwork, model: FiniteModel) -> LearningRate:
     """The rate of rejection of every wrong hypothesis, Σ_j u_j I_j, in nats per round.
 

@@ -14,6 +14,7 @@ from theory.changing.mixing import check_strong, named_groups
 from theory.changing.phase import BoolArray
 from theory.network.network import Network
 from theory.network.structure import cyclic_classes, off_diagonal
+from theory.typed import require
 from theory.validation import FloatArray, as_float_array, fail, read_only
 from theory.values import Value
 
@@ -64,6 +65,7 @@ class RandomLinks(Value):
     symmetric: bool = False
 
     def __post_init__(self) -> None:
+        require("network", self.network, Network)
         if self.on_loss not in ON_LOSS:
             raise fail("on_loss", f"one of {', '.join(ON_LOSS)}", repr(self.on_loss), "choose one")
         object.__setattr__(self, "up", _as_probabilities("up", self.up, agents=self.agents))

@@ -33,6 +33,7 @@ from theory.changing.presence import RandomPresence
 from theory.learning.model import FiniteModel
 from theory.learning.rate import ExpectedLogRatio, expected_log_ratio
 from theory.network.network import Network
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Rounds taken one by one; networks that have not settled by then are refused.
@@ -64,6 +65,7 @@ class _Recursion(Protocol):
         ...
 
 
+@typed
 def changing_log_ratio(
     network: Network | ChangingNetwork,
     model: FiniteModel,

@@ -18,6 +18,7 @@ from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.network import Network
 from theory.network.stationary import eliminate
 from theory.network.weights import links_of_edges
+from theory.typed import typed
 from theory.validation import (
     FloatArray,
     as_distribution,
@@ -238,6 +239,7 @@ class MarkovNetwork(Value):
         return cls.independent(phases, law, name=name, layout=layout, names=names)
 
     @classmethod
+    @typed
     def clocks(
         cls, network: Network, clock_rates: ArrayLike, *, name: str = "clocks"
     ) -> MarkovNetwork:
@@ -281,6 +283,7 @@ class MarkovNetwork(Value):
         )
 
     @classmethod
+    @typed
     def walk(
         cls,
         network: Network,

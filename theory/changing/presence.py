@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network.network import Network
+from theory.typed import require
 from theory.validation import FloatArray, as_float_array, fail
 from theory.values import Value
 
@@ -48,6 +49,7 @@ class RandomPresence(Value):
     mean_absence: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        require("network", self.network, Network)
         present = _one_each("present", self.present, agents=self.agents)
         if not ((present > 0) & (present <= 1)).all():
             worst = float(present[np.argmax(np.abs(present - 0.5))])

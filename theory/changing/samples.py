@@ -25,6 +25,7 @@ from theory.changing.phase import Phase
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_probability, fail
 
 # Rows that agree to this are taken to be equal only in the sense that no further lags are summed
@@ -52,6 +53,7 @@ class ChangingSampleSizes(Shown):
     chernoff: SampleSize
 
 
+@typed
 def changing_sample_sizes(
     network: Network | ChangingNetwork, model: FiniteModel, *, delta: float
 ) -> ChangingSampleSizes:
@@ -91,6 +93,7 @@ def changing_sample_sizes(
     return ChangingSampleSizes(delta, repaired=hoeffding, chernoff=_size(bounds, delta))
 
 
+@typed
 def changing_error_bound(
     network: Network | PeriodicNetwork | DelayedNetwork, model: FiniteModel, rounds: int
 ) -> float:

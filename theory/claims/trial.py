@@ -9,6 +9,7 @@ import flint
 
 from theory.claims.claim import Claim, Effort, Finding, Verdict, verdict_of
 from theory.showing import Shown
+from theory.typed import typed
 
 PRECISION = 256
 """Bits of the ball arithmetic that witnesses use."""
@@ -46,6 +47,7 @@ class ClaimTrial(Shown):
         return self.findings[0]
 
 
+@typed
 def try_claim(claim: Claim, effort: Effort | None = None) -> ClaimTrial:
     """Run the witnesses of one claim; the same seed gives the same findings.
 
@@ -61,6 +63,7 @@ def try_claim(claim: Claim, effort: Effort | None = None) -> ClaimTrial:
         return ClaimTrial(claim, tuple(witness.run(effort) for witness in claim.witnesses))
 
 
+@typed
 def try_claims(
     claims: Sequence[Claim],
     effort: Effort | None = None,

@@ -20,6 +20,7 @@ from theory.design.graph import DesignGraph
 from theory.network import Network
 from theory.network.weights import RULES, assemble, weights_on_links
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_probability, fail
 
 EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
@@ -45,6 +46,7 @@ class Baseline(Shown):
     edge_confidence: float | None = None
 
 
+@typed
 def baselines(graph: DesignGraph) -> tuple[Baseline, ...]:
     """All baselines that the graph admits: one on directed graphs, four or nine on others.
 
@@ -65,6 +67,7 @@ def baselines(graph: DesignGraph) -> tuple[Baseline, ...]:
     return tuple(found)
 
 
+@typed
 def star_centre(graph: DesignGraph) -> int | None:
     """The agent that all others are joined to, and to nobody else; None if there is none.
 
@@ -77,6 +80,7 @@ def star_centre(graph: DesignGraph) -> int | None:
     return centre if is_star and graph.is_undirected else None
 
 
+@typed
 def star_network(graph: DesignGraph, *, edge_confidence: float) -> Network:
     """P2's weights on a star, whatever the number of its centre.
 

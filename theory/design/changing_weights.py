@@ -40,6 +40,7 @@ from theory.design.time_budget import is_spent
 from theory.learning import FiniteModel
 from theory.network.structure import Weights
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # The smallest weight that the search puts on a link: closer to zero the network hardly mixes.
@@ -86,6 +87,7 @@ class _Spent(Exception):  # noqa: N818 - no error
     """The time is up: the search ends with the best that it has."""
 
 
+@typed
 def changing_weights(
     network: ChangingNetwork,
     model: FiniteModel,

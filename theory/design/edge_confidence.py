@@ -25,6 +25,7 @@ from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, fail
 
 Objective = Literal["rate", "exponent"]
@@ -76,6 +77,7 @@ class BestEdgeConfidence(Shown):
     network: Network
 
 
+@typed
 def best_edge_confidence(
     graph: DesignGraph,
     model: FiniteModel,

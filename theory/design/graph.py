@@ -20,6 +20,7 @@ from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.structure import Weights, name_groups, off_diagonal
 from theory.network.topologies import MOST_AGENTS
 from theory.network.weights import links_of_edges
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 from theory.values import Value
 
@@ -76,6 +77,7 @@ class DesignGraph(Value):
         self._check_connected()
 
     @classmethod
+    @typed
     def from_network(cls, network: Network) -> DesignGraph:
         """The graph of a network: its positive weights."""
         links = off_diagonal(network.weights)

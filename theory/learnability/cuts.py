@@ -17,6 +17,7 @@ from theory.network import Network
 from theory.network.structure import OffDiagonal, off_diagonal
 from theory.network.weights import assemble
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer
 
 
@@ -28,6 +29,7 @@ class Cut(Shown):
     parts: tuple[tuple[int, ...], ...]
 
 
+@typed
 def network_without(network: Network, agent: int) -> Network:
     """The network of the others, in their order, each keeping the weight it had on `agent`.
 

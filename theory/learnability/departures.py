@@ -23,6 +23,7 @@ from theory.learning.exponent import largest_decay
 from theory.learning.rate import check_same_agents
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
 
 
@@ -78,6 +79,7 @@ class Departures(Shown):
         return tuple(sorted({cut.agent for cut in self.cuts} | lost))
 
 
+@typed
 def departures(
     model: FiniteModel,
     network_or_influence: Network | ArrayLike,

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from theory.learning import FiniteModel
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, read_only
 
 
@@ -63,6 +64,7 @@ class Disputes(Shown):
         return np.flatnonzero(self.information[self.assignment, number] < 0)
 
 
+@typed
 def disputes(model: FiniteModel, influence: ArrayLike, target: int) -> Disputes:
     """How the agents' evidence divides over the hypotheses, at an influence v.
 

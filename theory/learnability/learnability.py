@@ -15,6 +15,7 @@ from theory.learning import FiniteModel
 from theory.network import Network
 from theory.rational import RationalModel
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer, fail
 
 
@@ -49,6 +50,7 @@ class Learnability(Shown):
     disputes: Disputes | None
 
 
+@typed
 def learnability(
     model: FiniteModel,
     network_or_influence: Network | ArrayLike | None = None,

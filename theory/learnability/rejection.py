@@ -18,6 +18,7 @@ from theory.learnability.separation import Separation, separation
 from theory.learning import FiniteModel
 from theory.rational import RationalModel
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import IntArray, as_integer, read_only
 
 
@@ -108,6 +109,7 @@ class Rejection(Shown):
         return tuple(int(j) for j in np.flatnonzero(self.guards == 0))
 
 
+@typed
 def rejection(
     model: FiniteModel | RationalModel, target: int, *, who: Separation | None = None
 ) -> Rejection:

@@ -19,6 +19,7 @@ from theory.learning.agents import Agent
 from theory.rational import RationalModel
 from theory.rational.agents import RationalAgent
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Hypotheses an agent does not tell apart have log-likelihoods that agree to a few roundings; those
@@ -187,6 +188,7 @@ class SeparationSignatures(Shown):
     pairs: IntArray
 
 
+@typed
 def separation(model: FiniteModel | RationalModel) -> Separation:
     """Who tells apart what, in a model of doubles or of rationals.
 

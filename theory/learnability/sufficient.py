@@ -11,6 +11,7 @@ from theory.learnability.cover import FewestSets, Proof, fewest_sets
 from theory.learnability.rejection import Rejection
 from theory.learnability.separation import Separation
 from theory.showing import Shown
+from theory.typed import typed
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,7 @@ class FewestAgents(Shown):
         return self.lower == self.size
 
 
+@typed
 def fewest_agents(what: Separation | Rejection) -> FewestAgents:
     """The fewest agents that separate all separable pairs, or reject all that anyone rejects.
 

@@ -21,6 +21,7 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
 
 
@@ -115,6 +116,7 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     return _Maximum(-weighted_cumulant(laws, assignment, v, tilt), tilt / unit)
 
 
+@typed
 def error_exponent(network: Network, model: FiniteModel) -> ErrorExponent:
     """E(v) and the hypothesis that binds (docs: mathematics/exponent).
 

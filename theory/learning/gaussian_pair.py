@@ -29,6 +29,7 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, fail, read_only
 
 # Dense powers of W, by repeated squaring: a minute at most.
@@ -165,6 +166,7 @@ class GaussianPair(Shown):
         return np.asarray(np.diag(total)).copy()
 
 
+@typed
 def gaussian_pair(network: Network, model: FiniteModel) -> GaussianPair:
     """The closed form for two normal hypotheses, one of which is true.
 

@@ -34,6 +34,7 @@ from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedLaw, tilted_law, tilted_pair
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Weights of W^k that agree with v to this, relative to the largest, change no sum any more.
@@ -104,6 +105,7 @@ class RefinedErrorProbability(Shown):
     log_upper: FloatArray
 
 
+@typed
 def error_prefactor(
     network: Network, model: FiniteModel, *, hypothesis: int | None = None
 ) -> ErrorPrefactor:
@@ -139,6 +141,7 @@ def error_prefactor(
     )
 
 
+@typed
 def refined_error_probability(
     network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray
 ) -> RefinedErrorProbability:

@@ -23,6 +23,7 @@ import numpy as np
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
@@ -72,6 +73,7 @@ class LearningRate(Shown):
     undecided: tuple[int, ...] = ()
 
 
+@typed
 def learning_rate(network: Network, model: FiniteModel) -> LearningRate:
     """The rate of rejection of every wrong hypothesis, and the slowest, K(Θ).
 
@@ -131,6 +133,7 @@ class ExpectedLogRatio(Shown):
     best: int
 
 
+@typed
 def expected_log_ratio(
     network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int
 ) -> ExpectedLogRatio:

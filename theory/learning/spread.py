@@ -17,6 +17,7 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
 
 # Up to this many agents every agent's variance is computed; beyond it, bounded.
@@ -49,6 +50,7 @@ class LogRatioSpread(Shown):
     reach: FloatArray
 
 
+@typed
 def observation_reach(model: FiniteModel, *, best: int) -> FloatArray:
     """The most that one observation of z(best, θ) can differ from its mean, shape (M,), in nats.
 
@@ -75,6 +77,7 @@ def observation_reach(model: FiniteModel, *, best: int) -> FloatArray:
     )
 
 
+@typed
 def log_ratio_spread(
     network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int
 ) -> LogRatioSpread:

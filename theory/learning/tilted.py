@@ -19,6 +19,7 @@ from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
@@ -57,6 +58,7 @@ class TiltedLaw(Shown):
     variance: float
 
 
+@typed
 def tilted_law(network: Network, model: FiniteModel, *, hypothesis: int | None = None) -> TiltedLaw:
     """The tilted law of `hypothesis`, by default the one that binds the error exponent.
 

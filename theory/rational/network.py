@@ -28,6 +28,7 @@ from theory.rational.deviation import RationalDeviation
 from theory.rational.spectrum import RationalSpectrum, spectrum
 from theory.rational.stationary import stationary_distribution
 from theory.rational.structure import Balance, balance, flow
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail
 from theory.values import Value
 
@@ -108,6 +109,7 @@ class RationalNetwork(Value):
         return cls(_matrix_of_rows(rows), name=name)
 
     @classmethod
+    @typed
     def from_network(cls, network: Network) -> RationalNetwork:
         """The doubles of a network, read as the binary fractions they are.
 

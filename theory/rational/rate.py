@@ -14,6 +14,7 @@ from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import fail
 
 
@@ -62,6 +63,7 @@ class RationalRate(Shown):
         return self.model.ambiguous_pairs
 
 
+@typed
 def rational_rate(network: RationalNetwork, model: RationalModel) -> RationalRate:
     """The rate of rejection of every wrong hypothesis, exactly.
 

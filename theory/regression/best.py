@@ -18,6 +18,7 @@ from theory.regression.limits import regression_limits
 from theory.regression.model import RegressionModel
 from theory.regression.predicted import refuse_targets
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, fail, read_only
 
 
@@ -42,6 +43,7 @@ class BestStationary(Shown):
     price: float
 
 
+@typed
 def best_stationary_distribution(
     network: Network | ArrayLike, model: RegressionModel
 ) -> BestStationary:

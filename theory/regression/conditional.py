@@ -23,6 +23,7 @@ from theory.regression.model import RegressionModel, check_fits
 from theory.regression.positive import Factor
 from theory.regression.predicted import refuse_targets
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
 
 # A hundredth of the draws that carries more of the mean than this makes its scatter doubtful.
@@ -66,6 +67,7 @@ class ConditionalError(Shown):
         return np.asarray(np.linalg.eigvalsh((half + half.swapaxes(-1, -2)) / 2))
 
 
+@typed
 def conditional_error(
     network: Network,
     model: RegressionModel,
@@ -185,6 +187,7 @@ class AveragedError(Shown):
     notes: tuple[str, ...] = ()
 
 
+@typed
 def averaged_error(
     network: Network,
     model: RegressionModel,
@@ -264,6 +267,7 @@ def _doubts(rounds: Sequence[int], excess: FloatArray) -> tuple[str, ...]:
     )
 
 
+@typed
 def draw_inputs(model: RegressionModel, rounds: int, generator: np.random.Generator) -> FloatArray:
     """Inputs of every agent, shape (rounds, N, batch, d); rows of zeros pad smaller batches."""
     x = np.zeros((rounds, model.agents, model.batch, model.dimension))

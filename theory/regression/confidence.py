@@ -23,6 +23,7 @@ from theory.network import Network
 from theory.regression.limits import expansion_of, influence_of
 from theory.regression.model import RegressionModel
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, read_only
 
 
@@ -58,6 +59,7 @@ class Calibration(Shown):
     weights: FloatArray
 
 
+@typed
 def calibration(network: Network | ArrayLike, model: RegressionModel) -> Calibration:
     """How the beliefs' reported covariance compares with the true one.
 
@@ -113,6 +115,7 @@ def calibration(network: Network | ArrayLike, model: RegressionModel) -> Calibra
     )
 
 
+@typed
 def calibrating_tempering(network: Network | ArrayLike, model: RegressionModel) -> FloatArray:
     """The power each agent raises its likelihood to so that beliefs are calibrated; shape (N,).
 

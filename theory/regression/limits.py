@@ -27,6 +27,7 @@ from theory.network import Network
 from theory.regression.expansion import Expansion, directions, expand
 from theory.regression.model import RegressionModel, check_fits
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_float_array, fail, read_only
 
 
@@ -80,6 +81,7 @@ class RegressionLimits(Shown):
     notes: tuple[str, ...]
 
 
+@typed
 def regression_limits(network: Network | ArrayLike, model: RegressionModel) -> RegressionLimits:
     """The limits and constants of a regression over a network.
 

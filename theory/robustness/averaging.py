@@ -32,6 +32,7 @@ from theory.network.structure import as_dense, communicating_classes
 from theory.robustness.behaviours import LARGEST_MESSAGE, Colluding, StuckData
 from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Beyond it limits have fewer than four digits.
@@ -143,6 +144,7 @@ class _System:
     prior: FloatArray
 
 
+@typed
 def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> FaultyAveraging:
     """What every honest agent comes to believe where all average and some are faulty.
 
@@ -254,6 +256,7 @@ def _check_condition(matrix: FloatArray) -> None:
         )
 
 
+@typed
 def faulty_log_ratio(
     network: Network, model: FiniteModel, faults: Faults, rounds: Sequence[int] | IntArray
 ) -> FaultyLogRatio:

@@ -18,6 +18,7 @@ from theory.robustness.behaviours import (
     hypothesis_index,
 )
 from theory.robustness.rules import RULES, Rule
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
 Faults = Mapping[int, Behaviour]
@@ -56,11 +57,13 @@ def checked_faults(network: Network, model: FiniteModel, faults: Faults) -> dict
     return dict(sorted(checked.items()))
 
 
+@typed
 def honest_agents(network: Network, faults: Faults) -> IntArray:
     """The agents that are not faulty, in order; shape (H,)."""
     return np.setdiff1d(np.arange(network.agents), np.array(list(faults), dtype=np.int64))
 
 
+@typed
 def honest_reference(network: Network, model: FiniteModel, honest: IntArray) -> tuple[int, ...]:
     """What the honest agents ought to find: their Θ*, or their compromise if that is empty.
 
@@ -88,6 +91,7 @@ def check_rule(rule: object) -> None:
         )
 
 
+@typed
 def check_tolerance(network: Network, faults: Faults, rule: Rule) -> None:
     """Check that no honest agent hears more faulty ones than the rule tolerates.
 

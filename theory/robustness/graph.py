@@ -28,6 +28,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from theory.network import Network
 from theory.network.structure import off_diagonal
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer
 
 # 2**20 sets of agents: bytes, and a second or so.
@@ -91,6 +92,7 @@ class ToleratedLiars(Shown):
     witness: Witness | None
 
 
+@typed
 def is_robust(network: Network, r: int) -> RobustnessCheck:
     """Whether the graph of W is r-robust.
 
@@ -153,6 +155,7 @@ def is_robust(network: Network, r: int) -> RobustnessCheck:
     return RobustnessCheck(r, "undecided", None, f"more than {MOST_SEARCHED} agents")
 
 
+@typed
 def robustness(network: Network) -> Robustness:
     """The largest r for which the graph is r-robust, between two proved bounds.
 
@@ -175,6 +178,7 @@ def robustness(network: Network) -> Robustness:
         r += 1
 
 
+@typed
 def tolerated_liars(network: Network) -> ToleratedLiars:
     """How many liars per neighbourhood the graph tolerates for trimmed agents to agree.
 

@@ -29,6 +29,7 @@ from theory.network.structure import off_diagonal
 from theory.robustness.behaviours import StuckData
 from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_positive, fail, read_only
 
 
@@ -77,6 +78,7 @@ class ClipGuarantee(Shown):
         return bool((self.lower[wrong] > 0).all())
 
 
+@typed
 def pooling_guarantee(
     network: Network, model: FiniteModel, faults: Faults, *, pool_every: int = 1
 ) -> PoolingGuarantee:
@@ -124,6 +126,7 @@ def pooling_guarantee(
     return PoolingGuarantee(read_only(rates), B, reference)
 
 
+@typed
 def clip_guarantee(
     network: Network, model: FiniteModel, faults: Faults, *, radius: float, pool_every: int = 1
 ) -> ClipGuarantee:

@@ -32,6 +32,7 @@ from theory.symbolic.evaluation import Number, evaluate, to_ball
 from theory.symbolic.formula import Formula, Member
 from theory.symbolic.letters import x
 from theory.symbolic.parameter import Parameter
+from theory.typed import typed
 from theory.validation import fail
 
 _BITS = 320
@@ -72,6 +73,7 @@ class FormulaCheck(Shown):
         return not any(comparison.failures for comparison in self.comparisons)
 
 
+@typed
 def check_formula(formula: Formula, *, points: int = 12, seed: int = 0) -> FormulaCheck:
     """Compare a formula with exact arithmetic at random rational parameter values.
 

@@ -22,6 +22,7 @@ from theory.bounds.chernoff import chernoff_bounds
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 # How much the upper bound on a probability exceeds the lower, for one event.
@@ -218,6 +219,7 @@ class ErrorAccount(Shown):
         )
 
 
+@typed
 def account(network: Network, model: FiniteModel, *, tie_gap: float = 0.0) -> ErrorAccount:
     """The account of a network and a model.
 

@@ -33,6 +33,7 @@ from theory.design.time_budget import is_spent
 from theory.network import Deviation, Network
 from theory.network.structure import as_dense
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_distribution, as_integer, as_positive, fail
 
 Measure = Literal["modulus", "deviation"]
@@ -89,6 +90,7 @@ class LocalMixing(Shown):
     notes: tuple[str, ...]
 
 
+@typed
 def local_mixing(
     graph: DesignGraph,
     v: ArrayLike | None = None,

@@ -35,6 +35,7 @@ from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_target import rate_target
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_positive, read_only
 
 NOTE = "tilted laws of the binding hypotheses, under which no v has positive evidence on average"
@@ -106,6 +107,7 @@ class BestExponent(Shown):
     iterations: int
 
 
+@typed
 def best_exponent(
     model: FiniteModel,
     *,

@@ -38,6 +38,7 @@ from theory.design.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import influences_for
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_positive, fail, read_only
 
 # Sums of N influences round to this.
@@ -92,6 +93,7 @@ class WorstCaseExponent(Shown):
     iterations: int
 
 
+@typed
 def worst_case_exponent(
     model: FiniteModel, *, influences: InfluenceSet | None = None, tolerance: float = 1e-4
 ) -> WorstCaseExponent:

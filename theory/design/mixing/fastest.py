@@ -18,6 +18,7 @@ from theory.design.mixing.problem import MixingProblem, mixing_problem
 from theory.design.mixing.sdp import SdpSolution, solve_sdp
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
 
 METHODS = ("auto", "barrier", "sdp")
@@ -71,6 +72,7 @@ class FastestMixing(Shown):
     iterations: int
 
 
+@typed
 def fastest_mixing(
     graph: DesignGraph,
     v: ArrayLike,

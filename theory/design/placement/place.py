@@ -31,9 +31,11 @@ from theory.design.placement.methods import (
 from theory.design.placement.problem import PlacementProblem
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.typed import typed
 from theory.validation import IntArray, as_integer, as_positive, as_probability, fail
 
 
+@typed
 def place(
     network: Network | ArrayLike,
     model: FiniteModel,

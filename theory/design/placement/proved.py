@@ -19,6 +19,7 @@ from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer, fail
 
 # Classes of placements that are looked at; each takes microseconds.
@@ -55,6 +56,7 @@ class ProvedPlacement(Shown):
     classes: int
 
 
+@typed
 def prove_placement(
     network: RationalNetwork,
     model: RationalModel,

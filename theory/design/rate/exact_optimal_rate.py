@@ -23,6 +23,7 @@ from theory.design.rate.rate_target import Model, RateTarget, named, rate_target
 from theory.design.rate.weak_duality import achieved, proved_bound
 from theory.numbers import Enclosure, as_fraction
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import fail
 
 # Sums of logarithms are first replaced by rationals of so many bits.
@@ -67,6 +68,7 @@ class ExactOptimalRate(Shown):
     pivots: int
 
 
+@typed
 def exact_optimal_rate(
     model: Model,
     *,

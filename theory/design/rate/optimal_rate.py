@@ -29,6 +29,7 @@ from theory.design.rate.rate_target import RateTarget, named, rate_target, wins
 from theory.design.rate.weak_duality import achieved, proved_bound
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Influence this near to the floor, in units of 1/N, is at the floor.
@@ -94,6 +95,7 @@ class OptimalRate(Shown):
     generated: int
 
 
+@typed
 def optimal_rate(
     model: FiniteModel, *, target: int | None = None, influences: InfluenceSet | None = None
 ) -> OptimalRate:

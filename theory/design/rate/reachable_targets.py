@@ -16,6 +16,7 @@ from theory.design.rate.rate_program import maximise_least
 from theory.design.rate.rate_target import RateTarget, evidence_signs, wins
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, read_only
 
 
@@ -38,6 +39,7 @@ class ReachableTargets(Shown):
     reachable: tuple[int, ...]
 
 
+@typed
 def reachable_targets(
     model: FiniteModel, influences: InfluenceSet | None = None
 ) -> ReachableTargets:

@@ -26,12 +26,14 @@ from theory.network import Network
 from theory.network.weights import assemble
 from theory.numbers.rational import Exact
 from theory.rational import RationalNetwork
+from theory.typed import typed
 from theory.validation import FloatArray, fail
 
 # A uniform v that was computed as quotients or typed as decimals.
 _UNIFORM_TOLERANCE = 1e-12
 
 
+@typed
 def realise(
     graph: DesignGraph,
     v: ArrayLike,
@@ -101,6 +103,7 @@ def realise(
     return graph.network(matrix, name=name)
 
 
+@typed
 def realise_exactly(
     graph: DesignGraph, v: Sequence[Exact | float | str], *, name: str = "designed"
 ) -> RationalNetwork:

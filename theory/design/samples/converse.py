@@ -35,6 +35,7 @@ from theory.learning.agents import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_probability, read_only
 
 # The account of one agent, or of perfect mixing, is left out where it takes longer.
@@ -81,6 +82,7 @@ class EveryDesignBound(Shown):
     note: str
 
 
+@typed
 def every_design_bound(
     model: FiniteModel,
     *,

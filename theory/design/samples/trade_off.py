@@ -33,6 +33,7 @@ from theory.design.time_budget import is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 Objective = Literal["rate", "exponent"]
@@ -115,6 +116,7 @@ class TradeOff(Shown):
     note: str
 
 
+@typed
 def trade_off(
     graph: DesignGraph | Network,
     model: FiniteModel,
