@@ -15,10 +15,10 @@ from exact.learning import Simulation, measured, recorded_rounds
 from exact.limits import as_memory
 from exact.parallel import Progress, run_units
 from theory import FiniteModel, Network
-from theory.robustness.behaviours import Behaviour, hypothesis_index
+from theory.robustness.behaviours import Behaviour
 from theory.robustness.faults import (
     Faults,
-    check_rule,
+    as_rule,
     check_tolerance,
     checked_faults,
     honest_agents,
@@ -27,7 +27,7 @@ from theory.robustness.faults import (
 from theory.robustness.rules import Average, Rule
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import IntArray, as_integer, read_only
+from theory.validation import IntArray, as_integer, as_position, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def simulate_faulty(
     network: Network,
     model: FiniteModel,
     faults: Faults,
-    rule: Rule | None = None,
+    rule: Rule | str | None = None,
     *,
     rounds: int,
     replicates: int,
@@ -167,7 +167,7 @@ def faulty_cost(
     network: Network,
     model: FiniteModel,
     faults: Faults,
-    rule: Rule | None = None,
+    rule: Rule | str | None = None,
     *,
     rounds: int,
     replicates: int,
@@ -243,7 +243,7 @@ def _plan(
     network: Network,
     model: FiniteModel,
     faults: Faults,
-    rule: Rule | None,
+    rule: Rule | str | None,
     *,
     rounds: int,
     replicates: int,
@@ -253,14 +253,13 @@ def _plan(
     pool_every: int,
     beyond_tolerance: bool,
 ) -> _Plan:
-    chosen = Average() if rule is None else rule
+    chosen = as_rule(Average() if rule is None else rule)
     checked = checked_faults(network, model, faults)
-    check_rule(chosen)
     if not beyond_tolerance:
         check_tolerance(network, checked, chosen)
     honest = honest_agents(network, checked)
     reference = honest_reference(network, model, honest)
-    pivot = None if against is None else hypothesis_index(model, against)
+    pivot = None if against is None else as_position("hypothesis", against, model.hypotheses)
     process = FaultyProcess(
         network,
         model,

@@ -34,7 +34,7 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import ExpectedLogRatio, expected_log_ratio
 from theory.network.network import Network
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.validation import FloatArray, IntArray, as_integer, as_position, fail, read_only
 
 # Rounds taken one by one; networks that have not settled by then are refused.
 _MOST_ROUNDS = 1_000_000
@@ -71,7 +71,7 @@ def changing_log_ratio(
     model: FiniteModel,
     rounds: Sequence[int] | IntArray,
     *,
-    best: int,
+    best: int | str,
 ) -> ExpectedLogRatio:
     """The exact mean of every agent's log-odds log ρ_i^(n)(best)/ρ_i^(n)(θ) at given rounds.
 
@@ -106,7 +106,7 @@ def changing_log_ratio(
     [[1.0, 1.0, 0.0], [1.5, 1.0, 1.5]]
     """
     check_agents(network, model)
-    best = as_integer("best", best, minimum=0, maximum=len(model.hypotheses) - 1)
+    best = as_position("best", best, model.hypotheses)
     if isinstance(network, Network):
         return expected_log_ratio(network, model, rounds, best=best)
     wanted = [as_integer("rounds", n, minimum=1) for n in rounds]

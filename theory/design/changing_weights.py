@@ -41,7 +41,7 @@ from theory.learning import FiniteModel
 from theory.network.structure import Weights
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.validation import FloatArray, IntArray, as_position, fail, read_only
 
 # The smallest weight that the search puts on a link: closer to zero the network hardly mixes.
 _FLOOR = 1e-3
@@ -92,7 +92,7 @@ def changing_weights(
     network: ChangingNetwork,
     model: FiniteModel,
     *,
-    target: int,
+    target: int | str,
     effort: int = _MOST_EVALUATIONS,
     progress: Progress | None = None,
 ) -> ChangingWeights:
@@ -129,7 +129,7 @@ def changing_weights(
     >>> found.given_rate < found.rate < found.certificate.bound
     True
     """
-    target = as_integer("target", target, minimum=0, maximum=len(model.hypotheses) - 1)
+    target = as_position("target", target, model.hypotheses)
     if network.agents != model.agents:
         raise fail("model", f"{network.agents} agents", model.agents, "match the two")
     information = _against_rivals(model, target)

@@ -26,7 +26,7 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_integer, as_positive, fail
+from theory.validation import FloatArray, as_position, as_positive, fail
 
 Objective = Literal["rate", "exponent"]
 
@@ -83,7 +83,7 @@ def best_edge_confidence(
     model: FiniteModel,
     *,
     objective: Objective = "rate",
-    target: int | None = None,
+    target: int | str | None = None,
     minimum_influence: float | None = None,
 ) -> BestEdgeConfidence:
     """The a in (0, 1] that makes K or E largest on a star.
@@ -160,7 +160,7 @@ class _Star:
         graph: DesignGraph,
         model: FiniteModel,
         *,
-        target: int | None,
+        target: int | str | None,
         minimum_influence: float | None,
     ) -> _Star:
         hub = require_star(graph)
@@ -180,11 +180,7 @@ class _Star:
                 "none",
                 "name one, such as the compromise of the present network",
             )
-        aim = (
-            optimal[0]
-            if target is None
-            else as_integer("target", target, minimum=0, maximum=len(model.hypotheses) - 1)
-        )
+        aim = optimal[0] if target is None else as_position("target", target, model.hypotheses)
         alike = optimal if aim in optimal else (aim,)
         wrong = tuple(m for m in range(len(model.hypotheses)) if m not in alike)
         if not wrong:

@@ -24,7 +24,7 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.validation import FloatArray, IntArray, as_integer, as_position, fail, read_only
 
 
 def check_same_agents(network: Network, model: FiniteModel) -> None:
@@ -135,7 +135,7 @@ class ExpectedLogRatio(Shown):
 
 @typed
 def expected_log_ratio(
-    network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int
+    network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int | str
 ) -> ExpectedLogRatio:
     """The exact mean of every agent's log-odds log ρ_i^(n)(best)/ρ_i^(n)(θ) at given rounds.
 
@@ -157,7 +157,7 @@ def expected_log_ratio(
         not fit.
     """
     check_same_agents(network, model)
-    best = as_integer("best", best, minimum=0, maximum=len(model.hypotheses) - 1)
+    best = as_position("best", best, model.hypotheses)
     wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or any(b <= a for a, b in pairwise(wanted)):
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")

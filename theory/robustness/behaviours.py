@@ -24,7 +24,7 @@ import numpy as np
 from theory.learning.agents import FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
-from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
+from theory.validation import FloatArray, as_float_array, as_integer, as_position, fail, read_only
 from theory.values import Value
 
 # Larger log-ratios would overflow once squared; no honest agent gets near.
@@ -129,7 +129,7 @@ class Push(Value):
     def speech(self, model: FiniteModel, listeners: int) -> Speech:
         """What it tells `listeners` agents."""
         row = np.zeros((listeners, len(model.hypotheses)))
-        row[:, hypothesis_index(model, self.hypothesis)] = self.strength
+        row[:, as_position("hypothesis", self.hypothesis, model.hypotheses)] = self.strength
         return _steady(row, growing=self.growing)
 
 
@@ -183,8 +183,8 @@ class Split(Value):
     def speech(self, model: FiniteModel, listeners: int) -> Speech:
         """What it tells `listeners` agents, in their order."""
         rows = np.zeros((listeners, len(model.hypotheses)))
-        rows[0::2, hypothesis_index(model, self.first)] = self.strength
-        rows[1::2, hypothesis_index(model, self.second)] = self.strength
+        rows[0::2, as_position("hypothesis", self.first, model.hypotheses)] = self.strength
+        rows[1::2, as_position("hypothesis", self.second, model.hypotheses)] = self.strength
         return _steady(rows, growing=self.growing)
 
 
@@ -287,22 +287,6 @@ BEHAVIOURS: dict[str, type[Behaviour]] = {
     "split": Split,
     "colluding": Colluding,
 }
-
-
-def hypothesis_index(model: FiniteModel, hypothesis: int | str) -> int:
-    """The index of a hypothesis given by index or name.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    names = model.hypotheses
-    if isinstance(hypothesis, str):
-        if hypothesis not in names:
-            raise fail("hypothesis", f"one of {list(names)}", repr(hypothesis), "name one of them")
-        return names.index(hypothesis)
-    return as_integer("hypothesis", hypothesis, minimum=0, maximum=len(names) - 1)
 
 
 def _as_number(argument: str, value: object) -> float:

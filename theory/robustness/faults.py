@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 
@@ -15,11 +16,10 @@ from theory.robustness.behaviours import (
     Behaviour,
     Colluding,
     StuckData,
-    hypothesis_index,
 )
 from theory.robustness.rules import RULES, Rule
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_integer, fail
+from theory.validation import FloatArray, IntArray, as_integer, as_position, fail
 
 Faults = Mapping[int, Behaviour]
 
@@ -48,7 +48,7 @@ def checked_faults(network: Network, model: FiniteModel, faults: Faults) -> dict
         if isinstance(behaviour, StuckData):
             behaviour.datum(model, index)
         elif isinstance(behaviour, Colluding):
-            hypothesis_index(model, behaviour.hypothesis)
+            as_position("hypothesis", behaviour.hypothesis, model.hypotheses)
         else:
             behaviour.speech(model, 1)
         checked[index] = behaviour
@@ -74,25 +74,35 @@ def honest_reference(network: Network, model: FiniteModel, honest: IntArray) -> 
     return part.reference_hypotheses(v / v.sum())
 
 
-def check_rule(rule: object) -> None:
-    """Check that `rule` is one of the rules.
+def as_rule(rule: object) -> Rule:
+    """One of the rules, given as such or, if it takes no setting, by its name in a problem file.
 
     Raises
     ------
     ValueError
-        If it is something else.
+        If it is something else, or a rule that needs a number goes by its name alone.
     """
+    if isinstance(rule, str) and rule in RULES:
+        try:
+            return RULES[rule]()
+        except TypeError:
+            kind = RULES[rule]
+            need = fields(kind)[0].name
+            raise fail(
+                "rule", f"{need} along with it", repr(rule), f"write {kind.__name__}({need}=…)"
+            ) from None
     if not isinstance(rule, tuple(RULES.values())):
         raise fail(
             "rule",
             f"one of {sorted(kind.__name__ for kind in RULES.values())}",
-            type(rule).__name__,
+            repr(rule) if isinstance(rule, str) else type(rule).__name__,
             "choose a rule of theory.robustness",
         )
+    return rule  # type: ignore[return-value]
 
 
 @typed
-def check_tolerance(network: Network, faults: Faults, rule: Rule) -> None:
+def check_tolerance(network: Network, faults: Faults, rule: Rule | str) -> None:
     """Check that no honest agent hears more faulty ones than the rule tolerates.
 
     :class:`Average` and :class:`Clip` promise nothing about a number of liars and pass.
@@ -102,7 +112,7 @@ def check_tolerance(network: Network, faults: Faults, rule: Rule) -> None:
     ValueError
         Naming the honest agent, how many it hears, and the faulty ones among them.
     """
-    check_rule(rule)
+    rule = as_rule(rule)
     links = off_diagonal(network.weights)
     faulty = np.isin(links.column, np.array(list(faults), dtype=np.int64))
     heard = np.bincount(links.row, minlength=network.agents)

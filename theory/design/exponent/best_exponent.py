@@ -111,7 +111,7 @@ class BestExponent(Shown):
 def best_exponent(
     model: FiniteModel,
     *,
-    target: int | None = None,
+    target: int | str | None = None,
     influences: InfluenceSet | None = None,
     tolerance: float = 1e-4,
 ) -> BestExponent:

@@ -44,7 +44,7 @@ def place(
     delta: float = 0.05,
     method: Method = "auto",
     fixed: Iterable[int] = (),
-    target: int | None = None,
+    target: int | str | None = None,
     seed: int = 0,
     tolerance: float = 1e-6,
     seconds: float = 20.0,

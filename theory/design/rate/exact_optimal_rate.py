@@ -72,7 +72,7 @@ class ExactOptimalRate(Shown):
 def exact_optimal_rate(
     model: Model,
     *,
-    target: int | None = None,
+    target: int | str | None = None,
     influences: InfluenceSet | None = None,
     most_pivots: int = 100,
 ) -> ExactOptimalRate:

@@ -97,7 +97,7 @@ class OptimalRate(Shown):
 
 @typed
 def optimal_rate(
-    model: FiniteModel, *, target: int | None = None, influences: InfluenceSet | None = None
+    model: FiniteModel, *, target: int | str | None = None, influences: InfluenceSet | None = None
 ) -> OptimalRate:
     """The stationary distribution that maximises K(Θ), certified (docs: mathematics/optimal-rate).
 

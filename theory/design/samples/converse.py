@@ -90,7 +90,7 @@ def every_design_bound(
     influences: InfluenceSet,
     v: FloatArray,
     most_rounds: int,
-    target: int | None = None,
+    target: int | str | None = None,
 ) -> EveryDesignBound:
     """A lower bound on n(δ) of every W with stationary distribution in `influences`.
 

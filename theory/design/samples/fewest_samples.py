@@ -31,7 +31,7 @@ def fewest_samples(
     model: FiniteModel,
     *,
     delta: float,
-    target: int | None = None,
+    target: int | str | None = None,
     constraints: Constraints | None = None,
     minimum_influence: float | None = None,
     seed: int = 0,

@@ -81,7 +81,7 @@ class SampleSearch:
         graph: DesignGraph | Network,
         model: FiniteModel,
         delta: float,
-        target: int | None,
+        target: int | str | None,
         constraints: Constraints | None,
         minimum_influence: float | None,
     ) -> SampleSearch:

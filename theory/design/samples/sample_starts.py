@@ -53,7 +53,7 @@ def influences_to_try(
     model: FiniteModel,
     allowed: InfluenceSet,
     *,
-    target: int | None,
+    target: int | str | None,
     given: FloatArray | None = None,
 ) -> tuple[Influence, ...]:
     """Even, best rate, best exponent, the given one, and mixtures of them; each of them once."""

@@ -124,7 +124,7 @@ def trade_off(
     delta: float,
     objective: Objective = "rate",
     points: int = 9,
-    target: int | None = None,
+    target: int | str | None = None,
     constraints: Constraints | None = None,
     minimum_influence: float | None = None,
     seed: int = 0,
