@@ -100,10 +100,11 @@ def brief(value: object) -> str:
         return _fraction(value)
     if isinstance(value, np.ndarray):
         return _array(value)
-    if sparse.issparse(value):
+    if isinstance(value, sparse.csr_array):
         return f"{_array_range(value.data, value.shape)}, {value.nnz} entries stored"
     if isinstance(value, Mapping):
-        return _members([f"{_key(k)}: {brief(v)}" for k, v in _first(value.items())], value, "{}")
+        keys = _first(value)
+        return _members([f"{_key(key)}: {brief(value[key])}" for key in keys], value, "{}")
     if isinstance(value, tuple | list):
         ends = "()" if isinstance(value, tuple) else "[]"
         return _members([brief(member) for member in _first(value)], value, ends)

@@ -37,6 +37,11 @@ class NodeOrder:
     number: dict[Hashable, int]
     names: tuple[str, ...] | None
 
+    @property
+    def nodes(self) -> list[Hashable]:
+        """The nodes in the agents' order."""
+        return sorted(self.number, key=self.number.__getitem__)
+
     @classmethod
     def of(cls, graph: nx.Graph[Any]) -> NodeOrder:
         """Agents of the numbers that the nodes are, or else in the graph's order, by name."""
@@ -83,20 +88,18 @@ def weights_of_graph(
     if rule == NORMALISE:
         matrix = _normalised(matrix)
     else:
-        _check_sums(matrix, sorted(order.number, key=order.number.__getitem__), weight)
+        _check_sums(matrix, order.nodes, weight)
     as_sparse = agents > DENSE_AGENTS if sparse_result is None else sparse_result
     return matrix if as_sparse else matrix.toarray()
 
 
 def layout_of_graph(graph: nx.Graph[Any], order: NodeOrder) -> FloatArray | None:
     """The node attribute "pos", shape (N, 2), if every node has one of two numbers; else None."""
-    positions = graph.nodes(data="pos")
-    table = [None] * len(order.number)
-    for node, position in positions:
-        table[order.number[node]] = position
+    positions: dict[Hashable, Any] = dict(graph.nodes(data="pos"))
+    table = [positions[node] for node in order.nodes]
     if any(np.shape(position) != (2,) for position in table):
         return None
-    return as_float_array("pos", np.array(table), ndim=2)
+    return as_float_array("pos", table, ndim=2)
 
 
 def to_graph(
@@ -125,9 +128,10 @@ def _read(
 ) -> sparse.csr_array[np.float64]:
     """The edges' weights, listener by speaker; parallel edges add up."""
     found = []
+    value: object
     for a, b, value in graph.edges(data=weight):
         try:
-            found.append(float(value))
+            found.append(float(value))  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise fail(
                 "weight",
@@ -149,7 +153,7 @@ def _read(
 
 
 def _check_sums(matrix: sparse.csr_array[np.float64], nodes: list[Hashable], weight: str) -> None:
-    sums = np.asarray(matrix.sum(axis=1)).ravel()
+    sums: FloatArray = np.asarray(matrix.sum(axis=1)).ravel()
     wrong = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE + len(nodes) * EPS)
     if wrong.size:
         raise fail(
@@ -162,7 +166,7 @@ def _check_sums(matrix: sparse.csr_array[np.float64], nodes: list[Hashable], wei
 
 def _normalised(matrix: sparse.csr_array[np.float64]) -> sparse.csr_array[np.float64]:
     """Each row divided by its sum; rows that have none are left to the check of W."""
-    sums = np.asarray(matrix.sum(axis=1)).ravel()
+    sums: FloatArray = np.asarray(matrix.sum(axis=1)).ravel()
     divisors = np.repeat(np.where(sums > 0, sums, 1.0), np.diff(matrix.indptr))
     parts = (matrix.data / divisors, matrix.indices, matrix.indptr)
     return sparse.csr_array(parts, shape=matrix.shape)

@@ -32,8 +32,7 @@ def as_names(names: Iterable[object] | None, *, agents: int) -> tuple[str, ...] 
     if "" in texts:
         raise fail("names", "names of at least one letter", "an empty one", "name every agent")
     if len(set(texts)) < agents:
-        seen: set[str] = set()
-        twice = next(name for name in texts if name in seen or seen.add(name))
+        twice = next(name for k, name in enumerate(texts) if name in texts[:k])
         raise fail("names", "distinct names", f"{twice!r} twice", "give each agent its own")
     return texts
 

@@ -253,8 +253,7 @@ class Network(Value):
     def _facts(self) -> Iterator[tuple[str, object]]:
         if self.names is not None:
             yield "names", self.names
-        links = np.count_nonzero(self.weights.data if self.is_sparse else self.weights)
-        yield "links", int(links - np.count_nonzero(self.weights.diagonal()))
+        yield "links", len(off_diagonal(self.weights).row)
         yield "weights", self.weights
         if self.agents <= _SHOWN or "stationary" in vars(self):
             yield "v", self.stationary_distribution

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from theory.robustness.behaviours import (
     Colluding,
     StuckData,
 )
-from theory.robustness.rules import RULES, Rule
+from theory.robustness.rules import RULES, Average, Median, Rule
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_position, fail
 
@@ -82,21 +81,14 @@ def as_rule(rule: object) -> Rule:
     ValueError
         If it is something else, or a rule that needs a number goes by its name alone.
     """
-    if isinstance(rule, str) and rule in RULES:
-        try:
-            return RULES[rule]()
-        except TypeError:
-            kind = RULES[rule]
-            need = fields(kind)[0].name
-            raise fail(
-                "rule", f"{need} along with it", repr(rule), f"write {kind.__name__}({need}=…)"
-            ) from None
+    if isinstance(rule, str):
+        rule = {"average": Average(), "median": Median()}.get(rule, rule)
     if not isinstance(rule, tuple(RULES.values())):
         raise fail(
             "rule",
             f"one of {sorted(kind.__name__ for kind in RULES.values())}",
             repr(rule) if isinstance(rule, str) else type(rule).__name__,
-            "choose a rule of theory.robustness",
+            "choose a rule of theory.robustness, or name one without settings: average, median",
         )
     return rule  # type: ignore[return-value]
 

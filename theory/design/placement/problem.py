@@ -118,7 +118,7 @@ class PlacementProblem:
     @property
     def best(self) -> int:
         """The target, found."""
-        assert self.target is not None
+        assert isinstance(self.target, int)
         return self.target
 
     @cached_property
