@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,9 +43,13 @@ from exact.replicates import chunks as chunks
 from exact.sampling import Given, Sampler, Source, group_size, kind_rows, ratios
 from exact.statistics import Proportion, proportion, standard_error
 from theory import FiniteModel, Network
+from theory.frames import frame, long_columns
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_RECORDS = 20
 
@@ -124,6 +128,18 @@ class Simulation(Shown):
             standard_error=read_only(self.standard_error[-1] / last),
             rounds=last,
         )
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the rates at the last recorded round: a row for each agent and hypothesis.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        axes = {"agent": range(self.mean.shape[1]), "hypothesis": self.hypotheses}
+        rates = self.rates
+        return frame(long_columns(axes, rate=rates.mean, standard_error=rates.standard_error))
 
     def error_probability(self, round_index: int = -1, *, confidence: float = 0.95) -> Proportion:
         """How often some agent was wrong, with its Clopper–Pearson interval.

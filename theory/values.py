@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -104,5 +105,9 @@ def _pieces(part: object) -> Iterator[bytes | memoryview]:
         yield f"{len(part)}".encode()
     elif isinstance(part, Value):
         yield f"{part._hash}".encode()
-    elif isinstance(part, bool | int | float | str):
+    elif hasattr(part, "nrows") and hasattr(part, "ncols"):
+        yield f"{part.nrows()} {part.ncols()}".encode()
+        for k in range(min(part.nrows(), part.ncols(), _MEMBERS)):
+            yield f"{part[k, 0]} {part[0, k]} {part[k, k]};".encode()
+    elif isinstance(part, bool | int | float | str | Fraction):
         yield repr(part).encode()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,8 +29,12 @@ from exact.regression.paired import (
 )
 from exact.regression.state import Columns, Snapshot
 from exact.statistics import Proportion, RunningMoments, merge_moments, proportion
+from theory.frames import frame, long_columns
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Mode = Literal["cooperate", "alone", "central", "central-node"]
 
@@ -213,6 +217,26 @@ class RegressionSimulation(Shown):
     covered: IntArray
     test_error: FloatArray | None = None
     test_standard_error: FloatArray | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the errors: one row for each recorded round and learner.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        axes = {"round": self.rounds, "learner": range(self.excess_error.shape[1])}
+        measured = {
+            name: getattr(self, name)
+            for name in (
+                "excess_error",
+                "excess_standard_error",
+                "reported_error",
+                "reported_standard_error",
+            )
+        }
+        return frame(long_columns(axes, **measured))
 
     @cached_property
     def calibration(self) -> FloatArray:

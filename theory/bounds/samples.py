@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,11 +27,15 @@ from theory.bounds.chernoff import chernoff_bounds
 from theory.bounds.error_bound import ErrorBound
 from theory.bounds.events import ErrorEvents
 from theory.bounds.hoeffding import hoeffding_bounds
+from theory.frames import frame
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import as_probability
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The certified enclosure is left out where it takes longer, or the network is larger.
 _MOST_SECONDS = 3.0
@@ -61,6 +66,27 @@ class SampleSizes(Shown):
     chernoff: SampleSize
     certified: CertifiedSampleSize
     bounds: tuple[ErrorBound, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the ladder: one row for each statement, rounds missing where it has none.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        certified, theorem = self.certified, [False, False, False, True, True]
+        statements = (self.printed, self.repaired, self.chernoff)
+        rounds = [*(one.rounds for one in statements), certified.lower, certified.upper]
+        theorem[:3] = [one.is_theorem for one in statements]
+        return frame(
+            {
+                "statement": ["printed", "repaired", "chernoff", "at least", "certified"],
+                "rounds": [float("nan") if n is None else float(n) for n in rounds],
+                "is_theorem": theorem,
+                "note": [*(one.note for one in statements), certified.note, certified.note],
+            }
+        )
 
     def probability(self, rounds: int) -> float:
         """The smallest rigorous upper bound on P(some agent errs at round `rounds`)."""

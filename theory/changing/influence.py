@@ -13,6 +13,7 @@ at every agent i (docs: mathematics/changing). For a network that does not chang
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,12 +32,16 @@ from theory.changing.stationary import (
     observed_by_phase,
     stationary_vector,
 )
+from theory.frames import frame
 from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, rate_of
 from theory.network.network import Network
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Entries of weights by phase that are kept, 80 MB.
 _MOST_BY_PHASE = 10_000_000
@@ -68,6 +73,16 @@ class Influence(Shown):
     by_phase: FloatArray | None = None
     event_rate: float | None = None
     mean_age: float = 0.0
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the influence: one row for each agent.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        return frame({"agent": np.arange(self.values.size), "influence": self.values})
 
     @property
     def total(self) -> float:

@@ -118,7 +118,7 @@ def changing_weights(
     --------
     Where messages are late, an agent that is well informed should hardly listen.
 
-    >>> from theory import FiniteAgent, FiniteModel
+    >>> from theory import FiniteAgent, FiniteModel, Network
     >>> from theory.changing import DelayedNetwork
     >>> fair, loaded = [0.5, 0.5], [0.75, 0.25]
     >>> knows = FiniteAgent.from_tables(inputs=[1], truth=[fair], likelihood=[[fair], [loaded]])

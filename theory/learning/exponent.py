@@ -12,10 +12,12 @@ run is in :mod:`theory.learning.tilted`, the factor before e^{−nE} in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
 
+from theory.frames import frame
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
@@ -23,6 +25,9 @@ from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,18 @@ class ErrorExponent(Shown):
     exponents: FloatArray
     tilts: FloatArray
     against: IntArray
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the exponents: one row for each hypothesis, by number.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        numbers = np.arange(self.exponents.size)
+        columns = {"exponent": self.exponents, "tilt": self.tilts, "against": self.against}
+        return frame({"hypothesis": numbers, **columns})
 
 
 @dataclass(frozen=True)

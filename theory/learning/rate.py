@@ -17,14 +17,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theory.frames import frame
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_position, fail, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def check_same_agents(network: Network, model: FiniteModel) -> None:
@@ -71,6 +76,24 @@ class LearningRate(Shown):
     reference: tuple[int, ...]
     is_compromise: bool
     undecided: tuple[int, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the rates: one row for each hypothesis, by number.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        numbers = np.arange(self.rates.size)
+        return frame(
+            {
+                "hypothesis": numbers,
+                "rate": self.rates,
+                "is_reference": np.isin(numbers, self.reference),
+                "is_binding": numbers == (-1 if self.binding is None else self.binding),
+            }
+        )
 
 
 @typed
