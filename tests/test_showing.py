@@ -32,7 +32,14 @@ from theory import (
     regression_limits,
     sample_sizes,
 )
-from theory.changing import MarkovNetwork, RandomLinks, RandomPresence, influence, rotating_star
+from theory.changing import (
+    MarkovNetwork,
+    Phase,
+    RandomLinks,
+    RandomPresence,
+    influence,
+    rotating_star,
+)
 from theory.design import DesignGraph, baselines
 from theory.rational import RationalNetwork
 from theory.showing import COLUMNS, LINES, Shown, brief
@@ -145,6 +152,7 @@ def held() -> list[object]:
         regression,
         star,
         star.phases[0],
+        Phase(ring.weights),
         RandomLinks(ring, 0.9),
         RandomPresence(ring, 0.9),
         MarkovNetwork.gossip_pairs(named),

@@ -34,9 +34,11 @@ _CONVERSIONS = {
 # How an object is made, for the kinds that most doors take.
 _MAKERS = {
     "Network": "make one, such as Network(weights) or Network.from_topology",
+    "RationalNetwork": "make one with RationalNetwork.from_rows or RationalNetwork.from_network",
     "DesignGraph": "make one with DesignGraph.from_network or DesignGraph.from_edges",
     "FiniteModel": "make one with FiniteModel.from_agents",
     "RationalModel": "make one with RationalModel.from_agents",
+    "Architecture": "describe the net with Architecture(input_shape, layers) or perceptron(…)",
     "RegressionModel": "make one with RegressionModel.from_agents",
 }
 

@@ -88,7 +88,7 @@ def as_rule(rule: object) -> Rule:
             "rule",
             f"one of {sorted(kind.__name__ for kind in RULES.values())}",
             repr(rule) if isinstance(rule, str) else type(rule).__name__,
-            "choose a rule of theory.robustness, or name one without settings: average, median",
+            "name average or median, or make one with settings, such as TrimmedMean(tolerate=1)",
         )
     return rule  # type: ignore[return-value]
 
