@@ -19,7 +19,7 @@ from exact import simulate
 from exact.faults import simulate_faulty
 from theory import FiniteModel, Network, learning_rate
 from theory.changing import DelayedNetwork, RandomLinks, RandomPresence, influence
-from theory.design import DesignGraph, fastest_mixing, optimal_rate, place
+from theory.design import DesignGraph, changing_weights, fastest_mixing, optimal_rate, place
 from theory.learnability import rejection
 from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
 from theory.regression import regression_limits
@@ -27,6 +27,13 @@ from theory.robustness import Median, Silent
 from theory.typed import typed
 
 from .models import coins
+
+
+@typed
+def door(network: Network, model: FiniteModel) -> int:
+    """Something that takes a network and a model."""
+    return network.agents + model.agents
+
 
 DOORS = ("network", "graph", "model")
 RATIONAL_COIN = RationalFiniteAgent.from_tables(
@@ -101,7 +108,7 @@ def test_wrong_kinds_get_a_line(name: str) -> None:
                 for other, parameter in given.items()
                 if parameter.default is parameter.empty and other not in doors
             }
-            with pytest.raises(ValueError, match=rf"^{argument}: expected an? ") as caught:
+            with pytest.raises(ValueError, match=rf"^{argument}: expected (an?|one) ") as caught:
                 function(**{**arguments, argument: value, **rest})
             assert "\n" not in str(caught.value)
 
@@ -127,19 +134,19 @@ def test_swapped_arguments_are_named(name: str) -> None:
     ("call", "said"),
     [
         (
-            lambda n, m: learning_rate(n.weights, m),
+            lambda n, m: door(n.weights, m),
             "network: expected a Network, got an array of shape (2, 2); wrap it: Network(network)",
         ),
         (
-            lambda n, m: learning_rate(nx.path_graph(2), m),
+            lambda n, m: door(nx.path_graph(2), m),
             "network: expected a Network, got a Graph; convert it: Network.from_graph(network)",
         ),
         (
-            lambda n, m: learning_rate(RationalNetwork.from_network(n), m),
+            lambda n, m: door(RationalNetwork.from_network(n), m),
             "network: expected a Network, got a RationalNetwork; convert it: network.as_network()",
         ),
         (
-            lambda n, m: learning_rate(Network, m),
+            lambda n, m: door(Network, m),
             "network: expected a Network, got the class Network; give an object, not its class",
         ),
         (
@@ -153,7 +160,17 @@ def test_swapped_arguments_are_named(name: str) -> None:
             "give the arguments in this order: network, model",
         ),
         (
-            lambda n, m: learning_rate(n, None),
+            lambda n, m: influence(n.weights),
+            "network: expected a network, or one of the kinds in theory.changing, "
+            "got an array of shape (2, 2); wrap it: Network(network)",
+        ),
+        (
+            lambda n, m: changing_weights(n, m, target=0),
+            "network: expected one of the kinds in theory.changing, got a Network; "
+            "make one, such as PeriodicNetwork(…)",
+        ),
+        (
+            lambda n, m: door(n, None),
             "model: expected a FiniteModel, got None; make one with FiniteModel.from_agents",
         ),
         (
@@ -199,10 +216,6 @@ def test_a_function_keeps_its_face() -> None:
 
 
 def test_checks_cost_microseconds() -> None:
-    @typed
-    def door(network: Network, model: FiniteModel) -> int:
-        return network.agents + model.agents
-
     network, model = Network([[0.5, 0.5], [0.5, 0.5]]), coins(2)
     # About half a microsecond where measured; a busy machine may take many times that.
     assert min(timeit.repeat(lambda: door(network, model), number=1000, repeat=5)) / 1000 < 20e-6

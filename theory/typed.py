@@ -3,8 +3,8 @@
 `typed` reads the annotations of a function and checks each argument that has to be one of the
 packages' own objects, so that swapped arguments and bare arrays get an answer at once:
 
->>> from theory import Network, learning_rate
->>> learning_rate([[0.5, 0.5], [0.5, 0.5]], None)
+>>> from theory.robustness import tolerated_liars
+>>> tolerated_liars([[0.5, 0.5], [0.5, 0.5]])
 Traceback (most recent call last):
     ...
 ValueError: network: expected a Network, got a list; wrap it: Network(network)
@@ -139,9 +139,17 @@ def _is_ours(kind: type) -> bool:
 
 def _refusal(argument: _Argument, value: object, plan: list[_Argument]) -> ValueError:
     names = [kind.__name__ for kind in argument.kinds if kind is not types.NoneType]
-    words = [_with_article(name) for name in names] + ["an array"] * argument.others
-    expected = " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    expected = _choice(names, others=argument.others)
     return fail(argument.name, expected, _described(value), _remedy(argument, names, value, plan))
+
+
+def _choice(names: list[str], *, others: bool) -> str:
+    """The kinds in words; all networks that change are named by where they are."""
+    words = [_with_article(name) for name in names] + ["an array"] * others
+    if {"PeriodicNetwork", "MarkovNetwork"} <= set(names):
+        change = "one of the kinds in theory.changing"
+        return f"a network, or {change}" if "Network" in names else change
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _remedy(argument: _Argument, names: list[str], value: object, plan: list[_Argument]) -> str:
@@ -158,7 +166,8 @@ def _remedy(argument: _Argument, names: list[str], value: object, plan: list[_Ar
             return f"convert it: Network.from_graph({argument.name})"
         if isinstance(value, list | tuple) or hasattr(value, "shape"):
             return f"wrap it: Network({argument.name})"
-    return _MAKERS.get(names[0], f"make one: {names[0]}(…)")
+    known = [_MAKERS[name] for name in names if name in _MAKERS]
+    return known[0] if known else f"make one, such as {names[0]}(…)"
 
 
 def _described(value: object) -> str:

@@ -22,7 +22,6 @@ from exact.parallel import Progress
 from theory import FiniteModel, Network
 from theory.changing import (
     ChangingNetwork,
-    DelayedNetwork,
     MarkovNetwork,
     PeriodicNetwork,
     RandomLinks,
@@ -202,11 +201,4 @@ def process_for(network: ChangingNetwork | Network) -> ChangingProcess:
         return LinksProcess(network)
     if isinstance(network, RandomPresence):
         return PresenceProcess(network)
-    if isinstance(network, DelayedNetwork):
-        return DelayedProcess(network)
-    raise fail(
-        "network",
-        "a network, or one of the kinds in theory.changing",
-        type(network).__name__,
-        "build it with PeriodicNetwork, RandomLinks, ...",
-    )
+    return DelayedProcess(network)

@@ -88,7 +88,8 @@ def as_rule(rule: object) -> Rule:
             "rule",
             f"one of {sorted(kind.__name__ for kind in RULES.values())}",
             repr(rule) if isinstance(rule, str) else type(rule).__name__,
-            "name average or median, or make one with settings, such as TrimmedMean(tolerate=1)",
+            "choose a rule of theory.robustness, such as TrimmedMean(tolerate=1), or name "
+            "average or median",
         )
     return rule  # type: ignore[return-value]
 
