@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +31,9 @@ def frame(columns: Mapping[str, ArrayLike]) -> pd.DataFrame:
     return pd.DataFrame(dict(columns))
 
 
-def long_columns(axes: Mapping[str, ArrayLike], **values: FloatArray) -> dict[str, ArrayLike]:
+def long_columns(
+    axes: Mapping[str, Iterable[object]], **values: FloatArray
+) -> dict[str, ArrayLike]:
     """Columns of a long table: one row for each entry of the `values`, which share one shape.
 
     `axes` gives the labels along each axis of that shape, in order.
@@ -41,7 +43,7 @@ def long_columns(axes: Mapping[str, ArrayLike], **values: FloatArray) -> dict[st
     >>> long_columns({"agent": [0, 1], "hypothesis": ["a"]}, rate=np.array([[0.5], [0.25]]))["rate"]
     array([0.5 , 0.25])
     """
-    labels = [np.asarray(list(axis)) for axis in axes.values()]  # type: ignore[arg-type]
+    labels = [np.asarray(list(axis)) for axis in axes.values()]
     places = np.indices([len(axis) for axis in labels]).reshape(len(labels), -1)
     found: dict[str, ArrayLike] = {
         name: axis[place] for name, axis, place in zip(axes, labels, places, strict=True)

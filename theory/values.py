@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -86,7 +87,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _pieces(part: object) -> Iterator[bytes | memoryview]:
+def _pieces(part: Any) -> Iterator[bytes | memoryview]:
     """What a hash reads: equal parts give equal pieces."""
     yield type(part).__name__.encode()
     if isinstance(part, np.ndarray):

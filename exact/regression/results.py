@@ -9,7 +9,7 @@ each direction what the error of a calibration needs (:mod:`exact.regression.pai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -226,7 +226,8 @@ class RegressionSimulation(Shown):
         ValueError
             If pandas is not installed.
         """
-        axes = {"round": self.rounds, "learner": range(self.excess_error.shape[1])}
+        learners = range(self.excess_error.shape[1])
+        axes: dict[str, Iterable[object]] = {"round": self.rounds, "learner": learners}
         measured = {
             name: getattr(self, name)
             for name in (

@@ -128,10 +128,10 @@ def _read(
 ) -> sparse.csr_array[np.float64]:
     """The edges' weights, listener by speaker; parallel edges add up."""
     found = []
-    value: object
+    value: Any
     for a, b, value in graph.edges(data=weight):
         try:
-            found.append(float(value))  # type: ignore[arg-type]
+            found.append(float(value))
         except (TypeError, ValueError):
             raise fail(
                 "weight",
