@@ -7,16 +7,17 @@ inputs and labels as it has them, numpy arrays, tensors or lists, in any type of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
-from empirical.nets.architecture import Architecture
-from empirical.nets.shares import Shares
 from theory.typed import require
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from empirical.nets.architecture import Architecture
+    from empirical.nets.shares import Shares
 
 
 def shares_of(
@@ -52,6 +53,12 @@ def shares_of(
     >>> shares_of(data, perceptron(4, 8, outputs=3)).sizes
     (10, 20)
     """
+    # Here, so that the package is imported without torch.
+    import torch
+
+    from empirical.nets.architecture import Architecture
+    from empirical.nets.shares import Shares
+
     require("architecture", architecture, Architecture)
     if not len(data):
         raise fail("data", "inputs and labels of at least one agent", "none", "give some")
@@ -78,7 +85,7 @@ def shares_of(
 
 
 def _numbers(argument: str, values: Any) -> NDArray[np.float64]:
-    if isinstance(values, torch.Tensor):
+    if hasattr(values, "detach"):  # a tensor
         values = values.detach().cpu().numpy()
     try:
         array = np.asarray(values, dtype=np.float64)
