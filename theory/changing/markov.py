@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from theory.changing.mixing import check_pairs, check_phases, named_groups, period_of, phase_classes
-from theory.changing.moving_rows import Rows, as_index, canonical
-from theory.changing.phase import Phase, as_phases, phase_of_few
+from theory.changing.moving_rows import Rows
+from theory.changing.phase import MOST_PHASES, Phase, as_phases, awake_phases, phase_of_few
 from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.network import Network
 from theory.network.stationary import eliminate
@@ -28,9 +28,6 @@ from theory.validation import (
     read_only,
 )
 from theory.values import Value
-
-# A transition matrix of more phases would take more than 128 MiB.
-_MOST_PHASES = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +75,8 @@ class MarkovNetwork(Value):
         object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
         object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
         count = len(self.phases)
-        if count > _MOST_PHASES:
-            raise fail("phases", f"at most {_MOST_PHASES} phases", count, "merge some of them")
+        if count > MOST_PHASES:
+            raise fail("phases", f"at most {MOST_PHASES} phases", count, "merge some of them")
         transition = as_distribution("transition", self.transition, ndim=2)
         if transition.shape != (count, count):
             raise fail(
@@ -221,10 +218,10 @@ class MarkovNetwork(Value):
                 f"{twice} {counts[counts > 1][0]} times",
                 "give it once; probabilities say how often a pair meets",
             )
-        if len(pairs) > _MOST_PHASES:
+        if len(pairs) > MOST_PHASES:
             raise fail(
                 "edges",
-                f"at most {_MOST_PHASES} pairs of agents that may meet, one phase each",
+                f"at most {MOST_PHASES} pairs of agents that may meet, one phase each",
                 len(pairs),
                 "use a smaller or sparser network",
             )
@@ -315,19 +312,3 @@ class MarkovNetwork(Value):
         first = None if initial is None else as_distribution("initial", initial)
         table = np.asarray(chain, dtype=np.float64)
         return cls(phases, table, first, name, network.layout, names=network.names)
-
-
-def awake_phases(network: Network) -> tuple[Phase, ...]:
-    """Phase j: agent j observes and pools with its row; all others rest."""
-    size = network.agents
-    if size > _MOST_PHASES:
-        raise fail("agents", f"at most {_MOST_PHASES}, one phase each", size, "use fewer")
-    table = canonical(network.weights)
-    found = []
-    for agent in range(size):
-        inside = slice(table.indptr[agent], table.indptr[agent + 1])
-        heard, weights = as_index(table.indices[inside]), table.data[inside]
-        only = np.array([agent])
-        rows = Rows(only, np.array([0, heard.size]), heard, weights)
-        found.append(phase_of_few(size, rows, only))
-    return tuple(found)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from theory.changing.moving_rows import Rows, moving_rows
+from theory.changing.moving_rows import Rows, as_index, canonical, moving_rows
+from theory.network.network import Network
 from theory.network.structure import Weights, as_dense, as_weights
 from theory.validation import (
     SUM_TOLERANCE,
@@ -35,6 +36,8 @@ BoolArray = NDArray[np.bool_]
 
 # Up to this many agents the weights of a phase are stored as a dense array.
 DENSE_PHASE = 64
+# A transition matrix of more phases would take more than 128 MiB.
+MOST_PHASES = 4096
 # A product of BLAS does as many operations in the time of one that looks up its row.
 _DENSE_SPEED = 8
 
@@ -298,3 +301,19 @@ def phase_of_few(agents: int, moving: Rows, observers: IntArray) -> Phase:
     """The phase with these moving rows and observers; dense where there are few agents."""
     phase = PartialPhase(agents, moving, observers)
     return Phase(as_dense(phase.weights), phase.active) if agents <= DENSE_PHASE else phase
+
+
+def awake_phases(network: Network) -> tuple[Phase, ...]:
+    """Phase j: agent j observes and pools with its row; all others rest."""
+    size = network.agents
+    if size > MOST_PHASES:
+        raise fail("agents", f"at most {MOST_PHASES}, one phase each", size, "use fewer")
+    table = canonical(network.weights)
+    found = []
+    for agent in range(size):
+        inside = slice(table.indptr[agent], table.indptr[agent + 1])
+        heard, weights = as_index(table.indices[inside]), table.data[inside]
+        only = np.array([agent])
+        rows = Rows(only, np.array([0, heard.size]), heard, weights)
+        found.append(phase_of_few(size, rows, only))
+    return tuple(found)

@@ -18,7 +18,7 @@ import numpy as np
 
 from theory.design.graph import DesignGraph
 from theory.network import Network
-from theory.network.weights import RULES, assemble, weights_on_links
+from theory.network.weights import RULES, star_weights, weights_on_links
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import as_probability, fail
@@ -104,9 +104,7 @@ def star_network(graph: DesignGraph, *, edge_confidence: float) -> Network:
     a = as_probability("edge_confidence", edge_confidence, open_interval=False)
     if a == 0:
         raise fail("edge_confidence", "a number in (0, 1]", 0, "let the others hear the centre")
-    listener, speaker = graph.links.T
-    weight = np.where(listener == centre, 1.0 / graph.agents, a)
-    matrix = assemble(listener, speaker, weight, agents=graph.agents)
+    matrix = star_weights(graph.links, agents=graph.agents, edge_confidence=a, centre=centre)
     return graph.network(matrix, name=f"star a={a:.4g}")
 
 

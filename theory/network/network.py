@@ -30,7 +30,7 @@ from theory.network.structure import (
     off_diagonal,
 )
 from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreign
-from theory.network.weights import assemble, links_of_edges, weights_on_links
+from theory.network.weights import links_of_edges, star_weights, weights_on_links
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -156,13 +156,12 @@ class Network(Value):
         Parameters
         ----------
         rule
-            As for `from_edges`, "uniform" if left out: the rule sets the weights, and edge
-            attributes, parallel edges and self-loops are ignored. With `weight` only
-            "normalise", which divides each row of W by its sum.
+            As for `from_edges`, by default "uniform"; edge attributes, parallel edges and
+            self-loops are ignored. With `weight` only "normalise": each row over its sum.
         weight
             The edge attribute that holds W_ba on the edge (a, b), both ways in an undirected
-            graph; a self-loop holds an agent's weight on itself, parallel edges add up. Rows of W
-            must sum to 1 unless `rule` is "normalise".
+            graph, and W_aa on self-loops; parallel edges add up. Rows must sum to 1, unless
+            `rule` is "normalise".
         sparse
             Whether W is stored as a sparse array; by default above 2000 agents.
 
@@ -242,9 +241,12 @@ class Network(Value):
                     "leave out one of the two",
                 )
             confidence = as_probability("edge_confidence", edge_confidence)
-            listener, speaker = graph.links.T
-            weight = np.where(listener == 0, 1.0 / graph.agents, confidence)
-            weights = assemble(listener, speaker, weight, agents=graph.agents, sparse_result=sparse)
+            weights = star_weights(
+                graph.links,
+                agents=graph.agents,
+                edge_confidence=confidence,
+                sparse_result=sparse,
+            )
         return cls(weights, name=topology, layout=graph.layout)
 
     def _title(self) -> str:

@@ -116,6 +116,20 @@ def weight_denominators(links: IntArray, *, agents: int, rule: str) -> WeightDen
     return WeightDenominators(listener, speaker, denominator, degree)
 
 
+def star_weights(
+    links: IntArray,
+    *,
+    agents: int,
+    edge_confidence: float,
+    centre: int = 0,
+    sparse_result: bool | None = None,
+) -> Weights:
+    """P2's W on a star (sec. 1.4.1): the centre weighs all alike, the others give it a."""
+    listener, speaker = links.T
+    weight = np.where(listener == centre, 1.0 / agents, edge_confidence)
+    return assemble(listener, speaker, weight, agents=agents, sparse_result=sparse_result)
+
+
 def assemble(
     listener: IntArray,
     speaker: IntArray,
