@@ -17,6 +17,7 @@ from math import ceil
 from exact.limits import NUMBER, as_memory, gibibytes, memory_limit
 from exact.parallel import AHEAD
 from exact.plan import Plan, batch_of
+from theory.showing import Shown
 from theory.validation import fail
 
 # Seconds, on one core of a cloud server: of drawing a symbol, a normal number; of looking up or
@@ -38,7 +39,7 @@ SMALL = 8 << 20
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Shown):
     """What a run takes: estimates.
 
     Attributes

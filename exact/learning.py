@@ -28,11 +28,12 @@ from exact.replicates import Chunk
 from exact.run import recorded_rounds
 from exact.sampling import Given, Sampler, Source, ratios
 from theory import FiniteModel, Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class FastBeliefs:
+class FastBeliefs(Shown):
     """Beliefs after T recorded rounds, in logarithms.
 
     Attributes

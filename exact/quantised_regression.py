@@ -16,11 +16,13 @@ from exact.fixed import fixed_task
 from exact.run import Run
 from exact.statistics import Proportion, proportion
 from theory import Network, QuantisedRegression, RiskCurve, RiskPoint
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredRisk:
+class MeasuredRisk(Shown):
     """What R replicates of n rounds ended with, at one radius.
 
     Attributes
@@ -49,7 +51,7 @@ class MeasuredRisk:
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredRiskCurve:
+class MeasuredRiskCurve(Shown):
     """A :class:`theory.RiskCurve` and what was measured at each of its points.
 
     `points` has one entry for each of the curve's, None where it needs more rounds than allowed.
@@ -59,6 +61,7 @@ class MeasuredRiskCurve:
     points: tuple[MeasuredRisk | None, ...]
 
 
+@typed
 def measure_risk(
     network: Network,
     regression: QuantisedRegression,
@@ -111,6 +114,7 @@ def measure_risk(
     )
 
 
+@typed
 def measured_risk_curve(
     network: Network,
     regression: QuantisedRegression,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +12,16 @@ from exact.checkpoint import Arrays
 from exact.run import Run
 from exact.statistics import Proportion, proportion, standard_error
 from theory import FiniteModel
+from theory.frames import frame, long_columns
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class Rates:
+class Rates(Shown):
     """Measured rates of rejection, Λ_i^(n)(best, θ)/n, in nats per round.
 
     Attributes
@@ -32,7 +38,7 @@ class Rates:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Shown):
     """What a simulation measured, at T recorded rounds; estimates over R replicates.
 
     The statistics are about H agents, the honest ones: all N of them where nobody is faulty.
@@ -97,6 +103,18 @@ class Simulation:
             standard_error=read_only(self.standard_error[-1] / last),
             rounds=last,
         )
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the rates at the last recorded round: a row for each agent and hypothesis.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        axes = {"agent": self.watched, "hypothesis": self.hypotheses}
+        rates = self.rates
+        return frame(long_columns(axes, rate=rates.mean, standard_error=rates.standard_error))
 
     def error_probability(self, round_index: int = -1, *, confidence: float = 0.95) -> Proportion:
         """How often some agent was wrong, with its Clopper–Pearson interval.

@@ -17,20 +17,20 @@ from exact.task import check_agents
 from theory import FiniteModel, Network
 from theory.changing import (
     ChangingNetwork,
-    DelayedNetwork,
     MarkovNetwork,
     PeriodicNetwork,
     RandomLinks,
     RandomPresence,
     influence,
 )
-from theory.validation import fail
+from theory.typed import typed
 
 # Besides what every process has, each knows `layers`, `links` and `draws` (see run_process), and
 # whether it is `fresh`: whether agents always pool what is said in the same round.
 ChangingProcess = PeriodicProcess | MarkovProcess | LinksProcess | PresenceProcess | DelayedProcess
 
 
+@typed
 def changing_task(
     network: ChangingNetwork | Network, model: FiniteModel, *, run: Run
 ) -> ProcessTask:
@@ -62,6 +62,7 @@ def changing_task(
     )
 
 
+@typed
 def process_for(network: ChangingNetwork | Network) -> ChangingProcess:
     """The process of a network's kind.
 
@@ -78,11 +79,4 @@ def process_for(network: ChangingNetwork | Network) -> ChangingProcess:
         return LinksProcess(network)
     if isinstance(network, RandomPresence):
         return PresenceProcess(network)
-    if isinstance(network, DelayedNetwork):
-        return DelayedProcess(network)
-    raise fail(
-        "network",
-        "a network, or one of the kinds in theory.changing",
-        type(network).__name__,
-        "build it with PeriodicNetwork, RandomLinks, ...",
-    )
+    return DelayedProcess(network)

@@ -17,7 +17,8 @@ from exact.run import Run
 from exact.task import Task
 from theory import FiniteModel, Network
 from theory.robustness import Faults, honest_agents, honest_reference
-from theory.robustness.behaviours import hypothesis_index
+from theory.typed import typed
+from theory.validation import as_position
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,7 @@ class FaultyTask(Task):
         return self.network.weights, self.model, rules, numbers
 
 
+@typed
 def faulty_task(network: Network, model: FiniteModel, *, faults: Faults, run: Run) -> FaultyTask:
     """The simulation of a network with faulty agents, checked and cut up.
 
@@ -71,7 +73,9 @@ def faulty_task(network: Network, model: FiniteModel, *, faults: Faults, run: Ru
     faults = faults.fitted(network, model)
     honest = honest_agents(network, faults.behaviours)
     reference = honest_reference(network, model, honest)
-    against = None if faults.against is None else hypothesis_index(model, faults.against)
+    against = (
+        None if faults.against is None else as_position("against", faults.against, model.hypotheses)
+    )
     process = FaultyProcess(
         network,
         model,

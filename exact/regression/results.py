@@ -9,9 +9,10 @@ each direction what the error of a calibration needs (:mod:`exact.regression.pai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,6 +30,8 @@ from exact.regression.paired import (
 from exact.regression.state import Columns, Snapshot
 from exact.regression.yardstick import Yardstick
 from exact.statistics import Proportion, RunningMoments, merge_moments, proportion
+from theory.frames import frame, long_columns
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
 # Numbers of intermediate results at a time, where beliefs are solved.
@@ -97,8 +100,12 @@ def merge_regressions(total: Arrays, part: Arrays) -> None:
     total["covered"] += part["covered"]
 
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 @dataclass(frozen=True, eq=False)
-class RegressionSimulation:
+class RegressionSimulation(Shown):
     """What a simulation measured at T recorded rounds: estimates over R replicates.
 
     A *learner* is an agent, or the one central learner. All errors are measured against the
@@ -157,6 +164,27 @@ class RegressionSimulation:
     covered: IntArray
     test_error: FloatArray | None = None
     test_standard_error: FloatArray | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the errors: one row for each recorded round and learner.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        learners = range(self.excess_error.shape[1])
+        axes: dict[str, Iterable[object]] = {"round": self.rounds, "learner": learners}
+        measured = {
+            name: getattr(self, name)
+            for name in (
+                "excess_error",
+                "excess_standard_error",
+                "reported_error",
+                "reported_standard_error",
+            )
+        }
+        return frame(long_columns(axes, **measured))
 
     @cached_property
     def calibration(self) -> FloatArray:

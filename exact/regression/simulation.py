@@ -22,6 +22,7 @@ from exact.run import Run, check_run
 from exact.task import check_agents
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
+from theory.typed import typed
 from theory.validation import fail
 
 
@@ -70,6 +71,7 @@ class RegressionTask:
         )
 
 
+@typed
 def simulate_regression(
     network: Network,
     model: RegressionModel,
@@ -150,6 +152,7 @@ def simulate_regression(
     ).simulate()
 
 
+@typed
 def prepare_regression(
     network: Network,
     model: RegressionModel,

@@ -11,9 +11,11 @@ from exact.task import Task
 from theory import FiniteModel, Network
 from theory.changing import ChangingNetwork
 from theory.robustness import Faults
+from theory.typed import typed
 from theory.validation import fail
 
 
+@typed
 def simulate(
     network: Network | ChangingNetwork,
     model: FiniteModel,

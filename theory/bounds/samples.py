@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -32,10 +32,16 @@ from theory.bounds.tails.events import ErrorEvents
 from theory.bounds.tails.hoeffding import hoeffding_bounds
 from theory.bounds.tails.phased_bound import PhasedBound, phased_bounds
 from theory.changing.kinds import AnyNetwork, RandomNetwork, as_fixed, require_fixed
+from theory.frames import frame
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer, as_probability, fail
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The certified enclosure is left out where it takes longer, or the network is larger.
 _MOST_SECONDS = 3.0
@@ -47,7 +53,7 @@ Bound: TypeAlias = ErrorBound | PhasedBound
 
 
 @dataclass(frozen=True)
-class SampleSize:
+class SampleSize(Shown):
     """A number of rounds, whether a proof stands behind it, and how it came about.
 
     `rounds` is None where the statement gives no number; `note` says why, or which form of the
@@ -60,7 +66,7 @@ class SampleSize:
 
 
 @dataclass(frozen=True)
-class SampleSizes:
+class SampleSizes(Shown):
     """The ladder for one confidence parameter `delta`, and the `bounds` that it was read off."""
 
     delta: float
@@ -70,11 +76,33 @@ class SampleSizes:
     certified: CertifiedSampleSize
     bounds: tuple[Bound, ...]
 
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the ladder: one row for each statement, rounds missing where it has none.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        certified, theorem = self.certified, [False, False, False, True, True]
+        statements = (self.printed, self.repaired, self.chernoff)
+        rounds = [*(one.rounds for one in statements), certified.lower, certified.upper]
+        theorem[:3] = [one.is_theorem for one in statements]
+        return frame(
+            {
+                "statement": ["printed", "repaired", "chernoff", "at least", "certified"],
+                "rounds": [float("nan") if n is None else float(n) for n in rounds],
+                "is_theorem": theorem,
+                "note": [*(one.note for one in statements), certified.note, certified.note],
+            }
+        )
+
     def probability(self, rounds: int) -> float:
         """The smallest rigorous upper bound on P(some agent errs at round `rounds`)."""
         return _smallest_probability(self.bounds, rounds)
 
 
+@typed
 def printed_rounds(network: Network, model: FiniteModel, *, delta: float) -> SampleSize:
     """P1 eq. 4: n ≥ 16 C log(NM/δ) / (K² (1 − λmax)), λmax the largest *signed* eigenvalue.
 
@@ -168,6 +196,7 @@ def _certified(events: ErrorEvents, delta: float, *, pilot: int | None) -> Certi
     return CertifiedSampleSize(delta, None, None, None, note)
 
 
+@typed
 def sample_sizes(
     network: AnyNetwork, model: FiniteModel, *, delta: float, certify: bool = True
 ) -> SampleSizes:

@@ -18,6 +18,8 @@ from typing import Protocol
 
 from flint import arb
 
+from theory.showing import Shown
+
 LARGEST_ROUNDS = 10**15
 """Sample sizes beyond this are reported as not found: no run is that long."""
 
@@ -42,7 +44,7 @@ class RoundBound(Protocol):
 
 
 @dataclass(frozen=True)
-class CertifiedRounds:
+class CertifiedRounds(Shown):
     """lower ≤ n* ≤ upper, both proved.
 
     Attributes

@@ -13,6 +13,7 @@ at every agent i (docs: mathematics/changing). For a network that does not chang
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,15 +32,21 @@ from theory.changing.stationary import (
     observed_by_phase,
     stationary_vector,
 )
+from theory.frames import frame
 from theory.network.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Entries of weights by phase that are kept, 80 MB.
 _MOST_BY_PHASE = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class Influence(Shown):
     """How much of one observation of each agent ends in every log-belief, on average per round.
 
     Floating point, accurate to rounding where no parts of the network are nearly decoupled.
@@ -65,6 +72,16 @@ class Influence:
     event_rate: float | None = None
     mean_age: float = 0.0
 
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the influence: one row for each agent.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        return frame({"agent": np.arange(self.values.size), "influence": self.values})
+
     @property
     def total(self) -> float:
         """Σ_j u_j, in [0, 1]: with identical agents the rate is this times the rate of one."""
@@ -86,6 +103,7 @@ class Influence:
 _FOUND: WeakKeyDictionary[ChangingNetwork, Influence] = WeakKeyDictionary()
 
 
+@typed
 def influence(network: AnyNetwork) -> Influence:
     """Whose observations count, and how much (docs: mathematics/changing).
 
@@ -109,9 +127,10 @@ def influence(network: AnyNetwork) -> Influence:
     if isinstance(network, Network):
         return Influence(network.stationary_distribution)
     # Networks do not change once made: what was found holds as long as they live.
-    if network not in _FOUND:
-        _FOUND[network] = _solve(network)
-    return _FOUND[network]
+    known = _FOUND.get(network)
+    if known is None:
+        known = _FOUND[network] = _solve(network)
+    return known
 
 
 def _solve(network: ChangingNetwork) -> Influence:

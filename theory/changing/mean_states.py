@@ -28,6 +28,7 @@ from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.presence import RandomPresence
+from theory.typed import typed
 from theory.validation import FloatArray, fail
 
 # Rounds taken one by one; networks that have not settled by then are refused.
@@ -61,6 +62,7 @@ class _Recursion(Protocol):
         ...
 
 
+@typed
 def mean_log_ratios(
     network: ChangingNetwork, information: FloatArray, prior: FloatArray, rounds: Sequence[int]
 ) -> FloatArray:

@@ -89,9 +89,10 @@ def before_first(network: PeriodicNetwork) -> FloatArray:
         If a sparse factorisation does not resolve it.
     """
     # Networks do not change once made: what was found holds as long as they live.
-    if network not in _BEFORE_FIRST:
-        _BEFORE_FIRST[network] = read_only(_solved(network))
-    return _BEFORE_FIRST[network]
+    known = _BEFORE_FIRST.get(network)
+    if known is None:
+        known = _BEFORE_FIRST[network] = read_only(_solved(network))
+    return known
 
 
 def _solved(network: PeriodicNetwork) -> FloatArray:

@@ -17,11 +17,13 @@ from theory.changing.mean_states import mean_log_ratios
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, as_integer, as_position, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectedLogRatio:
+class ExpectedLogRatio(Shown):
     """E Λ_i^(n)(best, θ) in nats: `values` has shape (T, N, M), one entry per round asked for."""
 
     rounds: IntArray
@@ -29,8 +31,13 @@ class ExpectedLogRatio:
     best: int
 
 
+@typed
 def expected_log_ratio(
-    network: AnyNetwork, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int
+    network: AnyNetwork,
+    model: FiniteModel,
+    rounds: Sequence[int] | IntArray,
+    *,
+    best: int | str,
 ) -> ExpectedLogRatio:
     """The exact mean of every agent's log-odds log ρ_i^(n)(best)/ρ_i^(n)(θ) at given rounds.
 
@@ -42,7 +49,8 @@ def expected_log_ratio(
     rounds
         Increasing whole numbers of at least 1.
     best
-        The hypothesis in the numerator, usually ``learning_rate(...).reference[0]``.
+        Index or name of the hypothesis in the numerator, usually that of
+        ``learning_rate(...).reference[0]``.
 
     Raises
     ------
@@ -65,7 +73,7 @@ def expected_log_ratio(
     [[1.0, 1.0, 0.0], [1.5, 1.0, 1.5]]
     """
     check_same_agents(network, model)
-    best = as_integer("best", best, minimum=0, maximum=len(model.hypotheses) - 1)
+    best = as_position("best", best, model.hypotheses)
     wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or any(b <= a for a, b in pairwise(wanted)):
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")

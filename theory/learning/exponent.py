@@ -21,6 +21,7 @@ that happen to behave badly; no number is offered for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -29,14 +30,20 @@ from theory.changing.correlation import error_of_mean
 from theory.changing.kinds import AnyNetwork, RandomNetwork
 from theory.changing.observed_weights import observed_weights
 from theory.changing.stationary import ObservedWeights
+from theory.frames import frame
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorExponent:
+class ErrorExponent(Shown):
     """E in nats per round, in floating point.
 
     Attributes
@@ -76,6 +83,18 @@ class ErrorExponent:
     def is_exact(self) -> bool:
         """Whether it is no estimate."""
         return self.samples == 0
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the exponents: one row for each hypothesis, by number.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        numbers = np.arange(self.exponents.size)
+        columns = {"exponent": self.exponents, "tilt": self.tilts, "against": self.against}
+        return frame({"hypothesis": numbers, **columns})
 
 
 @dataclass(frozen=True)
@@ -138,6 +157,7 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     return _Maximum(-weighted_cumulant(laws, assignment, v, tilt), tilt / unit)
 
 
+@typed
 def error_exponent(
     network: AnyNetwork, model: FiniteModel, *, seed: int = 0, samples: int | None = None
 ) -> ErrorExponent:

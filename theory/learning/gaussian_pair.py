@@ -29,6 +29,8 @@ from theory.learning.agents import GaussianAgent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, fail, read_only
 
 # Dense powers of W, by repeated squaring: a minute at most.
@@ -40,7 +42,7 @@ _SQUARINGS = 60
 
 
 @dataclass(frozen=True)
-class ErrorBracket:
+class ErrorBracket(Shown):
     """Bounds on log P(some agent errs)."""
 
     log_lower: float
@@ -48,7 +50,7 @@ class ErrorBracket:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianPair:
+class GaussianPair(Shown):
     """A network whose agents weigh two normal hypotheses; all values in floating point.
 
     Attributes
@@ -165,6 +167,7 @@ class GaussianPair:
         return np.asarray(np.diag(total)).copy()
 
 
+@typed
 def gaussian_pair(network: Network, model: FiniteModel) -> GaussianPair:
     """The closed form for two normal hypotheses, one of which is true.
 

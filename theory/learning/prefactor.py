@@ -34,6 +34,8 @@ from theory.learning.lattice import LatticePhases, lattice_span
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedLaw, tilted_law, tilted_pair
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Weights of W^k that agree with v to this, relative to the largest, change no sum any more.
@@ -50,7 +52,7 @@ _MOST_STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorPrefactor:
+class ErrorPrefactor(Shown):
     """C_i and what stands beside it, for one wrong hypothesis; floating-point values.
 
     Attributes
@@ -78,7 +80,7 @@ class ErrorPrefactor:
 
 
 @dataclass(frozen=True, eq=False)
-class RefinedErrorProbability:
+class RefinedErrorProbability(Shown):
     """Asymptotic estimates of error probabilities, in logarithms: no bounds.
 
     Attributes
@@ -104,6 +106,7 @@ class RefinedErrorProbability:
     log_upper: FloatArray
 
 
+@typed
 def error_prefactor(
     network: Network, model: FiniteModel, *, hypothesis: int | None = None
 ) -> ErrorPrefactor:
@@ -139,6 +142,7 @@ def error_prefactor(
     )
 
 
+@typed
 def refined_error_probability(
     network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray
 ) -> RefinedErrorProbability:

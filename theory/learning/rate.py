@@ -14,13 +14,20 @@ the network changes, the influence u of each agent stands in place of v
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from theory.changing.influence import influence
 from theory.changing.kinds import AnyNetwork
+from theory.frames import frame
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, fail, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def check_same_agents(network: AnyNetwork, model: FiniteModel) -> None:
@@ -41,7 +48,7 @@ def check_same_agents(network: AnyNetwork, model: FiniteModel) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class LearningRate:
+class LearningRate(Shown):
     """K(Θ) and what it is made of; all rates in nats per round, in floating point.
 
     Attributes
@@ -69,7 +76,26 @@ class LearningRate:
     is_compromise: bool
     undecided: tuple[int, ...] = ()
 
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the rates: one row for each hypothesis, by number.
 
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        numbers = np.arange(self.rates.size)
+        return frame(
+            {
+                "hypothesis": numbers,
+                "rate": self.rates,
+                "is_reference": np.isin(numbers, self.reference),
+                "is_binding": numbers == (-1 if self.binding is None else self.binding),
+            }
+        )
+
+
+@typed
 def learning_rate(network: AnyNetwork, model: FiniteModel) -> LearningRate:
     """The rate of rejection of every wrong hypothesis, and the slowest, K(Θ).
 

@@ -19,11 +19,13 @@ from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class TiltedLaw:
+class TiltedLaw(Shown):
     """The laws of z_j(reference, hypothesis) tilted by e^{−t v_j z}; floating-point values.
 
     Attributes
@@ -57,6 +59,7 @@ class TiltedLaw:
     variance: float
 
 
+@typed
 def tilted_law(network: Network, model: FiniteModel, *, hypothesis: int | None = None) -> TiltedLaw:
     """The tilted law of `hypothesis`, by default the one that binds the error exponent.
 

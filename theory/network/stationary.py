@@ -42,6 +42,7 @@ from theory.network.structure import (
     breadth_first_tree,
     off_diagonal,
 )
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Below this many agents a dense matrix is small enough to eliminate or diagonalise.
@@ -56,7 +57,7 @@ _LOWEST_EXPONENT = np.iinfo(np.int64).min // 2
 
 
 @dataclass(frozen=True, eq=False)
-class Stationary:
+class Stationary(Shown):
     """The stationary distribution v of a network: a floating-point estimate.
 
     Attributes

@@ -19,11 +19,12 @@ from flint import arb
 
 from theory.numbers import as_ball
 from theory.risk.total_variation import coin_divergence
+from theory.showing import Shown
 from theory.validation import fail
 
 
 @dataclass(frozen=True)
-class CoinTrial:
+class CoinTrial(Shown):
     """A network of coins on which the corollary is tried.
 
     Parameters

@@ -29,13 +29,15 @@ from numpy.typing import ArrayLike
 from theory.risk.domains import Box, Domain, root_of
 from theory.risk.grids import grid_counts, grid_points
 from theory.risk.lattices import ROUNDING, lattice_coverings
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_float_array, as_positive, fail, read_only
 
 MOST_POINTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Covering:
+class Covering(Shown):
     """An r-covering: every parameter of the domain is within divergence `radius` of a point.
 
     Attributes
@@ -106,6 +108,7 @@ def interval_covering_number(
     return max(1, isqrt(square - 1) + 1 if square > 0 else 1)
 
 
+@typed
 def covering_lower_bound(
     domain: Domain, second_moment: ArrayLike, *, noise_std: float, radius: float
 ) -> int:
@@ -124,6 +127,7 @@ def covering_lower_bound(
     return max(1, ceil(largest * (1 - ROUNDING)))
 
 
+@typed
 def cover(
     domain: Domain,
     second_moment: ArrayLike,

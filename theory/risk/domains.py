@@ -17,6 +17,7 @@ from scipy.optimize import lsq_linear
 from scipy.special import gammaln
 
 from theory.validation import FloatArray, as_float_array, fail, read_only
+from theory.values import Value
 
 # Signs of the corners of a box, and minors of its generators, are enumerated.
 _MOST_AXES = 12
@@ -24,7 +25,7 @@ _MOST_AXES_OF_FACES = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class Box(Value):
     """{θ : lower ≤ θ ≤ upper}, both of shape (d,), d at most 12; equal ends fix a coordinate.
 
     Raises
@@ -148,7 +149,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class Ellipsoid:
+class Ellipsoid(Value):
     """{centre + Lz : ‖z‖ ≤ 1}, with L = `axes` of shape (d, d), not singular.
 
     With L the Cholesky factor of a prior's covariance times a radius it is the set on which the

@@ -31,10 +31,11 @@ from theory.validation import (
     fail,
     read_only,
 )
+from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class QuantisedRegression:
+class QuantisedRegression(Value):
     """What each agent of a network sees of one linear-Gaussian law.
 
     Parameters

@@ -23,6 +23,7 @@ from theory.risk.total_variation import (
     largest_total_variation,
     pinsker,
 )
+from theory.showing import Shown
 from theory.validation import as_float_array, as_positive, fail
 
 SOURCES = MappingProxyType(
@@ -37,7 +38,7 @@ SOURCES = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class RiskBound:
+class RiskBound(Shown):
     """Bounds on a mean difference of expected losses, in units of the loss.
 
     Attributes

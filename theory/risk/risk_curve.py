@@ -31,13 +31,15 @@ from theory.risk.covering import Covering, cover
 from theory.risk.domains import Domain, root_of
 from theory.risk.quantised import QuantisedRegression
 from theory.risk.risk import RiskBound, risk_bound
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_probability, fail
 
 _WEIGHTS = ("stationary", "uniform")
 
 
 @dataclass(frozen=True, eq=False)
-class RiskPoint:
+class RiskPoint(Shown):
     """One radius of a :class:`RiskCurve`.
 
     Attributes
@@ -81,7 +83,7 @@ class RiskPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class RiskCurve:
+class RiskCurve(Shown):
     """Radius, covering, rate, exponent, rounds and risk, one point for each radius.
 
     Attributes
@@ -135,6 +137,7 @@ def transfer_factor(to: FloatArray, source: FloatArray) -> float:
     return float(np.linalg.eigvalsh(inverse.T @ to @ inverse).max(initial=0.0))
 
 
+@typed
 def risk_curve(
     network: Network,
     regression: QuantisedRegression,

@@ -26,6 +26,7 @@ import numpy as np
 from flint import arb
 
 from theory.numbers import as_ball, precision
+from theory.showing import Shown
 from theory.validation import fail
 
 # ψ(t) is a difference of numbers near 1 that is as small as t²/8: these many bits are left.
@@ -35,7 +36,7 @@ _SMALLEST, _LARGEST = 1e-250, 600.0
 
 
 @dataclass(frozen=True)
-class LargestTotalVariation:
+class LargestTotalVariation(Shown):
     """F(r): the supremum of TV over all pairs of laws with KL(P ‖ Q) ≤ r.
 
     Attributes

@@ -16,10 +16,10 @@ from theory.robustness.behaviours import (
     Behaviour,
     Colluding,
     StuckData,
-    hypothesis_index,
 )
-from theory.robustness.rules import RULES, Average, Rule
-from theory.validation import FloatArray, IntArray, as_integer, fail
+from theory.robustness.rules import RULES, Average, Median, Rule
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, as_integer, as_position, fail
 
 Behaviours = Mapping[int, Behaviour]
 
@@ -65,7 +65,7 @@ class Faults:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "behaviours", _by_agent(self.behaviours))
-        check_rule(self.rule)
+        object.__setattr__(self, "rule", as_rule(self.rule))
         object.__setattr__(self, "pool_every", as_integer("pool_every", self.pool_every, minimum=1))
 
     def fitted(self, network: Network, model: FiniteModel) -> Faults:
@@ -126,7 +126,7 @@ def checked_faults(
         if isinstance(behaviour, StuckData):
             behaviour.datum(model, index)
         elif isinstance(behaviour, Colluding):
-            hypothesis_index(model, behaviour.hypothesis)
+            as_position("hypothesis", behaviour.hypothesis, model.hypotheses)
         else:
             behaviour.speech(model, 1)
         checked[index] = behaviour
@@ -135,11 +135,13 @@ def checked_faults(
     return dict(sorted(checked.items()))
 
 
+@typed
 def honest_agents(network: Network, faults: Behaviours) -> IntArray:
     """The agents that are not faulty, in order; shape (H,)."""
     return np.setdiff1d(np.arange(network.agents), np.array(list(faults), dtype=np.int64))
 
 
+@typed
 def honest_reference(network: Network, model: FiniteModel, honest: IntArray) -> tuple[int, ...]:
     """What the honest agents ought to find: their Θ*, or their compromise if that is empty.
 
@@ -150,23 +152,28 @@ def honest_reference(network: Network, model: FiniteModel, honest: IntArray) -> 
     return part.reference_hypotheses(v / v.sum())
 
 
-def check_rule(rule: object) -> None:
-    """Check that `rule` is one of the rules.
+def as_rule(rule: object) -> Rule:
+    """One of the rules, given as such or, if it takes no setting, by its name in a problem file.
 
     Raises
     ------
     ValueError
-        If it is something else.
+        If it is something else, or a rule that needs a number goes by its name alone.
     """
+    if isinstance(rule, str):
+        rule = {"average": Average(), "median": Median()}.get(rule, rule)
     if not isinstance(rule, tuple(RULES.values())):
         raise fail(
             "rule",
             f"one of {sorted(kind.__name__ for kind in RULES.values())}",
-            type(rule).__name__,
-            "choose a rule of theory.robustness",
+            repr(rule) if isinstance(rule, str) else type(rule).__name__,
+            "choose a rule of theory.robustness, such as TrimmedMean(tolerate=1), or name "
+            "average or median",
         )
+    return rule  # type: ignore[return-value]
 
 
+@typed
 def check_tolerance(network: Network, faults: Behaviours, rule: Rule) -> None:
     """Check that no honest agent hears more faulty ones than the rule tolerates.
 
@@ -177,7 +184,6 @@ def check_tolerance(network: Network, faults: Behaviours, rule: Rule) -> None:
     ValueError
         Naming the honest agent, how many it hears, and the faulty ones among them.
     """
-    check_rule(rule)
     links = off_diagonal(network.weights)
     faulty = np.isin(links.column, np.array(list(faults), dtype=np.int64))
     heard = np.bincount(links.row, minlength=network.agents)

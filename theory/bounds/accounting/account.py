@@ -22,6 +22,8 @@ from theory.bounds.tails.chernoff import chernoff_bounds
 from theory.changing.kinds import require_fixed
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 # How much the upper bound on a probability exceeds the lower, for one event.
@@ -31,7 +33,7 @@ _OCTAVE = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorProbability:
+class ErrorProbability(Shown):
     """Certified bounds on P(some agent's arg max is wrong at round n), for each of `rounds`.
 
     Attributes
@@ -63,7 +65,7 @@ class ErrorProbability:
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorAccount:
+class ErrorAccount(Shown):
     """Certified bounds for one network and model; see :func:`account`."""
 
     events: EventSet
@@ -218,6 +220,7 @@ class ErrorAccount:
         )
 
 
+@typed
 def account(network: Network, model: FiniteModel, *, tie_gap: float = 0.0) -> ErrorAccount:
     """The account of a network and a model.
 

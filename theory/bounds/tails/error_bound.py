@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, as_probability
 
 # Sample sizes beyond this are reported as not found: no run is that long.
@@ -20,7 +21,7 @@ LARGEST_ROUNDS = 10**15
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorBound:
+class ErrorBound(Shown):
     """An upper bound on P(some agent errs at round n), for every n ≥ 1.
 
     Attributes

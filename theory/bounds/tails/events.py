@@ -21,6 +21,7 @@ from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, learning_rate
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray
 
 # At most this many rounds one by one, and this many floating-point operations in powers of W:
@@ -32,7 +33,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorEvents:
+class ErrorEvents(Shown):
     """One network, one model, one reference hypothesis, and the hypotheses that may beat it."""
 
     network: AnyNetwork

@@ -40,6 +40,7 @@ from theory.network.structure import name_groups
 from theory.numbers import as_fraction
 from theory.numbers.rational import Exact
 from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
+from theory.values import Value
 
 # A floor of 1/N that was computed as a double differs from 1/N by rounding alone.
 _ROUNDING = 1e-12
@@ -65,7 +66,7 @@ class Support:
 
 
 @dataclass(frozen=True, eq=False)
-class InfluenceSet:
+class InfluenceSet(Value):
     """The polytope of stationary distributions of E[W] that can be had.
 
     Parameters

@@ -141,7 +141,7 @@ class MixingProblem:
         own = np.maximum(1.0 - leaving, 0.0)
         own[own <= 4 * (self.graph.degrees + 4) * EPS] = 0.0
         weights = assemble(listener, speaker, weight.T.ravel(), agents=agents, own=own)
-        return Network(weights, name=name, layout=self.graph.layout)
+        return self.graph.network(weights, name=name)
 
     def _rows(self, ends: FloatArray) -> sparse.csr_array[np.float64]:
         count = len(self.graph.edges)

@@ -25,6 +25,7 @@ from theory.validation import (
     IntArray,
     as_float_array,
     as_integer,
+    as_position,
     fail,
     read_only,
 )
@@ -62,7 +63,7 @@ class PlacementProblem:
 
     model: FiniteModel
     influence: FloatArray
-    target: int | None = None
+    target: int | str | None = None
     fixed: tuple[int, ...] = ()
     joins_influence: bool = True
 
@@ -117,7 +118,7 @@ class PlacementProblem:
     @property
     def best(self) -> int:
         """The target, found."""
-        assert self.target is not None
+        assert isinstance(self.target, int)
         return self.target
 
     @cached_property
@@ -286,7 +287,7 @@ def twins(model: FiniteModel | RationalModel, target: int) -> tuple[int, ...]:
     return tuple(a if b == target else b for a, b in pairs)
 
 
-def _target(model: FiniteModel, target: int | None) -> int:
+def _target(model: FiniteModel, target: int | str | None) -> int:
     optimal = model.optimal_hypotheses
     if target is None:
         if not optimal:
@@ -297,7 +298,7 @@ def _target(model: FiniteModel, target: int | None) -> int:
                 "name one, such as the network's present compromise",
             )
         return optimal[0]
-    found = as_integer("target", target, minimum=0, maximum=len(model.hypotheses) - 1)
+    found = as_position("target", target, model.hypotheses)
     if optimal and found not in optimal:
         raise fail(
             "target",

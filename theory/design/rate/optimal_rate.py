@@ -28,6 +28,8 @@ from theory.design.rate.rate_program import RateSolution, maximise_least
 from theory.design.rate.rate_target import RateTarget, named, rate_target, wins
 from theory.design.rate.weak_duality import achieved, proved_bound
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Influence this near to the floor, in units of 1/N, is at the floor.
@@ -41,7 +43,7 @@ NOTE = "weak duality, rounding included; the divergences are the doubles stored"
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalRate:
+class OptimalRate(Shown):
     """The best K, a v that attains it, and the proof; rates in nats per round.
 
     Attributes
@@ -93,8 +95,9 @@ class OptimalRate:
     generated: int
 
 
+@typed
 def optimal_rate(
-    model: FiniteModel, *, target: int | None = None, influences: InfluenceSet | None = None
+    model: FiniteModel, *, target: int | str | None = None, influences: InfluenceSet | None = None
 ) -> OptimalRate:
     """The stationary distribution that maximises K(Θ), certified (docs: mathematics/optimal-rate).
 

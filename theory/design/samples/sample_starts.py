@@ -53,7 +53,7 @@ def influences_to_try(
     model: FiniteModel,
     allowed: InfluenceSet,
     *,
-    target: int | None,
+    target: int | str | None,
     given: FloatArray | None = None,
 ) -> tuple[Influence, ...]:
     """Even, best rate, best exponent, the given one, and mixtures of them; each of them once."""
@@ -100,7 +100,7 @@ def starts_for(
     if not limits.fixed_rows and graph.agents > 1:
         lazy = (1 - _LAZY) * as_dense(fast.weights) + _LAZY * np.eye(graph.agents)
         named = f"{name}, fastest and lazy"
-        yield Start(named, Network(lazy, name=named, layout=graph.layout), graph)
+        yield Start(named, graph.network(lazy, name=named), graph)
 
 
 def faster_starts(
