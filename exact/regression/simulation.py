@@ -124,6 +124,7 @@ def simulate_regression(
 
     Examples
     --------
+    >>> import numpy as np
     >>> agent = RegressionAgent(ranges=[[1, 1], [-1, 1]], noise_std=0.8)
     >>> model = RegressionModel.from_agents(
     ...     [-0.3, 0.5], [agent, agent], prior_covariance=0.5 * np.eye(2),
@@ -177,6 +178,7 @@ def prepare_regression(
 
     Examples
     --------
+    >>> import numpy as np
     >>> agent = RegressionAgent(second_moment=np.eye(50), noise_std=1.0)
     >>> model = RegressionModel.from_agents(
     ...     np.zeros(50), [agent], counts=[100], prior_covariance=np.eye(50),
