@@ -39,7 +39,7 @@ from benchmarks.limits import Copy, MatrixProduct, interleaved
 from benchmarks.tables import report
 from exact.beliefs import bayes_update, consensus
 from exact.compression import evidence_basis
-from exact.plan import batch_of, plan_for
+from exact.plan import COMPILED_AGENTS, batch_of, plan_for
 from exact.propagation import (
     DensePropagation,
     Propagation,
@@ -133,7 +133,14 @@ class Carry:
         for room in set(self.rooms):
             self.sampler.restart(self.seeds[0], replicates=room)
             self.fixed[room] = self.sampler.draw(batch_of(self.plan, self.symbols(room)))
-            engine = propagation(graph, table, replicates=room, plan=self.plan, order=order)
+            engine = propagation(
+                graph,
+                table,
+                replicates=room,
+                plan=self.plan,
+                order=order,
+                compiled=size.agents <= COMPILED_AGENTS,
+            )
             if isinstance(engine, DensePropagation):
                 engine._stack[:] = 0.0  # so that nothing overflows, however often it is carried
             engine.start(prior, Draws(self.fixed[room].symbols[:1], self.fixed[room].noise[:1]))

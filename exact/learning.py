@@ -67,6 +67,8 @@ class FixedNetwork:
         The rounds at which Λ is wanted.
     plan, group
         How replicates are cut up, and how many share a symbol.
+    compiled
+        Whether products with dense W are: see :func:`exact.plan.is_compiled`.
     """
 
     network: Network
@@ -75,6 +77,7 @@ class FixedNetwork:
     recorded: IntArray
     plan: Plan
     group: int
+    compiled: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies prepare anew: an engine holds views into its own memory, and no copy of one."""
@@ -121,7 +124,12 @@ class FixedNetwork:
         if room not in engines:
             engines.clear()
             engines[room] = propagation(
-                self.network, self.sampler.table, replicates=room, plan=self.plan, order=self.order
+                self.network,
+                self.sampler.table,
+                replicates=room,
+                plan=self.plan,
+                order=self.order,
+                compiled=self.compiled,
             )
         self.sampler.restart(chunk.stream, replicates=room)
         batch = batch_of(self.plan, room // self.group * self.network.agents)
@@ -203,9 +211,7 @@ def learn_fast(
         chunk = rows[:, begin : begin + plan.replicates].swapaxes(1, 2)
         size = chunk.shape[2]
         source = Given(ratios(chunk, 0), order=order)
-        engine = propagation(
-            network, source.table, replicates=size, plan=plan, order=order, compiled=False
-        )
+        engine = propagation(network, source.table, replicates=size, plan=plan, order=order)
         states = propagate(engine, source, prior, recorded, batch=batch_of(plan, size * agents))
         for index, private in enumerate(states):
             log_ratios[index, begin : begin + size] = with_best(private, 0).swapaxes(0, 1)

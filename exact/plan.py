@@ -17,6 +17,10 @@ DEEPEST = 16
 CACHE_LINE = 8  # numbers
 # Symbols drawn in one go: enough to hide the cost of a call, few enough to stay in cache.
 DRAWS_AT_ONCE = 1 << 15
+# A compiled product of dense W is at least as quick as a library's up to about so many agents, the
+# library's being as wide; and saves more than loading it takes from so many multiply-adds on.
+COMPILED_AGENTS = 64
+COMPILED_WORK = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -67,3 +71,8 @@ def batch_of(plan: Plan, symbols: int) -> int:
     """How many rounds to draw at once, of `symbols` symbols each: a multiple of the depth."""
     rounds = DRAWS_AT_ONCE // symbols
     return max(1, rounds // plan.depth) * plan.depth
+
+
+def is_compiled(agents: int, *, numbers: int) -> bool:
+    """Whether a run with dense W carries its `numbers`, of all rounds and one agent, compiled."""
+    return agents <= COMPILED_AGENTS and agents**2 * numbers >= COMPILED_WORK

@@ -38,10 +38,6 @@ from exact.sampling import Draws, ObservationTable
 from theory import Network
 from theory.validation import FloatArray, IntArray
 
-# Where a compiled product is at least as quick as a library's: on processors whose library takes
-# their widest vectors it draws level at about so many agents.
-COMPILED_AGENTS = 64
-
 
 class Propagation(Protocol):
     """A state of R replicates that can be carried forward."""
@@ -66,17 +62,16 @@ def propagation(
     replicates: int,
     plan: Plan,
     order: IntArray | None = None,
-    compiled: bool = True,
+    compiled: bool = False,
 ) -> Propagation:
     """The engine for a network's kind of W; `order` as from :func:`agent_order`.
 
-    Without `compiled`, dense W is left to a library, so that numba need not be loaded.
+    `compiled` as from :func:`exact.plan.is_compiled`: else dense W is left to a library.
     """
     if network.is_sparse:
         rows = np.arange(network.agents) if order is None else order
         return SparsePropagation(network, table, replicates=replicates, plan=plan, order=rows)
-    few = compiled and network.agents <= COMPILED_AGENTS
-    engine = CompiledPropagation if few else DensePropagation
+    engine = CompiledPropagation if compiled else DensePropagation
     return engine(network, table, replicates=replicates, plan=plan)
 
 

@@ -8,14 +8,9 @@ from scipy import sparse
 
 from exact.dense_kernel import BAND, STRIP, Registers, dense_rounds, registers, work_space
 from exact.kernels import sparse_rounds
-from exact.plan import plan_for
-from exact.propagation import (
-    COMPILED_AGENTS,
-    CompiledPropagation,
-    DensePropagation,
-    propagation,
-    reach,
-)
+from exact.learning import simulate
+from exact.plan import COMPILED_AGENTS, is_compiled, plan_for
+from exact.propagation import CompiledPropagation, DensePropagation, reach
 from exact.sampling import Sampler
 from tests.models import coins
 from theory import Network
@@ -136,17 +131,38 @@ def test_both_dense_engines_carry_the_same(replicates: int) -> None:
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-13)
 
 
-def test_the_engine_depends_on_the_network_alone() -> None:
-    """Not on replicates, so that chunks of every size are carried alike."""
-    for agents, kind in ((COMPILED_AGENTS, CompiledPropagation), (65, DensePropagation)):
-        network = Network(np.full((agents, agents), 1 / agents))
-        table = Sampler(coins(agents), best=0).table
-        plan = plan_for(network, columns=table.columns)
-        for replicates in (1, plan.replicates):
-            made = propagation(network, table, replicates=replicates, plan=plan)
-            assert type(made) is kind
-    small = Network(np.full((2, 2), 0.5))
-    table = Sampler(coins(2), best=0).table
-    plan = plan_for(small, columns=table.columns)
-    made = propagation(small, table, replicates=1, plan=plan, compiled=False)
-    assert isinstance(made, DensePropagation)
+def test_only_long_runs_of_few_agents_are_compiled() -> None:
+    """Where loading pays: ten agents from two million rounds times replicates times columns on."""
+    assert is_compiled(10, numbers=22_000_000)
+    assert not is_compiled(10, numbers=21_000_000)
+    assert is_compiled(COMPILED_AGENTS, numbers=10**9)
+    assert not is_compiled(COMPILED_AGENTS + 1, numbers=10**9)
+
+
+def test_a_compiled_run_measures_what_another_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same draws; recorded rounds, several chunks and a short last one included."""
+    weights = np.random.default_rng(1).dirichlet(np.ones(6), size=6)
+    network, model = Network(weights), coins(6)
+    runs = []
+    for least in (1, 10**18):
+        monkeypatch.setattr("exact.plan.COMPILED_WORK", least)
+        runs.append(simulate(network, model, rounds=40, replicates=5000, seed=1, paths=3))
+    for name in ("mean", "standard_error", "network_mean", "paths"):
+        one, other = (getattr(run, name) for run in runs)
+        # Forty rounds of log-ratios of order one, summed over five thousand replicates.
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
+    np.testing.assert_array_equal(runs[0].errors, runs[1].errors)
+
+
+def test_workers_do_not_change_a_compiled_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exact.plan.COMPILED_WORK", 1)
+    monkeypatch.setattr("exact.cost.UNIT_SECONDS", 0.01)
+    network = Network(np.random.default_rng(1).dirichlet(np.ones(6), size=6))
+    runs = [
+        simulate(
+            network, coins(6), rounds=20, replicates=9000, seed=1, workers=w, backend="threading"
+        )
+        for w in (1, 2)
+    ]
+    np.testing.assert_array_equal(runs[0].mean, runs[1].mean)
+    np.testing.assert_array_equal(runs[0].standard_error, runs[1].standard_error)
