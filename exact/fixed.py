@@ -8,6 +8,7 @@ import numpy as np
 
 from exact.cost import Cost, Extent, check_cost
 from exact.learning import FixedNetwork
+from exact.plan import is_compiled
 from exact.replicates import Replicates
 from exact.run import Run
 from exact.task import Task, check_agents, extent_of, replicates_of
@@ -66,15 +67,19 @@ class FixedTask(Task):
 
     def replicates(self, recorded: IntArray) -> Replicates:
         """The replicates in units of work, stopping at the given rounds."""
+        extent = self.extent
         runner = FixedNetwork(
             self.network,
             self.model,
             best=self.reference[0],
             recorded=recorded,
-            plan=self.extent.plan,
-            group=self.extent.group,
+            plan=extent.plan,
+            group=extent.group,
+            compiled=is_compiled(
+                extent.agents, numbers=extent.rounds * extent.replicates * extent.columns
+            ),
         )
-        return replicates_of(self, runner, self.extent, recorded)
+        return replicates_of(self, runner, extent, recorded)
 
 
 def fixed_task(network: Network, model: FiniteModel, *, run: Run) -> FixedTask:

@@ -29,6 +29,7 @@ from exact.run import recorded_rounds
 from exact.sampling import Given, Sampler, Source, ratios
 from theory import FiniteModel, Network
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 
@@ -149,6 +150,7 @@ class FixedNetwork:
         return with_best(log_ratios, self.best)
 
 
+@typed
 def learn_fast(
     network: Network,
     log_likelihoods: ArrayLike,

@@ -11,19 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.limits import as_memory
 from exact.parallel import Work, check_backend, run_units
 from theory.progress import Progress
+from theory.showing import Shown
 from theory.validation import IntArray, as_integer, fail
 
 DEFAULT_RECORDS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Shown):
     """How a simulation is run.
 
     The same network, model, rounds, replicates, seed, record and paths give the same numbers, up
@@ -137,29 +136,6 @@ class Run:
             checkpoint=kept,
             progress=self.progress,
         )
-
-
-def check_kind(argument: str, value: object, kind: type, remedy: str) -> None:
-    """Check that an argument is an object of a class.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
-    if not isinstance(value, kind):
-        raise fail(argument, f"a {kind.__name__}", type(value).__name__, remedy)
-
-
-def check_run(run: object) -> None:
-    """Check that an argument is a :class:`Run`.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
-    check_kind("run", run, Run, "write Run(rounds=..., replicates=..., seed=...)")
 
 
 def last_round(record: Sequence[int] | None, rounds: int) -> int:

@@ -21,11 +21,12 @@ from exact.results import Simulation, measured
 from exact.run import Run
 from exact.sampling import group_size, kind_rows
 from theory import FiniteModel, Network
+from theory.showing import Shown
 from theory.validation import IntArray, fail
 
 
 @dataclass(frozen=True, eq=False)
-class Task(ABC):
+class Task(Shown, ABC):
     """A simulation that has been checked and cut up, and not begun.
 
     Attributes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import timeit
 from collections.abc import Callable
 
 import networkx as nx
@@ -16,14 +15,13 @@ from scipy import sparse
 import exact
 import theory
 from exact import simulate
-from exact.faults import simulate_faulty
 from theory import FiniteModel, Network, learning_rate
 from theory.changing import DelayedNetwork, RandomLinks, RandomPresence, influence
 from theory.design import DesignGraph, changing_weights, fastest_mixing, optimal_rate, place
 from theory.learnability import rejection
 from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
 from theory.regression import regression_limits
-from theory.robustness import Median, Silent
+from theory.robustness import Faults, Median, Silent
 from theory.typed import typed
 
 from .models import coins
@@ -193,17 +191,14 @@ def test_networks_made_of_a_network_ask_for_one(kind: Callable[..., object]) -> 
 
 
 def test_names_go_where_numbers_went() -> None:
-    network, model = Network.from_topology("complete", agents=4), coins(4)
+    model = coins(4)
     assert optimal_rate(model, target="fair").rate == optimal_rate(model, target=0).rate
     assert rejection(model, "fair").target == 0
     with pytest.raises(ValueError, match="target: expected one of fair, loaded, got 'laoded'"):
         optimal_rate(model, target="laoded")
-    run = {"rounds": 2, "replicates": 2, "seed": 0, "beyond_tolerance": True}
-    named = simulate_faulty(network, model, {3: Silent()}, "median", **run)
-    given = simulate_faulty(network, model, {3: Silent()}, Median(), **run)
-    np.testing.assert_array_equal(named.simulation.mean, given.simulation.mean)
+    assert Faults({3: Silent()}, "median") == Faults({3: Silent()}, Median())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"rule: .*got 'trimmed-mean'; .*TrimmedMean"):
-        simulate_faulty(network, model, {3: Silent()}, "trimmed-mean", **run)
+        Faults({3: Silent()}, "trimmed-mean")  # type: ignore[arg-type]
 
 
 def test_a_function_keeps_its_face() -> None:
@@ -213,9 +208,3 @@ def test_a_function_keeps_its_face() -> None:
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         learning_rate(Network([[0.5, 0.5], [0.5, 0.5]]))  # type: ignore[call-arg]
     assert simulate is not influence
-
-
-def test_checks_cost_microseconds() -> None:
-    network, model = Network([[0.5, 0.5], [0.5, 0.5]]), coins(2)
-    # About half a microsecond where measured; a busy machine may take many times that.
-    assert min(timeit.repeat(lambda: door(network, model), number=1000, repeat=5)) / 1000 < 20e-6

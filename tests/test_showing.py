@@ -19,7 +19,7 @@ from scipy import sparse
 
 import exact
 import theory
-from exact import simulate
+from exact import Run, simulate
 from theory import (
     FiniteModel,
     GaussianAgent,
@@ -162,7 +162,7 @@ def held() -> list[object]:
         error_exponent(ring, coins(1000)),
         influence(star),
         regression_limits(ring, regression),
-        simulate(named, coins(100), rounds=2, replicates=2, seed=0),
+        simulate(named, coins(100), run=Run(rounds=2, replicates=2, seed=0)),
     ]
 
 
@@ -255,7 +255,7 @@ def test_tables_hold_the_results() -> None:
     }
     exponent = error_exponent(network, model)
     assert exponent.to_frame()["exponent"] == exponent.exponents.tolist()
-    run = simulate(network, model, rounds=3, replicates=4, seed=0)
+    run = simulate(network, model, run=Run(rounds=3, replicates=4, seed=0))
     table = run.to_frame()
     assert table["agent"] == [0, 0, 1, 1, 2, 2]
     assert table["hypothesis"] == ["fair", "loaded"] * 3

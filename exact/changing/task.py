@@ -12,9 +12,11 @@ from exact.cost import CALL, Cost, Extent
 from exact.limits import NUMBER
 from exact.replicates import Replicates
 from exact.results import Simulation
-from exact.run import Run, check_run
+from exact.run import Run
 from exact.task import Task, extent_of, replicates_of
 from theory import FiniteModel
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer, fail
 
 # Seconds for a number that the process draws, with what it decides.
@@ -22,7 +24,7 @@ DRAW_AND_USE = 1e-8
 
 
 @dataclass(frozen=True)
-class Footprint:
+class Footprint(Shown):
     """What a process takes, for the estimates of memory and time.
 
     Attributes
@@ -43,6 +45,7 @@ class Footprint:
     hearing: float | None = None
 
 
+@typed
 def run_process(
     process: Process,
     model: FiniteModel,
@@ -96,7 +99,6 @@ def run_process(
     >>> bool(abs(rates.mean[0, 1] - 0.1438) < 3 * rates.standard_error[0, 1])
     True
     """
-    check_run(run)
     if run.checkpoint is not None:
         raise fail("checkpoint", "none for a process of one's own", run.checkpoint, "leave it out")
     return process_task(

@@ -18,16 +18,17 @@ from exact.regression.learners import Mode, learners_of, sum_of_batches
 from exact.regression.results import RegressionSimulation, as_simulation
 from exact.regression.work import RegressionWork
 from exact.regression.yardstick import yardstick_of
-from exact.run import Run, check_run
+from exact.run import Run
 from exact.task import check_agents
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
+from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import fail
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionTask:
+class RegressionTask(Shown):
     """A simulated regression that has been checked and cut up, and not begun.
 
     Attributes
@@ -190,7 +191,6 @@ def prepare_regression(
     >>> 0 < cost.bytes < 2**30, sorted(cost.time)
     (True, ['adding up', 'drawing', 'products with W', 'solving'])
     """
-    check_run(run)
     check_agents(network, model)
     if run.paths:
         raise fail("paths", "0 in a regression, which keeps none", run.paths, "leave it out")

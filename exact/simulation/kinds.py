@@ -6,7 +6,7 @@ from exact.changing.simulation import changing_task
 from exact.faults.simulation import faulty_task
 from exact.fixed import fixed_task
 from exact.results import Simulation
-from exact.run import Run, check_kind, check_run
+from exact.run import Run
 from exact.task import Task
 from theory import FiniteModel, Network
 from theory.changing import ChangingNetwork
@@ -71,6 +71,7 @@ def simulate(
     return prepare(network, model, faults=faults, run=run).simulate()
 
 
+@typed
 def prepare(
     network: Network | ChangingNetwork,
     model: FiniteModel,
@@ -100,10 +101,6 @@ def prepare(
     >>> cost.bytes < 2**30, 5 < cost.seconds < 50
     (True, True)
     """
-    check_kind("model", model, FiniteModel, "regressions go to simulate_regression")
-    check_run(run)
-    if faults is not None:
-        check_kind("faults", faults, Faults, "write Faults({agent: behaviour, ...}, rule)")
     if not isinstance(network, Network):
         task = changing_task(network, model, run=run)
         if faults is None:

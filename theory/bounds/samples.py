@@ -259,6 +259,7 @@ def sample_sizes(
     )
 
 
+@typed
 def error_bound(network: AnyNetwork, model: FiniteModel, rounds: int) -> float:
     """An upper bound on P(some agent errs at round n), rigorous up to rounding; at most one.
 

@@ -18,6 +18,7 @@ from theory.robustness.behaviours import (
     StuckData,
 )
 from theory.robustness.rules import RULES, Average, Median, Rule
+from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_position, fail
 
@@ -25,7 +26,7 @@ Behaviours = Mapping[int, Behaviour]
 
 
 @dataclass(frozen=True)
-class Faults:
+class Faults(Shown):
     """Who is faulty, and how honest agents protect themselves.
 
     Attributes
