@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.limits import as_memory
 from exact.parallel import Work, check_backend, run_units

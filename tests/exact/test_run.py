@@ -109,11 +109,11 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "bare behaviours": (
         lambda: simulate(RING, coins(5), faults=LIAR, run=RUN),  # type: ignore[arg-type]
-        "faults: expected a Faults, got dict; write Faults({agent: behaviour, ...}, rule)",
+        "faults: expected a Faults, got a dict; write Faults({agent: behaviour, ...}, rule)",
     ),
     "swapped": (
         lambda: simulate(coins(5), RING, run=RUN),  # type: ignore[arg-type]
-        "model: expected a FiniteModel, got Network",
+        "network: expected a network, or one of the kinds in theory.changing, got a FiniteModel",
     ),
     "weights": (
         lambda: simulate(RING.weights, coins(5), run=RUN),  # type: ignore[arg-type]
@@ -121,11 +121,11 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a regression": (
         lambda: simulate(RING, LINE, run=RUN),  # type: ignore[arg-type]
-        "model: expected a FiniteModel, got RegressionModel; regressions go to simulate_regression",
+        "model: expected a FiniteModel, got a RegressionModel; regressions have functions",
     ),
     "options": (
         lambda: simulate(RING, coins(5), run={"rounds": 3}),  # type: ignore[arg-type]
-        "run: expected a Run, got dict; write Run(rounds=..., replicates=..., seed=...)",
+        "run: expected a Run, got a dict; write Run(rounds=..., replicates=..., seed=...)",
     ),
     "paths of a regression": (
         lambda: simulate_regression(RING, LINE, run=RUN),
@@ -133,7 +133,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "options of a regression": (
         lambda: simulate_regression(RING, LINE, run=None),  # type: ignore[arg-type]
-        "run: expected a Run, got NoneType",
+        "run: expected a Run, got None",
     ),
 }
 
