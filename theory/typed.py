@@ -29,12 +29,12 @@ _PACKAGES = ("theory", "exact", "empirical", "peerbayes")
 _CONVERSIONS = {
     ("Network", "RationalNetwork"): "convert it: {0}.as_network()",
     ("RationalNetwork", "Network"): "convert it: RationalNetwork.from_network({0})",
-    ("RegressionModel", "FiniteModel"): "regressions have functions of their own",
+    ("FiniteModel", "RegressionModel"): "regressions have functions of their own",
     ("DesignGraph", "Network"): "convert it: DesignGraph.from_network({0})",
 }
 # How an object is made, for the kinds that most doors take.
 _MAKERS = {
-    "Faults": "write Faults({{agent: behaviour, ...}}, rule)",
+    "Faults": "write Faults({agent: behaviour, ...}, rule)",
     "Run": "write Run(rounds=..., replicates=..., seed=...)",
     "Network": "make one, such as Network(weights) or Network.from_topology",
     "RationalNetwork": "make one with RationalNetwork.from_rows or RationalNetwork.from_network",
