@@ -1,112 +1,135 @@
-"""Reading a TOML or JSON file into plain tables, with errors of one line.
+"""What is printed with ``--json`` and left in records, as types: one class a document.
 
-Duplicate keys are refused in both formats: the second would silently win in JSON.
+A document is made of plain numbers, and checked when it is made and when it is read back: a key
+that is misspelt in this code is found by the type checker, and one that a record lacks when the
+record is read. JSON schemas are generated from these classes (`peerbayes.schemas`).
+
+Keys may be added to a document, never lost. A key that older records do not have needs a default.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from peerbayes.messages import describe, input_error, shorten
-
-# Keys of so many parts between dots: reading them takes a time that grows with the square.
-_DEEPEST = 200
-_DEEP_KEY = re.compile(
-    r"(?:^|[{,])[ \t]*\[{0,2}"
-    rf"(?:[ \t]*(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.){{{_DEEPEST}}}",
-    re.MULTILINE,
+import numpy as np
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    model_serializer,
 )
 
+from peerbayes.records import plain
+from theory import CertifiedSampleSize, Network
+from theory.design import Certificate
+from theory.network.structure import as_dense
 
-def read_document(path: Path) -> dict[str, Any]:
-    """The tables of a file; JSON if its name ends in ``.json`` or it opens with a brace.
 
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or is not valid TOML or JSON; in one line that names the file
-        and, for a syntax error, the line.
+class Document(BaseModel):
+    """One JSON object: frozen, its keys the fields; keys that it does not know are kept.
+
+    `left_out` names the fields that are not written where they are None: they belong to some of
+    the objects only.
     """
-    source = str(path)
-    text = _read_text(path)
-    is_json = path.suffix.lower() == ".json" or (
-        path.suffix.lower() != ".toml" and re.match(r"\s*(\[\s*)?\{", text) is not None
-    )
-    if not is_json:
-        _check_keys(source, text)
-    try:
-        document = _parse_json(text) if is_json else tomllib.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"{source}: line {error.lineno}, column {error.colno}"
-        raise input_error(where, (), "valid JSON", repr(error.msg), "mend the syntax") from None
-    except tomllib.TOMLDecodeError as error:
-        raise _toml_error(source, str(error)) from None
-    except RecursionError:
-        raise input_error(source, (), "a few levels of brackets", "hundreds", "use fewer") from None
-    except ValueError as error:
-        # Such as a key given twice, or an integer of more digits than Python reads.
-        got = shorten(str(error), length=100)
-        raise input_error(source, (), "valid values", got, "mend that value") from None
-    if not isinstance(document, dict):
-        remedy = 'begin with a brace, {"network": …, "model": …}'
-        if isinstance(document, list) and len(document) == 1:
-            remedy = "take it out of the square brackets"
-        raise input_error(source, (), "a table, in braces", describe(document), remedy)
-    return document
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    left_out: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_left_out(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        for key in self.left_out:
+            if written.get(key, 0) is None:
+                del written[key]
+        return written
+
+    def as_json(self) -> dict[str, Any]:
+        """The object as `json.dumps` takes it."""
+        return self.model_dump(mode="json")
 
 
-def _read_text(path: Path) -> str:
-    source = str(path)
-    wanted = "a readable TOML or JSON file"
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        remedy = "correct the path; 'peerbayes list' shows the built-in problems"
-        raise input_error(source, (), wanted, "no such file", remedy) from None
-    except IsADirectoryError:
-        raise input_error(source, (), wanted, "a directory", "name a file inside it") from None
-    except (OSError, ValueError) as error:
-        # ValueError: a path with a null character.
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        remedy = "correct the path or its permissions"
-        raise input_error(source, (), wanted, reason, remedy) from None
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        where = f"{source}: line {content.count(bytes([10]), 0, error.start) + 1}"
-        raise input_error(where, (), "UTF-8 text", "other bytes", "save it as UTF-8") from None
+class Documented(ABC):
+    """A result that has a document."""
+
+    @abstractmethod
+    def document(self) -> Document:
+        """What the command prints."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object that the command prints; null stands for what is not known, see notes."""
+        return self.document().as_json()
 
 
-def _toml_error(source: str, text: str) -> ValueError:
-    """The parser's ``reason (at line 3, column 5)``, with the line moved to the front."""
-    reason, bracket, place = text.rpartition(" (at ")
-    if not bracket:
-        return input_error(source, (), "valid TOML", repr(text), "mend the syntax")
-    where = f"{source}: {place.rstrip(')')}"
-    return input_error(where, (), "valid TOML", repr(reason), "mend the syntax there")
+Number: TypeAlias = Annotated[float | None, BeforeValidator(plain)]
+"""A float, or null where it is infinite or not defined."""
+
+Numbers: TypeAlias = Annotated[list[float | None], BeforeValidator(plain)]
+"""Floats, one an agent or one a round, given as a list or an array."""
 
 
-def _check_keys(source: str, text: str) -> None:
-    """Refuse keys of very many parts, before they are read."""
-    deep = _DEEP_KEY.search(text)
-    if deep is not None:
-        where = f"{source}: line {text.count(chr(10), 0, deep.start()) + 1}"
-        raise input_error(where, (), f"a key of at most {_DEEPEST} parts", "more", "shorten it")
+def network_json(network: Network) -> dict[str, Any]:
+    """The JSON key "network" of `analyse`."""
+    return {
+        "agents": network.agents,
+        "stationary_distribution": network.stationary_distribution.tolist(),
+        "stationary_method": network.stationary.method,
+        "slem": number(network.slem),
+        "second_eigenvalue": number(network.second_eigenvalue),
+        "deviation": [number(x) for x in network.deviation.upper],
+        "deviation_lower": [number(x) for x in network.deviation.lower],
+        "irreducible": True,
+        "period": network.period,
+        "reversible": network.is_reversible,
+    }
 
 
-def _parse_json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_without_duplicates)
+def number(value: float) -> float | None:
+    """A finite float as JSON takes it; None for infinite or undefined."""
+    return float(value) if np.isfinite(value) else None
 
 
-def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for k, key in enumerate(keys) if key in keys[:k])
-        raise ValueError(f"the key {twice!r} twice in one table")
-    return table
+def interval(size: CertifiedSampleSize) -> list[int] | None:
+    """Both ends as JSON takes them; None where there are none."""
+    if size.lower is None or size.upper is None:
+        return None
+    return [size.lower, size.upper]
+
+
+# Weights of more agents are listed link by link.
+MOST_DENSE = 100
+
+
+def weights_json(network: Network) -> Any:
+    """W row by row; of many agents the positive entries alone."""
+    if network.agents <= MOST_DENSE:
+        return as_dense(network.weights).tolist()
+    edges = network.edges
+    return {
+        "listener": edges[:, 0],
+        "speaker": edges[:, 1],
+        "weight": np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel(),
+    }
+
+
+def certificate_json(certificate: Certificate) -> dict[str, Any]:
+    """Value, bound and gap, and of what kind they are."""
+    return {
+        "value": certificate.value,
+        "bound": number(certificate.bound),
+        "gap": number(certificate.gap),
+        "sense": certificate.sense,
+        "kind": certificate.kind,
+    }
+
+
+def graph_json(network: Network) -> dict[str, Any]:
+    """A network as the report draws it."""
+    edges = network.edges
+    return {
+        "edges": edges.tolist(),
+        "weights": np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel().tolist(),
+        "positions": None if network.layout is None else network.layout.tolist(),
+        "stationary_distribution": network.stationary_distribution.tolist(),
+    }

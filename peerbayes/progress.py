@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from peerbayes.terminal import visible
+from theory.progress import Progress
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-Callback = Callable[[int, int], None]
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 
 class Stages:
@@ -46,7 +46,7 @@ class Stages:
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._quiet = quiet
-        self._bars: Progress | None = None
+        self._bars: Bars | None = None
 
     def __enter__(self) -> Stages:
         if not self._quiet and self._stream.isatty():
@@ -64,7 +64,7 @@ class Stages:
             self._bars.stop()
             self._bars = None
 
-    def __call__(self, name: str) -> Callback:
+    def __call__(self, name: str) -> Progress:
         """A callable for one stage; the stage appears when it is first called."""
         if self._quiet:
             return _nothing
@@ -74,7 +74,7 @@ class Stages:
         return _Line(self._stream, name)
 
 
-def sayer(progress: Callback | None) -> Callable[[str], None] | None:
+def sayer(progress: Progress | None) -> Callable[[str], None] | None:
     """What shows a few words beside a stage's bar, such as an accuracy so far; None without bar."""
     return getattr(progress, "say", None)
 
@@ -86,7 +86,7 @@ def _nothing(done: int, total: int) -> None:
 class _Bar:
     """One stage on a terminal."""
 
-    def __init__(self, bars: Progress, name: str) -> None:
+    def __init__(self, bars: Bars, name: str) -> None:
         self._bars = bars
         self._name = name
         self._task: TaskID | None = None
@@ -125,7 +125,7 @@ class _Line:
         self._words = f", {visible(words)}"
 
 
-def _bars(stream: TextIO) -> Progress:
+def _bars(stream: TextIO) -> Bars:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column

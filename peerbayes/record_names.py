@@ -9,6 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Mapping
 from functools import cache
+from importlib import resources
 
 # Bytes. Most file systems take 255; a temporary file's name is a little longer.
 _LONGEST = 200
@@ -55,15 +56,11 @@ def _as_word(part: str) -> str:
 def _own_words() -> Mapping[str, str]:
     """The program's own names that are no words as they are: of problems, experiments and parts.
 
-    Each with the word that it becomes; no two become the same.
+    Each with the word that it becomes; no two become the same. They are listed in a file, so that
+    names on disk do not depend on what has been imported.
     """
-    from peerbayes.builtin import BUILTINS
-    from peerbayes.experiments import EXPERIMENTS
-
-    names = [name for family in BUILTINS.values() for name in family.variants]
-    names += [f"{name} quick" for name in EXPERIMENTS]
-    names += [part for experiment in EXPERIMENTS.values() for part in experiment.parts]
-    words = {name: re.sub("[ =]", "-", name) for name in names}
+    names = resources.files(__package__).joinpath("record_names.txt").read_text(encoding="utf-8")
+    words = {name: re.sub("[ =]", "-", name) for name in names.splitlines()}
     return {name: word for name, word in words.items() if name != word}
 
 

@@ -25,7 +25,6 @@ import numpy as np
 
 from exact.whole_files import replacing
 from peerbayes.messages import shorten
-from peerbayes.record_names import file_name as file_name
 from theory.validation import fail
 
 FORMAT = "peerbayes-record"

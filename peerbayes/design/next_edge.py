@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from peerbayes.analyse import interval, number
+from rich.console import RenderableType
+
 from peerbayes.design.documents import record_body
 from peerbayes.design.request import DesignRequest, DesignTask
-from peerbayes.design_section import DesignSection
-from peerbayes.problem import Problem, placed
+from peerbayes.design.tables import design_parts
+from peerbayes.documents import interval, number
+from peerbayes.problem.design_section import DesignSection
+from peerbayes.problem.entries import placed
+from peerbayes.problem.finite import Problem
 from peerbayes.records import plain
 from theory.design import DesignGraph, EdgeEffect, RankedEdges, rank_edges, rank_removals
 from theory.validation import fail
@@ -57,6 +61,14 @@ class NextEdge:
         }
         result: dict[str, Any] = plain(content)
         return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return design_parts(self.as_json())
+
+    def remarked(self, *remarks: str, **changes: Any) -> NextEdge:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
 
     def as_record(self) -> Any:
         """What is left on disk."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from peerbayes.analyse import interval, number
 from peerbayes.design.request import DesignRequest, DesignTask
 from peerbayes.design.weights import Weights, expected, weights_for
-from peerbayes.problem import Problem
+from peerbayes.documents import interval, number
+from peerbayes.problem.finite import Problem
 from theory import FiniteModel
 from theory.design import (
     Certificate,
@@ -23,9 +23,8 @@ from theory.design import (
     trade_off,
     worst_case_exponent,
 )
+from theory.progress import Progress
 from theory.validation import FloatArray, fail
-
-Progress = Callable[[int, int], None]
 
 _PART = 1e-7
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from peerbayes.design_section import DesignSection
 from peerbayes.messages import nearest
+from peerbayes.problem.design_section import DesignSection
 from theory import FiniteModel, Network, learning_rate
 from theory.design import Constraints, DesignGraph
 from theory.network import RULES

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from exact import SimulatedSampleSize, simulated_sample_size, simulation_cost
-from peerbayes.analyse import interval, number
+from peerbayes.documents import interval, number
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
-
-Progress = Callable[[int, int], None]
 
 # Certified sample sizes of more agents take longer than one would wait for ten of them.
 MOST_CERTIFIED = 60

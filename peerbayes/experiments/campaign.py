@@ -22,8 +22,7 @@ from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.campaign_state import Campaign, TaskState
 from peerbayes.experiments.holding import Held, held
 from peerbayes.experiments.net_rows import ROWS
-
-Progress = Callable[[int, int], None]
+from theory.progress import Progress
 
 # What is run for each part, with an order in JSON as its argument.
 WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign_worker")

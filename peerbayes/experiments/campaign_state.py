@@ -21,7 +21,8 @@ from peerbayes.experiments.net_run import Setting, lock_of, share_done
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.run import parts_folder
 from peerbayes.experiments.short_parts import read_short, settings_mark, short_path
-from peerbayes.records import file_name, read_record, write_record
+from peerbayes.record_names import file_name
+from peerbayes.records import read_record, write_record
 from theory.validation import fail
 
 State = Literal["done", "running", "failed", "missing"]

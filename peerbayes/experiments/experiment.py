@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-Progress = Callable[[int, int], None]
+from theory.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.experiments.experiment import Line, Progress
+from peerbayes.experiments.experiment import Line
+from theory.progress import Progress
 from theory.validation import fail, install_extra
 
 SNAPSHOTS, AMBIGUOUS = "snapshots", "star-mnist-2"

@@ -15,9 +15,9 @@ from empirical.dealing import DEALINGS, held_labels, stratified_subset
 from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
 from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
 from peerbayes.comparison import allowed_deviation, means_agree
-from peerbayes.experiments.experiment import Progress
 from peerbayes.experiments.link import AMBIGUOUS, RateLink
 from theory import Network
+from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture

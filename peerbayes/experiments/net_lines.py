@@ -277,7 +277,7 @@ def _order_of_placements(row: Row, head: str, runs: Sequence[Content], when: Whe
 
 def _least_sure(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
     """Of which label a side is least sure, over the rounds, among those it does not hold."""
-    from peerbayes.label_forecast import label_forecast
+    from peerbayes.problem.builtins.label_forecast import label_forecast
 
     together = _of(runs, "cooperating", row.main)
     if not together or (when == "before" and not has_before(together)):

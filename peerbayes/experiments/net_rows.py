@@ -72,7 +72,7 @@ class Row:
     order
         What theory orders by influence: ``v`` of agent 0 over the variants, or ``placement``.
     forecast
-        Name of the partition in `peerbayes.label_partitions.PARTITIONS`, or empty.
+        Name of the partition in `peerbayes.problem.builtins.label_partitions.PARTITIONS`, or empty.
     seeds
         How many, if not said otherwise.
     """

@@ -21,7 +21,7 @@ from peerbayes.experiments.net_parts import Part, part_values, schedule_values
 from peerbayes.experiments.net_problem import net_problem, part_learner
 from peerbayes.experiments.net_rows import Row
 from peerbayes.progress import sayer
-from peerbayes.records import file_name
+from peerbayes.record_names import file_name
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:

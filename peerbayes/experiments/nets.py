@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.build import build_of_nets
-from peerbayes.experiments.experiment import Line, Progress
+from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
 from peerbayes.experiments.net_problem import server_recipe, weights_mark
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
+from theory.progress import Progress
 from theory.validation import as_integer, fail
 
 FORM = "nets"

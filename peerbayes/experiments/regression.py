@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.experiments.experiment import Line, Progress
+from peerbayes.experiments.experiment import Line
 from peerbayes.resources import check_hours
+from theory.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class RegressionExperiment:
 
     def settings(self) -> dict[str, Any]:
         """The configuration, and the problem's own file."""
-        from peerbayes.builtin import load_problem
+        from peerbayes.problem.loading import load_problem
 
         specification = load_problem(self.problem).specification
         assert specification is not None
@@ -76,15 +77,15 @@ class RegressionExperiment:
     ) -> dict[str, Any]:
         """One curve, measured and predicted."""
         from exact import regression_cost
-        from peerbayes.builtin import load_problem
-        from peerbayes.problems import RegressionProblem
-        from peerbayes.regression_analysis import analyse_regression
-        from peerbayes.regression_learners import learners, run_learner
-        from peerbayes.regression_simulation import recorded_rounds
-        from peerbayes.regression_verification import coordinate_curves
+        from peerbayes.kinds.regression.analyse import analyse_regression
+        from peerbayes.kinds.regression.learners import learners, run_learner
+        from peerbayes.kinds.regression.simulate import recorded_rounds
+        from peerbayes.kinds.regression.verify import coordinate_curves
+        from peerbayes.problem.loading import load_problem
+        from peerbayes.problem.problems import of_kind
+        from peerbayes.problem.regression import RegressionProblem
 
-        problem = load_problem(self.problem)
-        assert isinstance(problem, RegressionProblem)
+        problem = of_kind(load_problem(self.problem), RegressionProblem, self.name)
         cost = regression_cost(
             problem.network,
             problem.regression,

@@ -20,10 +20,10 @@ import numpy as np
 
 from peerbayes import __version__
 from peerbayes.experiments.experiment import Experiment, Line
-from peerbayes.records import check_folder, file_name, plain, read_record, write_record
+from peerbayes.record_names import file_name
+from peerbayes.records import check_folder, plain, read_record, write_record
+from theory.progress import Progress
 from theory.validation import as_integer
-
-Progress = Callable[[int, int], None]
 
 KIND, PART_KIND = "run", "run-part"
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.records import file_name, plain, read_record, write_record
+from peerbayes.record_names import file_name
+from peerbayes.records import plain, read_record, write_record
 from theory.validation import fail
 
 KIND = "short-part"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from peerbayes.report.views import BROKEN, Verdict
-from peerbayes.report.wording import count, subscripts
+from peerbayes.figures.views import BROKEN, Verdict
+from peerbayes.figures.wording import count, subscripts
 
 _VERDICTS = {
     "holds": Verdict("good", "✓", "holds"),

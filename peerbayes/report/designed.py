@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.report.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
-from peerbayes.report.curves import panel
-from peerbayes.report.graph import network_plot
-from peerbayes.report.scales import linear_scale, log_scale
-from peerbayes.report.views import Fact, Picture, picture
-from peerbayes.report.wording import DASH, count, listed, number
+from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
+from peerbayes.figures.curves import panel
+from peerbayes.figures.graph import network_plot
+from peerbayes.figures.scales import linear_scale, log_scale
+from peerbayes.figures.views import Fact, Picture, picture
+from peerbayes.figures.wording import DASH, count, listed, number
 
 _BARS = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 _MOST_ROWS = 20

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes.experiments.link_lines import rounds_reached
-from peerbayes.report.canvas import (
+from peerbayes.figures.canvas import (
     COLOURS,
     SERIES_MARKS,
     LegendEntry,
@@ -17,10 +17,10 @@ from peerbayes.report.canvas import (
     axis_label,
     new_figure,
 )
-from peerbayes.report.regression import RunView, line_row
-from peerbayes.report.scales import Scale, log_scale
-from peerbayes.report.views import Fact, picture
-from peerbayes.report.wording import count, number
+from peerbayes.figures.scales import Scale, log_scale
+from peerbayes.figures.views import Fact, picture
+from peerbayes.figures.wording import count, number
+from peerbayes.report.run_view import RunView, line_row
 from theory.validation import FloatArray
 
 

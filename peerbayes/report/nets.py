@@ -15,9 +15,8 @@ from peerbayes.experiments.net_measures import (
     way_of,
 )
 from peerbayes.experiments.net_recipes import RECIPE_TITLES
-from peerbayes.report.canvas import Plot
-from peerbayes.report.regression import RunView, line_row
-from peerbayes.report.trained import (
+from peerbayes.figures.canvas import Plot
+from peerbayes.figures.trained import (
     Run,
     Series,
     accuracy_plot,
@@ -27,8 +26,9 @@ from peerbayes.report.trained import (
     loss_plot,
     sigma_plot,
 )
-from peerbayes.report.views import Fact, picture
-from peerbayes.report.wording import DASH, count, number
+from peerbayes.figures.views import Fact, picture
+from peerbayes.figures.wording import DASH, count, number
+from peerbayes.report.run_view import RunView, line_row
 
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",

@@ -13,37 +13,29 @@ import jinja2
 
 from peerbayes import __version__
 from peerbayes.experiments.posterior_files import damaged_posteriors
-from peerbayes.records import Record, read_record, write_whole
-from peerbayes.report.canvas import plotting_style
-from peerbayes.report.changing import changing_view
-from peerbayes.report.claims import ClaimsView, claims_view
-from peerbayes.report.compact import share_styles
-from peerbayes.report.designed import DesignView, design_view, placement_view
-from peerbayes.report.faulty import faulty_view
-from peerbayes.report.link import link_view
-from peerbayes.report.nets import net_run_view
-from peerbayes.report.regression import (
-    RunView,
-    regression_simulation_view,
-    regression_view,
-    run_view,
-)
-from peerbayes.report.simulated import SimulationView, simulation_view
-from peerbayes.report.summary import SummaryRow, summary_row
-from peerbayes.report.views import (
+from peerbayes.figures.canvas import plotting_style
+from peerbayes.figures.compact import share_styles
+from peerbayes.figures.views import (
     BROKEN,
     HOLDS,
     NOT_RUN,
     REFUTED,
     ProblemView,
     Statement,
-    SweepView,
     Verdict,
-    problem_view,
-    sweep_view,
     worst,
 )
-from peerbayes.report.wording import clean, number, shorten
+from peerbayes.figures.wording import clean, number, shorten
+from peerbayes.kinds.finite.sweep_view import SweepView, sweep_view
+from peerbayes.kinds.registry import kind_of_record
+from peerbayes.kinds.simulated_view import SimulationView
+from peerbayes.records import Record, read_record, write_whole
+from peerbayes.report.claims import ClaimsView, claims_view
+from peerbayes.report.designed import DesignView, design_view, placement_view
+from peerbayes.report.link import link_view
+from peerbayes.report.nets import net_run_view
+from peerbayes.report.run_view import RunView, run_view
+from peerbayes.report.summary import SummaryRow, summary_row
 from theory.validation import fail
 
 
@@ -205,8 +197,8 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
         families = _families(body, key)
         return Chapter(key, kind, setting, families, tuple(_value(body, "skipped", list)))
     if kind == "simulate":
-        view = regression_simulation_view if body.get("form") == "regression" else simulation_view
-        simulation = view(body, key=f"{key}-s")
+        kind_of_problem = kind_of_record(body.get("form"))
+        simulation = kind_of_problem.simulation_view(body, key=f"{key}-s")
         return Chapter(key, kind, simulation.name, simulation=simulation)
     if kind == "run":
         setting = f"{_value(body, 'experiment', str)}, seed {_value(body, 'seed', int)}"
@@ -229,30 +221,18 @@ def _families(body: Any, key: str) -> tuple[Family, ...]:
     """Problems and sweeps by family, in the record's order."""
     problems: dict[str, list[ProblemView]] = {}
     for index, entry in enumerate(_value(body, "problems", list), 1):
-        problem = _problem(entry, key=f"{key}-p{index}")
+        problem = kind_of_record(entry.get("form")).view(entry, key=f"{key}-p{index}")
         problems.setdefault(problem.family, []).append(problem)
     sweeps: dict[str, list[SweepView]] = {}
     for index, entry in enumerate(_value(body, "sweeps", list), 1):
         sweep = sweep_view(entry, key=f"{key}-w{index}")
-        # A sweep is named after its family (peerbayes.sweeps).
+        # A sweep is named after its family (peerbayes.kinds.finite.sweeps).
         sweeps.setdefault(sweep.name.partition(" over ")[0], []).append(sweep)
     names = [*problems, *(name for name in sweeps if name not in problems)]
     return tuple(
         Family(f"{key}-f{i}", name, tuple(sweeps.get(name, ())), tuple(problems.get(name, ())))
         for i, name in enumerate(names, 1)
     )
-
-
-def _problem(entry: Any, *, key: str) -> ProblemView:
-    """One verified problem, by the rules of its kind."""
-    form = entry.get("form")
-    if form == "changing":
-        return changing_view(entry, key=key)
-    if form == "faulty":
-        return faulty_view(entry, key=key)
-    if form == "regression":
-        return regression_view(entry, key=key)
-    return problem_view(entry, key=key)
 
 
 @cache

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from peerbayes.report.views import BROKEN, HOLDS, REFUTED, Statement, Verdict
-from peerbayes.report.wording import DASH, number
+from peerbayes.figures.views import BROKEN, HOLDS, REFUTED, Statement, Verdict
+from peerbayes.figures.wording import DASH, number
 
 
 class Group(Protocol):

@@ -9,7 +9,7 @@ import pytest
 
 from empirical.data import DataNotFound, Images, load_digits, load_images
 from empirical.looks import look_table
-from peerbayes.label_partitions import LABELS, LOOKS
+from peerbayes.problem.builtins.label_partitions import LABELS, LOOKS
 
 
 def test_looks_one_image_at_a_time() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from peerbayes import regression_verification as verification
+from peerbayes.kinds.regression import verify as verification
 
 LINE: dict[str, Any] = {
     "name": "line",

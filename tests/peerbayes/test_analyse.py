@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes.analyse import analyse
-from peerbayes.builtin import load_problem
-from peerbayes.problem import Problem, problem_from_document
+from peerbayes.kinds.finite.analyse import analyse
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.loading import load_problem
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 
 

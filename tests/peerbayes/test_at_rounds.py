@@ -6,10 +6,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from exact import simulate
-from peerbayes.at_rounds import at_rounds, at_rounds_parts
-from peerbayes.builtin import load_problem
 from peerbayes.cli import main
+from peerbayes.kinds.finite.at_rounds import at_rounds, at_rounds_parts
 from peerbayes.layout import render
+from peerbayes.problem.loading import load_problem
 from peerbayes.schemas import read_schema
 
 

@@ -757,9 +757,9 @@ def test_an_unusable_folder_is_refused_before_the_run(
     def run(*arguments: object, **options: object) -> None:
         raise AssertionError("the run has begun")
 
-    monkeypatch.setattr("peerbayes.simulate.simulate", run)
-    monkeypatch.setattr("peerbayes.verify.load_variants", run)
-    monkeypatch.setattr("peerbayes.builtin.load_problem", run)
+    monkeypatch.setattr("peerbayes.kinds.social_learning.simulate", run)
+    monkeypatch.setattr("peerbayes.front.verify.load_variants", run)
+    monkeypatch.setattr("peerbayes.problem.loading.load_problem", run)
     for folder in unusable_folders(tmp_path):
         if "\0" not in str(folder):
             line = complaint(capsys, command, "two-coins", "--out", str(folder))

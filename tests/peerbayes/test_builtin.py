@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from peerbayes.builtin import BUILTINS, EDGE_CONFIDENCES, load_problem, load_variants
-from peerbayes.digit_readers import READERS, TRUE_READER, confusion_table
-from peerbayes.problem import read_problem
+from peerbayes.problem.builtins.digit_readers import READERS, TRUE_READER, confusion_table
+from peerbayes.problem.loading import BUILTINS, EDGE_CONFIDENCES, load_problem, load_variants
+from peerbayes.problem.reading import read_problem
 from tests.peerbayes.documents import TWO_COINS
 from theory import learning_rate
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from peerbayes import certificates
-from peerbayes.builtin import load_problem
-from peerbayes.certificates import PartStore, fingerprint
+from peerbayes.kinds.finite import certificates
+from peerbayes.kinds.finite.certificates import PartStore, fingerprint
+from peerbayes.problem.loading import load_problem
 
 
 @pytest.fixture

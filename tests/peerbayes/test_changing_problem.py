@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes.builtin import load_problem, load_variants
-from peerbayes.changing_analysis import analyse_changing, kind_of_change
-from peerbayes.changing_documents import CHANGES
-from peerbayes.changing_problem import ChangingProblem
 from peerbayes.cli import main
-from peerbayes.problem import problem_from_document, read_problem
+from peerbayes.front.verify import verify
+from peerbayes.kinds.changing.analyse import analyse_changing, kind_of_change
+from peerbayes.problem.builtins.changing import CHANGES
+from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.loading import load_problem, load_variants
+from peerbayes.problem.reading import problem_from_document, read_problem
 from peerbayes.schemas import read_schema
-from peerbayes.verify import verify
 from theory.changing import PeriodicNetwork, Phase, RandomPresence, influence, rotating_star
 from theory.network import Network
 
@@ -163,7 +163,7 @@ def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
 
 
 def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from peerbayes import changing_verification
+    from peerbayes.kinds.changing import verify as changing_verification
     from theory import ExpectedLogRatio
     from theory.changing import changing_log_ratio
 

@@ -11,14 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import theory.claims.registry
-from peerbayes import claims as claims_module
 from peerbayes import cli
-from peerbayes.claims import ClaimsOutcome, verify_claims
+from peerbayes.front import claims as claims_module
+from peerbayes.front.claims import ClaimsOutcome, claims_parts, verify_claims
 from peerbayes.layout import render
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
-from peerbayes.tables import claims_parts
 from tests.peerbayes import reports
 from tests.peerbayes.test_report import Page
 from theory.claims import CLAIMS, Claim, Effort, Finding, Witness

@@ -16,11 +16,12 @@ from jsonschema import Draft202012Validator
 
 import peerbayes
 from peerbayes import cli
-from peerbayes.builtin import BUILTINS
+from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
+from peerbayes.problem.loading import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
-from peerbayes.tables import spread, sweep_parts, verification_parts
+from peerbayes.tables import spread
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 
 SMALL = ["--rounds", "10", "--replicates", "5"]
@@ -226,7 +227,7 @@ class Outcome:
 def test_verify_exit_codes_and_words(
     failed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import peerbayes.verify
+    import peerbayes.front.verify
 
     seen: dict[str, Any] = {}
 
@@ -234,7 +235,7 @@ def test_verify_exit_codes_and_words(
         seen.update(options, names=names)
         return Outcome(failed)
 
-    monkeypatch.setattr(peerbayes.verify, "verify", verify)
+    monkeypatch.setattr(peerbayes.front.verify, "verify", verify)
     assert cli.main(["verify", "a", "b", "--delta", "0.1", "--seed", "4"]) == int(failed)
     captured = capsys.readouterr()
     assert captured.err == "skipped fashion-mnist: no images\n"
@@ -250,10 +251,10 @@ def test_verify_exit_codes_and_words(
 def test_verify_says_of_what_nothing_is_claimed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import peerbayes.verify
+    import peerbayes.front.verify
 
     monkeypatch.setattr(
-        peerbayes.verify, "verify", lambda *_, **__: Outcome(False, ("median", "clip"))
+        peerbayes.front.verify, "verify", lambda *_, **__: Outcome(False, ("median", "clip"))
     )
     assert cli.main(["verify", "a", "--quiet"]) == 0
     assert "\nmeasured only, nothing is claimed: median, clip\n" in capsys.readouterr().out
@@ -280,9 +281,9 @@ def test_errors_are_one_line(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    import peerbayes.builtin
+    import peerbayes.problem.loading
 
-    monkeypatch.setattr(peerbayes.builtin, "load_problem", fail)
+    monkeypatch.setattr(peerbayes.problem.loading, "load_problem", fail)
     assert cli.main(["analyse", "two-coins"]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -296,9 +297,9 @@ def test_a_fault_of_the_program_is_no_failed_check(
     def fail(*_: Any, **__: Any) -> None:
         raise AttributeError("a bug")
 
-    import peerbayes.builtin
+    import peerbayes.problem.loading
 
-    monkeypatch.setattr(peerbayes.builtin, "load_problem", fail)
+    monkeypatch.setattr(peerbayes.problem.loading, "load_problem", fail)
     assert cli.main(["analyse", "two-coins"]) == 70
     assert "Traceback" in capsys.readouterr().err
 
@@ -381,7 +382,7 @@ def test_interrupted_whatever_typer_makes_of_it(
 def test_interrupted_as_a_process(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     script = (
-        "import sys, os, signal, peerbayes.simulate as s\n"
+        "import sys, os, signal, peerbayes.kinds.social_learning as s\n"
         # A shell that starts the tests in the background has them ignore the signal.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def interrupt(*a, **k): os.kill(os.getpid(), signal.SIGINT)\n"

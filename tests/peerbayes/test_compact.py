@@ -13,10 +13,10 @@ from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from peerbayes.report.canvas import plotting_style, to_svg
-from peerbayes.report.compact import share_styles
-from peerbayes.report.curves import trajectory_plot
-from peerbayes.report.graph import network_plot
+from peerbayes.figures.canvas import plotting_style, to_svg
+from peerbayes.figures.compact import share_styles
+from peerbayes.figures.curves import trajectory_plot
+from peerbayes.figures.graph import network_plot
 from tests.peerbayes import reports
 from tests.peerbayes.test_report import HOSTILE, Page, full_body, page_of
 from theory.network import Network

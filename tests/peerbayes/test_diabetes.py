@@ -7,15 +7,15 @@ import pytest
 
 from empirical import load_diabetes
 from peerbayes import cli
-from peerbayes import regression_verification as verification
-from peerbayes.builtin import BUILTINS, load_problem, load_variants
-from peerbayes.problems import RegressionProblem
+from peerbayes.figures.canvas import plotting_style
+from peerbayes.kinds.regression import verify as verification
+from peerbayes.kinds.regression.analyse import analyse_regression
+from peerbayes.kinds.regression.learners import first_order_error, learners
+from peerbayes.kinds.regression.verify import verify_regression
+from peerbayes.kinds.regression.view import regression_view
+from peerbayes.problem.loading import BUILTINS, load_problem, load_variants
+from peerbayes.problem.problems import RegressionProblem
 from peerbayes.records import plain
-from peerbayes.regression_analysis import analyse_regression
-from peerbayes.regression_learners import first_order_error, learners
-from peerbayes.regression_verification import verify_regression
-from peerbayes.report.canvas import plotting_style
-from peerbayes.report.regression import regression_view
 from tests.peerbayes.test_bad_input import complaint
 from theory.regression import alone_error, predicted_error
 

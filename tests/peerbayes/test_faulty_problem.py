@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes.builtin import load_problem, load_variants
 from peerbayes.cli import main
-from peerbayes.faulty_analysis import FaultyAnalysis
-from peerbayes.faulty_problem import FaultyProblem
-from peerbayes.faulty_verification import verify_faulty
-from peerbayes.problem import problem_from_document
+from peerbayes.front.verify import verify
+from peerbayes.kinds.faulty.analyse import FaultyAnalysis
+from peerbayes.kinds.faulty.verify import verify_faulty
+from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.loading import load_problem, load_variants
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
-from peerbayes.verify import verify
 from theory.robustness import BEHAVIOURS, RULES, Push, StuckData, TrimmedMean
 
 PUSH = {"behaviour": "push", "hypothesis": "loaded", "strength": "1"}

@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from peerbayes.report.canvas import COLOURS, plotting_style, to_svg
-from peerbayes.report.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
-from peerbayes.report.graph import MOST_AGENTS, network_plot
-from peerbayes.report.rows import MOST_ROWS, ladder_plot, rates_plot
-from peerbayes.report.scales import linear_scale, log_scale
+from peerbayes.figures.canvas import COLOURS, plotting_style, to_svg
+from peerbayes.figures.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
+from peerbayes.figures.graph import MOST_AGENTS, network_plot
+from peerbayes.figures.rows import MOST_ROWS, ladder_plot, rates_plot
+from peerbayes.figures.scales import linear_scale, log_scale
 from tests.peerbayes import reports
 
 LONG = "a hypothesis with a name that is far too long for any figure of this width, $x_1$"

@@ -11,7 +11,7 @@ import pytest
 
 from exact.parallel import workplace
 from peerbayes.cli import BAD_INPUT, DONE, main
-from peerbayes.documents import read_document
+from peerbayes.problem.files import read_document
 from theory import FiniteAgent, FiniteModel
 from theory.numbers.rational import as_fraction, read_fraction
 from theory.symbolic.parsing import parse_entry

@@ -10,11 +10,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from peerbayes.builtin import BUILTINS, load_problem, load_variants
-from peerbayes.label_forecast import alike_pairs, label_forecast
-from peerbayes.label_partitions import LABELS, LOOKS, PARTITIONS, LabelPartition, label_weights
-from peerbayes.problem import Problem, read_problem
-from peerbayes.verify import verify
+from peerbayes.front.verify import verify
+from peerbayes.problem.builtins.label_forecast import alike_pairs, label_forecast
+from peerbayes.problem.builtins.label_partitions import (
+    LABELS,
+    LOOKS,
+    PARTITIONS,
+    LabelPartition,
+    label_weights,
+)
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.loading import BUILTINS, load_problem, load_variants
+from peerbayes.problem.reading import read_problem
 from theory import learning_rate
 from theory.learnability import disputes, learnability
 from theory.rational import rational_rate

@@ -15,8 +15,9 @@ from rich.text import Text
 
 from peerbayes import cli
 from peerbayes.experiments.tables import campaign_parts, run_parts
+from peerbayes.kinds.verification_tables import verification_parts
 from peerbayes.layout import render
-from peerbayes.tables import facts_table, figures_table, interval, verification_parts
+from peerbayes.tables import facts_table, figures_table, interval
 from tests.peerbayes.documents import TWO_COINS
 from tests.peerbayes.test_cli import STATEMENTS
 
@@ -91,7 +92,7 @@ def test_no_command_cuts_a_number(
     monkeypatch.chdir(tmp_path)
     Path("coins.toml").write_text(TWO_COINS)
     printed: list[RenderableType] = []
-    monkeypatch.setattr(cli, "_tables", lambda parts: printed.extend(parts) or 0)
+    monkeypatch.setattr("peerbayes.layout.render", lambda parts: printed.extend(parts) or "")
     assert cli.main([*command.split(), "--quiet"]) == 0
     assert printed
     check(printed, monkeypatch)

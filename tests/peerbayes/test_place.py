@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes import load_problem, load_variants
 from peerbayes.cli import main
-from peerbayes.place import place_problem
-from peerbayes.problem import Problem
+from peerbayes.design.place import PlacementRequest
+from peerbayes.front.place import place
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.test_bad_input import complaint
@@ -28,7 +29,7 @@ SCHEMA = Draft202012Validator(read_schema("place"))
 def placed(name: str, **options: Any) -> dict[str, Any]:
     """The JSON of a placement, checked against its schema."""
     options = {"replicates": 0, **options}
-    result = place_problem(load_problem(name), **options).as_json()
+    result = place(load_problem(name), PlacementRequest(**options)).as_json()
     SCHEMA.validate(json.loads(json.dumps(result)))
     return result
 
@@ -148,7 +149,7 @@ def test_a_target_with_a_twin_where_no_hypothesis_is_best_for_all(
         path = tmp_path / f"{len(names)}.json"
         path.write_text(json.dumps(document))
         options: dict[str, Any] = {"objective": objective, "target": target, "replicates": 0}
-        return place_problem(load_problem(str(path)), **options).as_json()
+        return place(load_problem(str(path)), PlacementRequest(**options)).as_json()
 
     # The same problem without the twin is the oracle.
     expected = result(alone, ["b", "c"], "b")

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes.analyse import analyse
-from peerbayes.builtin import load_problem
 from peerbayes.cli import main
+from peerbayes.kinds.finite.analyse import analyse
+from peerbayes.kinds.finite.proved import ProvedAnalysis, analyse_proved
+from peerbayes.kinds.finite.proved_tables import proved, proved_parts
 from peerbayes.layout import render
-from peerbayes.problem import Problem, problem_from_document
-from peerbayes.proved import ProvedAnalysis, analyse_proved
-from peerbayes.proved_tables import proved, proved_parts
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.loading import load_problem
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 
 COIN = {"truth": [["1/2", "1/2"]], "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
@@ -226,7 +227,7 @@ def test_a_folder_that_takes_no_records_is_found_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setattr("peerbayes.proved.certify_network", None)
+    monkeypatch.setattr("peerbayes.kinds.finite.proved.certify_network", None)
     with pytest.raises(ValueError, match="--out"):
         analyse_proved(
             load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out"
@@ -251,13 +252,13 @@ def test_intervals_for_people_cover_both_ends() -> None:
 def test_parts_that_took_long_are_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from peerbayes import certificates
+    from peerbayes.kinds.finite import certificates
 
     monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
     first = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert isinstance(first, ProvedAnalysis)
     assert first.record is not None
-    monkeypatch.setattr("peerbayes.proved.certify_network", None)
+    monkeypatch.setattr("peerbayes.kinds.finite.proved.certify_network", None)
     again = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert again.as_json() == first.as_json()
 

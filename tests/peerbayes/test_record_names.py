@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from peerbayes import cli
-from peerbayes.builtin import BUILTINS
 from peerbayes.experiments import EXPERIMENTS
+from peerbayes.problem.loading import BUILTINS
 from peerbayes.record_names import file_name
 
 COINS = """
@@ -32,6 +33,15 @@ likelihood = [[[0.5, 0.5]], [[0.75, 0.25]]]
 def plainest(*parts: str) -> str:
     """The names that records have always had: what is no ASCII letter or digit is a hyphen."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", " ".join(parts)).strip("-.") + ".json"
+
+
+def test_the_list_of_own_names_is_whole() -> None:
+    own = [name for family in BUILTINS.values() for name in family.variants]
+    own += [f"{name} quick" for name in EXPERIMENTS]
+    own += [part for experiment in EXPERIMENTS.values() for part in experiment.parts]
+    listed = resources.files("peerbayes").joinpath("record_names.txt").read_text(encoding="utf-8")
+    # To renew it: write these names, a line each.
+    assert listed.splitlines() == list(dict.fromkeys(name for name in own if set(name) & set(" =")))
 
 
 def test_names_of_the_program_are_kept() -> None:

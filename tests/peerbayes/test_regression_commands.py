@@ -13,13 +13,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes import cli
-from peerbayes.problem import problem_from_document
-from peerbayes.problems import RegressionProblem
+from peerbayes.kinds.regression.analyse import analyse_regression, analyse_regression_exactly
+from peerbayes.kinds.regression.learners import expected_calibration, learners, run_learner
+from peerbayes.kinds.regression.simulate import recorded_rounds, simulate_regression_problem
+from peerbayes.kinds.regression.verify import verify_regression
+from peerbayes.problem.problems import RegressionProblem
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
-from peerbayes.regression_analysis import analyse_regression, analyse_regression_exactly
-from peerbayes.regression_learners import expected_calibration, learners, run_learner
-from peerbayes.regression_simulation import recorded_rounds, simulate_regression_problem
-from peerbayes.regression_verification import verify_regression
 from peerbayes.schemas import read_schema
 from tests.peerbayes.regressions import LINE, NORMAL, shorten_verification
 from theory.regression import predicted_error, regression_limits
@@ -236,7 +236,7 @@ def test_verify_finds_a_wrong_measurement(
     spoil: str, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from exact.regression import simulate_regression
-    from peerbayes import regression_learners
+    from peerbayes.kinds.regression import learners as regression_learners
 
     def wrong(*arguments: Any, **options: Any) -> Any:
         run = simulate_regression(*arguments, **options)

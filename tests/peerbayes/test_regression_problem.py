@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from peerbayes.builtin import BUILTINS, load_problem, load_variants
 from peerbayes.cli import main
-from peerbayes.problem import problem_from_document, read_problem
-from peerbayes.problems import RegressionProblem, finite_problem
-from peerbayes.regression_section import moment_of
+from peerbayes.problem.loading import BUILTINS, load_problem, load_variants
+from peerbayes.problem.problems import RegressionProblem, finite_problem
+from peerbayes.problem.reading import problem_from_document, read_problem
+from peerbayes.problem.regression_section import moment_of
 from peerbayes.schemas import read_schema
 from tests.peerbayes.documents import REMOVE, changed
 from tests.peerbayes.regressions import LINE, NORMAL

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from peerbayes import cli
-from peerbayes.problem import problem_from_document
+from peerbayes.figures.canvas import plotting_style
+from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
+from peerbayes.kinds.regression.verify import verify_regression
+from peerbayes.kinds.regression.view import regression_view
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import plain, write_record
-from peerbayes.regression_verification import verify_regression
-from peerbayes.report.canvas import plotting_style
-from peerbayes.report.errors import calibration_plot, errors_plot, honesty_plot
-from peerbayes.report.regression import regression_view, run_view
+from peerbayes.report.run_view import run_view
 from tests.peerbayes import reports
 from tests.peerbayes.regressions import LINE, NORMAL, shorten_verification
 from tests.peerbayes.test_report import HOSTILE, page_of

@@ -12,17 +12,12 @@ from typing import Any
 import pytest
 
 from peerbayes.cli import main
+from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
+from peerbayes.figures.wording import clean
+from peerbayes.kinds.finite.view import problem_view
+from peerbayes.kinds.learning_views import rounds_that_suffice
 from peerbayes.records import write_record
 from peerbayes.report import write_report
-from peerbayes.report.views import (
-    NOT_RUN,
-    NOTHING,
-    problem_view,
-    rounds_that_suffice,
-    verdict,
-    worst,
-)
-from peerbayes.report.wording import clean
 from tests.peerbayes import reports
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

@@ -13,10 +13,10 @@ import pytest
 import peerbayes
 from exact.cost import Cost
 from peerbayes import cli
-from peerbayes.builtin import load_problem
-from peerbayes.regression_simulation import simulate_regression_problem
+from peerbayes.kinds.regression.simulate import simulate_regression_problem
+from peerbayes.kinds.social_learning import simulate_problem
+from peerbayes.problem.loading import load_problem
 from peerbayes.resources import Resources
-from peerbayes.simulate import simulate_problem
 
 ROOT = Path(peerbayes.__file__).parents[1]
 RUN = ["simulate", "two-coins", "--rounds", "300", "--replicates", "20000", "--seed", "2"]
@@ -289,7 +289,7 @@ def test_a_long_run_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatc
     def stop(*arguments: object, **options: object) -> None:
         raise StoppedError
 
-    monkeypatch.setattr("peerbayes.simulate.simulate", stop)
+    monkeypatch.setattr("peerbayes.kinds.social_learning.simulate", stop)
     with pytest.raises(StoppedError):
         simulate_problem(
             load_problem("two-coins"),

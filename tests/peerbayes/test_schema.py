@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
-from peerbayes.builtin import BUILTINS, WrittenBuiltin
 from peerbayes.messages import nearest
-from peerbayes.network_section import TOPOLOGIES, Rule
-from peerbayes.problem import problem_from_document
-from peerbayes.schema import problem_schema
+from peerbayes.problem.loading import BUILTINS, WrittenBuiltin
+from peerbayes.problem.network_section import TOPOLOGIES, Rule
+from peerbayes.problem.reading import problem_from_document
+from peerbayes.problem.specification import problem_schema
 from peerbayes.schemas import SCHEMAS, read_schema
 from tests.peerbayes.documents import COINS, GAUSSIAN, REMOVE, TWO_COINS, changed
 from tests.peerbayes.regressions import LINE

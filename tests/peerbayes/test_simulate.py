@@ -10,11 +10,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import exact
-from peerbayes.builtin import load_problem
-from peerbayes.problem import Problem, problem_from_document
+from peerbayes.kinds.social_learning import simulate_problem
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.loading import load_problem
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from peerbayes.simulate import simulate_problem
 from tests.peerbayes.documents import COINS, GAUSSIAN, changed
 from theory import expected_log_ratio
 

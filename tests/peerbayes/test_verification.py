@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-import peerbayes.verification as verification
-from peerbayes.builtin import load_problem, load_variants
+import peerbayes.kinds.finite.verify as verification
+from peerbayes.front.verify import verify
+from peerbayes.kinds.finite.sweeps import find_sweeps
+from peerbayes.kinds.finite.verify import ProblemVerification, verify_problem
+from peerbayes.kinds.verification_tables import verification_parts
 from peerbayes.layout import render
-from peerbayes.problem import Problem, problem_from_document
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.loading import load_problem, load_variants
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from peerbayes.sweeps import find_sweeps
-from peerbayes.tables import verification_parts
-from peerbayes.verification import ProblemVerification, verify_problem
-from peerbayes.verify import verify
 from theory import ExpectedLogRatio, SampleSize
 
 
@@ -70,14 +71,14 @@ def test_a_wrong_prediction_of_the_mean_is_caught(monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_sample_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    import peerbayes.analyse
+    import peerbayes.kinds.finite.analyse
 
-    exact = peerbayes.analyse.sample_sizes
+    exact = peerbayes.kinds.finite.analyse.sample_sizes
 
     def optimistic(*arguments: Any, **options: Any) -> Any:
         return replace(exact(*arguments, **options), chernoff=SampleSize(20, True, "optimistic"))
 
-    monkeypatch.setattr(peerbayes.analyse, "sample_sizes", optimistic)
+    monkeypatch.setattr(peerbayes.kinds.finite.analyse, "sample_sizes", optimistic)
     statements = broken(verify_problem(load_problem("two-coins"), seed=3))
     assert statements == ["failures at the chernoff sample size, 20 rounds, at most 0.05"]
 
@@ -152,9 +153,9 @@ def test_outcome_on_disk(tmp_path: Path) -> None:
 def test_absent_data_are_skipped_unless_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import peerbayes.verify as module
+    import peerbayes.front.verify as module
     from empirical import DataNotFound
-    from peerbayes.builtin import BUILTINS
+    from peerbayes.problem.loading import BUILTINS
 
     real = module.load_variants
 

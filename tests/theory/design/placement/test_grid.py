@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from exact import simulate
-from peerbayes.builtin import load_variants
-from peerbayes.digit_readers import GRID_PLACES, grid_document
-from peerbayes.problem import problem_from_document
+from peerbayes.problem.builtins.digit_readers import GRID_PLACES, grid_document
+from peerbayes.problem.loading import load_variants
+from peerbayes.problem.reading import problem_from_document
 from theory import FiniteModel, Network, expected_log_ratio
 from theory.design import place
 

@@ -1,0 +1,111 @@
+"""`peerbayes run`: options in, words out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from peerbayes.commands.options import DEFAULT_OUT, NETS, Data, Json, Out, Quiet, Seed, whole_number
+from peerbayes.commands.output import CHECK_FAILED, DONE, print_json, print_lines, print_tables
+
+
+def run_named_experiment(
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help="Its name; 'peerbayes list' shows them.")
+    ],
+    replicates: Annotated[
+        int | None,
+        typer.Option(
+            "--replicates",
+            parser=whole_number(1),
+            metavar="R",
+            help="Independent runs of each part; left out: what the experiment says.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Take the parts that are on record already, and go on in others."
+        ),
+    ] = False,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            "--recipe",
+            metavar="NAME",
+            help="paper, best or once; best if left out.",
+            rich_help_panel=NETS,
+        ),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part",
+            metavar="WORDS",
+            help="Only parts whose names contain this, such as 'a=0.5 seed 0'.",
+            rich_help_panel=NETS,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="A look of less than a minute, kept apart.", rich_help_panel=NETS
+        ),
+    ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device", metavar="NAME", help="cpu, or cuda for a GPU.", rich_help_panel=NETS
+        ),
+    ] = None,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """Run an experiment of the papers: printed beside measured and predicted.
+
+    Exit code 1 if a measurement contradicts its prediction beyond sampling error.
+    """
+    from peerbayes.experiments import find_experiment, run_experiment
+    from peerbayes.experiments.options import configured
+    from peerbayes.progress import Stages
+    from peerbayes.records import check_folder
+    from peerbayes.resources import to_standard_error
+
+    found, only = configured(
+        find_experiment(experiment),
+        replicates=replicates,
+        recipe=recipe,
+        part=part,
+        quick=quick,
+        device=device,
+        data=data,
+        resume=resume,
+        out=out,
+        notice=None if quiet else to_standard_error,
+    )
+    check_folder(out)
+    with Stages(quiet=quiet) as stages:
+        outcome = run_experiment(
+            found,
+            seed=seed,
+            replicates=replicates,
+            only=only,
+            resume=resume,
+            out=out,
+            progress=stages,
+        )
+    if not quiet:
+        for notice in outcome.discarded:
+            to_standard_error(notice)
+    code = CHECK_FAILED if outcome.failed else DONE
+    if json:
+        return print_json(outcome.as_json(), code)
+    from peerbayes.experiments.tables import run_parts
+
+    print_tables(run_parts(outcome.as_json()))
+    print_lines(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
+    return code

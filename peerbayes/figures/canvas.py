@@ -1,0 +1,152 @@
+"""From matplotlib figures to SVG that lives inside a page.
+
+Figures are drawn in stand-in colours, which become the page's CSS variables, so that one drawing
+serves light and dark. Text stays text: readers can search and select it, browsers have a font for
+every script, and a page of a hundred figures stays small. matplotlib reserves space by the metrics
+of DejaVu Sans, which is wider than the common system fonts.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from peerbayes.figures.compact import compact, escaped
+
+WIDTH = 4.2  # inches; about the width of a phone
+TEXT, SMALL = 10.0, 9.5  # points
+
+_NAMES = (
+    "ink", "muted", "grid", "paper", "predicted", "measured", "cloud", "bound", "bad", "node",
+    *(f"series-{i}" for i in range(10)),
+)  # fmt: skip
+COLOURS = {name: f"#0a0b{index + 16:02x}" for index, name in enumerate(_NAMES)}
+"""Stand-in colours by the name of the CSS variable that replaces each."""
+
+Mark = Literal["line", "dashes", "dots", "band", "o", "D", "s", "^", "v", "|", "P", "X", "p", "h"]
+SERIES_MARKS: tuple[Mark, ...] = ("o", "s", "^", "D", "v", "P", "X", "p", "h")
+
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "peerbayes",
+    "font.family": ["DejaVu Sans"],
+    "text.usetex": False,
+    "text.parse_math": False,
+    "path.simplify": True,
+    "path.simplify_threshold": 0.3,
+}
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """One line of a legend: how a thing is drawn, in which colour, and what it is."""
+
+    mark: Mark
+    colour: str
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """A figure with the words around it.
+
+    Attributes
+    ----------
+    figure
+        With every label that belongs to axes.
+    title, finding
+        What is shown, and what is to be seen in it, in plain words.
+    legend
+        Set below the figure, where it covers nothing.
+    """
+
+    figure: Figure
+    title: str
+    finding: str
+    legend: tuple[LegendEntry, ...] = ()
+
+
+@contextmanager
+def plotting_style() -> Iterator[None]:
+    """Draw with the report's settings on top of the library's defaults, whatever the user's are."""
+    with mpl.rc_context(), warnings.catch_warnings():
+        # A hypothesis may be named in a script that DejaVu lacks; the browser will have it.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE)
+        yield
+
+
+def new_figure(height: float) -> Figure:
+    """An empty figure as wide as a phone, `height` in inches."""
+    figure = Figure(figsize=(WIDTH, height), dpi=72)
+    figure.patch.set_visible(False)
+    return figure
+
+
+def add_axes(figure: Figure, *, left: float, right: float, bottom: float, top: float) -> Axes:
+    """Axes at margins in inches, with the report's quiet frame."""
+    width, height = figure.get_size_inches()
+    axes = figure.add_axes(
+        (
+            left / width,
+            bottom / height,
+            (width - left - right) / width,
+            (height - bottom - top) / height,
+        )
+    )
+    axes.patch.set_visible(False)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(COLOURS["muted"])
+        spine.set_linewidth(0.8)
+    axes.tick_params(
+        colors=COLOURS["muted"], labelcolor=COLOURS["ink"], labelsize=SMALL, length=3, width=0.8
+    )
+    axes.grid(True, color=COLOURS["grid"], linewidth=0.7)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def axis_label(axes: Axes, *, x: str | None = None, y: str | None = None) -> None:
+    """Name the axes, units in brackets."""
+    if x is not None:
+        axes.set_xlabel(x, fontsize=TEXT, color=COLOURS["ink"], labelpad=3)
+    if y is not None:
+        axes.set_ylabel(y, fontsize=TEXT, color=COLOURS["ink"], labelpad=3)
+
+
+def to_svg(figure: Figure, *, key: str, label: str) -> str:
+    """The figure as an ``<svg>`` element for HTML.
+
+    Parameters
+    ----------
+    key
+        Distinct for each figure of a page; put before every id.
+    label
+        The figure in words, for those who do not see it.
+    """
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg")
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    box = re.search(r'viewBox="([^"]*)"', text)
+    _, _, width, height = box[1].split()  # type: ignore[index]
+    drawn = re.sub(
+        r"#0a0b([0-9a-f]{2})",
+        lambda m: f"var(--{_NAMES[int(m[1], 16) - 16]})",
+        compact(text, key=key),
+    )
+    return (
+        f'<svg class="plot" role="img" aria-label="{escaped(label)}" '
+        f'viewBox="0 0 {float(width):g} {float(height):g}">{drawn}</svg>'
+    )

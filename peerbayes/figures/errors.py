@@ -1,0 +1,171 @@
+"""Errors of regressions over the rounds: predicted lines through measured points, log-log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from peerbayes.figures.canvas import (
+    COLOURS,
+    SERIES_MARKS,
+    LegendEntry,
+    Plot,
+    add_axes,
+    axis_label,
+    new_figure,
+)
+from peerbayes.figures.scales import Scale, linear_scale, log_scale
+from peerbayes.figures.wording import number
+from theory.validation import FloatArray
+
+_HEIGHT = 3.3
+_MOST_CURVES = 9
+_BARS = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
+
+
+def errors_plot(curves: Sequence[Mapping[str, Any]], *, unit: str = "") -> Plot:
+    """Excess errors of several learners: points measured, lines predicted.
+
+    Dashes are limit + constant/n, where that is above zero.
+    """
+    shown = list(curves[:_MOST_CURVES])
+    rounds = np.concatenate([_array(curve["rounds"]) for curve in shown])
+    values = [_array(curve[key]) for curve in shown for key in ("measured", "predicted")]
+    figure, axes = _panel(log_scale(rounds), log_scale(np.concatenate(values)))
+    legend = []
+    for index, curve in enumerate(shown):
+        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
+        along = _array(curve["rounds"])
+        if curve["constant"]:
+            dashes = curve["limit"] + curve["constant"] / along
+            axes.plot(
+                along, np.where(dashes > 0, dashes, np.nan),
+                color=COLOURS[colour], linewidth=1, dashes=(4, 2.5), zorder=2.5,
+            )  # fmt: skip
+        axes.plot(along, _array(curve["predicted"]), color=COLOURS[colour], linewidth=1.6, zorder=3)
+        _points(axes, curve, colour, mark)
+        legend.append(LegendEntry(mark, colour, curve["name"]))
+    legend.append(LegendEntry("dashes", "ink", "limit + constant/n"))
+    axis_label(axes, x="round n", y=f"excess error{f' [{unit}]' if unit else ''}")
+    hidden = len(curves) - len(shown)
+    return Plot(
+        figure,
+        "Excess error over the rounds",
+        f"{_last(shown)} Lines are predicted, points measured, bars ± 2 s.e."
+        f"{f' {hidden} curves are not drawn.' * (hidden > 0)}",
+        tuple(legend),
+    )
+
+
+def measured_errors_plot(curves: Mapping[str, Any]) -> Plot:
+    """Measured excess error and reported error, averaged over agents; no prediction."""
+    rounds = _array(curves["rounds"])
+    reported = np.array([_array(row).mean() for row in curves["reported_error"]])
+    spread = np.array([_array(row).mean() for row in curves["reported_standard_error"]])
+    true = _array(curves["network_error"])
+    figure, axes = _panel(log_scale(rounds), log_scale(np.concatenate([true, reported])))
+    for measured, error, colour, mark in (
+        (true, _array(curves["network_standard_error"]), "measured", "o"),
+        (reported, spread, "bound", "s"),
+    ):
+        curve = {"rounds": rounds, "measured": measured, "standard_error": error}
+        _points(axes, curve, colour, mark)
+    axis_label(axes, x="round n", y="excess error")
+    return Plot(
+        figure,
+        "Measured excess error",
+        "Averaged over agents, beside what their beliefs report; bars ± 2 s.e.",
+        (
+            LegendEntry("o", "measured", "true"),
+            LegendEntry("s", "bound", "reported"),
+        ),
+    )
+
+
+def honesty_plot(true: Mapping[str, Any], reported: Mapping[str, Any]) -> Plot:
+    """The error that beliefs report beside the one they make."""
+    rounds = _array(true["rounds"])
+    pairs = ((true, "measured", "o"), (reported, "bound", "s"))
+    values = [_array(curve[key]) for curve, _, _ in pairs for key in ("measured", "predicted")]
+    figure, axes = _panel(log_scale(rounds), log_scale(np.concatenate(values)))
+    for curve, colour, mark in pairs:
+        along = _array(curve["rounds"])
+        axes.plot(along, _array(curve["predicted"]), color=COLOURS[colour], linewidth=1.6, zorder=3)
+        _points(axes, curve, colour, mark)
+    axis_label(axes, x="round n", y="excess error")
+    ratio = float(_array(true["measured"])[-1] / _array(reported["measured"])[-1])
+    words = (
+        "the network knows more than it says"
+        if ratio < 0.95
+        else ("the network says more than it knows" if ratio > 1.05 else "its word is good")
+    )
+    return Plot(
+        figure,
+        "Reported error and true error",
+        f"At round {rounds[-1]:.0f} the true error is {number(ratio, 3)} times the reported one: "
+        f"{words}.",
+        (
+            LegendEntry("o", "measured", "true, measured; line predicted"),
+            LegendEntry("s", "bound", "reported, measured; line predicted"),
+        ),
+    )
+
+
+def calibration_plot(coordinates: Sequence[Mapping[str, Any]]) -> Plot:
+    """True over reported variance of each coordinate, against its limit; 1 is honest."""
+    shown = list(coordinates[:_MOST_CURVES])
+    rounds = _array(shown[0]["rounds"])
+    values = np.concatenate([_array(entry["measured"]) for entry in shown])
+    limits = [float(entry["limit"]) for entry in shown if entry["limit"] is not None]
+    y = linear_scale([0.0, 1.0, *values, *limits], zero=True)
+    figure, axes = _panel(log_scale(rounds), y)
+    axes.axhline(1.0, color=COLOURS["ink"], linewidth=1, dashes=(4, 2.5), zorder=2)
+    legend = []
+    for index, entry in enumerate(shown):
+        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
+        if entry["limit"] is not None:
+            axes.plot(
+                [rounds[0], rounds[-1]], [entry["limit"]] * 2,
+                color=COLOURS[colour], linewidth=1.2, zorder=2.5,
+            )  # fmt: skip
+        _points(axes, entry, colour, mark)
+        legend.append(LegendEntry(mark, colour, entry["name"]))
+    axis_label(axes, x="round n", y="true / reported variance")
+    return Plot(
+        figure,
+        "Calibration of each coefficient",
+        "True variance of the estimates over the variance that the beliefs report; lines are the "
+        "predicted limits, bars ± 2 s.e. At 1 (dashes) beliefs are honest, below it too careful.",
+        (*legend, LegendEntry("dashes", "ink", "honest")),
+    )
+
+
+def _points(axes: Any, curve: Mapping[str, Any], colour: str, mark: str) -> None:
+    along, measured = _array(curve["rounds"]), _array(curve["measured"])
+    error = np.nan_to_num(_array(curve["standard_error"]))
+    low = np.minimum(2 * error, 0.999 * np.abs(measured))
+    axes.errorbar(along, measured, np.array([low, 2 * error]), ecolor=COLOURS[colour], **_BARS)
+    axes.plot(
+        along, measured, mark, color=COLOURS[colour], markersize=3.8, zorder=5,
+        markeredgecolor=COLOURS["paper"], markeredgewidth=0.4,
+    )  # fmt: skip
+
+
+def _last(curves: Sequence[Mapping[str, Any]]) -> str:
+    """Each learner's error at its last round, in words."""
+    parts = [f"{curve['name']} {number(_array(curve['measured'])[-1], 3)}" for curve in curves[:5]]
+    return f"At the last round: {', '.join(parts)}."
+
+
+def _panel(x: Scale, y: Scale) -> Any:
+    figure = new_figure(_HEIGHT)
+    axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
+    x.apply(axes, "x")
+    y.apply(axes, "y")
+    return figure, axes
+
+
+def _array(values: Any) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in values], dtype=float)

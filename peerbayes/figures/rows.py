@@ -1,0 +1,178 @@
+"""One row a quantity, its name above its marks: names of any length cover nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from peerbayes.comparison import STANDARD_ERRORS
+from peerbayes.figures.canvas import (
+    COLOURS,
+    SMALL,
+    WIDTH,
+    LegendEntry,
+    Plot,
+    add_axes,
+    axis_label,
+    new_figure,
+)
+from peerbayes.figures.scales import linear_scale, log_scale
+from peerbayes.figures.wording import count, number, shorten
+
+MOST_ROWS = 20
+_ROW = 0.44  # inches; the name's line and the marks' line
+_BOTTOM, _TOP, _EDGE = 0.5, 0.1, 0.2
+# What a true statement's deviation exceeds once in 1e5 (peerbayes.comparison).
+_LIMIT = STANDARD_ERRORS
+
+
+def rates_plot(rates: Sequence[Mapping[str, Any]], *, replicates: int) -> Plot:
+    """Rates predicted and measured, slowest first, and how many standard errors lie between."""
+    shown = list(rates[:MOST_ROWS])
+    values = [float(row[key]) for row in shown for key in ("limit", "predicted", "measured")]
+    is_wide = min(values) > 0 and max(values) > 10 * min(values)
+    scores = [_score(row) for row in shown]
+    x = (
+        log_scale(values, most=4)
+        if is_wide
+        else linear_scale([*values, 0.0], most=4, zero=True, room=0.1)
+    )
+    reach = min(max(6.0, *(abs(score) for score in scores)), 1e3)
+    z = linear_scale([-reach, reach], most=4)
+
+    figure = new_figure(_BOTTOM + _TOP + _ROW * len(shown))
+    main = add_axes(figure, left=_EDGE, right=1.7, bottom=_BOTTOM, top=_TOP)
+    side = add_axes(figure, left=WIDTH - 1.45, right=_EDGE, bottom=_BOTTOM, top=_TOP)
+    for axes, scale in ((main, x), (side, z)):
+        scale.apply(axes, "x")
+        _rows(axes, len(shown))
+    side.axvspan(-2, 2, color=COLOURS["grid"], linewidth=0, zorder=0)
+    for limit in (-_LIMIT, _LIMIT):
+        side.axvline(limit, color=COLOURS["muted"], linewidth=0.9, dashes=(3, 2))
+    side.axvline(0, color=COLOURS["muted"], linewidth=0.9)
+    for index, (row, score) in enumerate(zip(shown, scores, strict=True)):
+        y = index + 0.68
+        error = float(row["standard_error"] or 0.0)
+        _name(main, index, row["hypothesis"], 30)
+        main.plot(row["limit"], y, "|", color=COLOURS["ink"], markersize=15, mew=1.4, zorder=3)
+        main.plot(
+            row["predicted"], y, "D", markersize=6.5, zorder=4,
+            markerfacecolor=COLOURS["paper"], markeredgecolor=COLOURS["predicted"],
+        )  # fmt: skip
+        low = min(2 * error, row["measured"] - x.lower)
+        main.errorbar(
+            row["measured"], y, xerr=[[max(low, 0.0)], [2 * error]], fmt="o", markersize=3.2,
+            color=COLOURS["measured"], elinewidth=1.4, mew=0, zorder=5,
+        )  # fmt: skip
+        is_far = abs(score) > _LIMIT
+        side.plot(
+            min(max(score, -reach), reach), y, "o", markersize=4.2, mew=0, zorder=5,
+            color=COLOURS["bad" if is_far else "measured"],
+        )  # fmt: skip
+    axis_label(main, x=f"rate [{x.unit('nats per round')}]")
+    axis_label(side, x="deviation [s.e.]")
+    largest = max(scores, key=abs)
+    more = f" The {len(rates) - len(shown)} faster ones are in the table." * (
+        len(rates) > len(shown)
+    )
+    return Plot(
+        figure,
+        "Rates of rejection",
+        f"Predicted and measured over {count(replicates)} runs; the largest deviation is "
+        f"{number(abs(largest), 2)} standard errors (shaded: ± 2; dashed: the ± {_LIMIT} allowed)."
+        f"{more}",
+        (
+            LegendEntry("D", "predicted", "predicted at this round"),
+            LegendEntry("|", "ink", "limit as rounds grow"),
+            LegendEntry("dots", "measured", "measured ± 2 s.e."),
+        ),
+    )
+
+
+def ladder_plot(samples: Mapping[str, Any], *, measured: int | None, was_measured: bool) -> Plot:
+    """How many rounds each statement asks for, on a logarithmic axis.
+
+    Parameters
+    ----------
+    samples
+        ``delta``, ``chernoff``, ``repaired`` and ``printed``; None where a size does not exist.
+    measured
+        The round from which on at most a share δ of the runs failed.
+    was_measured
+        Whether there was a run at all.
+    """
+    rungs: list[tuple[str, Any, str]] = [
+        ("Chernoff, proved", samples["chernoff"], "bound"),
+        ("repaired (Hoeffding), proved", samples["repaired"], "bound"),
+        ("as printed, not a theorem", samples["printed"], "muted"),
+    ]
+    if was_measured:
+        rungs.insert(0, ("measured", measured, "measured"))
+    values = [float(rounds) for _, rounds, _ in rungs if rounds is not None]
+    x = log_scale([max(1.0, value) for value in [*values, *([1.0, 10.0] if not values else [])]])
+    figure = new_figure(_BOTTOM + _TOP + 0.02 + _ROW * len(rungs))
+    axes = add_axes(figure, left=_EDGE, right=_EDGE + 0.06, bottom=_BOTTOM, top=_TOP + 0.02)
+    x.apply(axes, "x")
+    _rows(axes, len(rungs))
+    for index, (name, rounds, colour) in enumerate(rungs):
+        y = index + 0.68
+        if rounds is None:
+            _name(axes, index, f"{name}: none", 60)
+            continue
+        _name(axes, index, f"{name}: {count(rounds)} rounds", 50)
+        at = max(1.0, float(rounds))
+        axes.plot([x.lower, at], [y, y], color=COLOURS[colour], linewidth=2.4, alpha=0.45)
+        is_proved = colour != "muted"
+        axes.plot(
+            at, y, "o", markersize=7, zorder=5,
+            markeredgecolor=COLOURS[colour], markeredgewidth=1.6,
+            markerfacecolor=COLOURS[colour if is_proved else "paper"],
+        )  # fmt: skip
+    axis_label(axes, x="rounds")
+    delta = number(samples["delta"])
+    return Plot(
+        figure,
+        f"Rounds until at most {delta} of the runs fail",
+        _ladder_finding(samples, measured, was_measured=was_measured),
+    )
+
+
+def _ladder_finding(samples: Mapping[str, Any], measured: int | None, *, was_measured: bool) -> str:
+    chernoff = samples["chernoff"]
+    if chernoff is None:
+        return "No proved sample size: the Chernoff bound does not exist here."
+    if measured:
+        ratio = float(chernoff) / measured
+        return f"Chernoff’s bound asks for {number(ratio, 2)} times the rounds that were needed."
+    if was_measured:
+        return f"Chernoff’s bound asks for {count(chernoff)} rounds; the run was too short to tell."
+    return f"Chernoff’s bound asks for {count(chernoff)} rounds."
+
+
+def _score(row: Mapping[str, Any]) -> float:
+    """Measured minus predicted in standard errors; 0 where both are the same constant."""
+    difference, error = float(row["measured"]) - float(row["predicted"]), row["standard_error"]
+    # Rounding alone (peerbayes.comparison allows the same).
+    if abs(difference) <= 1e-11 * max(1.0, abs(float(row["predicted"]))):
+        return 0.0
+    return difference / error if error else math.copysign(1e3, difference)
+
+
+def _rows(axes: Axes, rows: int) -> None:
+    """Rows from top to bottom, without an axis of their own."""
+    axes.set_ylim(rows, 0)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.grid(False, axis="y")
+
+
+def _name(axes: Axes, index: int, name: str, length: int) -> None:
+    axes.annotate(
+        shorten(str(name), length), (0, index + 0.38), xycoords=("axes fraction", "data"),
+        color=COLOURS["ink"], fontsize=SMALL, va="baseline", ha="left",
+        annotation_clip=False, zorder=2.5,
+        bbox={"facecolor": COLOURS["paper"], "edgecolor": "none", "pad": 0.5},
+    )  # fmt: skip

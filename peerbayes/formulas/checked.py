@@ -1,0 +1,279 @@
+"""`peerbayes formula`: closed forms of one network or family, checked before they are shown.
+
+Value objects in, a result object out; nothing is printed here. The JSON keys are described in docs:
+reference/json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from peerbayes.messages import nearest
+from theory.symbolic import FAMILIES, Formula, closed_form
+from theory.symbolic.checks import FormulaCheck, check_formula
+from theory.symbolic.general import weights_formula
+from theory.symbolic.parsing import parse_text
+from theory.symbolic.parts import AgentClass
+from theory.validation import fail
+
+POINTS = 12
+"""How many random parameter values every formula is tried at before it is shown."""
+
+# Numbers of agents that can be printed: elsewhere an entry is a fraction of a few digits, here
+# Chebyshev polynomials and powers of two grow by a digit or so for each agent or dimension.
+_LARGEST = {"hub-and-ring": 100, "wheel": 100, "hypercube": 64}
+_LARGEST_ELSEWHERE = 10**9
+# W itself is given, in JSON, up to this number of agents.
+_MOST_WEIGHTS = 25
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaResult:
+    """The formulas of a family or of one matrix, with the outcome of their check."""
+
+    formula: Formula
+    check: FormulaCheck
+    seed: int
+
+    @property
+    def notes(self) -> list[str]:
+        """What is missing, and why; one sentence each."""
+        formula = self.formula
+        notes = list(formula.assumptions)
+        names = [c.name for c in formula.classes if self._deviation(c) is None]
+        if names:
+            who = "any agent" if len(names) == len(formula.classes) else " and ".join(names)
+            notes.append(f"no closed form of D_i is known for {who}")
+        notes += [
+            f"D ({c.name}) holds where {text(formula.shown(c.condition))}; beyond, no closed form"
+            for c in formula.classes
+            if formula.shown(c.condition) not in (sympy.true, sympy.false)
+        ]
+        if formula.slem is None and formula.spectrum:
+            notes.append("one agent has no other eigenvalue")
+        elif formula.slem is None:
+            notes.append(
+                "no subdominant modulus: the eigenvalues are roots of the characteristic polynomial"
+            )
+        if self.check.smaller:
+            notes.append("checked at smaller numbers of agents than the one given")
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `formula`; expressions are sympy's text, numbers exact strings."""
+        formula = self.formula
+        return {
+            "topology": formula.name,
+            "title": formula.title,
+            "parameters": [
+                {
+                    "name": p.name,
+                    "symbol": str(p.symbol),
+                    "meaning": p.meaning,
+                    "domain": p.domain,
+                    "value": _value(formula, p.symbol),
+                    "default": None if p.default is None else str(p.default),
+                }
+                for p in formula.parameters
+                if not p.fixed
+            ],
+            "weights": [
+                {"entry": w.name, "meaning": w.words, **self._expression(w.expression)}
+                for w in formula.weights_text
+            ],
+            "matrix": self._matrix(),
+            "classes": [
+                {
+                    "name": c.name,
+                    "size": self._expression(c.size),
+                    "stationary": self._expression(c.stationary),
+                    "information": str(c.information),
+                    "deviation": self._optional(self._deviation(c)),
+                    "condition": None
+                    if formula.shown(c.condition) in (sympy.true, sympy.false)
+                    else str(formula.shown(c.condition)),
+                }
+                for c in formula.classes
+            ],
+            "eigenvalues": [
+                {
+                    **self._expression(e.value),
+                    "multiplicity": self._expression(e.multiplicity),
+                    "indices": [
+                        {
+                            "symbol": str(index.symbol),
+                            "first": str(formula.shown(index.first)),
+                            "last": str(formula.shown(index.last)),
+                        }
+                        for index in e.indices
+                    ],
+                }
+                for e in formula.spectrum
+            ],
+            "characteristic_polynomial": self._optional(formula.characteristic),
+            "slem": self._optional(formula.slem),
+            "second_eigenvalue": self._optional(formula.second_eigenvalue),
+            "deviation_matrix": [
+                {
+                    "pair": p.name,
+                    "symbols": {str(symbol): words for symbol, words in p.symbols},
+                    **self._expression(p.value),
+                }
+                for p in formula.deviation_matrix
+            ],
+            "rate": self._expression(formula.rate),
+            "gaussian_exponent": self._expression(formula.gaussian_exponent),
+            "statements": [
+                {"name": s.name, "words": s.words, **self._expression(s.expression)}
+                for s in formula.statements
+            ],
+            "docs": formula.docs,
+            "checks": {
+                "points": len(self.check.points),
+                "seed": self.seed,
+                "passed": self.check.passed,
+                "values": [dict(point) for point in self.check.points],
+                "comparisons": [
+                    {
+                        "quantity": c.quantity,
+                        "method": c.method,
+                        "points": c.points,
+                        "failures": list(c.failures),
+                    }
+                    for c in self.check.comparisons
+                ],
+            },
+            "notes": self.notes,
+        }
+
+    def _expression(self, expression: sympy.Basic) -> dict[str, str]:
+        shown = self.formula.shown(expression)
+        return {"expression": str(shown), "text": text(shown), "latex": str(sympy.latex(shown))}
+
+    def _deviation(self, agents: AgentClass) -> sympy.Expr | None:
+        """D_i where it has a closed form, or has one under a condition."""
+        return None if self.formula.shown(agents.condition) == sympy.false else agents.deviation
+
+    def _optional(self, expression: sympy.Expr | None) -> dict[str, str] | None:
+        return None if expression is None else self._expression(expression)
+
+    def _matrix(self) -> list[list[str]] | None:
+        """W as exact strings, where all parameters are given and it is small."""
+        if not self.formula.is_numeric:
+            return None
+        member = self.formula.member()
+        if member.agents > _MOST_WEIGHTS:
+            return None
+        return [[str(weight) for weight in row] for row in member.weights]
+
+
+def formula_of(
+    topology: str, values: Mapping[str, str], *, weights: str | None = None, seed: int = 0
+) -> FormulaResult:
+    """The closed forms of a family, of a matrix, or of a problem's network; checked.
+
+    Parameters
+    ----------
+    topology
+        A family of `theory.symbolic.FAMILIES`; "weights"; or a problem's file or name.
+    values
+        Exact values of parameters, as text, by name or letter.
+    weights
+        For "weights": the matrix, such as ``"1-a a; b 1-b"``.
+    seed
+        Of the random parameter values at which the formulas are checked.
+
+    Raises
+    ------
+    ValueError
+        In one line, if the topology is unknown, a value is not exact or outside its domain, a
+        parameter is foreign, or a number of agents is too large to print.
+    """
+    formula = _formula(topology, weights).substitute(**values)
+    largest = _LARGEST.get(formula.name, _LARGEST_ELSEWHERE)
+    for parameter in formula.parameters:
+        value = formula.values.get(parameter.symbol, Fraction(0))
+        if parameter.whole and value > largest:
+            raise fail(parameter.name, f"at most {largest}, so that the result can be printed",
+                       value, "leave it out: the formulas hold for all")  # fmt: skip
+    return FormulaResult(formula, check_formula(formula, points=POINTS, seed=seed), seed)
+
+
+def _formula(topology: str, weights: str | None) -> Formula:
+    if topology == "weights":
+        if weights is None:
+            raise fail("--weights", "a matrix such as '1-a a; b 1-b'", "none", "give it")
+        return weights_formula(parse_text(weights))
+    if weights is not None:
+        raise fail("--weights", "none, for any topology but 'weights'", "a matrix", "leave it out")
+    if topology in FAMILIES:
+        return closed_form(topology)
+    from peerbayes.formulas.problem_formula import names_a_problem, problem_formula
+
+    if names_a_problem(topology):
+        return problem_formula(topology)
+    known = [*FAMILIES, "weights"]
+    guess = nearest(topology, known)
+    remedy = f"did you mean {guess!r}?" if guess else "see 'peerbayes formula list'"
+    raise fail("TOPOLOGY", f"a problem, or one of {', '.join(known)}", repr(topology[:60]), remedy)
+
+
+def read_settings(named: Mapping[str, str | None], settings: Sequence[str]) -> dict[str, str]:
+    """All values given on the command line, by name or letter.
+
+    Raises
+    ------
+    ValueError
+        If a setting is not written as letter=value, or a parameter is given twice.
+    """
+    values = {name: value for name, value in named.items() if value is not None}
+    for setting in settings:
+        name, sign, value = setting.partition("=")
+        name = name.strip().replace("-", "_")
+        if not (sign and name):
+            raise fail("--set", "LETTER=VALUE, such as a=1/2", repr(setting[:60]), "correct it")
+        if name in values:
+            raise fail("--set", "each parameter once", f"{name[:60]} twice", "leave one out")
+        values[name] = value
+    return values
+
+
+def families(
+    values: Mapping[str, str] | None = None, *, weights: str | None = None
+) -> list[dict[str, Any]]:
+    """What there is: for each family its name, title and parameters.
+
+    Raises
+    ------
+    ValueError
+        If there are values, which mean nothing here.
+    """
+    if values or weights is not None:
+        raise fail("TOPOLOGY", "a name, to which the values belong", "none",
+                   f"choose one of {', '.join(FAMILIES)}, weights")  # fmt: skip
+    entries = [
+        {
+            "name": name,
+            "title": formula.title,
+            "parameters": [p.name for p in formula.parameters if not p.fixed],
+        }
+        for name, formula in ((name, closed_form(name)) for name in FAMILIES)
+    ]
+    title = "any small matrix of fractions and letters, such as '1-a a; b 1-b'"
+    return [*entries, {"name": "weights", "title": title, "parameters": ["weights"]}]
+
+
+def _value(formula: Formula, symbol: sympy.Symbol) -> str | None:
+    return str(formula.values[symbol]) if symbol in formula.values else None
+
+
+def text(expression: sympy.Basic) -> str:
+    """The expression for people: powers with ^, moduli with bars, cases in words."""
+    from peerbayes.formulas.text import FormulaPrinter
+
+    return str(FormulaPrinter().doprint(expression))

@@ -1,0 +1,1 @@
+"""What users call: one function a file, for problems of every kind."""

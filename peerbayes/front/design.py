@@ -1,0 +1,55 @@
+"""`peerbayes design`: one problem of any kind, one request, one result, one record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from peerbayes.design.request import DesignRequest
+from peerbayes.kinds.kind import DesignResult
+from peerbayes.kinds.registry import kind_of
+from peerbayes.problem.problems import AnyProblem
+from peerbayes.record_names import file_name
+from peerbayes.records import check_folder, write_record
+from theory.design.time_budget import time_budget
+from theory.progress import Progress
+
+
+def design(
+    problem: AnyProblem,
+    request: DesignRequest,
+    *,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> DesignResult:
+    """The design that a request asks for, for a problem of any kind.
+
+    Faulty agents are designed for as if they were honest; a note says so.
+
+    Parameters
+    ----------
+    out
+        Folder for the record; left out: none is written.
+
+    Raises
+    ------
+    ValueError
+        If the request does not go with the problem, no design reaches the objective, limits
+        exclude each other, or the record cannot be written; in one line.
+    """
+    if out is not None:
+        check_folder(out)
+    if progress is not None:
+        progress(0, 1)  # a bar from the start, before anything is known of how far there is to go
+    with time_budget(request.seconds) as budget:
+        result = kind_of(problem).design(problem, request, progress)
+    if budget.stopped:
+        remark = (
+            f"stopped by the time budget of {budget.seconds:g} seconds: the best found by then; "
+            "more time may find better (--seconds)"
+        )
+        result = result.remarked(remark, stopped=True)
+    if out is None:
+        return result
+    path = out / file_name("design", result.problem.name, request.objective)
+    write_record(path, kind="design", body=result.as_record())
+    return result.remarked(record_path=path)

@@ -1,0 +1,1 @@
+"""Kinds of problem: what each offers to the commands, behind one protocol."""

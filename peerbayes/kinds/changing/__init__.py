@@ -1,0 +1,1 @@
+"""Finitely many hypotheses on a network that changes."""

@@ -1,0 +1,69 @@
+"""Finitely many hypotheses on a network that changes: what the commands can do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.kinds.kind import DEFAULT_DELTA, AnalysisRequest, Kind
+from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import of_kind
+from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from peerbayes.design.place import PlacementRequest, PlacementResult
+    from peerbayes.design.request import DesignRequest
+    from peerbayes.figures.views import ProblemView
+    from peerbayes.kinds.changing.analyse import ChangingAnalysis
+    from peerbayes.kinds.changing.design import ChangingDesign
+    from peerbayes.kinds.changing.verify import ChangingVerification
+    from peerbayes.kinds.social_learning import SimulationSummary
+
+
+class ChangingKind(Kind[ChangingProblem]):
+    """Finitely many hypotheses on a network that changes."""
+
+    problem = ChangingProblem
+    form = "changing"
+
+    def analyse(
+        self, problem: ChangingProblem, request: AnalysisRequest, progress: Progress | None
+    ) -> ChangingAnalysis:
+        from peerbayes.kinds.changing.analyse import analyse_changing
+
+        if request.proved or request.rounds is not None:
+            of_kind(problem, Problem, request.command)
+        delta = DEFAULT_DELTA if request.delta is None else request.delta
+        return analyse_changing(problem, delta=delta)
+
+    def simulate(self, problem: ChangingProblem, **options: Any) -> SimulationSummary:
+        from peerbayes.kinds.social_learning import simulate_problem
+
+        return simulate_problem(problem, **options)
+
+    def verify(
+        self, problem: ChangingProblem, *, seed: int, delta: float, progress: Progress | None
+    ) -> ChangingVerification:
+        from peerbayes.kinds.changing.verify import verify_changing
+
+        return verify_changing(problem, seed=seed, delta=delta, progress=progress)
+
+    def design(
+        self, problem: ChangingProblem, request: DesignRequest, progress: Progress | None
+    ) -> ChangingDesign:
+        from peerbayes.kinds.changing.design import design_changing
+
+        return design_changing(problem, request, progress=progress)
+
+    def place(
+        self, problem: ChangingProblem, request: PlacementRequest, progress: Progress | None
+    ) -> PlacementResult:
+        from peerbayes.kinds.changing.place import place_changing
+
+        return place_changing(problem, request, progress)
+
+    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+        from peerbayes.kinds.changing.view import changing_view
+
+        return changing_view(entry, key=key)

@@ -1,0 +1,47 @@
+"""Which agent should hold which data, on a network that changes."""
+
+from __future__ import annotations
+
+from peerbayes.design.place import (
+    PlacementRequest,
+    PlacementResult,
+    named_hypothesis,
+    placement_json,
+    placement_notes,
+)
+from peerbayes.problem.changing import ChangingProblem
+from theory.changing import changing_rate, influence
+from theory.design import place
+from theory.progress import Progress
+from theory.validation import fail
+
+
+def place_changing(
+    problem: ChangingProblem, request: PlacementRequest, progress: Progress | None = None
+) -> PlacementResult:
+    """The placement with the largest rate; the influence of each agent stands in for v.
+
+    Raises
+    ------
+    ValueError
+        If the objective is another than the rate, or an option is out of range.
+    """
+    if request.objective != "rate":
+        got = repr(request.objective)
+        raise fail("objective", "'rate' for a network that changes", got, "choose it")
+    network, model = problem.network, problem.model
+    wanted = named_hypothesis(request.target, model)
+    if wanted is None:
+        wanted = changing_rate(network, model).reference[0]
+    found = place(
+        influence(network).values, model, target=wanted, progress=progress, **request.search
+    )
+    return PlacementResult(
+        problem,
+        request.objective,
+        placement_json(found, model),
+        None,
+        ("the influence of each agent stands in for v", *placement_notes(found)),
+        request.seed,
+        request.delta,
+    )

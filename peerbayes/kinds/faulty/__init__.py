@@ -1,0 +1,1 @@
+"""Finitely many hypotheses, with faulty agents among the honest ones."""

@@ -1,0 +1,187 @@
+"""`peerbayes analyse` where agents are faulty: what becomes of each honest agent.
+
+Under plain averaging everything is predicted, except for liars that look at what the honest say
+before they speak. Robust rules come with lower bounds on the rates, and with conditions on the
+graph (docs: mathematics/faults).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from rich.console import RenderableType
+
+from peerbayes.documents import network_json, number
+from peerbayes.kinds.faulty.tables import faulty_parts
+from peerbayes.problem.faulty import FaultyProblem
+from theory import LearningRate, learning_rate
+from theory.robustness import (
+    RULES,
+    Average,
+    Clip,
+    ClipGuarantee,
+    Colluding,
+    FaultyAveraging,
+    Median,
+    PoolingGuarantee,
+    RobustnessCheck,
+    TrimmedMean,
+    clip_guarantee,
+    faulty_averaging,
+    honest_agents,
+    honest_reference,
+    is_robust,
+    pooling_guarantee,
+)
+from theory.validation import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class FaultyAnalysis:
+    """What theory says of honest agents among faulty ones."""
+
+    problem: FaultyProblem
+
+    @cached_property
+    def reference(self) -> tuple[int, ...]:
+        """What the honest agents ought to find."""
+        problem = self.problem
+        honest = honest_agents(problem.network, problem.faults)
+        return honest_reference(problem.network, problem.model, honest)
+
+    @cached_property
+    def wrong(self) -> list[int]:
+        """All other hypotheses."""
+        return [m for m in range(len(self.problem.model.hypotheses)) if m not in self.reference]
+
+    @cached_property
+    def faultless(self) -> LearningRate:
+        """The rates if nobody were faulty and all averaged."""
+        return learning_rate(self.problem.network, self.problem.model)
+
+    @cached_property
+    def averaging(self) -> FaultyAveraging | None:
+        """What plain averaging would come to; None where that cannot be had, see `notes`."""
+        return self._averaging if isinstance(self._averaging, FaultyAveraging) else None
+
+    @cached_property
+    def _averaging(self) -> FaultyAveraging | str:
+        """The limits under plain averaging, or why there are none."""
+        problem = self.problem
+        if any(isinstance(fault, Colluding) for fault in problem.faults.values()):
+            return "a colluding liar looks first and speaks then: averaging is not predicted"
+        try:
+            return faulty_averaging(problem.network, problem.model, problem.faults)
+        except ValueError as error:
+            return f"averaging: {error}"
+
+    @cached_property
+    def pooling(self) -> PoolingGuarantee | None:
+        """What trimmed mean and median guarantee; None for other rules, or beyond tolerance."""
+        problem = self.problem
+        if not isinstance(problem.rule, TrimmedMean | Median) or problem.beyond_tolerance:
+            return None
+        return pooling_guarantee(
+            problem.network, problem.model, problem.faults, pool_every=problem.pool_every
+        )
+
+    @cached_property
+    def clipping(self) -> ClipGuarantee | None:
+        """What clipping guarantees to the honest agents' average; None for other rules."""
+        problem = self.problem
+        if not isinstance(problem.rule, Clip) or not problem.network.is_reversible:
+            return None
+        return clip_guarantee(
+            problem.network, problem.model, problem.faults, radius=problem.rule.radius
+        )
+
+    @cached_property
+    def robustness(self) -> RobustnessCheck | None:
+        """Whether the graph is (2f + 1)-robust, for the f of a trimmed mean."""
+        rule = self.problem.rule
+        if not isinstance(rule, TrimmedMean):
+            return None
+        return is_robust(self.problem.network, 2 * rule.tolerate + 1)
+
+    @property
+    def guaranteed(self) -> FloatArray | None:
+        """Lower bounds on the rates by the problem's rule, shape (M,); None where there is none."""
+        if self.pooling is not None:
+            return self.pooling.rates
+        return None if self.clipping is None else self.clipping.lower
+
+    @property
+    def notes(self) -> list[str]:
+        """What a number rests on, one sentence each."""
+        notes = []
+        plain = isinstance(self.problem.rule, Average)
+        if isinstance(self._averaging, str):
+            notes.append(self._averaging)
+        elif not plain:
+            notes.append("averaging: what would become of the honest agents if they averaged")
+        if self.pooling is not None and (self.pooling.rates[self.wrong] <= 0).any():
+            notes.append(
+                "the guaranteed rate is not above zero: nothing is promised; agents that talk "
+                "less often (pool_every) are promised more"
+            )
+        if self.problem.beyond_tolerance:
+            notes.append("more faulty agents than the rule tolerates may be present: no guarantee")
+        if isinstance(self.problem.rule, Clip) and self.clipping is None:
+            notes.append("clipping is bounded on reversible networks only")
+        if self.robustness is not None:
+            notes.append(f"robustness: {self.robustness.method}")
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `analyse` where agents are faulty."""
+        problem, names = self.problem, self.problem.model.hypotheses
+        averaging, guaranteed = self.averaging, self.guaranteed
+        check = self.robustness
+        return {
+            "problem": problem.name,
+            "network": network_json(problem.network),
+            "faults": {
+                "rule": rule_name(problem),
+                "pool_every": problem.pool_every,
+                "faulty": {str(i): type(f).__name__ for i, f in problem.faults.items()},
+                "honest": honest_agents(problem.network, problem.faults).tolist(),
+                "robustness": None if check is None else {"r": check.r, "status": check.status},
+                "optimal_hypotheses": [names[m] for m in self.reference],
+                "faultless_rates": {names[m]: number(self.faultless.rates[m]) for m in self.wrong},
+                "averaging": None if averaging is None else self._averaging_json(averaging),
+                "guaranteed_rates": None
+                if guaranteed is None
+                else {names[m]: number(guaranteed[m]) for m in self.wrong},
+            },
+            "notes": self.notes,
+        }
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return faulty_parts(self.as_json())
+
+    def _averaging_json(self, averaging: FaultyAveraging) -> dict[str, Any]:
+        """Each honest agent's limits, by hypothesis."""
+        names = self.problem.model.hypotheses
+        numbers = {
+            "rates": averaging.rates,
+            "mean": averaging.mean,
+            "standard_deviation": np.sqrt(averaging.variance),
+            "error_estimates": averaging.error_estimates,
+        }
+        tables = {
+            key: {names[m]: [number(x) for x in values[:, m]] for m in self.wrong}
+            for key, values in numbers.items()
+        }
+        return {"learns": averaging.learns, **tables}
+
+
+def rule_name(problem: FaultyProblem) -> str:
+    """The rule in the words of a problem file, with its parameter."""
+    name = next(key for key, kind in RULES.items() if isinstance(problem.rule, kind))
+    if isinstance(problem.rule, TrimmedMean):
+        return f"{name} {problem.rule.tolerate}"
+    return f"{name} {problem.rule.radius:g}" if isinstance(problem.rule, Clip) else name

@@ -1,0 +1,71 @@
+"""Finitely many hypotheses, faulty agents among the honest: what the commands can do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.kinds.finite.kind import FiniteKind
+from peerbayes.kinds.kind import AnalysisRequest, DesignResult, Kind
+from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import of_kind
+from theory.progress import Progress
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from peerbayes.design.place import PlacementRequest, PlacementResult
+    from peerbayes.design.request import DesignRequest
+    from peerbayes.figures.views import ProblemView
+    from peerbayes.kinds.faulty.analyse import FaultyAnalysis
+    from peerbayes.kinds.faulty.verify import FaultyVerification
+    from peerbayes.kinds.social_learning import SimulationSummary
+
+
+class FaultyKind(Kind[FaultyProblem]):
+    """Finitely many hypotheses on a fixed network, with faulty agents among the honest ones."""
+
+    problem = FaultyProblem
+    form = "faulty"
+
+    def analyse(
+        self, problem: FaultyProblem, request: AnalysisRequest, progress: Progress | None
+    ) -> FaultyAnalysis:
+        from peerbayes.kinds.faulty.analyse import FaultyAnalysis
+
+        if request.delta is not None:
+            raise fail("--delta", "a problem with sample sizes", problem.name, "leave it out")
+        if request.proved or request.rounds is not None:
+            of_kind(problem, Problem, request.command)
+        return FaultyAnalysis(problem)
+
+    def simulate(self, problem: FaultyProblem, **options: Any) -> SimulationSummary:
+        from peerbayes.kinds.social_learning import simulate_problem
+
+        return simulate_problem(problem, **options)
+
+    def verify(
+        self, problem: FaultyProblem, *, seed: int, delta: float, progress: Progress | None
+    ) -> FaultyVerification:
+        from peerbayes.kinds.faulty.verify import verify_faulty
+
+        return verify_faulty(problem, seed=seed, progress=progress)
+
+    def design(
+        self, problem: FaultyProblem, request: DesignRequest, progress: Progress | None
+    ) -> DesignResult:
+        found = FiniteKind().design(problem.problem, request, progress)
+        return found.remarked("designed as if nobody were faulty")
+
+    def place(
+        self, problem: FaultyProblem, request: PlacementRequest, progress: Progress | None
+    ) -> PlacementResult:
+        found = FiniteKind().place(problem.problem, request, progress)
+        remarks = ("predicted as if nobody were faulty", *found.remarks)
+        return replace(found, problem=problem, remarks=remarks)
+
+    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+        from peerbayes.kinds.faulty.view import faulty_view
+
+        return faulty_view(entry, key=key)

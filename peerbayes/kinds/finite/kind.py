@@ -1,0 +1,90 @@
+"""Finitely many hypotheses on a network that stays as it is: what the commands can do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.kinds.kind import DEFAULT_DELTA, AnalysisRequest, Kind, Result
+from peerbayes.problem.finite import Problem
+from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from peerbayes.design.next_edge import NextEdge
+    from peerbayes.design.place import PlacementRequest, PlacementResult
+    from peerbayes.design.request import DesignRequest
+    from peerbayes.figures.views import ProblemView
+    from peerbayes.kinds.finite.design import Design
+    from peerbayes.kinds.finite.sweeps import Sweep
+    from peerbayes.kinds.finite.verify import ProblemVerification
+    from peerbayes.kinds.social_learning import SimulationSummary
+
+
+class FiniteKind(Kind[Problem]):
+    """Finitely many hypotheses on a network that stays as it is."""
+
+    problem = Problem
+    form = None
+
+    def analyse(
+        self, problem: Problem, request: AnalysisRequest, progress: Progress | None
+    ) -> Result:
+        from peerbayes.kinds.finite.analyse import analyse
+        from peerbayes.kinds.finite.at_rounds import WithRounds, at_rounds
+        from peerbayes.kinds.finite.proved import analyse_proved
+
+        delta = DEFAULT_DELTA if request.delta is None else request.delta
+        result = (
+            analyse(problem, delta=delta)
+            if request.arithmetic == "double"
+            else analyse_proved(
+                problem,
+                arithmetic=request.arithmetic,
+                delta=delta,
+                out=request.out or Path(),
+                progress=progress,
+            )
+        )
+        if request.rounds is None:
+            return result
+        return WithRounds(result, at_rounds(problem, request.rounds, delta=delta))
+
+    def simulate(self, problem: Problem, **options: Any) -> SimulationSummary:
+        from peerbayes.kinds.social_learning import simulate_problem
+
+        return simulate_problem(problem, **options)
+
+    def verify(
+        self, problem: Problem, *, seed: int, delta: float, progress: Progress | None
+    ) -> ProblemVerification:
+        from peerbayes.kinds.finite.verify import verify_problem
+
+        return verify_problem(problem, seed=seed, delta=delta, progress=progress)
+
+    def design(
+        self, problem: Problem, request: DesignRequest, progress: Progress | None
+    ) -> Design | NextEdge:
+        from peerbayes.design.next_edge import next_edge
+        from peerbayes.kinds.finite.design import design_problem
+
+        if request.objective == "next-edge":
+            return next_edge(problem, request)
+        return design_problem(problem, request, progress=progress)
+
+    def place(
+        self, problem: Problem, request: PlacementRequest, progress: Progress | None
+    ) -> PlacementResult:
+        from peerbayes.kinds.finite.place import place_finite
+
+        return place_finite(problem, request, progress)
+
+    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+        from peerbayes.kinds.finite.view import problem_view
+
+        return problem_view(entry, key=key)
+
+    def sweeps(self, verifications: Sequence[ProblemVerification]) -> Sequence[Sweep]:
+        from peerbayes.kinds.finite.sweeps import find_sweeps
+
+        return find_sweeps(verifications)

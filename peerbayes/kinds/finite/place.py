@@ -1,0 +1,199 @@
+"""Which agent should hold which data, on a network that stays as it is.
+
+Data sets (each agent's law, with its prior) are handed round. Where there are few placements, every
+class of equivalent ones is shown with what theory predicts and what a simulation measures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sympy.utilities.iterables import multiset_permutations
+
+from exact import simulate, simulation_cost
+from peerbayes.design.place import (
+    PlacementRequest,
+    PlacementResult,
+    placement_json,
+    placement_notes,
+)
+from peerbayes.design.request import DesignRequest, target_of
+from peerbayes.design.rows import samples_json
+from peerbayes.documents import number
+from peerbayes.problem.finite import Problem
+from peerbayes.resources import check_hours
+from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
+from theory.design import place
+from theory.design.placement.problem import law_key
+from theory.learning.rate import expected_log_ratio
+from theory.progress import Progress
+from theory.validation import IntArray
+
+# More placements than this are not listed class by class.
+MOST_LISTED = 100
+
+
+_ROUNDS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementClass:
+    """Placements that predict the same: one of them, their number, predicted and measured."""
+
+    assignment: IntArray
+    count: int
+    rate: float
+    exponent: float
+    samples: SampleSizes | None
+    predicted: float | None
+    measured: float | None
+    standard_error: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The class as it stands under ``classes``."""
+        return {
+            "assignment": self.assignment,
+            "count": self.count,
+            "rate": number(self.rate),
+            "error_exponent": number(self.exponent),
+            "samples": None if self.samples is None else samples_json(self.samples),
+            "simulated_rate": None
+            if self.measured is None
+            else {
+                "rounds": _ROUNDS,
+                "predicted": self.predicted,
+                "mean": self.measured,
+                "standard_error": self.standard_error,
+            },
+        }
+
+
+def place_finite(
+    problem: Problem, request: PlacementRequest, progress: Progress | None = None
+) -> PlacementResult:
+    """The best placement of the agents' data on a network that stays as it is.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, or there is no such target.
+    """
+    wish = DesignRequest(target=request.target, delta=request.delta, seed=request.seed)
+    wanted = target_of(wish, problem.network, problem.model)
+    found = place(
+        problem.network, problem.model, target=wanted, progress=progress, **request.search
+    )
+    content = placement_json(found, problem.model)
+    classes = _classes(problem, wanted, request, placements=found.placements)
+    content["classes"] = [entry.as_json() for entry in classes] or None
+    return PlacementResult(
+        problem,
+        request.objective,
+        content,
+        problem.network,
+        placement_notes(found),
+        request.seed,
+        request.delta,
+    )
+
+
+def _classes(
+    problem: Problem,
+    target: int,
+    request: PlacementRequest,
+    *,
+    placements: int,
+) -> list[PlacementClass]:
+    """The classes of placements that predict the same, best first."""
+    if placements > MOST_LISTED:
+        return []
+    network, model = problem.network, problem.model
+    free = [j for j in range(model.agents) if j not in set(request.fixed)]
+    given = _alike(model)
+    found: dict[tuple[Any, ...], PlacementClass] = {}
+    for order in multiset_permutations(given[free].tolist()):
+        assignment = given.copy()
+        assignment[free] = order
+        placed = replace(model, assignment=assignment)
+        rate = learning_rate(network, placed)
+        if target not in rate.reference:
+            continue
+        exponent = error_exponent(network, placed).exponent
+        key = (f"{rate.rate:.9e}", f"{exponent:.9e}", _seats(network, assignment))
+        if key in found:
+            old = found[key]
+            found[key] = replace(old, count=old.count + 1)
+            continue
+        found[key] = PlacementClass(assignment, 1, rate.rate, exponent, None, None, None, None)
+    settings: dict[str, Any] = {
+        "target": target,
+        "delta": request.delta,
+        "replicates": request.replicates,
+        "seed": request.seed,
+    }
+    classes = []
+    for entry in sorted(found.values(), key=lambda entry: -entry.rate):
+        placed = replace(model, assignment=entry.assignment)
+        holders = _holders(given, entry.assignment)
+        seen = _measured(network, placed, entry, **settings)
+        classes.append(replace(seen, assignment=holders))
+    return classes
+
+
+def _alike(model: FiniteModel) -> IntArray:
+    """The kind of each agent, the first of those that have the same law and prior."""
+    first: dict[Any, int] = {}
+    kinds = [
+        first.setdefault((law_key(kind), prior.tobytes()), number)
+        for number, (kind, prior) in enumerate(zip(model.kinds, model.log_priors, strict=True))
+    ]
+    return np.array(kinds, dtype=np.int64)[model.assignment]
+
+
+def _seats(network: Network, assignment: IntArray) -> tuple[tuple[int, str, str], ...]:
+    """Who sits where, but for the agents' numbers: kind, influence and deviation of each."""
+    influences, deviations = network.stationary_distribution, network.deviation.upper
+    seats = zip(assignment, influences, deviations, strict=True)
+    return tuple(sorted((int(kind), f"{v:.9e}", f"{d:.6e}") for kind, v, d in seats))
+
+
+def _holders(given: IntArray, placed: IntArray) -> IntArray:
+    """For each agent whose data it gets: its own if these are alike, else the first free ones."""
+    holders = np.where(given == placed, np.arange(len(given)), -1)
+    for kind in np.unique(placed):
+        waiting = np.flatnonzero((placed == kind) & (holders < 0))
+        free = np.flatnonzero((given == kind) & (given != placed))
+        holders[waiting] = free
+    return holders
+
+
+def _measured(
+    network: Network,
+    model: FiniteModel,
+    entry: PlacementClass,
+    *,
+    target: int,
+    delta: float,
+    replicates: int,
+    seed: int,
+) -> PlacementClass:
+    """The class with certified numbers, and the rate of its binding hypothesis in a simulation."""
+    sizes = sample_sizes(network, model, delta=delta)
+    rate = learning_rate(network, model)
+    if not replicates or rate.binding is None:
+        return replace(entry, samples=sizes)
+    check_hours(simulation_cost(network, model, rounds=_ROUNDS, replicates=replicates))
+    run = simulate(
+        network, model, rounds=_ROUNDS, replicates=replicates, seed=seed, record=[_ROUNDS]
+    )
+    mean = expected_log_ratio(network, model, [_ROUNDS], best=target).values[0]
+    m = rate.binding
+    return replace(
+        entry,
+        samples=sizes,
+        predicted=float(mean[:, m].mean()) / _ROUNDS,
+        measured=float(run.network_mean[-1, m]) / _ROUNDS,
+        standard_error=float(run.network_standard_error[-1, m]) / _ROUNDS,
+    )

@@ -1,0 +1,191 @@
+"""What a kind of problem offers to the commands: one protocol for all of them.
+
+A kind is a folder beside this file, with the same skeleton as its siblings: ``kind`` (its entry in
+the registry, and nothing else), ``analyse``, ``simulate``, ``verify``, ``design``, ``place``,
+``documents`` (what is printed and recorded), ``tables`` (for people) and ``view`` (for the report).
+Commands, the report and `import peerbayes` know kinds by this protocol alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+
+from peerbayes.problem.problems import AnyProblem
+from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from peerbayes.comparison import Comparison
+    from peerbayes.design.place import PlacementRequest, PlacementResult
+    from peerbayes.design.request import DesignRequest
+    from peerbayes.figures.views import ProblemView
+    from peerbayes.kinds.simulated_view import SimulationView
+    from peerbayes.resources import Resources
+
+P = TypeVar("P", bound=AnyProblem)
+DEFAULT_DELTA = 0.05
+Arithmetic = Literal["double", "exact", "certified"]
+
+
+class Result(Protocol):
+    """What a command shows: as JSON, or as tables for people."""
+
+    def as_json(self) -> Any:
+        """The JSON object that the command prints."""
+        ...
+
+    def tables(self) -> Sequence[RenderableType]:
+        """The same for people."""
+        ...
+
+
+class DesignResult(Result, Protocol):
+    """The design of a network for a problem of any kind."""
+
+    @property
+    def problem(self) -> AnyProblem:
+        """What was designed for."""
+        ...
+
+    @property
+    def record_path(self) -> Path | None:
+        """Where it is on disk; None if it left no record."""
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """Whether a solver gave up on the way."""
+        ...
+
+    def as_record(self) -> Any:
+        """What is left on disk."""
+        ...
+
+    def remarked(self, *remarks: str, **changes: Any) -> DesignResult:
+        """The same with remarks before its own, and with other changes."""
+        ...
+
+
+class Verification(Protocol):
+    """What the verification of any problem gives: verdicts, and what the report needs of it."""
+
+    @property
+    def problem(self) -> AnyProblem:
+        """What was verified."""
+        ...
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every verdict."""
+        ...
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain numbers; ``"form"`` names the kind of problem where it is not the usual one."""
+        ...
+
+
+class Sweep(Protocol):
+    """Verifications of one problem that differ in one parameter."""
+
+    def comparisons(self) -> list[Comparison]:
+        """Every verdict."""
+        ...
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain numbers, for the report."""
+        ...
+
+
+@dataclass(frozen=True)
+class AnalysisRequest:
+    """What is asked of an analysis.
+
+    Parameters
+    ----------
+    delta
+        Probability of error that sample sizes allow, in (0, 1); None for the usual one, .05.
+    arithmetic
+        ``"double"``, or ``"exact"`` or ``"certified"`` for numbers that are proved.
+    rounds
+        Also certify what so many rounds are good for; None for not.
+    out
+        Folder for the parts of proofs that take long; None keeps none.
+    """
+
+    delta: float | None = None
+    arithmetic: Arithmetic = "double"
+    rounds: int | None = None
+    out: Path | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Whether numbers are to be proved."""
+        return self.arithmetic != "double"
+
+    @property
+    def command(self) -> str:
+        """The command with the options that not every kind of problem takes."""
+        option = {"double": "", "exact": " --exact", "certified": " --certify"}[self.arithmetic]
+        return f"analyse{option}" + " --rounds" * (self.rounds is not None)
+
+
+class Kind(ABC, Generic[P]):
+    """One kind of problem: what its value object is, and what can be done with it."""
+
+    problem: type[P]
+    """The value object."""
+    form: str | None
+    """What a record's key ``"form"`` says; None for finitely many hypotheses."""
+
+    @abstractmethod
+    def analyse(self, problem: P, request: AnalysisRequest, progress: Progress | None) -> Result:
+        """Everything theory predicts of the problem."""
+
+    @abstractmethod
+    def simulate(
+        self,
+        problem: P,
+        *,
+        rounds: int,
+        replicates: int,
+        seed: int,
+        out: Path | None,
+        progress: Progress | None,
+        resources: Resources | None,
+    ) -> Result:
+        """The exact algorithm on drawn observations, many times over."""
+
+    @abstractmethod
+    def verify(
+        self, problem: P, *, seed: int, delta: float, progress: Progress | None
+    ) -> Verification:
+        """Prediction beside measurement."""
+
+    @abstractmethod
+    def design(self, problem: P, request: DesignRequest, progress: Progress | None) -> DesignResult:
+        """The best weights on the problem's graph."""
+
+    @abstractmethod
+    def place(
+        self, problem: P, request: PlacementRequest, progress: Progress | None
+    ) -> PlacementResult:
+        """The best placement of the agents' data."""
+
+    @abstractmethod
+    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+        """What the report says of a verified problem."""
+
+    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> SimulationView:
+        """What the report says of a simulation."""
+        from peerbayes.kinds.simulated_view import simulation_view
+
+        return simulation_view(body, key=key)
+
+    def sweeps(self, verifications: Sequence[Any]) -> Sequence[Sweep]:
+        """Groups of this kind's verifications that differ in one parameter."""
+        return []

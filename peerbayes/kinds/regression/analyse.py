@@ -1,0 +1,186 @@
+"""`peerbayes analyse` for a regression: everything theory predicts of it, before any run.
+
+All errors are excess errors: the mean squared error of predictions on the test's inputs, less the
+test's noise. A constant c stands for an error of c/n after n rounds, in the limit. The JSON keys
+are those of the stable contract (docs: reference/json).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import RenderableType
+
+from peerbayes.documents import network_json, number
+from peerbayes.kinds.network_proofs import NetworkProofs, check_exact
+from peerbayes.kinds.regression.approach import coefficient, lone_coefficients
+from peerbayes.kinds.regression.tables import regression_parts
+from peerbayes.problem.regression import RegressionProblem
+from peerbayes.records import plain
+from theory.regression import (
+    BestStationary,
+    Calibration,
+    RegressionLimits,
+    best_stationary_distribution,
+    calibrating_tempering,
+    calibration,
+    regression_limits,
+)
+from theory.regression.rational import RationalRegression, rational_regression
+from theory.validation import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionAnalysis:
+    """Predictions for one regression: floating-point values, each defined on the floor it is from.
+
+    `best` is None where some coordinate is tested and seen by nobody, or labels are a data set's.
+    `over_n` and `alone_over_n` are the coefficients of 1/n beside the limits.
+    """
+
+    problem: RegressionProblem
+    limits: RegressionLimits
+    calibration: Calibration
+    best: BestStationary | None
+    powers: FloatArray
+    over_n: float
+    alone_over_n: FloatArray
+
+    @property
+    def notes(self) -> list[str]:
+        """Why a number is missing or needs a word, one sentence each."""
+        notes = list(self.limits.notes)
+        if self.problem.network.agents == 1:
+            notes.append("one agent has no second eigenvalue")
+        if np.isnan(self.calibration.coordinates).any():
+            notes.append("calibration: null where nobody sees the coefficient")
+        if self.best is None:
+            notes.append(
+                "best_stationary_distribution: only where labels follow theta, and what is tested "
+                "is seen by somebody"
+            )
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `analyse`; null stands for what cannot be had, see ``notes``."""
+        limits, ratios, best = self.limits, self.calibration, self.best
+        content = {
+            "problem": self.problem.name,
+            "network": network_json(self.problem.network),
+            "regression": {
+                "dimension": self.problem.regression.dimension,
+                "identified": limits.is_identified,
+                "limit": number(limits.limit),
+                "over_n": number(self.over_n),
+                "excess_error_constant": number(limits.excess_error_constant),
+                "reported_error_constant": number(limits.reported_error_constant),
+                "central_constant": limits.central_constant,
+                "central_node_constant": limits.central_node_constant,
+                "alone": limits.alone,
+                "alone_over_n": self.alone_over_n,
+                "alone_constants": limits.alone_constants,
+                "estimator_covariance": limits.estimator_covariance,
+                "reported_covariance": limits.reported_covariance,
+                "calibration": {
+                    "test": ratios.test,
+                    "coordinates": ratios.coordinates,
+                    "ratios": ratios.ratios,
+                    "functionals": ratios.functionals,
+                },
+                "calibrating_tempering": self.powers,
+                "best_stationary_distribution": None if best is None else best.distribution,
+                "best_constant": None if best is None else number(best.constant),
+            },
+            "notes": self.notes,
+        }
+        result: dict[str, Any] = plain(content)
+        return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return regression_parts(self.as_json())
+
+
+def analyse_regression(problem: RegressionProblem) -> RegressionAnalysis:
+    """Predict errors, calibration and the best weights of a regression."""
+    network, model = problem.network, problem.regression
+    limits = regression_limits(network, model)
+    can_be_best = limits.central_constant is not None and not model.has_targets
+    return RegressionAnalysis(
+        problem=problem,
+        limits=limits,
+        calibration=calibration(network, model),
+        best=best_stationary_distribution(network, model) if can_be_best else None,
+        powers=calibrating_tempering(network, model),
+        over_n=coefficient(network, model, limits),
+        alone_over_n=lone_coefficients(problem, limits),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRegressionAnalysis:
+    """The same numbers as fractions; the network's as fractions and expressions."""
+
+    problem: RegressionProblem
+    network: Mapping[str, Any]
+    found: RationalRegression
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `analyse --exact`; null stands for what cannot be had."""
+        found = self.found
+        network = dict(self.network)
+        notes = [*network.pop("notes"), *self._notes()]
+        content = {
+            "problem": self.problem.name,
+            "arithmetic": "exact",
+            "network": network,
+            "regression": {
+                "dimension": self.problem.regression.dimension,
+                "identified": found.is_identified,
+                "limit": found.limit,
+                "excess_error_constant": found.excess_error_constant,
+                "reported_error_constant": found.reported_error_constant,
+                "central_constant": found.central_constant,
+                "central_node_constant": found.central_node_constant,
+                "alone": found.alone,
+                "alone_constants": found.alone_constants,
+                "estimator_covariance": found.estimator_covariance,
+                "reported_covariance": found.reported_covariance,
+                "calibration": {"coordinates": found.coordinate_ratios},
+            },
+            "notes": notes,
+        }
+        result: dict[str, Any] = plain(content)
+        return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return regression_parts(self.as_json())
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if None in self.found.coordinate_ratios:
+            notes.append("calibration: null where nobody sees the coefficient")
+        if self.found.central_node_constant is None:
+            notes.append("central_node_constant: the agents' noises differ")
+        if self.found.central_constant is None:
+            notes.append("central_constant: all agents together leave a tested direction unseen")
+        return notes
+
+
+def analyse_regression_exactly(problem: RegressionProblem) -> ExactRegressionAnalysis:
+    """The numbers of `analyse` as fractions, with no rounding anywhere.
+
+    Raises
+    ------
+    ValueError
+        If the problem has floating-point numbers, its agents have different priors, or its network
+        is too large for fractions.
+    """
+    check_exact(problem)
+    network = NetworkProofs(problem.rational_network, "exact").part()
+    found = rational_regression(problem.rational_network, problem.rational_regression)
+    return ExactRegressionAnalysis(problem, network, found)

@@ -1,0 +1,218 @@
+"""A design for linear regression: the v with the least error, and the fastest W for it.
+
+Where labels follow θ the best v is known in closed form, whatever is tested (docs:
+mathematics/regression), and proved best. On a data set the error has a limit that depends on v
+through the data, which a local search lowers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import RenderableType
+from scipy.optimize import minimize
+
+from peerbayes.design.documents import record_body
+from peerbayes.design.request import DesignRequest, DesignTask
+from peerbayes.design.tables import design_parts
+from peerbayes.design.weights import Weights, weights_for
+from peerbayes.documents import certificate_json, graph_json, number, weights_json
+from peerbayes.problem.entries import placed
+from peerbayes.problem.regression import RegressionProblem
+from peerbayes.records import plain
+from theory import Network
+from theory.design import Certificate, baselines
+from theory.regression import RegressionModel, best_stationary_distribution, regression_limits
+from theory.validation import FloatArray, fail
+
+OBJECTIVES = ("rate", "mixing")
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionRow:
+    """One network: the constant c of its error c/n, the limit of its error, its mixing."""
+
+    name: str
+    network: Network
+    limit: float
+    constant: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as it stands under ``baselines``."""
+        return {
+            "limit": number(self.limit),
+            "excess_error_constant": number(self.constant),
+            "slem": number(self.network.slem),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionDesign:
+    """The design of a network for one regression."""
+
+    problem: RegressionProblem
+    request: DesignRequest
+    weights: Weights
+    certificate: Certificate | None
+    designed: RegressionRow
+    rows: tuple[RegressionRow, ...]
+    remarks: tuple[str, ...] = ()
+    stopped: bool = False
+    record_path: Path | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether a solver gave up on the way."""
+        return self.weights.failed
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the numbers, one sentence each."""
+        notes = [*self.remarks, *self.weights.notes]
+        if self.certificate is not None and self.certificate.note:
+            notes.append(f"certificate: {self.certificate.note}")
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `design` for a regression."""
+        mixing = self.weights.certificate
+        content = {
+            "problem": self.problem.name,
+            "objective": self.request.objective,
+            "stationary_distribution": self.weights.expected.stationary_distribution,
+            "weights": weights_json(self.weights.network),
+            "method": self.weights.method,
+            **self.designed.as_json(),
+            "certificate": None if self.certificate is None else certificate_json(self.certificate),
+            "mixing": None if mixing is None else certificate_json(mixing),
+            "baselines": {row.name: row.as_json() for row in self.rows},
+            "failed": self.failed,
+            "stopped_by_time_budget": self.stopped,
+            "record": self.record_path,
+            "notes": self.notes,
+        }
+        result: dict[str, Any] = plain(content)
+        return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return design_parts(self.as_json())
+
+    def remarked(self, *remarks: str, **changes: Any) -> RegressionDesign:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
+
+    def as_record(self) -> Any:
+        """What is left on disk."""
+        return record_body(
+            self.problem,
+            seed=self.request.seed,
+            delta=self.request.delta,
+            result=self.as_json(),
+            before=graph_json(self.problem.network),
+            after=graph_json(self.weights.network),
+            curves=[],
+        )
+
+
+def design_regression(problem: RegressionProblem, request: DesignRequest) -> RegressionDesign:
+    """The network with the least error, beside the usual ones.
+
+    Raises
+    ------
+    ValueError
+        If the objective is not for regressions, or the limits exclude each other.
+    """
+    if request.objective not in OBJECTIVES:
+        raise fail(
+            "objective",
+            f"{' or '.join(OBJECTIVES)} for a regression",
+            repr(request.objective),
+            "choose one of these",
+        )
+    if request.target is not None or request.exact:
+        raise fail("target or exact", "finitely many hypotheses", problem.name, "leave it out")
+    section = None if problem.specification is None else problem.specification.design
+    with placed(problem.name, "design", request.section(section)):
+        task = DesignTask.of(request, problem.network, section)
+    remarks: tuple[str, ...] = ()
+    if request.objective == "mixing":
+        weights = weights_for(task, task.stationary, thorough=True, seed=request.seed)
+        certificate = weights.certificate
+    else:
+        # The best v is positive by itself: only a floor that was asked for stands in its way.
+        asked = request.section(section).minimum_influence
+        floor = 0.0 if asked is None else float(asked)
+        v, certificate, remarks = _least_error(problem, task, floor=floor)
+        weights = weights_for(task, v, thorough=False, seed=request.seed)
+    rivals = {"as given": problem.network}
+    rivals |= {entry.name: entry.network for entry in baselines(task.graph)}
+    return RegressionDesign(
+        problem,
+        request,
+        weights,
+        certificate,
+        _row("designed", weights.expected, problem.regression),
+        tuple(_row(name, network, problem.regression) for name, network in rivals.items()),
+        remarks,
+    )
+
+
+def _row(name: str, network: Network, model: RegressionModel) -> RegressionRow:
+    limits = regression_limits(network, model)
+    return RegressionRow(name, network, limits.limit, limits.excess_error_constant)
+
+
+def _least_error(
+    problem: RegressionProblem, task: DesignTask, *, floor: float
+) -> tuple[FloatArray, Certificate | None, tuple[str, ...]]:
+    if task.constraints.fixed_rows:
+        raise fail("fixed_agents", "none for this objective", "some", "use the objective mixing")
+    if task.constraints.forces_uniform:
+        note = "the limits leave one v alone, the uniform one"
+        return np.full(task.network.agents, 1 / task.network.agents), None, (note,)
+    model = problem.regression
+    limits = regression_limits(problem.network, model)
+    if not model.has_targets and limits.central_constant is not None:
+        best = best_stationary_distribution(problem.network, model)
+        v = best.distribution
+        if v.min() < floor:
+            low = int(v.argmin())
+            raise fail(
+                "minimum_influence",
+                f"at most {v.min():.6g}, what the best v gives to agent {low}",
+                f"{floor:g}",
+                "lower it",
+            )
+        note = "no v does better for any law of the test's inputs (Gauss and Markov)"
+        certificate = Certificate(best.constant, best.constant, "minimise", "rounded", note)
+        return v, certificate, ()
+    v = _search(model, task.minimum_influence)
+    reached = regression_limits(v, model).limit
+    start = limits.limit
+    note = (
+        f"the error does not vanish: its limit is {reached:.6g} at the v found by a local search "
+        f"and {start:.6g} as given; no bound on what other v reach is known"
+    )
+    certificate = Certificate(reached, -np.inf, "minimise", "local", "a search, from N + 1 starts")
+    return v, certificate, (note,)
+
+
+def _search(model: RegressionModel, floor: float) -> FloatArray:
+    """A v with a small limit of the error, by descent from the uniform v and towards each agent."""
+    agents = model.agents
+    spare = 1 - agents * floor
+
+    def influence(logits: FloatArray) -> FloatArray:
+        share = np.exp(logits - logits.max())
+        return np.asarray(floor + spare * share / share.sum())
+
+    def value(logits: FloatArray) -> float:
+        return float(regression_limits(influence(logits), model).limit)
+
+    starts = [np.zeros(agents), *(2.0 * np.eye(agents))]
+    found = [minimize(value, start, method="BFGS").x for start in starts]
+    return influence(min([*found, *starts], key=value))

@@ -1,0 +1,83 @@
+"""Linear regression with Gaussian beliefs: what the commands can do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.kinds.kind import AnalysisRequest, Kind
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import of_kind
+from peerbayes.problem.regression import RegressionProblem
+from theory.progress import Progress
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from peerbayes.design.place import PlacementRequest, PlacementResult
+    from peerbayes.design.request import DesignRequest
+    from peerbayes.figures.views import ProblemView
+    from peerbayes.kinds.regression.analyse import ExactRegressionAnalysis, RegressionAnalysis
+    from peerbayes.kinds.regression.design import RegressionDesign
+    from peerbayes.kinds.regression.simulate import RegressionSummary
+    from peerbayes.kinds.regression.verify import RegressionVerification
+    from peerbayes.kinds.simulated_view import SimulationView
+
+
+class RegressionKind(Kind[RegressionProblem]):
+    """Linear regression with Gaussian beliefs."""
+
+    problem = RegressionProblem
+    form = "regression"
+
+    def analyse(
+        self, problem: RegressionProblem, request: AnalysisRequest, progress: Progress | None
+    ) -> RegressionAnalysis | ExactRegressionAnalysis:
+        from peerbayes.kinds.regression.analyse import (
+            analyse_regression,
+            analyse_regression_exactly,
+        )
+
+        if request.delta is not None:
+            raise fail("--delta", "a problem with sample sizes", problem.name, "leave it out")
+        if request.arithmetic == "certified":
+            of_kind(problem, Problem, "analyse --certify")
+        if request.rounds is not None:
+            of_kind(problem, Problem, "analyse --rounds")
+        run = analyse_regression_exactly if request.proved else analyse_regression
+        return run(problem)
+
+    def simulate(self, problem: RegressionProblem, **options: Any) -> RegressionSummary:
+        from peerbayes.kinds.regression.simulate import simulate_regression_problem
+
+        return simulate_regression_problem(problem, **options)
+
+    def verify(
+        self, problem: RegressionProblem, *, seed: int, delta: float, progress: Progress | None
+    ) -> RegressionVerification:
+        from peerbayes.kinds.regression.verify import verify_regression
+
+        return verify_regression(problem, seed=seed, progress=progress)
+
+    def design(
+        self, problem: RegressionProblem, request: DesignRequest, progress: Progress | None
+    ) -> RegressionDesign:
+        from peerbayes.kinds.regression.design import design_regression
+
+        return design_regression(problem, request)
+
+    def place(
+        self, problem: RegressionProblem, request: PlacementRequest, progress: Progress | None
+    ) -> PlacementResult:
+        from peerbayes.kinds.regression.place import place_regression
+
+        return place_regression(problem, request, progress)
+
+    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+        from peerbayes.kinds.regression.view import regression_view
+
+        return regression_view(entry, key=key)
+
+    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> SimulationView:
+        from peerbayes.kinds.regression.view import regression_simulation_view
+
+        return regression_simulation_view(body, key=key)

@@ -1,0 +1,180 @@
+"""`peerbayes simulate` for a regression: run the Gaussian algorithm on drawn data, many times over.
+
+Value objects in, a result object out; nothing is printed here. The JSON keys are those of the
+stable contract (docs: reference/json).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import RenderableType
+
+from exact.regression import RegressionSimulation, regression_cost, simulate_regression
+from peerbayes.kinds.regression.tables import regression_run_parts
+from peerbayes.problem.regression import RegressionProblem
+from peerbayes.record_names import file_name
+from peerbayes.records import check_folder, plain, write_record
+from peerbayes.resources import Resources
+from theory.progress import Progress
+
+# Rounds recorded: enough for a curve on logarithmic axes.
+_RECORDS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionSummary:
+    """A simulated regression, of which problem, and where its record is (None if it left none)."""
+
+    problem: RegressionProblem
+    simulation: RegressionSimulation
+    record_path: Path | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """Why a number is missing or needs a word, one sentence each."""
+        notes = [
+            "errors are excess errors: mean squared error on the test's inputs, less the noise",
+            "calibration is true over reported variance: 1 is honest, below 1 under-confident",
+        ]
+        if self.simulation.replicates == 1:
+            notes.append("one replicate cannot show a spread: standard errors are null")
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `simulate`; errors are measured at the last round, agent by agent."""
+        run = self.simulation
+        content = {
+            "problem": self.problem.name,
+            "rounds": int(run.rounds[-1]),
+            "replicates": run.replicates,
+            "seed": run.seed,
+            "regression": {
+                "excess_error": {
+                    "mean": run.excess_error[-1],
+                    "standard_error": run.excess_standard_error[-1],
+                },
+                "reported_error": {
+                    "mean": run.reported_error[-1],
+                    "standard_error": run.reported_standard_error[-1],
+                },
+                "network_error": {
+                    "mean": run.network_error[-1],
+                    "standard_error": run.network_standard_error[-1],
+                },
+                "calibration": {
+                    "ratio": run.calibration[-1],
+                    "standard_error": run.calibration_standard_error[-1],
+                },
+            },
+            "record": self.record_path,
+            "notes": self.notes,
+        }
+        result: dict[str, Any] = plain(content)
+        return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return regression_run_parts(self.as_json())
+
+    def as_record(self) -> dict[str, Any]:
+        """What is left on disk: the JSON object, the problem's file, and the curves."""
+        run, specification = self.simulation, self.problem.specification
+        result = self.as_json()
+        # A record does not say where it is, so that it can be moved, and runs be compared.
+        del result["record"]
+        return {
+            "form": "regression",
+            "title": self.problem.title,
+            "specification": None if specification is None else specification.document(),
+            "result": result,
+            "curves": curves(run),
+        }
+
+
+def curves(run: RegressionSimulation) -> dict[str, Any]:
+    """The recorded rounds of a simulation, for a record: time first, then agent, direction."""
+    return {
+        "mode": run.mode,
+        "rounds": run.rounds,
+        "replicates": run.replicates,
+        "excess_error": run.excess_error,
+        "excess_standard_error": run.excess_standard_error,
+        "reported_error": run.reported_error,
+        "reported_standard_error": run.reported_standard_error,
+        "network_error": run.network_error,
+        "network_standard_error": run.network_standard_error,
+    }
+
+
+def recorded_rounds(rounds: int, *, most: int = _RECORDS) -> list[int]:
+    """Rounds to record, even on a logarithmic axis, the first and the last among them.
+
+    >>> recorded_rounds(100, most=5)
+    [1, 3, 10, 32, 100]
+    """
+    return sorted({round(float(n)) for n in np.geomspace(1, rounds, most)})
+
+
+def simulate_regression_problem(
+    problem: RegressionProblem,
+    *,
+    rounds: int,
+    replicates: int,
+    seed: int,
+    out: Path | None = None,
+    progress: Progress | None = None,
+    resources: Resources | None = None,
+) -> RegressionSummary:
+    """Simulate learning of a regression over its network.
+
+    Parameters
+    ----------
+    rounds, replicates, seed
+        n ≥ 1, R ≥ 1 and a whole number of at least 0; the same seed gives the same numbers.
+    out
+        Folder for the record; left out: none is written.
+    progress
+        Called with (done, total).
+    resources
+        Workers, memory and the like. With `out`, a long run keeps a checkpoint beside its record,
+        removed at the end.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, the run would take too much memory, or the record cannot be
+        written; the folder is tried before the run.
+    """
+    resources = Resources() if resources is None else resources
+    path = None
+    if out is not None:
+        check_folder(out)
+        path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
+    cost = regression_cost(
+        problem.network,
+        problem.regression,
+        rounds=rounds,
+        replicates=replicates,
+        record=recorded_rounds(rounds),
+        workers=resources.workers,
+    )
+    resources.announce(problem.name, cost)
+    run = simulate_regression(
+        problem.network,
+        problem.regression,
+        rounds=rounds,
+        replicates=replicates,
+        seed=seed,
+        record=recorded_rounds(rounds),
+        progress=progress,
+        **resources.options(path),
+    )
+    summary = RegressionSummary(problem, run)
+    if path is None:
+        return summary
+    write_record(path, kind="simulate", body=summary.as_record())
+    return RegressionSummary(problem, run, path)

@@ -1,0 +1,193 @@
+"""`peerbayes simulate`: run the exact algorithm on drawn observations, many times over.
+
+Value objects in, a result object out; nothing is printed here. The JSON keys are those of the
+stable contract (docs: reference/json).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rich.console import RenderableType
+
+from exact import Simulation, simulate, simulation_cost
+from exact.changing import changing_cost, simulate_changing
+from exact.cost import Cost
+from exact.faults import faulty_cost, simulate_faulty
+from peerbayes.kinds.learning_tables import simulation_parts
+from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.finite import Problem
+from peerbayes.record_names import file_name
+from peerbayes.records import check_folder, plain, write_record
+from peerbayes.resources import Resources
+from theory.progress import Progress
+
+FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
+"""Every kind of problem with finitely many hypotheses."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationSummary:
+    """A simulation, of which problem, and where its record is (None if it left none)."""
+
+    problem: FiniteProblem
+    simulation: Simulation
+    record_path: Path | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """Why a number is missing or needs a word, one sentence each."""
+        run = self.simulation
+        best = run.hypotheses[run.best]
+        notes = [f"rates are those of log belief({best}) / belief(hypothesis), in nats per round"]
+        if run.replicates == 1:
+            notes.append("one replicate cannot show a spread: standard errors are null")
+        if not self.problem.model.optimal_hypotheses:
+            notes.append(
+                "no hypothesis is best for every agent: an error is to settle on another "
+                "hypothesis than the network compromise"
+            )
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of `simulate`; rates are measured at the last round."""
+        run, rates = self.simulation, self.simulation.rates
+        chance = run.error_probability()
+        pairs = run.replicates * run.mean.shape[1]
+        content = {
+            "problem": self.problem.name,
+            "rounds": rates.rounds,
+            "replicates": run.replicates,
+            "seed": run.seed,
+            "reference": [run.hypotheses[m] for m in run.reference],
+            "rates": {
+                name: {"mean": rates.mean[:, m], "standard_error": rates.standard_error[:, m]}
+                for m, name in enumerate(run.hypotheses)
+                if m != run.best
+            },
+            "error_probability": {
+                "estimate": chance.estimate,
+                "lower": chance.lower,
+                "upper": chance.upper,
+                "confidence": chance.confidence,
+            },
+            "settled": {
+                name: float(run.settled[-1, m]) / pairs for m, name in enumerate(run.hypotheses)
+            },
+            "record": self.record_path,
+            "notes": self.notes,
+        }
+        result: dict[str, Any] = plain(content)
+        return result
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return simulation_parts(self.as_json())
+
+    def as_record(self) -> dict[str, Any]:
+        """What is left on disk: the JSON object, the problem's file, and the mean trajectory."""
+        run, specification = self.simulation, self.problem.specification
+        result = self.as_json()
+        # A record does not say where it is, so that it can be moved, and runs be compared.
+        del result["record"]
+        return {
+            "title": self.problem.title,
+            "specification": None if specification is None else specification.document(),
+            "result": result,
+            "trajectory": {
+                "rounds": run.rounds,
+                "hypotheses": list(run.hypotheses),
+                "network_mean": run.network_mean,
+                "network_standard_error": run.network_standard_error,
+                "errors": run.errors,
+            },
+        }
+
+
+def simulate_problem(
+    problem: FiniteProblem,
+    *,
+    rounds: int,
+    replicates: int,
+    seed: int,
+    out: Path | None = None,
+    progress: Progress | None = None,
+    resources: Resources | None = None,
+) -> SimulationSummary:
+    """Simulate social learning on a problem.
+
+    Parameters
+    ----------
+    rounds, replicates, seed
+        n ≥ 1, R ≥ 1 and a whole number of at least 0; the same seed gives the same numbers.
+    out
+        Folder for the record; left out: none is written.
+    progress
+        Called with (done, total).
+    resources
+        Workers, memory and the like. With `out`, a long run keeps a checkpoint beside its record,
+        removed at the end.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, the run would take too much memory, or the record cannot be
+        written; the folder is tried before the run.
+    """
+    path = None
+    if out is not None:
+        check_folder(out)
+        path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
+    run = _run(
+        problem,
+        rounds=rounds,
+        replicates=replicates,
+        seed=seed,
+        path=path,
+        progress=progress,
+        resources=Resources() if resources is None else resources,
+    )
+    summary = SimulationSummary(problem, run)
+    if path is None:
+        return summary
+    write_record(path, kind="simulate", body=summary.as_record())
+    return SimulationSummary(problem, run, path)
+
+
+def _run(
+    problem: FiniteProblem,
+    *,
+    rounds: int,
+    replicates: int,
+    seed: int,
+    path: Path | None,
+    progress: Progress | None,
+    resources: Resources,
+) -> Simulation:
+    """The simulation of one problem, by the rules of its kind, announced beforehand."""
+    size: dict[str, Any] = {"rounds": rounds, "replicates": replicates}
+    run: dict[str, Any] = {"seed": seed, "progress": progress}
+
+    def announced(cost: Cost) -> dict[str, Any]:
+        """Options of the run, once its cost has been told."""
+        resources.announce(problem.name, cost)
+        return {**size, **run, **resources.options(path)}
+
+    workers, model = resources.workers, problem.model
+    if isinstance(problem, FaultyProblem):
+        among: dict[str, Any] = {
+            "faults": problem.faults,
+            "rule": problem.rule,
+            "pool_every": problem.pool_every,
+            "beyond_tolerance": problem.beyond_tolerance,
+        }
+        options = announced(faulty_cost(problem.network, model, **among, **size, workers=workers))
+        return simulate_faulty(problem.network, model, **among, **options).simulation
+    if isinstance(problem, ChangingProblem):
+        options = announced(changing_cost(problem.network, model, **size, workers=workers))
+        return simulate_changing(problem.network, model, **options)
+    options = announced(simulation_cost(problem.network, model, **size, workers=workers))
+    return simulate(problem.network, model, **options)

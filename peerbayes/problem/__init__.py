@@ -1,0 +1,1 @@
+"""Problems: value objects, the files that describe them, and the built-in ones."""

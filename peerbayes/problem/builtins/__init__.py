@@ -1,0 +1,1 @@
+"""The built-in problems, a family or a few alike in each file."""

@@ -1,0 +1,245 @@
+"""The ``[faults]`` table of a problem file: who is broken or lies, and how the others pool."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from peerbayes.messages import TAG, problem_error
+from peerbayes.problem.entries import (
+    Distribution,
+    Number,
+    PositiveNumber,
+    Row,
+    Section,
+    given,
+    known_table,
+    tag_of,
+)
+from theory.robustness import (
+    Average,
+    Behaviour,
+    Clip,
+    Colluding,
+    ConstantBelief,
+    Median,
+    Push,
+    RandomLies,
+    Rule,
+    Silent,
+    Split,
+    StuckData,
+    TrimmedMean,
+)
+
+
+class FaultSection(Section):
+    """What every kind of fault has in common."""
+
+    agents: Row[Annotated[int, Field(ge=0)]] = Field(description="Who does it, counted from 0.")
+
+
+class ConstantFault(FaultSection):
+    """Says the same in every round."""
+
+    behaviour: Literal["constant-belief"]
+    belief: Distribution = Field(description="What it says it believes, one number a hypothesis.")
+
+    def build(self) -> Behaviour:
+        """The behaviour described."""
+        with np.errstate(divide="ignore"):
+            return ConstantBelief(np.log(np.array(self.belief, dtype=np.float64)))
+
+
+class SilentFault(FaultSection):
+    """Says nothing."""
+
+    behaviour: Literal["silent"]
+
+    def build(self) -> Behaviour:
+        """The behaviour described."""
+        return Silent()
+
+
+class StuckFault(FaultSection):
+    """Observes the same in every round, and follows the algorithm otherwise."""
+
+    behaviour: Literal["stuck-data"]
+    outcome: int = Field(ge=0, description="Which outcome, counted over inputs, then labels.")
+
+    def build(self) -> Behaviour:
+        """The behaviour described."""
+        return StuckData(outcome=self.outcome)
+
+
+class PushFault(FaultSection):
+    """Speaks for one hypothesis."""
+
+    behaviour: Literal["push"]
+    hypothesis: str = Field(description="The hypothesis it speaks for.")
+    strength: Number = Field(description="In nats; in nats a round if growing.")
+    growing: bool = Field(default=True, description="Whether it grows surer each round.")
+
+    def build(self) -> Behaviour:
+        """The behaviour described."""
+        return Push(self.hypothesis, float(self.strength), growing=self.growing)
+
+
+class RandomFault(FaultSection):
+    """Says something else each round."""
+
+    behaviour: Literal["random-lies"]
+    scale: PositiveNumber = Field(description="Standard deviation of what it says, in nats.")
+
+    def build(self) -> Behaviour:
+        """The behaviour described."""
+        return RandomLies(float(self.scale))
+
+
+class SplitFault(FaultSection):
+    """Tells every other listener another story."""
+
+    behaviour: Literal["split"]
+    first: str = Field(description="The hypothesis that it tells one half.")
+    second: str = Field(description="The hypothesis that it tells the others.")
+    strength: Number = Field(description="In nats; in nats a round if growing.")
+    growing: bool = Field(default=True, description="Whether it grows surer each round.")
+
+    def build(self) -> Behaviour:
+        """The behaviour described."""
+        return Split(self.first, self.second, float(self.strength), growing=self.growing)
+
+
+class ColludingFault(FaultSection):
+    """Hides among the honest, at the edge of what they say."""
+
+    behaviour: Literal["colluding"]
+    hypothesis: str = Field(description="The hypothesis it works for.")
+    margin: Number = Field(default=0.0, description="How far beyond the honest, in nats.")
+
+    def build(self) -> Behaviour:
+        """The behaviour described."""
+        return Colluding(self.hypothesis, float(self.margin))
+
+
+FAULTS: dict[
+    str,
+    type[
+        ConstantFault
+        | SilentFault
+        | StuckFault
+        | PushFault
+        | RandomFault
+        | SplitFault
+        | ColludingFault
+    ],
+] = {
+    "constant-belief": ConstantFault,
+    "silent": SilentFault,
+    "stuck-data": StuckFault,
+    "push": PushFault,
+    "random-lies": RandomFault,
+    "split": SplitFault,
+    "colluding": ColludingFault,
+}
+"""The behaviours that a file may name, and their sections."""
+
+
+def _known_behaviour(value: object) -> object:
+    """Refuse a table without a behaviour, or of one that there is not."""
+    return known_table(
+        value,
+        key="behaviour",
+        known=FAULTS,
+        place="[[faults.agents]]",
+        remedy="say what it does",
+    )
+
+
+def _behaviour(value: object) -> str:
+    """The tag of one behaviour."""
+    return tag_of(value, key="behaviour")
+
+
+OneFault = Annotated[
+    Annotated[ConstantFault, Tag(TAG + "constant-belief")]
+    | Annotated[SilentFault, Tag(TAG + "silent")]
+    | Annotated[StuckFault, Tag(TAG + "stuck-data")]
+    | Annotated[PushFault, Tag(TAG + "push")]
+    | Annotated[RandomFault, Tag(TAG + "random-lies")]
+    | Annotated[SplitFault, Tag(TAG + "split")]
+    | Annotated[ColludingFault, Tag(TAG + "colluding")],
+    Discriminator(_behaviour),
+    BeforeValidator(_known_behaviour),
+]
+
+
+def _only_with(key: str, rule: str) -> dict[str, Any]:
+    """The JSON schema of a table that has the key if its rule is this one, and only then."""
+    named = {"required": ["rule"], "properties": {"rule": {"const": rule}}}
+    return {"if": named, "then": given(key), "else": {"not": given(key)}}
+
+
+class FaultsSection(Section):
+    """Faulty agents, and the rule by which all others pool."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [_only_with("tolerate", "trimmed-mean"), _only_with("radius", "clip")]
+        }
+    )
+
+    rule: Literal["average", "trimmed-mean", "median", "clip"] = Field(
+        default="average", description="How honest agents pool what they hear."
+    )
+    tolerate: int | None = Field(
+        default=None, ge=0, description="Trimmed mean: how many faulty neighbours it allows for."
+    )
+    radius: PositiveNumber | None = Field(
+        default=None, description="Clip: how far one neighbour may pull, in nats."
+    )
+    pool_every: int = Field(
+        default=1, ge=1, description="Agents observe each round and talk in every so-many-th."
+    )
+    beyond_tolerance: bool = Field(
+        default=False, description="Run even with more faulty agents than the rule tolerates."
+    )
+    agents: Annotated[tuple[OneFault, ...], Field(strict=False)] = Field(
+        default=(), description="Who is faulty; left out: nobody, only the rule is other."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> FaultsSection:
+        for key, rule in (("tolerate", "trimmed-mean"), ("radius", "clip")):
+            given = getattr(self, key) is not None
+            if given and self.rule != rule:
+                wanted = f'{key} with rule = "{rule}" only'
+                raise problem_error((key,), wanted, f'"{self.rule}"', "leave it out")
+            if not given and self.rule == rule:
+                raise problem_error(
+                    (key,), f'the key {key!r} with rule = "{rule}"', "none", "add it"
+                )
+        seen: set[int] = set()
+        for k, fault in enumerate(self.agents):
+            for index, agent in enumerate(fault.agents):
+                if agent in seen:
+                    raise problem_error(
+                        ("agents", k, "agents", index),
+                        "each faulty agent once",
+                        f"agent {agent} again",
+                        "strike it from one of the entries",
+                    )
+                seen.add(agent)
+        return self
+
+    def build_rule(self) -> Rule:
+        """How honest agents pool."""
+        if self.rule == "trimmed-mean":
+            assert self.tolerate is not None
+            return TrimmedMean(self.tolerate)
+        if self.rule == "clip":
+            assert self.radius is not None
+            return Clip(float(self.radius))
+        return Median() if self.rule == "median" else Average()

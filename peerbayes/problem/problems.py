@@ -1,0 +1,40 @@
+"""Every kind of problem that a file or a built-in may describe."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, TypeVar
+
+from peerbayes.messages import input_error
+from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.regression import RegressionProblem
+
+AnyProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem | RegressionProblem
+_Wanted = TypeVar("_Wanted", bound=AnyProblem)
+
+_WORDS: dict[type, str] = {
+    Problem: "finitely many hypotheses on a fixed network",
+    ChangingProblem: "a network that changes",
+    FaultyProblem: "faulty agents",
+    RegressionProblem: "a regression",
+}
+
+
+def of_kind(problem: AnyProblem, kind: type[_Wanted], command: str) -> _Wanted:
+    """The problem, if it is of the kind that a command takes.
+
+    Raises
+    ------
+    ValueError
+        If it is of another kind.
+    """
+    if isinstance(problem, kind):
+        return problem
+    raise input_error(
+        problem.name,
+        (),
+        f"{_WORDS[kind]} for '{command}'",
+        _WORDS[type(problem)],
+        "leave the option out, or use another command ('peerbayes --help')",
+    )

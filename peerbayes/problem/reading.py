@@ -1,0 +1,229 @@
+"""From a problem file to the problem that it describes.
+
+A problem comes from a file (`read_problem`), from a parsed document (`problem_from_document`) or
+from a built-in (`peerbayes.problem.loading`). Bad input ends in a ``ValueError`` of one line:
+file, place, expected, got, remedy. The keys of a file are described in docs:
+reference/problem-files, and by the JSON schema that ``peerbayes schema problem`` prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypedDict
+
+from pydantic import ValidationError
+
+from peerbayes.messages import input_error, translate
+from peerbayes.problem.changes_section import SequenceNetwork
+from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.entries import Section, placed
+from peerbayes.problem.faults_section import FaultsSection
+from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.files import read_document
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.specification import (
+    SECTIONS,
+    ProblemSpecification,
+    RegressionSpecification,
+)
+from theory import Network
+from theory.changing import ChangingNetwork
+from theory.robustness import Behaviour
+from theory.robustness.faults import checked_faults
+from theory.validation import fail
+
+
+def read_problem(path: str | Path) -> AnyProblem:
+    """The problem that a TOML or JSON file describes.
+
+    Raises
+    ------
+    ValueError
+        For anything wrong with the file, in one line that names the file and the place.
+    """
+    path = Path(path)
+    document = read_document(path)
+    return problem_from_document({"name": path.stem, **document}, source=str(path))
+
+
+def problem_from_document(
+    document: Mapping[str, Any],
+    *,
+    source: str = "",
+    family: str = "",
+    parameters: Mapping[str, float | int | str] | None = None,
+) -> AnyProblem:
+    """The problem that a parsed document describes; `source` names it in error messages.
+
+    Raises
+    ------
+    ValueError
+        For anything wrong with the document, in one line that names the place.
+
+    Examples
+    --------
+    >>> problem = problem_from_document({
+    ...     "name": "coins",
+    ...     "network": {"weights": [["9/10", "1/10"], ["3/5", "2/5"]]},
+    ...     "model": {
+    ...         "hypotheses": ["fair", "loaded"],
+    ...         "agents": [{
+    ...             "count": 2,
+    ...             "truth": "fair",
+    ...             "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]],
+    ...         }],
+    ...     },
+    ... })
+    >>> problem.network.agents, problem.is_exact
+    (2, True)
+    """
+    variant: _Variant = {"family": family, "parameters": dict(parameters or {})}
+    if "regression" in document:
+        return _regression(document, source, variant)
+    if set(document) <= {"name", "title", "network"} and "network" in document:
+        wanted = "the key 'model', or 'regression'"
+        raise input_error(source, ("model",), wanted, "none", "add it")
+    try:
+        specification = ProblemSpecification.model_validate(dict(document))
+    except ValidationError as error:
+        raise translate(error, source=source, sections=SECTIONS) from None
+    if _changes(specification) is not None:
+        return _changing(specification, source, variant)
+    problem = _finite(specification, source, variant)
+    if specification.faults is None:
+        return problem
+    with placed(source, "faults", specification.faults):
+        return _faulty(problem, specification.faults)
+
+
+class _Variant(TypedDict):
+    """Which variant of a built-in a document is, if it is one."""
+
+    family: str
+    parameters: dict[str, float | int | str]
+
+
+def _changes(specification: ProblemSpecification | RegressionSpecification) -> str | None:
+    """The key of the table [network] that makes the network change; None if it stays."""
+    section = specification.network
+    if isinstance(section, SequenceNetwork):
+        return "sequence"
+    return None if section.changes is None else "changes"
+
+
+def _finite(specification: ProblemSpecification, source: str, variant: _Variant) -> Problem:
+    with placed(source, "network", specification.network):
+        network = specification.network.build(specification.name)
+    assert isinstance(network, Network)
+    _check_agents(source, "model", specification.model.agent_count, network.agents)
+    with placed(source, "model", specification.model):
+        model = specification.model.build()
+    title = specification.title or ""
+    return Problem(specification.name, title, network, model, specification, **variant)
+
+
+def _changing(
+    specification: ProblemSpecification, source: str, variant: _Variant
+) -> ChangingProblem:
+    if specification.faults is not None:
+        wanted = "a network that stays the same"
+        remedy = "leave out [faults], or what changes"
+        raise input_error(source, ("faults",), wanted, "one that changes", remedy)
+    network = _changing_network(specification, source)
+    _check_agents(source, "model", specification.model.agent_count, network.agents)
+    with placed(source, "model", specification.model):
+        model = specification.model.build()
+    title = specification.title or ""
+    return ChangingProblem(specification.name, title, network, model, specification, **variant)
+
+
+def _changing_network(specification: ProblemSpecification, source: str) -> ChangingNetwork:
+    section = specification.network
+    with placed(source, "network", section):
+        built = section.build(specification.name)
+    if isinstance(section, SequenceNetwork):
+        assert not isinstance(built, Network)
+        return built
+    assert section.changes is not None
+    assert isinstance(built, Network)
+    with placed(source, "network.changes", section.changes):
+        return section.changes.apply(built, section)
+
+
+def _faulty(problem: Problem, section: FaultsSection) -> FaultyProblem:
+    faults: dict[int, Behaviour] = {}
+    for k, fault in enumerate(section.agents):
+        behaviour = fault.build()
+        for index, agent in enumerate(fault.agents):
+            if agent >= problem.network.agents:
+                wanted = f"an agent from 0 to {problem.network.agents - 1}"
+                raise fail(f"agents[{k}].agents[{index}]", wanted, agent, "correct it")
+            faults[agent] = behaviour
+            if len(faults) < problem.network.agents:
+                with _entry(k):
+                    checked_faults(problem.network, problem.model, {agent: behaviour})
+    return FaultyProblem(
+        problem,
+        faults,
+        section.build_rule(),
+        pool_every=section.pool_every,
+        beyond_tolerance=section.beyond_tolerance,
+    )
+
+
+@contextmanager
+def _entry(index: int) -> Iterator[None]:
+    """Put the entry of [[faults.agents]] in front of a message about one agent's fault."""
+    try:
+        yield
+    except ValueError as error:
+        text = re.sub(r"^faults\[\d+\]\.", "", str(error))
+        raise ValueError(f"agents[{index}].{text}") from None
+
+
+def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> RegressionProblem:
+    if "model" in document:
+        wanted = "exactly one of the tables model, regression"
+        raise input_error(source, (), wanted, "both", "keep one of them")
+    try:
+        specification = RegressionSpecification.model_validate(dict(document))
+    except ValidationError as error:
+        sections: dict[str, type[Section]] = {**SECTIONS, "": RegressionSpecification}
+        raise translate(error, source=source, sections=sections) from None
+    section, key = specification.network, _changes(specification)
+    if key is not None:
+        wanted = "a network that stays as it is, for a regression"
+        raise input_error(source, ("network", key), wanted, key, "give weights that do not change")
+    with placed(source, "network", section):
+        network = section.build(specification.name)
+    assert isinstance(network, Network)
+    _check_agents(source, "regression", specification.regression.agent_count, network.agents)
+    table = specification.regression
+    with placed(source, "regression", table):
+        regression = table.build()
+        node = None if table.node is None else table.node.build(table.noise_std)
+    return RegressionProblem(
+        specification.name,
+        specification.title or "",
+        network,
+        regression,
+        specification,
+        node=node,
+        **variant,
+    )
+
+
+def _check_agents(source: str, table: str, described: int, agents: int) -> None:
+    if described != agents:
+        raise input_error(
+            source,
+            (table, "agents"),
+            f"{agents} agents, as many as the network has",
+            f"{described} (the sum of the counts)",
+            f"change a count in [[{table}.agents]], or the network",
+        )

@@ -1,0 +1,126 @@
+"""A problem file as a whole: its parsed form, the way back to a file, and its JSON schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+from pydantic import Field
+
+from peerbayes.problem.changes_section import CHANGES, PhaseSection
+from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
+from peerbayes.problem.entries import Section, given
+from peerbayes.problem.faults_section import FAULTS, FaultsSection
+from peerbayes.problem.model_section import (
+    FiniteAgentSection,
+    GaussianAgentSection,
+    ModelSection,
+    OutcomesAgentSection,
+)
+from peerbayes.problem.network_section import FORMS, NetworkSection
+from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
+
+# They draw a random graph, whose weights then come from degrees: no formula sees them.
+_GRAPH_ONLY = frozenset({"probability", "radius"})
+
+
+class FileSpecification(Section):
+    """What every problem file has: a name and a network; numbers that were strings are exact."""
+
+    name: str = Field(min_length=1, description="Short name; left out: the file's name.")
+    title: str | None = Field(default=None, description="One line that says what it is about.")
+    network: NetworkSection
+    design: DesignSection | None = Field(
+        default=None, description="What a design has to respect; left out: the graph alone."
+    )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every number that enters a formula was written as a string."""
+        formulas = self.model_dump(exclude={"design"})
+        return not any(isinstance(number, float) for number in _entries(formulas))
+
+    def document(self) -> dict[str, Any]:
+        """The file's content again, as plain tables, lists, strings and numbers."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    def to_json(self) -> str:
+        """The problem as a JSON file; reading it gives an equal specification."""
+        return json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n"
+
+
+class ProblemSpecification(FileSpecification):
+    """A problem with finitely many hypotheses, as parsed."""
+
+    model: ModelSection
+    faults: FaultsSection | None = Field(
+        default=None, description="Faulty agents, and how the others pool; left out: none."
+    )
+
+
+class RegressionSpecification(FileSpecification):
+    """A linear-Gaussian problem, as parsed."""
+
+    regression: RegressionSection
+
+
+SECTIONS: Mapping[str, type[Section]] = {
+    "": ProblemSpecification,
+    "model": ModelSection,
+    "regression": RegressionSection,
+    "agents": RegressionAgentSection,
+    "sequence": PhaseSection,
+    "design": DesignSection,
+    "link_costs": LinkCost,
+    "link_availability": LinkAvailability,
+    **{f"form:{key}": section for key, section in FORMS.items()},
+    **{f"form:{key}": section for key, section in CHANGES.items()},
+    "faults": FaultsSection,
+    **{f"form:{key}": section for key, section in FAULTS.items()},
+    "form:finite": FiniteAgentSection,
+    "form:gaussian": GaussianAgentSection,
+    "form:outcomes": OutcomesAgentSection,
+}
+"""The section that the keys at a place belong to, by the last name or tag of the place."""
+
+
+def _entries(value: object) -> Iterator[object]:
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            if key not in _GRAPH_ONLY:
+                yield from _entries(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _entries(entry)
+    else:
+        yield value
+
+
+_CHANGES = {
+    "required": ["network"],
+    "properties": {"network": {"anyOf": [given("sequence"), given("changes")]}},
+}
+
+
+def problem_schema() -> dict[str, Any]:
+    """The JSON schema of a problem file, generated from the section classes."""
+    schema = ProblemSpecification.model_json_schema()
+    other = RegressionSpecification.model_json_schema()
+    properties = schema["properties"] | {"regression": other["properties"]["regression"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "$defs": dict(sorted((schema["$defs"] | other["$defs"]).items())),
+        "properties": properties,
+        "required": ["network"],
+        "oneOf": [{"required": ["model"]}, {"required": ["regression"]}],
+        # Neither faults nor a network that changes goes with a regression, nor one with the other.
+        "allOf": [
+            {"not": {"allOf": [one, another]}}
+            for one, another in combinations((given("regression"), given("faults"), _CHANGES), 2)
+        ],
+        "title": "peerbayes problem file",
+        "description": "A network and what its agents see; one TOML or JSON file.",
+    }
