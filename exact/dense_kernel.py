@@ -151,8 +151,7 @@ def _rows_function(module: ir.Module, rows: int, width: int) -> ir.Function:
     return function
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _pool_rows(
+def _pool_rows_in_llvm(
     typing: Any,
     wide: Any,
     count: Any,
@@ -206,6 +205,9 @@ def _pool_rows(
         return context.get_dummy_value()
 
     return signature, generate
+
+
+_pool_rows: Any = intrinsic(_pool_rows_in_llvm)
 
 
 def work_space(agents: int, columns: int) -> int:

@@ -200,7 +200,8 @@ class CompiledPropagation:
         """W B, shape (N, R, C): valid until the next call."""
         self._rows[0] = 0.0
         self._carry(self._rows[:1])
-        return self._states[1 - self._at][:, : self._columns].reshape(self._shape)
+        private = self._states[1 - self._at][:, : self._columns]
+        return np.asarray(private.reshape(self._shape))
 
     def _observed(self, symbols: IntArray, noise: FloatArray) -> FloatArray:
         rounds = len(symbols)

@@ -115,7 +115,7 @@ NASTY = (
 @pytest.mark.parametrize("kind", public_results(), ids=lambda kind: kind.__qualname__)
 def test_every_public_result_is_short_whatever_it_holds(kind: type) -> None:
     assert issubclass(kind, Shown), f"{kind.__module__}.{kind.__qualname__} prints at any length"
-    if kind._title is not Shown._title:
+    if kind._title is not Shown._title or inspect.isabstract(kind):
         return  # made in the next test, as their titles read what they hold
     value = object.__new__(kind)
     for index, field in enumerate(dataclasses.fields(kind)):

@@ -39,7 +39,7 @@ def _short_sum(values: FloatArray, begin: int, end: int) -> float:
     total = ((a + b) + (c + d)) + ((e + f) + (g + h))
     for i in range(whole, end):
         total += values[i]
-    return total
+    return float(total)
 
 
 @njit("float64(float64[::1], int64, int64)", cache=True, nogil=True)
