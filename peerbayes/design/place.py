@@ -141,7 +141,9 @@ def placement_json(found: Placement, model: FiniteModel) -> dict[str, Any]:
         "value": number(found.value),
         "original": number(found.original),
         "worst": None if found.worst is None else number(found.worst),
-        "certificate": None if certificate is None else CertificateDocument.of(certificate).as_json(),
+        "certificate": None
+        if certificate is None
+        else CertificateDocument.of(certificate).as_json(),
         "binding": [model.hypotheses[m] for m in found.binding],
         "method": found.method,
         "evaluated": found.evaluated,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import interval, NetworkDocument, number
+from peerbayes.documents import NetworkDocument, interval, number
 from peerbayes.kinds.finite.tables import analysis_parts
 from peerbayes.problem.finite import Problem
 from theory import (

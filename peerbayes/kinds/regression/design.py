@@ -86,7 +86,9 @@ class RegressionDesign:
             "weights": weights_json(self.weights.network),
             "method": self.weights.method,
             **self.designed.as_json(),
-            "certificate": None if self.certificate is None else CertificateDocument.of(self.certificate).as_json(),
+            "certificate": None
+            if self.certificate is None
+            else CertificateDocument.of(self.certificate).as_json(),
             "mixing": None if mixing is None else CertificateDocument.of(mixing).as_json(),
             "baselines": {row.name: row.as_json() for row in self.rows},
             "failed": self.failed,
