@@ -186,9 +186,7 @@ class AtEnd:
         predicted, measured = self.predicted / other.predicted, self.measured / other.measured
         shares = self.standard_error / self.measured, other.standard_error / other.measured
         highest = (self.predicted + self.allowed) / max(other.predicted - other.allowed, 1e-300)
-        return AtEnd(
-            predicted, measured, measured * float(np.hypot(*shares)), highest - predicted
-        )
+        return AtEnd(predicted, measured, measured * float(np.hypot(*shares)), highest - predicted)
 
 
 def coordinate_curves(curve: Curve, limits: FloatArray) -> list[CoordinateCurve]:

@@ -49,7 +49,7 @@ class RegressionVerification:
     curves: tuple[Curve, ...]  # the cooperating network first
     comparisons: tuple[Comparison, ...]
 
-    def document(self) -> RegressionRecord:
+    def as_record(self) -> RegressionRecord:
         """What the report needs."""
         problem, together = self.problem, self.curves[0]
         return RegressionRecord(
