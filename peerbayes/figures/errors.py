@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Measured, MeasuredErrors, Predicted
-from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
-from peerbayes.figures.curves import panel
+from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
+from peerbayes.figures.panels import MOST_SERIES, error_bars, floats, panel, series_style
 from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.wording import number
-from theory.validation import FloatArray
-
-_HEIGHT = 3.3
-_MOST_CURVES = 9
-_BARS = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 
 
 def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "") -> Plot:
@@ -24,12 +20,12 @@ def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "") -> Plot:
 
     Dashes are limit + constant/n, where that is above zero.
     """
-    shown = list(curves[:_MOST_CURVES])
+    shown = list(curves[:MOST_SERIES])
     figure, axes = _log_panel(shown)
     legend = []
     for index, curve in enumerate(shown):
-        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
-        along = _array(curve.rounds)
+        colour, mark = series_style(index)
+        along = floats(curve.rounds)
         if curve.constant:
             dashes = (curve.limit or 0.0) + curve.constant / along
             axes.plot(
@@ -60,8 +56,8 @@ def measured_errors_plot(errors: MeasuredErrors) -> Plot:
     )
     reported = Measured(
         rounds=errors.rounds,
-        measured=[float(_array(row).mean()) for row in errors.reported_error],
-        standard_error=[float(_array(row).mean()) for row in errors.reported_standard_error],
+        measured=[float(floats(row).mean()) for row in errors.reported_error],
+        standard_error=[float(floats(row).mean()) for row in errors.reported_standard_error],
     )
     figure, axes = _log_panel([true, reported])
     _points(axes, true, "measured", "o")
@@ -85,7 +81,7 @@ def honesty_plot(true: Predicted, reported: Predicted) -> Plot:
         _line(axes, curve, colour)
         _points(axes, curve, colour, mark)
     axis_label(axes, x="round n", y="excess error")
-    ratio = float(_array(true.measured)[-1] / _array(reported.measured)[-1])
+    ratio = float(floats(true.measured)[-1] / floats(reported.measured)[-1])
     words = (
         "the network knows more than it says"
         if ratio < 0.95
@@ -105,16 +101,16 @@ def honesty_plot(true: Predicted, reported: Predicted) -> Plot:
 
 def calibration_plot(coordinates: Sequence[CoordinateCurve]) -> Plot:
     """True over reported variance of each coordinate, against its limit; 1 is honest."""
-    shown = list(coordinates[:_MOST_CURVES])
-    rounds = _array(shown[0].rounds)
-    values = np.concatenate([_array(curve.measured) for curve in shown])
+    shown = list(coordinates[:MOST_SERIES])
+    rounds = floats(shown[0].rounds)
+    values = np.concatenate([floats(curve.measured) for curve in shown])
     limits = [curve.limit for curve in shown if curve.limit is not None]
     y = linear_scale([0.0, 1.0, *values, *limits], zero=True)
-    figure, axes = panel(log_scale(rounds), y, height=_HEIGHT)
+    figure, axes = panel(log_scale(rounds), y)
     axes.axhline(1.0, color=COLOURS["ink"], linewidth=1, dashes=(4, 2.5), zorder=2)
     legend = []
     for index, curve in enumerate(shown):
-        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
+        colour, mark = series_style(index)
         if curve.limit is not None:
             axes.plot(
                 [rounds[0], rounds[-1]], [curve.limit] * 2,
@@ -132,24 +128,24 @@ def calibration_plot(coordinates: Sequence[CoordinateCurve]) -> Plot:
     )
 
 
-def _log_panel(curves: Sequence[Measured]) -> Any:
+def _log_panel(curves: Sequence[Measured]) -> tuple[Figure, Axes]:
     """Axes that have room for what was measured and for what was predicted."""
-    rounds = np.concatenate([_array(curve.rounds) for curve in curves])
-    values = [_array(curve.measured) for curve in curves]
-    values += [_array(curve.predicted) for curve in curves if isinstance(curve, Predicted)]
-    return panel(log_scale(rounds), log_scale(np.concatenate(values)), height=_HEIGHT)
+    rounds = np.concatenate([floats(curve.rounds) for curve in curves])
+    values = [floats(curve.measured) for curve in curves]
+    values += [floats(curve.predicted) for curve in curves if isinstance(curve, Predicted)]
+    return panel(log_scale(rounds), log_scale(np.concatenate(values)))
 
 
-def _line(axes: Any, curve: Predicted, colour: str) -> None:
-    along, predicted = _array(curve.rounds), _array(curve.predicted)
+def _line(axes: Axes, curve: Predicted, colour: str) -> None:
+    along, predicted = floats(curve.rounds), floats(curve.predicted)
     axes.plot(along, predicted, color=COLOURS[colour], linewidth=1.6, zorder=3)
 
 
-def _points(axes: Any, curve: Measured, colour: str, mark: str) -> None:
-    along, measured = _array(curve.rounds), _array(curve.measured)
-    error = np.nan_to_num(_array(curve.standard_error))
+def _points(axes: Axes, curve: Measured, colour: str, mark: str) -> None:
+    along, measured = floats(curve.rounds), floats(curve.measured)
+    error = floats(curve.standard_error)
     low = np.minimum(2 * error, 0.999 * np.abs(measured))
-    axes.errorbar(along, measured, np.array([low, 2 * error]), ecolor=COLOURS[colour], **_BARS)
+    error_bars(axes, along, measured, np.array([low, 2 * error]), colour)
     axes.plot(
         along, measured, mark, color=COLOURS[colour], markersize=3.8, zorder=5,
         markeredgecolor=COLOURS["paper"], markeredgewidth=0.4,
@@ -160,7 +156,3 @@ def _last(curves: Sequence[ErrorCurve]) -> str:
     """Each learner's error at its last round, in words."""
     parts = [f"{curve.name} {number(curve.measured[-1], 3)}" for curve in curves[:5]]
     return f"At the last round: {', '.join(parts)}."
-
-
-def _array(values: Sequence[float | None]) -> FloatArray:
-    return np.array(values, dtype=float)  # None is NaN

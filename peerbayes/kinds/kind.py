@@ -85,7 +85,7 @@ class Verification(Protocol):
         ...
 
     def as_record(self) -> Any:
-        """What is left on disk; ``form`` names the kind of problem where it is not the usual one."""
+        """What is left on disk; `form` names the kind of problem where it is not the usual one."""
         ...
 
 

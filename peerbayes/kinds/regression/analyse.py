@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import NetworkDocument, number
+from peerbayes.documents import Documented, NetworkDocument, numbers
 from peerbayes.kinds.network_proofs import NetworkProofs, check_exact
 from peerbayes.kinds.regression.approach import coefficient, lone_coefficients
 from peerbayes.kinds.regression.documents import (
