@@ -44,8 +44,8 @@ def trajectory_plot(trajectory: TrajectoryDocument) -> Plot:
         figure,
         "Log belief ratio, slowest hypothesis",
         f"How much more “{trajectory.reference}” is believed than “{trajectory.hypothesis}”: "
-        f"theory says {number(rate)} nats more each round; after {rounds[-1]:.0f} rounds the mean is "
-        f"{number(mean[-1])} nats, expected {number(expected[-1])}.",
+        f"theory says {number(rate)} nats more each round; after {rounds[-1]:.0f} rounds the mean "
+        f"is {number(mean[-1])} nats, expected {number(expected[-1])}.",
         (
             LegendEntry("dashes", "ink", "K · n, the limit"),
             LegendEntry("line", "predicted", "exact mean, predicted"),

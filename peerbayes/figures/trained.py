@@ -13,9 +13,11 @@ from peerbayes.figures.canvas import (
     SMALL,
     LegendEntry,
     Plot,
+    add_axes,
     axis_label,
+    new_figure,
 )
-from peerbayes.figures.panels import panel, series_style
+from peerbayes.figures.panels import HEIGHT, panel, series_style
 from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.wording import number
 from theory.validation import FloatArray
@@ -184,7 +186,7 @@ def label_plot(
     """Confidence in the true label at the end, label by label, before and after consensus."""
     before, after = (np.asarray(confidence[when], dtype=float) for when in ("before", "after"))
     places = np.arange(len(classes))
-    figure = new_figure(_HEIGHT)
+    figure = new_figure(HEIGHT)
     y = linear_scale([0.0, 1.0], zero=True)
     axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
     y.apply(axes, "y")
