@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from peerbayes.messages import input_error
 from peerbayes.kinds.proved_documents import (
     CertifiedNetworkDocument,
     ExactNetworkDocument,
@@ -16,6 +15,7 @@ from peerbayes.kinds.proved_documents import (
     Proved,
     ProvedNetworkDocument,
 )
+from peerbayes.messages import input_error
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.regression import RegressionProblem
 from theory.certified.network import (
@@ -79,7 +79,7 @@ class NetworkProofs:
 
     def part(self) -> ProvedNetworkDocument:
         """The JSON key "network", with notes on how its numbers were found."""
-        return self._exact_network() if self.is_exact else self._certified_network()
+        return self.exact_part() if self.is_exact else self._certified_network()
 
     def _certified_network(self) -> CertifiedNetworkDocument:
         found = self.certified
@@ -99,7 +99,8 @@ class NetworkProofs:
             notes=[*notes, *found.notes],
         )
 
-    def _exact_network(self) -> ExactNetworkDocument:
+    def exact_part(self) -> ExactNetworkDocument:
+        """The same in fractions and expressions."""
         network, notes = self.network, []
         spectrum, second = None, None
         try:
