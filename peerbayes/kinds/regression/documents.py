@@ -57,7 +57,7 @@ class RegressionNumbers(RegressionConstants[Number, PerAgent]):
         description="powers of the agents' likelihoods that make the calibration 1"
     )
     best_stationary_distribution: PerAgent | None = None
-    best_constant: Number = Field(None, description="with that distribution")
+    best_constant: Number = Field(default=None, description="with that distribution")
 
 
 class RegressionAnalysisDocument(Document):
