@@ -25,6 +25,7 @@ from peerbayes.learning_documents import (
 def changing_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
     """Everything the page says of one verified problem on a network that changes."""
     analysis = problem["analysis"]
+    learning = LearningDocument.model_validate(analysis["learning"])
     plots = [network_plot(GraphDocument.model_validate(problem["graph"]))]
     if problem["trajectory"] is not None:
         plots.append(trajectory_plot(TrajectoryDocument.model_validate(problem["trajectory"])))
@@ -51,7 +52,8 @@ def changing_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
         name=problem["name"],
         title=problem["title"],
         family=problem["family"],
-        finding=f"{settles(LearningDocument.model_validate(analysis['learning']), problem['settled'])} What changes: {analysis['network']['changes']}.",
+        finding=f"{settles(learning, problem['settled'])} What changes: "
+        f"{analysis['network']['changes']}.",
         facts=_facts(analysis),
         pictures=tuple(
             picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
