@@ -161,7 +161,7 @@ def simulate_problem(
     summary = SimulationSummary(problem, run)
     if path is None:
         return summary
-    write_record(path, kind="simulate", body=summary.as_record().as_json())
+    write_record(path, kind="simulate", body=summary.as_record())
     return SimulationSummary(problem, run, path)
 
 

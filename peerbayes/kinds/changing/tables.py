@@ -32,7 +32,9 @@ def changing_parts(result: ChangingAnalysisDocument) -> list[RenderableType]:
     if network.influence_per_time is not None:
         facts["influence per unit of time"] = spread(network.influence_per_time)
     facts |= indistinguishable(learning)
-    table = figures_table(f"Rounds for an error of at most {samples.delta:g}", "statement", "rounds")
+    table = figures_table(
+        f"Rounds for an error of at most {samples.delta:g}", "statement", "rounds"
+    )
     table.add_row("repaired (Hoeffding)", rounds(samples.repaired))
     table.add_row("Chernoff", rounds(samples.chernoff))
     return [

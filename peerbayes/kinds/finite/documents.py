@@ -100,7 +100,7 @@ class ProvedAnalysisDocument(Document):
     at_rounds: AtRoundsDocument | None = Field(None, description="with --rounds")
 
 
-class FiniteVerified(VerifiedDocument):
+class FiniteRecord(VerifiedDocument):
     """One verified problem: what theory predicts, and what was measured."""
 
     analysis: AnalysisDocument

@@ -101,7 +101,7 @@ class Sweep:
             note=f"the least clear of {len(steps)} steps between neighbouring a",
         )
 
-    def document(self) -> SweepDocument:
+    def as_record(self) -> SweepDocument:
         """What the report needs."""
         names = self.members[0].problem.model.hypotheses
         return SweepDocument(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from peerbayes.comparison import Comparison
 from peerbayes.documents import GraphDocument
 from peerbayes.kinds.finite.analyse import Analysis, analyse
-from peerbayes.kinds.finite.documents import FiniteVerified
+from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.finite.runs import Measurement, measure, named_sizes
 from peerbayes.kinds.finite.statements import statements
 from peerbayes.kinds.verified import plain_parameters
@@ -51,12 +51,12 @@ class ProblemVerification:
             for m in self.measured.wrong
         ]
 
-    def as_record(self) -> FiniteVerified:
+    def as_record(self) -> FiniteRecord:
         """What the report needs."""
         problem, measured, samples = self.problem, self.measured, self.analysis.samples
         analysis = self.analysis.document()
         failures = measured.failures
-        return FiniteVerified(
+        return FiniteRecord(
             name=problem.name,
             title=problem.title,
             family=problem.family,

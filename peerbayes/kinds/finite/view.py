@@ -10,13 +10,13 @@ from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import ladder_plot, rates_plot
 from peerbayes.figures.views import Fact, ProblemView, against, pictures, statements
 from peerbayes.figures.wording import agents_with, count, number
-from peerbayes.kinds.finite.documents import FiniteVerified
+from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.learning_views import rounds_that_suffice, settles
 
 
 def problem_view(entry: object, *, key: str) -> ProblemView:
     """Everything the page says of one verified problem: `entry` is that of its record."""
-    problem = FiniteVerified.model_validate(entry)
+    problem = FiniteRecord.model_validate(entry)
     analysis, failures = problem.analysis, problem.failures
     plots = [network_plot(problem.graph)]
     if problem.trajectory is not None:
@@ -39,7 +39,7 @@ def problem_view(entry: object, *, key: str) -> ProblemView:
     )
 
 
-def _facts(problem: FiniteVerified) -> tuple[Fact, ...]:
+def _facts(problem: FiniteRecord) -> tuple[Fact, ...]:
     network, learning = problem.analysis.network, problem.analysis.learning
     v = problem.graph.stationary_distribution
     deviations = [d for d in network.deviation if d is not None]
