@@ -14,6 +14,7 @@ from exact import Simulation
 from exact.changing import simulate_changing
 from peerbayes.comparison import allowed_deviation
 from peerbayes.kinds.changing.analyse import ChangingAnalysis
+from peerbayes.kinds.learning_statements import wrong_hypotheses
 from peerbayes.problem.changing import ChangingProblem
 from theory import SampleSize, observation_reach
 from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork, changing_log_ratio
@@ -56,9 +57,7 @@ class Measurement:
     @property
     def wrong(self) -> list[int]:
         """The hypotheses outside the reference set, slowest first."""
-        limits = self.analysis.rate.rates
-        outside = [m for m in range(len(limits)) if m not in self.analysis.rate.reference]
-        return sorted(outside, key=lambda m: float(limits[m]))
+        return wrong_hypotheses(self.analysis.rate)
 
     def allowed(self, error: FloatArray, *, scores: int = 1) -> FloatArray:
         """How far chance may take means with the measured standard errors `error`, (..., M)."""

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from peerbayes.comparison import (
-    Comparison,
-    equal_in_mean,
-    frequency_at_most,
-    means_agree,
-    within_transient,
-)
+from peerbayes.comparison import Comparison, means_agree, within_transient
 from peerbayes.kinds.changing.runs import Measurement, named_sizes, period_of
+from peerbayes.kinds.learning_statements import rate_statement, size_statement
 from theory.changing import changing_log_ratio
 
 # Rounds over which the exact mean is followed to see its slope. What is left of the start there
@@ -35,18 +30,16 @@ def statements(result: Measurement) -> tuple[Comparison, ...]:
 
 
 def _rate_statements(result: Measurement) -> list[Comparison]:
-    names, n = result.problem.model.hypotheses, int(result.rates.rounds[-1])
     expected = result.expected[-1].mean(axis=0)
     allowed = result.allowed(result.rates.network_standard_error[-1])
     return [
-        equal_in_mean(
+        rate_statement(
             result.problem.name,
-            f"rate of rejecting {names[m]!r} after {n} rounds",
-            predicted=float(expected[m]) / n,
-            measured=float(result.rates.network_mean[-1, m]) / n,
-            standard_error=float(result.rates.network_standard_error[-1, m]) / n,
-            allowed=float(allowed[m]) / n,
-            note=f"exact mean at this round; the limit is {result.analysis.rate.rates[m]:.6g}",
+            result.rates,
+            m,
+            expected=float(expected[m]),
+            allowed=float(allowed[m]),
+            limit=float(result.analysis.rate.rates[m]),
         )
         for m in result.wrong
     ]
@@ -91,22 +84,11 @@ def _limit_statements(result: Measurement) -> list[Comparison]:
 
 
 def _failure_statements(result: Measurement) -> list[Comparison]:
-    failures, delta = result.failures, result.analysis.samples.delta
-    if failures is None:
+    if result.failures is None:
         return []
-    statements = []
-    for name, size in named_sizes(result.analysis):
-        where = np.flatnonzero(failures.rounds == size.rounds)
-        if size.rounds is not None and where.size:
-            statements.append(
-                frequency_at_most(
-                    result.problem.name,
-                    f"failures at the {name} sample size, {size.rounds} rounds, at most {delta:g}",
-                    limit=delta,
-                    failures=int(failures.errors[where[0]]),
-                    trials=failures.replicates,
-                    is_theorem=size.is_theorem,
-                    note=size.note,
-                )
-            )
-    return statements
+    name, run, delta = result.problem.name, result.failures, result.analysis.samples.delta
+    sizes = [
+        size_statement(name, run, words, size, delta=delta)
+        for words, size in named_sizes(result.analysis)
+    ]
+    return [statement for statement in sizes if statement is not None]
