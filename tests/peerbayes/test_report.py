@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from peerbayes.cli import main
+from peerbayes.comparison import Comparison
 from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
 from peerbayes.figures.wording import clean
 from peerbayes.kinds.finite.view import problem_view
@@ -159,8 +160,11 @@ def test_summary_when_all_holds(tmp_path: Path) -> None:
     assert "Published, not a theorem, and seen to fail" not in page.text
 
 
+def make(problem: str, statement: str, **changes: Any) -> Comparison:
+    return Comparison.model_validate(reports.comparison(problem, statement, **changes))
+
+
 def test_verdicts() -> None:
-    make = reports.comparison
     holds, broken = verdict(make("p", "s")), verdict(make("p", "s", holds=False))
     refuted = verdict(make("p", "s", holds=False, is_theorem=False))
     assert [v.words for v in (holds, broken, refuted)] == [
@@ -172,9 +176,9 @@ def test_verdicts() -> None:
 
 
 def test_what_was_not_run_is_no_success(tmp_path: Path) -> None:
-    assert verdict(reports.comparison("p", "s", holds=None)).words == "not run"
-    not_run = verdict(reports.comparison("p", "s", holds=None, is_theorem=False))
-    holds = verdict(reports.comparison("p", "s"))
+    assert verdict(make("p", "s", holds=None)).words == "not run"
+    not_run = verdict(make("p", "s", holds=None, is_theorem=False))
+    holds = verdict(make("p", "s"))
     assert not_run == NOT_RUN
     assert worst([not_run, holds]) == holds
     assert worst([not_run]) == not_run

@@ -42,7 +42,7 @@ def test_two_coins_holds(coins: ProblemVerification) -> None:
     kinds = {c.kind for c in coins.comparisons}
     assert kinds == {"exact", "bound", "asymptotic"}
     samples = coins.analysis.samples
-    measured = coins.measured_rounds
+    measured = coins.as_record().failures.measured_rounds
     assert measured is not None
     assert samples.chernoff.rounds is not None
     # Valid: the measured size is below the proved one. Tight: by less than a factor of 4, most of
@@ -51,7 +51,7 @@ def test_two_coins_holds(coins: ProblemVerification) -> None:
 
 
 def test_slowest_rate_is_measured_to_two_per_cent(coins: ProblemVerification) -> None:
-    mean, error = coins.measured_rate(1)
+    mean, error = coins.measured.measured_rate(1)
     assert error < 0.02 * mean
 
 
@@ -194,7 +194,7 @@ def test_evidence_without_any_chance() -> None:
 def test_nothing_to_reject() -> None:
     result = verify_problem(pair(["1", "0"], [["1/4", "3/4"], ["1/4", "3/4"]]), seed=0)
     assert broken(result) == []
-    assert result.wrong == []
+    assert result.measured.wrong == []
 
 
 def test_one_gaussian_agent() -> None:
