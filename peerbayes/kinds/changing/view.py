@@ -36,7 +36,7 @@ def changing_view(entry: object, *, key: str) -> ProblemView:
         facts=_facts(analysis),
         pictures=pictures(plots, key),
         statements=statements(problem.comparisons),
-        notes=(*not_drawn(analysis.network.agents), *analysis.notes),
+        notes=(*not_drawn(problem.graph), *analysis.notes),
     )
 
 

@@ -28,7 +28,7 @@ def faulty_view(entry: object, *, key: str) -> ProblemView:
         facts=_facts(record),
         pictures=pictures(plots, key),
         statements=statements(record.comparisons),
-        notes=(*not_drawn(record.analysis.network.agents), *record.analysis.notes),
+        notes=(*not_drawn(record.graph), *record.analysis.notes),
     )
 
 

@@ -55,7 +55,7 @@ def regression_view(entry: object, *, key: str) -> ProblemView:
         ),
         pictures=pictures(plots, key),
         statements=statements(record.comparisons),
-        notes=(*not_drawn(agents), *record.analysis.notes),
+        notes=(*not_drawn(record.graph), *record.analysis.notes),
     )
 
 
