@@ -227,6 +227,9 @@ class Outcome:
     def as_json(self) -> list[dict[str, Any]]:
         return STATEMENTS
 
+    def tables(self, *, every: bool) -> list[Any]:
+        return verification_parts(COMPARISONS, every=every)
+
 
 @pytest.mark.parametrize("failed", [False, True])
 def test_verify_exit_codes_and_words(
