@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from peerbayes.messages import check_counts
 from peerbayes.problem.specification import ProblemSpecification
@@ -31,6 +32,9 @@ class ChangingProblem:
     ValueError
         If network and model have different numbers of agents.
     """
+
+    faults: ClassVar[None] = None
+    """Nobody is faulty."""
 
     name: str
     title: str

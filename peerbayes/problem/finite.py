@@ -36,6 +36,8 @@ class Problem:
         If network and model have different numbers of agents.
     """
 
+    faults: ClassVar[None] = None
+    """Nobody is faulty."""
     without_file: ClassVar[str] = "hypotheses that were learnt from data"
     """What a problem of this kind comes from if it has no file."""
 
