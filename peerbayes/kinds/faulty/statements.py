@@ -31,16 +31,10 @@ def statements(analysis: FaultyAnalysis, run: Simulation) -> list[Comparison]:
 
 def _averaging_statements(analysis: FaultyAnalysis, simulation: Simulation) -> list[Comparison]:
     """Means and slopes under plain averaging, where theory has them."""
-    problem, averaging = analysis.problem, analysis.averaging
-    if (
-        averaging is None
-        or not isinstance(problem.faults.rule, Average)
-        or problem.faults.pool_every > 1
-    ):
+    problem, averaging, faults = analysis.problem, analysis.averaging, analysis.problem.faults
+    if averaging is None or not isinstance(faults.rule, Average) or faults.pool_every > 1:
         return []
-    exact = faulty_log_ratio(
-        problem.network, problem.model, problem.faults.behaviours, simulation.rounds
-    )
+    exact = faulty_log_ratio(problem.network, problem.model, faults.behaviours, simulation.rounds)
     reach = observation_reach(problem.model, best=simulation.best)
     chance = allowed_deviation(exact.variance, reach, simulation.replicates, scores=exact.mean.size)
     comparisons = [
