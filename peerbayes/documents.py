@@ -10,13 +10,14 @@ Keys may be added to a document, never lost. A key that older records do not hav
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     SerializerFunctionWrapHandler,
     model_serializer,
 )
@@ -60,6 +61,18 @@ class Documented(ABC):
     def as_json(self) -> dict[str, Any]:
         """The JSON object that the command prints; null stands for what is not known, see notes."""
         return self.document().as_json()
+
+
+class RecordFile(BaseModel):
+    """A file that a command leaves: what it is of, its checksum, and what it says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["peerbayes-record"]
+    version: int = Field(ge=1)
+    kind: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    body: Any
 
 
 Number: TypeAlias = Annotated[float | None, BeforeValidator(plain)]

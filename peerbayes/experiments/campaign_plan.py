@@ -14,7 +14,7 @@ from itertools import pairwise
 from peerbayes.experiments.net_parts import Part, part_values, parts_of
 from peerbayes.experiments.net_problem import network_of, server_recipe
 from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.messages import nearest
+from peerbayes.messages import guessed
 from theory.validation import fail
 
 # Rows in the order of what they tell for the time they take.
@@ -134,8 +134,8 @@ def selected(pattern: str | None) -> tuple[Task, ...]:
         return tasks
     found = tuple(t for t in tasks if pattern in t.name or fnmatchcase(t.name, pattern))
     if not found:
-        guess = nearest(pattern, [task.name for task in tasks])
-        remedy = f"did you mean {guess!r}?" if guess else "see 'peerbayes campaign --status'"
+        names = [task.name for task in tasks]
+        remedy = guessed(pattern, names, otherwise="see 'peerbayes campaign --status'")
         wanted = "words or a pattern of a part's name, such as 'star-*: paper*'"
         raise fail("--only", wanted, repr(pattern[:60]), remedy)
     return found

@@ -27,7 +27,7 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType
 
-from peerbayes.messages import TAG, describe, nearest, problem_error, shorten
+from peerbayes.messages import TAG, describe, guessed, problem_error, shorten
 from theory.validation import SUM_TOLERANCE
 
 _UNSIGNED = r"(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?)"
@@ -69,8 +69,7 @@ def known_table(
     if word is None:
         raise problem_error((key,), wanted, "none", remedy)
     if not isinstance(word, str) or word not in known:
-        guess = nearest(word, known) if isinstance(word, str) else None
-        advice = f"did you mean {guess!r}?" if guess else "choose one"
+        advice = guessed(word if isinstance(word, str) else "", known, otherwise="choose one")
         raise problem_error((key,), wanted, describe(word), advice)
     return value
 

@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 
 from peerbayes import __version__
+from peerbayes.claims import ClaimsRecord
 from peerbayes.experiments.posterior_files import damaged_posteriors
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.compact import share_styles
@@ -207,9 +208,9 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
         shown = views.get(form, run_view)
         return Chapter(key, kind, setting, experiment=shown(body, key=f"{key}-x"))
     if kind == "claims":
-        effort = number(_value(body, "effort", float))
-        setting = f"seed {_value(body, 'seed', int)}, effort {effort}"
-        return Chapter(key, kind, setting, claims=claims_view(body, key=key))
+        trial = ClaimsRecord.model_validate(body)
+        setting = f"seed {trial.seed}, effort {number(trial.effort)}"
+        return Chapter(key, kind, setting, claims=claims_view(trial, key=key))
     if kind in ("design", "place"):
         designed = (design_view if kind == "design" else placement_view)(body, key=f"{key}-d")
         return Chapter(key, kind, designed.name, design=designed)

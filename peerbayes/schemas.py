@@ -1,0 +1,133 @@
+"""JSON schemas of the problem file, of records, and of what the commands print: from their types.
+
+What is written has all keys of its type but those that the type leaves out where they are None
+(:class:`peerbayes.documents.Document`). Keys may be added.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from peerbayes.messages import choose
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_FOLDER = Path(__file__).with_name("schemas")
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """What a schema is of; `home` is ``"module:type"`` in this package, empty if it is a file."""
+
+    what: str
+    description: str
+    home: str = ""
+
+
+_TYPES: Mapping[str, _Printed] = MappingProxyType(
+    {
+        "record": _Printed(
+            "record",
+            "What a run leaves on disk. The checksum is the SHA-256 of all other keys, in JSON with"
+            " sorted keys, without spaces, escaped to ASCII.",
+            "documents:RecordFile",
+        ),
+        "analyse": _Printed("analyse --json", "What theory predicts of one problem."),
+        "simulate": _Printed("simulate --json", "Measured rates and errors at the last round."),
+        "verify": _Printed("verify --json", "One entry a statement."),
+        "design": _Printed("design --json", "The best weights, or the edges worth adding."),
+        "place": _Printed("place --json", "Which agent should hold which data."),
+        "run": _Printed(
+            "run --json",
+            "An experiment: printed beside measured and predicted; keys may be added.",
+            "experiments.documents:RunPrinted",
+        ),
+        "campaign": _Printed(
+            "campaign --json",
+            "Where every part of a campaign stands; keys may be added.",
+            "experiments.campaign_documents:CampaignDocument",
+        ),
+        "claims": _Printed(
+            "verify --claims --json",
+            "One entry a statement, published or repaired; keys may be added.",
+            "claims:Claims",
+        ),
+        "list": _Printed(
+            "list --json",
+            "The built-in problems and the experiments; keys may be added.",
+            "front.listing:Listing",
+        ),
+        "formula": _Printed(
+            "formula --json",
+            "Closed forms of one network or family, or the list of families; keys may be added.",
+            "formula.documents:FormulaPrinted",
+        ),
+    }
+)
+SCHEMAS: tuple[str, ...] = ("problem", *_TYPES)
+"""The names of all schemas."""
+
+
+def read_schema(name: str) -> dict[str, Any]:
+    """The schema of this name, one of `SCHEMAS`, in draft 2020-12.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+
+    Examples
+    --------
+    >>> read_schema("problem")["required"]
+    ['network']
+    """
+    choose("NAME", name, SCHEMAS)
+    if name == "problem":
+        from peerbayes.problem.specification import problem_schema
+
+        return problem_schema()
+    printed = _TYPES[name]
+    if not printed.home:
+        text = (_FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
+        kept: dict[str, Any] = json.loads(text)
+        return kept
+    module, _, of = printed.home.partition(":")
+    adapter = TypeAdapter(getattr(import_module(f"peerbayes.{module}"), of))
+    made = adapter.json_schema(schema_generator=_Written)
+    head = {"title": f"peerbayes {printed.what}", "description": printed.description}
+    return {"$schema": _DRAFT, **made, **head}
+
+
+class _Written(GenerateJsonSchema):
+    """The schema of what is written, where a type alone says what can be read."""
+
+    def field_is_required(
+        self,
+        field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
+        total: bool,
+    ) -> bool:
+        """A key that older records lack is written today."""
+        return True
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Keys that only some of the objects have are not required."""
+        made = super().model_schema(schema)
+        some: frozenset[str] = getattr(schema["cls"], "left_out", frozenset())
+        return {**made, "required": [key for key in made.get("required", ()) if key not in some]}
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Defaults are for reading."""
+        return self.generate_inner(schema["schema"])
+
+    def field_title_should_be_set(self, schema: CoreSchema | Any) -> bool:
+        """A field's name says enough."""
+        return False
