@@ -19,7 +19,14 @@ from peerbayes.commands.options import (
     Seed,
     factor,
 )
-from peerbayes.commands.output import CHECK_FAILED, DONE, print_json, print_lines, print_tables
+from peerbayes.commands.output import (
+    CHECK_FAILED,
+    DONE,
+    print_json,
+    print_lines,
+    print_tables,
+    show,
+)
 
 
 def verify(

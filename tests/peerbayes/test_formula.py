@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 import peerbayes.formula.checked
 from peerbayes import cli
 from peerbayes.formula.checked import families, formula_of
+from peerbayes.formula.documents import Checks, ComparisonDocument
 from peerbayes.formula.text import checked
 from peerbayes.schemas import read_schema
 from theory.symbolic import FAMILIES
@@ -205,7 +206,10 @@ def test_the_seed_moves_the_points() -> None:
 
 
 def test_the_last_line() -> None:
-    checks = {"points": 12, "passed": True, "values": [{"a": "1/2"}] * 12, "comparisons": []}
+    compared = ComparisonDocument(quantity="v", method="exact", points=12, failures=[])
+    checks = Checks(
+        points=12, seed=0, passed=True, values=[{"a": "1/2"}] * 12, comparisons=[compared]
+    )
     assert checked(checks) == (
         "checked at 12 random rational parameter values against exact arithmetic"
     )
