@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from exact.whole_files import remove_leftovers
 from peerbayes import __version__
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.holding import Held, held
+from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_parts import Part, part_values, schedule_values
 from peerbayes.experiments.net_problem import net_problem, part_learner
 from peerbayes.experiments.net_rows import Row
@@ -95,8 +96,8 @@ def run_net_part(
     seed: int,
     fingerprint: str,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
-    """Train and measure, in plain values.
+) -> NetPart:
+    """Train and measure.
 
     Raises
     ------
@@ -127,26 +128,26 @@ def run_net_part(
             progress=progress,
             say=sayer(progress),
         )
-    content: dict[str, Any] = {
-        "recipe": part.recipe,
-        "role": part.role,
-        "variant": part.variant,
-        "seed": part.seed,
-        "settings": {**recipe, "rounds_run": rounds},
-        "network": problem.facts,
-        "classes": list(problem.classes),
-        "data": dict(CHECKSUMS[row.dataset]),
-        "curve": curve.as_json(),
-        "build": build_of_nets(),
-        "versions": _versions(),
-        "posterior": None,
-    }
+    posterior = None
     if setting.folder is not None:
         path = setting.folder / f"{_file(part)}.safetensors"
         words = {"experiment": row.name, "part": part.name, "fingerprint": fingerprint}
         sha256 = save_posterior(path, learner.posterior, words)
-        content["posterior"] = {"file": path.name, "sha256": sha256}
-    return content
+        posterior = PosteriorFile(file=path.name, sha256=sha256)
+    return NetPart(
+        recipe=part.recipe,
+        role=part.role,
+        variant=part.variant,
+        seed=part.seed,
+        settings={**recipe, "rounds_run": rounds},
+        network=Facts.model_validate(problem.facts),
+        classes=list(problem.classes),
+        data=dict(CHECKSUMS[row.dataset]),
+        curve=Curve.model_validate(curve.as_json()),
+        build=build_of_nets(),
+        versions=_versions(),
+        posterior=posterior,
+    )
 
 
 def forget_unfinished(part: Part, setting: Setting) -> None:

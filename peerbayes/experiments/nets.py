@@ -14,6 +14,7 @@ from typing import Any
 
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
 from peerbayes.experiments.net_problem import server_recipe, weights_mark
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
@@ -160,7 +161,7 @@ class NetExperiment:
 
     def run_part(
         self, name: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> dict[str, Any]:
+    ) -> NetPart:
         """One training, measured over its rounds."""
         from exact.checkpoint import fingerprint
 
