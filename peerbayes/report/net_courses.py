@@ -1,4 +1,4 @@
-"""Runs of neural nets over their rounds, averaged over agents and seeds, as the figures take them."""
+"""Runs of neural nets over their rounds, averaged over agents and seeds, for the figures."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Series:
             values = None if beliefs is None else measure(beliefs.way)
             if values is None:
                 return np.nan
-            agents = [k for k in self.agents if k < len(values)] or range(len(values))
+            agents = [k for k in self.agents or range(len(values)) if k < len(values)]
             known = [found for k in agents if (found := values[k]) is not None]
             return float(np.mean(known)) if known else np.nan
 

@@ -188,7 +188,7 @@ def _cells(runs: Sequence[NetPart]) -> tuple[str, ...]:
         count(len(runs)),
         number(accuracy, 4),
         number(error, 2),
-        number(100 * _known(_over([one and one.accuracy for one in by_mean])), 4),
+        number(100 * _known(_over([None if one is None else one.accuracy for one in by_mean])), 4),
         _number(_over([one.accuracy for one in earlier]), 4, factor=100),
         number(_over([one.nll for one in last]), 3),
         _number(_over([one.nll for one in earlier]), 3),
