@@ -69,7 +69,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "formula": _Printed(
             "formula --json",
             "Closed forms of one network or family, or the list of families; keys may be added.",
-            "formula.documents:FormulaPrinted",
+            "formulas.documents:FormulaPrinted",
         ),
     }
 )

@@ -70,7 +70,7 @@ def formula(
 
     Values are exact: 1/2 or 0.5. Exit code 1 if a formula and exact arithmetic disagree.
     """
-    from peerbayes.formula.checked import families, formula_of, read_settings
+    from peerbayes.formulas.checked import families, formula_of, read_settings
 
     named = {
         "agents": agents,
@@ -90,13 +90,13 @@ def formula(
         listing = families(values, weights=weights)
         if json:
             return print_json(listing.as_json())
-        from peerbayes.formula.text import family_parts
+        from peerbayes.formulas.text import family_parts
 
         return print_tables(family_parts(listing.families))
     result = formula_of(topology, values, weights=weights, seed=seed)
     code = DONE if result.check.passed else CHECK_FAILED
     if latex and not json:
-        from peerbayes.formula.text import latex_text
+        from peerbayes.formulas.text import latex_text
 
         return print_lines(latex_text(result.document()), code)
     return show(result, json=json, code=code)

@@ -12,7 +12,7 @@ from rich.text import Text
 from sympy import true
 from sympy.printing.str import StrPrinter
 
-from peerbayes.formula.documents import Checks, Eigenvalue, Expression, Family, FormulaDocument
+from peerbayes.formulas.documents import Checks, Eigenvalue, Expression, Family, FormulaDocument
 
 # A matrix of many agents has too many entries for a table; JSON has them all.
 _MOST_PAIRS = 16

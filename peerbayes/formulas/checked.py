@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import sympy
 
 from peerbayes.documents import Documented
-from peerbayes.formula.documents import (
+from peerbayes.formulas.documents import (
     AgentClassDocument,
     Checks,
     ComparisonDocument,
@@ -122,7 +122,7 @@ class FormulaResult(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.formula.text import formula_parts
+        from peerbayes.formulas.text import formula_parts
 
         return formula_parts(self.document())
 
@@ -215,7 +215,7 @@ def _formula(topology: str, weights: str | None) -> Formula:
     if weights is not None:
         raise fail("--weights", "none, for any topology but 'weights'", "a matrix", "leave it out")
     if topology not in FAMILIES:
-        from peerbayes.formula.problem_formula import names_a_problem, problem_formula
+        from peerbayes.formulas.problem_formula import names_a_problem, problem_formula
 
         if names_a_problem(topology):
             return problem_formula(topology)
@@ -305,6 +305,6 @@ def _value(formula: Formula, symbol: sympy.Symbol) -> str | None:
 
 def text(expression: sympy.Basic) -> str:
     """The expression for people: powers with ^, moduli with bars, cases in words."""
-    from peerbayes.formula.text import FormulaPrinter
+    from peerbayes.formulas.text import FormulaPrinter
 
     return str(FormulaPrinter().doprint(expression))
