@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.kinds.learning_tables import indistinguishable, rejection_table
+from peerbayes.learning_documents import LearningDocument
 from peerbayes.tables import facts_table, figures_table, notes_text, rounds, spread
 from peerbayes.tables import number as figure
 
@@ -35,13 +36,10 @@ def changing_parts(result: dict[str, Any]) -> list[RenderableType]:
     }
     if network["influence_per_time"] is not None:
         facts["influence per unit of time"] = spread(network["influence_per_time"])
-    facts |= indistinguishable(learning)
+    facts |= indistinguishable(LearningDocument.model_validate(learning))
     parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
-    rates = sorted(learning["rates"].items(), key=lambda item: item[1])
-    if rates:
-        exponents = learning["exponents"]
-        rows = [(name, figure(rate), figure(exponents.get(name))) for name, rate in rates]
-        parts.append(rejection_table(rows))
+    found = LearningDocument.model_validate(learning)
+    parts += rejection_table(found, figure, order=found.slowest_first)
     table = figures_table(
         f"Rounds for an error of at most {samples['delta']:g}", "statement", "rounds"
     )

@@ -25,7 +25,7 @@ from peerbayes.comparison import (
     within_transient,
 )
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
-from peerbayes.kinds.finite.verify import settled_round
+from peerbayes.learning_documents import FailuresDocument
 from peerbayes.problem.changing import ChangingProblem
 from theory import SampleSize, observation_reach
 from theory.changing import (
@@ -123,7 +123,9 @@ class ChangingVerification:
                 "rounds": failures.rounds.tolist(),
                 "frequency": (failures.errors / failures.replicates).tolist(),
                 "replicates": failures.replicates,
-                "measured_rounds": settled_round(failures, self.analysis.samples.delta),
+                "measured_rounds": FailuresDocument.of(
+                    failures, delta=self.analysis.samples.delta
+                ).measured_rounds,
             },
             "comparisons": [comparison.as_json() for comparison in self.comparisons],
         }
