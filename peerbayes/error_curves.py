@@ -36,9 +36,11 @@ class ErrorCurve(Predicted):
     limit: Number
     reported: Predicted = Field(description="what the beliefs report, averaged over agents")
     error_at_end: list[float] | None = Field(
-        None, description="at the last round: predicted, measured, standard error, allowed"
+        default=None, description="at the last round: predicted, measured, standard error, allowed"
     )
-    report_at_end: list[float] | None = Field(None, description="the same of what is reported")
+    report_at_end: list[float] | None = Field(
+        default=None, description="the same of what is reported"
+    )
     coordinates: list[CoordinateCurve] | None = None
 
 

@@ -6,19 +6,18 @@ test's noise. Constants stand for an error of constant/n after n rounds, in the 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field
 
 from peerbayes.comparison import Comparison
 from peerbayes.documents import Document, GraphDocument, NetworkDocument, Number, Numbers, PerAgent
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, MeasuredErrors
+from peerbayes.kinds.proved_documents import ExactNetworkDocument, FractionText
 from peerbayes.records import plain
 
-Fraction = Annotated[
-    Annotated[str, Field(pattern="^-?[0-9]+(/[0-9]+)?$")] | None, BeforeValidator(plain)
-]
-Fractions = Annotated[list[Fraction], BeforeValidator(plain)]
+Fraction: TypeAlias = Annotated[FractionText | None, BeforeValidator(plain)]
+Fractions: TypeAlias = Annotated[list[FractionText | None], BeforeValidator(plain)]
 N = TypeVar("N")
 L = TypeVar("L")
 
@@ -58,7 +57,7 @@ class RegressionNumbers(RegressionConstants[Number, PerAgent]):
         description="powers of the agents' likelihoods that make the calibration 1"
     )
     best_stationary_distribution: PerAgent | None = None
-    best_constant: Number = Field(None, description="with that distribution")
+    best_constant: Number = Field(default=None, description="with that distribution")
 
 
 class RegressionAnalysisDocument(Document):
@@ -97,7 +96,7 @@ class ExactRegressionDocument(Document):
 
     problem: str
     arithmetic: Literal["exact"] = "exact"
-    network: dict[str, Any]
+    network: ExactNetworkDocument
     regression: RegressionFractions
     notes: list[str]
 
