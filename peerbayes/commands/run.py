@@ -69,39 +69,25 @@ def run_named_experiment(
 
     Exit code 1 if a measurement contradicts its prediction beyond sampling error.
     """
-    from peerbayes.experiments import find_experiment
-    from peerbayes.experiments.options import configured
     from peerbayes.front.run import run
     from peerbayes.progress import Stages
-    from peerbayes.records import check_folder
     from peerbayes.resources import to_standard_error
 
-    found, only = configured(
-        find_experiment(experiment),
-        replicates=replicates,
-        recipe=recipe,
-        part=part,
-        quick=quick,
-        device=device,
-        data=data,
-        resume=resume,
-        out=out,
-        notice=None if quiet else to_standard_error,
-    )
-    check_folder(out)
     with Stages(quiet=quiet) as stages:
         outcome = run(
-            found,
-            seed=seed,
+            experiment,
             replicates=replicates,
-            only=only,
             resume=resume,
+            recipe=recipe,
+            part=part,
+            quick=quick,
+            device=device,
+            seed=seed,
             out=out,
+            data=data,
             progress=stages,
+            notice=None if quiet else to_standard_error,
         )
-    if not quiet:
-        for notice in outcome.run.discarded:
-            to_standard_error(notice)
     code = CHECK_FAILED if outcome.failed else DONE
     show(outcome, json=json, code=code)
     if not json:
