@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from importlib import import_module
+from operator import or_
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,11 +28,15 @@ _FOLDER = Path(__file__).with_name("schemas")
 
 @dataclass(frozen=True)
 class _Printed:
-    """What a schema is of; `home` is ``"module:type"`` in this package, empty if it is a file."""
+    """What a schema is of: one of some types, ``"module:type"`` in this package.
+
+    With `many` it is a list of them; where no type is named, the schema is a file.
+    """
 
     what: str
     description: str
-    home: str = ""
+    types: tuple[str, ...] = ()
+    many: bool = False
 
 
 _TYPES: Mapping[str, _Printed] = MappingProxyType(
@@ -39,37 +45,50 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "record",
             "What a run leaves on disk. The checksum is the SHA-256 of all other keys, in JSON with"
             " sorted keys, without spaces, escaped to ASCII.",
-            "documents:RecordFile",
+            ("documents:RecordFile",),
         ),
         "analyse": _Printed("analyse --json", "What theory predicts of one problem."),
-        "simulate": _Printed("simulate --json", "Measured rates and errors at the last round."),
-        "verify": _Printed("verify --json", "One entry a statement."),
+        "simulate": _Printed(
+            "simulate --json",
+            "Measured rates and errors at the last round; keys may be added.",
+            (
+                "learning_documents:SimulationDocument",
+                "kinds.regression.documents:RegressionRunDocument",
+            ),
+        ),
+        "verify": _Printed(
+            "verify --json",
+            "One entry a statement; keys may be added.",
+            ("comparison:Comparison",),
+            many=True,
+        ),
         "design": _Printed("design --json", "The best weights, or the edges worth adding."),
         "place": _Printed("place --json", "Which agent should hold which data."),
         "run": _Printed(
             "run --json",
             "An experiment: printed beside measured and predicted; keys may be added.",
-            "experiments.documents:RunPrinted",
+            ("experiments.documents:RunPrinted",),
         ),
         "campaign": _Printed(
             "campaign --json",
             "Where every part of a campaign stands; keys may be added.",
-            "experiments.campaign_documents:CampaignDocument",
+            ("experiments.campaign_documents:CampaignDocument",),
         ),
         "claims": _Printed(
             "verify --claims --json",
             "One entry a statement, published or repaired; keys may be added.",
-            "claims:Claims",
+            ("claims:ClaimDocument",),
+            many=True,
         ),
         "list": _Printed(
             "list --json",
             "The built-in problems and the experiments; keys may be added.",
-            "front.listing:Listing",
+            ("front.listing:Listing",),
         ),
         "formula": _Printed(
             "formula --json",
             "Closed forms of one network or family, or the list of families; keys may be added.",
-            "formulas.documents:FormulaPrinted",
+            ("formulas.documents:FormulaDocument", "formulas.documents:Families"),
         ),
     }
 )
@@ -96,15 +115,21 @@ def read_schema(name: str) -> dict[str, Any]:
 
         return problem_schema()
     printed = _TYPES[name]
-    if not printed.home:
+    if not printed.types:
         text = (_FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
         kept: dict[str, Any] = json.loads(text)
         return kept
-    module, _, of = printed.home.partition(":")
-    adapter = TypeAdapter(getattr(import_module(f"peerbayes.{module}"), of))
+    one = reduce(or_, (_found(name) for name in printed.types))
+    adapter: TypeAdapter[Any] = TypeAdapter(list[one] if printed.many else one)
     made = adapter.json_schema(schema_generator=_Written)
     head = {"title": f"peerbayes {printed.what}", "description": printed.description}
-    return {"$schema": _DRAFT, **made, **head}
+    return {"$schema": _DRAFT, **head, **{k: v for k, v in made.items() if k not in head}}
+
+
+def _found(name: str) -> Any:
+    """The type that stands at ``"module:type"``."""
+    module, _, of = name.partition(":")
+    return getattr(import_module(f"peerbayes.{module}"), of)
 
 
 class _Written(GenerateJsonSchema):
@@ -120,9 +145,13 @@ class _Written(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """Keys that only some of the objects have are not required."""
-        made = super().model_schema(schema)
+        made = _in_brief(super().model_schema(schema))
         some: frozenset[str] = getattr(schema["cls"], "left_out", frozenset())
         return {**made, "required": [key for key in made.get("required", ()) if key not in some]}
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """A dataclass among the fields of a document."""
+        return _in_brief(super().dataclass_schema(schema))
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         """Defaults are for reading."""
@@ -131,3 +160,9 @@ class _Written(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: CoreSchema | Any) -> bool:
         """A field's name says enough."""
         return False
+
+
+def _in_brief(made: JsonSchemaValue) -> JsonSchemaValue:
+    """Without what a docstring says of the attributes, which say it themselves."""
+    words = str(made.get("description", "")).partition("\n\nAttributes\n")[0]
+    return {**made, "description": words} if words else made

@@ -133,6 +133,3 @@ class Families(Document):
     """Every family, as `formula list` prints them."""
 
     families: list[Family] = Field(min_length=1)
-
-
-FormulaPrinted: TypeAlias = FormulaDocument | Families
