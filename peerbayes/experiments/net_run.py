@@ -5,7 +5,6 @@ Everything that needs torch is imported when a part is run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from empirical.tensor_files import read_words
 from exact.whole_files import remove_leftovers
 from peerbayes import __version__
 from peerbayes.experiments.build import build_of_nets
@@ -27,9 +27,6 @@ from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
     from empirical.nets.keeping import Generations
-
-# Bytes of a state's header that are read to see how far it is.
-MOST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -201,12 +198,9 @@ def share_done(part: Part, folder: Path) -> float:
     for slot in (0, 1):
         path = folder / f"{_file(part)}.unfinished.{slot}.safetensors"
         try:
-            with path.open("rb") as file:
-                size = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(min(size, MOST_HEADER)))
-            words = json.loads(header["__metadata__"]["words"])
+            words = read_words(path)
             shares.append(words["done"] / words["rounds"])
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError):
             continue  # an estimate; what is damaged is reported by the run that needs it
     return min(max(shares), 1.0)
 

@@ -20,6 +20,7 @@ from peerbayes.experiments.net_problem import server_recipe, weights_mark
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
+from peerbayes.messages import guessed
 from theory.progress import Progress
 from theory.validation import as_integer, fail
 
@@ -92,7 +93,8 @@ class NetExperiment:
             If there is no such recipe, or no such part.
         """
         if recipe not in RECIPE_NAMES:
-            raise fail("--recipe", " or ".join(RECIPE_NAMES), repr(recipe), "choose one of them")
+            remedy = guessed(recipe, RECIPE_NAMES, otherwise="choose one of them")
+            raise fail("--recipe", " or ".join(RECIPE_NAMES), repr(recipe), remedy)
         first = self.seeds if seeds is None else seeds
         own = [
             name
