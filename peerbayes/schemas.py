@@ -13,7 +13,7 @@ from functools import reduce
 from importlib import import_module
 from operator import or_
 from pathlib import Path
-from types import MappingProxyType
+from types import GenericAlias, MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -119,8 +119,8 @@ def read_schema(name: str) -> dict[str, Any]:
         text = (_FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
         kept: dict[str, Any] = json.loads(text)
         return kept
-    one = reduce(or_, (_found(name) for name in printed.types))
-    adapter: TypeAdapter[Any] = TypeAdapter(list[one] if printed.many else one)
+    one: Any = reduce(or_, (_found(name) for name in printed.types))
+    adapter: TypeAdapter[Any] = TypeAdapter(GenericAlias(list, one) if printed.many else one)
     made = adapter.json_schema(schema_generator=_Written)
     head = {"title": f"peerbayes {printed.what}", "description": printed.description}
     return {"$schema": _DRAFT, **head, **{k: v for k, v in made.items() if k not in head}}

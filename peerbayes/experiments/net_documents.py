@@ -32,13 +32,12 @@ class Measured(Document):
     }  # fmt: skip
 
     images: int | None = None
-    draws: int | None = Field(None, description="samples of the belief; 0: its mean weights")
+    draws: int | None = Field(default=None, description="samples of the belief; 0: its mean weights")
     accuracy: list[float] = Field(description="shares of images")
     nll: list[float] = Field(description="mean −log p of the true label, nats")
     calibration_error: list[float] | None = None
-    entropy: list[float] | None = Field(None, description="nats")
-    confidence: list[Known] | None = Field(
-        None, description="mean probability of the true label, by agent and label"
+    entropy: list[float] | None = Field(default=None, description="nats")
+    confidence: list[Known] | None = Field(default=None, description="mean probability of the true label, by agent and label"
     )
     in_domain_accuracy: Known | None = None
     out_of_domain_accuracy: Known | None = None
@@ -49,8 +48,7 @@ class Measured(Document):
     out_of_domain_auroc: Known | None = None
     never_seen_auroc: Known | None = None
     other_data_auroc: Known | None = None
-    confusion: list[list[list[int]]] | None = Field(
-        None, description="images by agent, true and predicted label"
+    confusion: list[list[list[int]]] | None = Field(default=None, description="images by agent, true and predicted label"
     )
 
 
@@ -79,10 +77,10 @@ class Point(Document):
     round: int
     local_steps: int = Field(description="of all agents together, so far")
     bytes: int = Field(description="sent so far")
-    seconds: float | None = Field(None, description="of training, so far")
-    loss: Known | None = Field(None, description="nats")
-    divergence: Known | None = Field(None, description="nats")
-    sigma: list[list[float]] | None = Field(None, description="quantiles of each agent's σ")
+    seconds: float | None = Field(default=None, description="of training, so far")
+    loss: Known | None = Field(default=None, description="nats")
+    divergence: Known | None = Field(default=None, description="nats")
+    sigma: list[list[float]] | None = Field(default=None, description="quantiles of each agent's σ")
     before: Beliefs | None = Field(description="before consensus; null where there is none")
     after: Beliefs
 
