@@ -40,7 +40,8 @@ class Learning(Document, Generic[N, L]):
 
     optimal_hypotheses: Names
     compromise: Names | None = Field(
-        None, description="where no hypothesis is best for every agent: what the network settles on"
+        default=None,
+        description="where no hypothesis is best for every agent: what the network settles on",
     )
     globally_learnable: bool | None = Field(description="null: not decided")
     rate: N = Field(description="K; null where there is nothing to reject")
@@ -135,7 +136,7 @@ class Ladder(Document, Generic[N]):
     printed: N = Field(description="as published; not a theorem")
     repaired: N = Field(description="by Hoeffding's inequality")
     chernoff: N
-    certified: Interval | None = Field(None, description="both ends of the smallest number")
+    certified: Interval | None = Field(default=None, description="both ends of the smallest number")
 
 
 class SamplesDocument(Ladder[Rounds | None]):
@@ -228,7 +229,9 @@ class FailuresDocument(Document):
 
     rounds: list[Rounds]
     frequency: list[Probability] = Field(description="share of the replicates")
-    bound: Numbers | None = Field(None, description="smallest rigorous bound on the probability")
+    bound: Numbers | None = Field(
+        default=None, description="smallest rigorous bound on the probability"
+    )
     replicates: int = Field(ge=1)
     measured_rounds: Rounds | None = Field(
         description="from here on at most a share delta failed; null: the run was too short"

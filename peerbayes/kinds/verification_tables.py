@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from peerbayes.comparison import Comparison
-from peerbayes.learning_documents import SweepDocument
+from peerbayes.learning_documents import SlowestDocument, SweepDocument
 from peerbayes.tables import figures_table, number
 
 
@@ -70,13 +70,16 @@ def sweep_parts(sweeps: Sequence[SweepDocument]) -> list[RenderableType]:
                 f"{a:g}",
                 f"{weight:.4f}",
                 Text(" or ".join(settled)),
-                number(slowest and slowest.predicted),
-                number(slowest and slowest.measured),
-                number(slowest and slowest.standard_error),
+                *(["-"] * 3 if slowest is None else _measured(slowest)),
                 number(exponent),
             )
         parts.append(table)
     return parts
+
+
+def _measured(rate: SlowestDocument) -> list[str]:
+    """Prediction, measurement and standard error."""
+    return [number(rate.predicted), number(rate.measured), number(rate.standard_error)]
 
 
 def _statement_table(

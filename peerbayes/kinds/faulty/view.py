@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
-from peerbayes.figures.graph import network_plot
+from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.panels import floats, panel
 from peerbayes.figures.scales import linear_scale
-from peerbayes.figures.views import Fact, ProblemView, picture, statements
+from peerbayes.figures.views import Fact, ProblemView, pictures, statements
 from peerbayes.figures.wording import count, listed, number, percentage
 from peerbayes.kinds.faulty.documents import FaultyRecord
 
 _HEIGHT = 3.0  # inches
 
 
-def faulty_view(entry: Mapping[str, Any], *, key: str) -> ProblemView:
+def faulty_view(entry: object, *, key: str) -> ProblemView:
     """Everything the page says of one verified problem with faulty agents."""
     record = FaultyRecord.model_validate(entry)
     plots = [network_plot(record.graph), honest_plot(record)]
@@ -29,11 +26,9 @@ def faulty_view(entry: Mapping[str, Any], *, key: str) -> ProblemView:
         family=record.family,
         finding=_finding(record),
         facts=_facts(record),
-        pictures=tuple(
-            picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
-        ),
+        pictures=pictures(plots, key),
         statements=statements(record.comparisons),
-        notes=tuple(record.analysis.notes),
+        notes=(*not_drawn(record.graph), *record.analysis.notes),
     )
 
 

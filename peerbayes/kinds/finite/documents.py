@@ -54,7 +54,7 @@ class AnalysisDocument(Document):
     learning: LearningDocument
     samples: SamplesDocument
     notes: list[str]
-    at_rounds: AtRoundsDocument | None = Field(None, description="with --rounds")
+    at_rounds: AtRoundsDocument | None = Field(default=None, description="with --rounds")
 
 
 class ProvedLearningDocument(Learning[Proved | None, list[Proved]]):
@@ -65,7 +65,7 @@ class ProvedLearningDocument(Learning[Proved | None, list[Proved]]):
     log_ratio_bound: Proved | None = Field(
         description="C = log(L/alpha); null if likelihoods have no bound"
     )
-    notes: list[str] | None = Field(None, description="in kept parts of long proofs alone")
+    notes: list[str] | None = Field(default=None, description="in kept parts of long proofs alone")
 
 
 class RoundsInterval(Document):
@@ -82,7 +82,7 @@ class ProvedSamplesDocument(Ladder[Rounds | RoundsInterval | None]):
 
     left_out = frozenset({"notes"})
 
-    notes: list[str] | None = Field(None, description="in kept parts of long proofs alone")
+    notes: list[str] | None = Field(default=None, description="in kept parts of long proofs alone")
 
 
 class ProvedAnalysisDocument(Document):
@@ -97,7 +97,7 @@ class ProvedAnalysisDocument(Document):
     samples: ProvedSamplesDocument
     notes: list[str]
     record: str | None = Field(description="where parts that took long are kept")
-    at_rounds: AtRoundsDocument | None = Field(None, description="with --rounds")
+    at_rounds: AtRoundsDocument | None = Field(default=None, description="with --rounds")
 
 
 class FiniteRecord(VerifiedDocument):

@@ -307,7 +307,7 @@ class _Proofs:
             certified=interval(two_sided),
             notes=[
                 *ladder.notes,
-                *(f"{name}: {rung.note}" for name, rung in rungs if rung is not None),
+                *(f"{name}: {rung.note}" for name, rung in rungs.items() if rung is not None),
                 f"certified: {two_sided.note}",
             ],
         )

@@ -14,6 +14,7 @@ import numpy as np
 from exact import Simulation, simulate
 from peerbayes.comparison import allowed_deviation
 from peerbayes.kinds.finite.analyse import Analysis
+from peerbayes.kinds.learning_statements import wrong_hypotheses
 from peerbayes.problem.finite import Problem
 from theory import (
     ExpectedLogRatio,
@@ -71,9 +72,7 @@ class Measurement:
     @property
     def wrong(self) -> list[int]:
         """The hypotheses outside the reference set, slowest first."""
-        limits = self.analysis.rate.rates
-        outside = [m for m in range(len(limits)) if m not in self.analysis.rate.reference]
-        return sorted(outside, key=lambda m: float(limits[m]))
+        return wrong_hypotheses(self.analysis.rate)
 
     @cached_property
     def expected(self) -> FloatArray:
@@ -85,11 +84,6 @@ class Measurement:
         n = float(self.rates.rounds[-1])
         mean = float(self.rates.network_mean[-1, hypothesis]) / n
         return mean, float(self.rates.network_standard_error[-1, hypothesis]) / n
-
-    def expected_rate(self, hypothesis: int) -> float:
-        """The exact mean of the measured rate: the prediction at the last round."""
-        mean = self.means.values[-1, :, hypothesis].mean()
-        return float(mean) / float(self.rates.rounds[-1])
 
     def allowed_rate(self, hypothesis: int) -> float:
         """How far chance may take the measured rate from its expectation."""

@@ -8,7 +8,6 @@ from exact.law import error_law
 from peerbayes.comparison import (
     Comparison,
     allowed_deviation,
-    equal_in_mean,
     frequency_at_least,
     frequency_at_most,
     frequency_is,
@@ -20,6 +19,12 @@ from peerbayes.kinds.finite.runs import (
     enumerable_rounds,
     last_proved_wrong,
     named_sizes,
+)
+from peerbayes.kinds.learning_statements import (
+    failures_at,
+    rate_statement,
+    size_statement,
+    size_words,
 )
 from theory import SampleSize
 
@@ -36,23 +41,18 @@ def statements(result: Measurement) -> tuple[Comparison, ...]:
 
 
 def _rate_statements(result: Measurement) -> list[Comparison]:
-    names = result.problem.model.hypotheses
-    n = int(result.rates.rounds[-1])
-    statements = []
-    for m in result.wrong:
-        measured, error = result.measured_rate(m)
-        statements.append(
-            equal_in_mean(
-                result.problem.name,
-                f"rate of rejecting {names[m]!r} after {n} rounds",
-                predicted=result.expected_rate(m),
-                measured=measured,
-                standard_error=error,
-                allowed=result.allowed_rate(m),
-                note=f"exact mean at this round; the limit is {result.analysis.rate.rates[m]:.6g}",
-            )
+    n = float(result.rates.rounds[-1])
+    return [
+        rate_statement(
+            result.problem.name,
+            result.rates,
+            m,
+            expected=float(result.expected[-1, m]),
+            allowed=n * result.allowed_rate(m),
+            limit=float(result.analysis.rate.rates[m]),
         )
-    return statements
+        for m in result.wrong
+    ]
 
 
 def _every_agent(result: Measurement) -> Comparison:
@@ -120,38 +120,21 @@ def _failure_statements(result: Measurement) -> list[Comparison]:
     return [statement for statement in (*sizes, _of_the_lower_end(result)) if statement is not None]
 
 
-def _failures_at(result: Measurement, rounds: int | None) -> int | None:
-    """In how many replicates some agent was wrong at that round; None where nobody looked."""
-    where = np.flatnonzero(result.failures.rounds == rounds)
-    return int(result.failures.errors[where[0]]) if where.size else None
-
-
 def _of_a_size(result: Measurement, name: str, size: SampleSize) -> Comparison | None:
     """The probability of error is at most δ from a sample size on."""
-    samples = result.analysis.samples
+    samples, problem = result.analysis.samples, result.problem.name
     if size.rounds is None:
         return None
-    statement = (
-        f"failures at the {name} sample size, {size.rounds} rounds, at most {samples.delta:g}"
-    )
-    failures = _failures_at(result, size.rounds)
-    if failures is not None:
-        return frequency_at_most(
-            result.problem.name,
-            statement,
-            limit=samples.delta,
-            failures=failures,
-            trials=result.failures.replicates,
-            is_theorem=size.is_theorem,
-            note=size.note,
-        )
+    measured = size_statement(problem, result.failures, name, size, delta=samples.delta)
+    if measured is not None:
+        return measured
     bound = samples.probability(size.rounds)
     if size.is_theorem or bound > samples.delta:
         return None
     words = f"{bound:.1e}" if bound > 0 else "below 1e-300"
     return Comparison(
-        problem=result.problem.name,
-        statement=statement,
+        problem=problem,
+        statement=size_words(name, size, samples.delta),
         predicted=samples.delta,
         measured=None,
         standard_error=None,
@@ -165,7 +148,7 @@ def _of_a_size(result: Measurement, name: str, size: SampleSize) -> Comparison |
 def _of_the_lower_end(result: Measurement) -> Comparison | None:
     """The probability of error is above δ before the certified lower end."""
     samples, last = result.analysis.samples, last_proved_wrong(result.analysis)
-    failures = None if last is None else _failures_at(result, last)
+    failures = None if last is None else failures_at(result.failures, last)
     if failures is None:
         return None
     return frequency_at_least(
@@ -180,10 +163,9 @@ def _of_the_lower_end(result: Measurement) -> Comparison | None:
 
 def _law_statements(result: Measurement) -> list[Comparison]:
     """The exact probability of an error in the first rounds of a small problem."""
-    problem, failures = result.problem, result.failures
-    rounds = enumerable_rounds(problem)
-    where = np.flatnonzero(failures.rounds == rounds)
-    if not where.size or not result.wrong:
+    problem, rounds = result.problem, enumerable_rounds(result.problem)
+    failures = failures_at(result.failures, rounds)
+    if failures is None or not result.wrong:
         return []
     law = error_law(problem.network, problem.model, rounds)
     low, high = float(law.some_lower[-1]), float(law.some_upper[-1])
@@ -192,8 +174,8 @@ def _law_statements(result: Measurement) -> list[Comparison]:
             problem.name,
             f"some agent is wrong after {rounds} rounds, by enumeration",
             probability=(low + high) / 2,
-            failures=int(failures.errors[where[0]]),
-            trials=failures.replicates,
+            failures=failures,
+            trials=result.failures.replicates,
             slack=(high - low) / 2,
             note="every history gone through; ties count as errors",
         )

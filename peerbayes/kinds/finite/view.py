@@ -35,7 +35,7 @@ def problem_view(entry: object, *, key: str) -> ProblemView:
         facts=_facts(problem),
         pictures=pictures(plots, key),
         statements=statements(problem.comparisons),
-        notes=(*not_drawn(analysis.network.agents), *analysis.notes),
+        notes=(*not_drawn(problem.graph), *analysis.notes),
     )
 
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from peerbayes.comparison import Comparison
-from peerbayes.documents import Document, GraphDocument, NetworkDocument, Number, Numbers, PerAgent
+from peerbayes.documents import Document, NetworkDocument, Number, Numbers, PerAgent
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, MeasuredErrors
 from peerbayes.kinds.proved_documents import ExactNetworkDocument, FractionText
+from peerbayes.kinds.verified import VerifiedDocument
 from peerbayes.records import plain
 
 Fraction: TypeAlias = Annotated[FractionText | None, BeforeValidator(plain)]
@@ -158,17 +158,11 @@ class RegressionRunRecord(Document):
     curves: MeasuredErrors
 
 
-class RegressionRecord(Document):
+class RegressionRecord(VerifiedDocument):
     """A verified regression, as its record keeps it."""
 
     form: Literal["regression"] = "regression"
-    name: str
-    title: str
-    family: str
-    parameters: dict[str, int | float | str]
     analysis: RegressionAnalysisDocument
-    graph: GraphDocument
     curves: list[ErrorCurve] = Field(min_length=1, description="the cooperating network first")
     coordinates: list[CoordinateCurve] = Field(description="coefficients that somebody sees")
     replicates: int = Field(ge=1, description="of the cooperating network")
-    comparisons: list[Comparison]
