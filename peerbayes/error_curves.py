@@ -54,7 +54,7 @@ class CoordinateCurve(Measured):
 class MeasuredErrors(Document):
     """Errors of a simulated regression: a list has a row for each recorded round."""
 
-    mode: str = Field(description="what was simulated: estimates, or moments of them")
+    mode: str = Field(description="who learns: cooperate, alone, central or central-node")
     rounds: list[int] = Field(min_length=1, description="recorded rounds")
     replicates: int = Field(ge=1)
     excess_error: list[Numbers] = Field(description="by agent")

@@ -6,7 +6,7 @@ Rates are in nats a round; those of an honest agent are given agent by agent, in
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -47,7 +47,9 @@ class FaultsDocument(Document):
     rule: str = Field(description="how the honest pool, with the rule's parameter")
     pool_every: int = Field(ge=1, description="rounds from one pooling to the next")
     faulty: dict[str, str] = Field(description="agent: what it does")
-    honest: list[int] = Field(min_length=1, description="agents that are not faulty")
+    honest: list[Annotated[int, Field(ge=0)]] = Field(
+        min_length=1, description="agents that are not faulty"
+    )
     robustness: RobustnessDocument | None = Field(description="of a trimmed mean alone")
     optimal_hypotheses: list[str] = Field(description="what the honest ought to find")
     faultless_rates: dict[str, Number] = Field(description="nobody faulty, all averaging")

@@ -17,7 +17,9 @@ from peerbayes.kinds.verified import VerifiedDocument
 from peerbayes.records import plain
 
 Fraction: TypeAlias = Annotated[FractionText | None, BeforeValidator(plain)]
-Fractions: TypeAlias = Annotated[list[FractionText | None], BeforeValidator(plain)]
+Fractions: TypeAlias = Annotated[
+    list[FractionText | None], BeforeValidator(plain), Field(min_length=1)
+]
 N = TypeVar("N")
 L = TypeVar("L")
 
@@ -42,9 +44,9 @@ class CalibrationDocument(Document):
     """True over reported variance, in the limit; 1 is honest."""
 
     test: Number = Field(description="of predictions on the test's inputs")
-    coordinates: Numbers = Field(description="of each coefficient; null where nobody sees it")
+    coordinates: PerAgent = Field(description="of each coefficient; null where nobody sees it")
     ratios: Numbers = Field(description="of the functionals, from least to most")
-    functionals: list[Numbers]
+    functionals: list[PerAgent]
 
 
 class RegressionNumbers(RegressionConstants[Number, PerAgent]):
