@@ -14,12 +14,14 @@ no bound, b counts six standard deviations.)
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import BeforeValidator, Field
 
+from peerbayes.documents import Document, Number
+from peerbayes.records import plain
 from theory.validation import FloatArray
 
 Kind = Literal["exact", "bound", "asymptotic"]
@@ -31,9 +33,10 @@ CONFIDENCE = 1 - 7.5e-6
 ROUNDING = 1e-11
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Document):
     """One statement, what theory says, what was measured, and whether they agree.
+
+    It is what `verify` prints of each statement, and what records keep.
 
     Attributes
     ----------
@@ -57,23 +60,30 @@ class Comparison:
 
     problem: str
     statement: str
-    predicted: float | None
-    measured: float | None
-    standard_error: float | None
+    predicted: Number
+    measured: Number
+    standard_error: Annotated[Annotated[float, Field(ge=0)] | None, BeforeValidator(plain)]
     kind: Kind
-    holds: bool | None
+    holds: Annotated[bool | None, BeforeValidator(plain)] = Field(
+        description="the verdict; null where nothing was run, see note"
+    )
     is_theorem: bool = True
     note: str = ""
-    side: Side = "upper"
+    side: Side = Field(
+        "upper", description="of a bound: whether the prediction is an upper or a lower limit"
+    )
 
     @property
     def is_broken(self) -> bool:
         """Whether a proved statement was contradicted beyond sampling error."""
         return self.is_theorem and self.holds is False
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of one statement."""
-        return asdict(self)
+    @property
+    def sign(self) -> str:
+        """What stands before a prediction that is a limit; nothing before any other."""
+        if self.kind != "bound":
+            return ""
+        return "≥ " if self.side == "lower" else "≤ "
 
 
 def allowed_deviation(
@@ -112,7 +122,14 @@ def equal_in_mean(
     slack = allowed + rounding(predicted)
     holds = bool(abs(measured - predicted) <= slack)
     return Comparison(
-        problem, statement, predicted, measured, standard_error, "exact", holds, note=note
+        problem=problem,
+        statement=statement,
+        predicted=predicted,
+        measured=measured,
+        standard_error=standard_error,
+        kind="exact",
+        holds=holds,
+        note=note,
     )
 
 
@@ -130,13 +147,14 @@ def means_agree(
     allowed = chance + ROUNDING * np.maximum(1.0, np.abs(expected))
     largest = float((difference / allowed).max(initial=0.0))
     return Comparison(
-        problem,
-        f"mean log-odds of {whose} at every recorded round, as a share of what chance allows",
-        1.0,
-        largest,
-        None,
-        "bound",
-        largest <= 1.0,
+        problem=problem,
+        statement=f"mean log-odds of {whose} at every recorded round, as a share of what chance "
+        "allows",
+        predicted=1.0,
+        measured=largest,
+        standard_error=None,
+        kind="bound",
+        holds=largest <= 1.0,
         note=note or f"largest of {difference.size} differences from the exact means",
     )
 
@@ -161,15 +179,15 @@ def within_transient(
     holds = bool(abs(measured - predicted) <= slack) and bool(np.isfinite(slack))
     words = f"allowed transient {transient:.2g}" + (f"; {note}" if note else "")
     return Comparison(
-        problem,
-        statement,
-        predicted,
-        measured,
-        standard_error,
-        "asymptotic",
-        holds,
-        is_theorem,
-        words,
+        problem=problem,
+        statement=statement,
+        predicted=predicted,
+        measured=measured,
+        standard_error=standard_error,
+        kind="asymptotic",
+        holds=holds,
+        is_theorem=is_theorem,
+        note=words,
     )
 
 
@@ -189,7 +207,17 @@ def frequency_at_most(
     """
     estimate, error, low, _ = _frequency(failures, trials)
     holds = low <= limit
-    return Comparison(problem, statement, limit, estimate, error, "bound", holds, is_theorem, note)
+    return Comparison(
+        problem=problem,
+        statement=statement,
+        predicted=limit,
+        measured=estimate,
+        standard_error=error,
+        kind="bound",
+        holds=holds,
+        is_theorem=is_theorem,
+        note=note,
+    )
 
 
 def frequency_at_least(
@@ -202,7 +230,15 @@ def frequency_at_least(
     estimate, error, _, high = _frequency(failures, trials)
     holds = high >= limit
     return Comparison(
-        problem, statement, limit, estimate, error, "bound", holds, note=note, side="lower"
+        problem=problem,
+        statement=statement,
+        predicted=limit,
+        measured=estimate,
+        standard_error=error,
+        kind="bound",
+        holds=holds,
+        note=note,
+        side="lower",
     )
 
 
@@ -222,7 +258,16 @@ def frequency_is(
     """
     estimate, error, low, high = _frequency(failures, trials)
     holds = low <= probability + slack and probability - slack <= high
-    return Comparison(problem, statement, probability, estimate, error, "exact", holds, note=note)
+    return Comparison(
+        problem=problem,
+        statement=statement,
+        predicted=probability,
+        measured=estimate,
+        standard_error=error,
+        kind="exact",
+        holds=holds,
+        note=note,
+    )
 
 
 def _frequency(failures: int, trials: int) -> tuple[float, float, float, float]:

@@ -10,13 +10,16 @@ Keys may be added to a document, never lost. A key that older records do not hav
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Any, ClassVar, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     SerializerFunctionWrapHandler,
     model_serializer,
 )
@@ -62,32 +65,118 @@ class Documented(ABC):
         return self.document().as_json()
 
 
-Number: TypeAlias = Annotated[float | None, BeforeValidator(plain)]
-"""A float, or null where it is infinite or not defined."""
-
-Numbers: TypeAlias = Annotated[list[float | None], BeforeValidator(plain)]
-"""Floats, one an agent or one a round, given as a list or an array."""
-
-
-def network_json(network: Network) -> dict[str, Any]:
-    """The JSON key "network" of `analyse`."""
-    return {
-        "agents": network.agents,
-        "stationary_distribution": network.stationary_distribution.tolist(),
-        "stationary_method": network.stationary.method,
-        "slem": number(network.slem),
-        "second_eigenvalue": number(network.second_eigenvalue),
-        "deviation": [number(x) for x in network.deviation.upper],
-        "deviation_lower": [number(x) for x in network.deviation.lower],
-        "irreducible": True,
-        "period": network.period,
-        "reversible": network.is_reversible,
-    }
-
-
 def number(value: float) -> float | None:
     """A finite float as JSON takes it; None for infinite or undefined."""
     return float(value) if np.isfinite(value) else None
+
+
+def numbers(values: ArrayLike) -> list[float | None]:
+    """A vector as JSON takes it; None for infinite or undefined entries.
+
+    >>> numbers([0.5, np.inf])
+    [0.5, None]
+    """
+    array = np.asarray(values, dtype=float)
+    listed: list[float | None] = array.tolist()
+    if np.isfinite(array).all():
+        return listed
+    return [number(value) for value in array]
+
+
+Number: TypeAlias = Annotated[float | None, BeforeValidator(plain)]
+"""A float, or null where it is infinite or not defined."""
+
+Numbers: TypeAlias = Annotated[list[float | None], BeforeValidator(numbers)]
+"""Floats, one an agent or one a round, given as a list or an array."""
+
+PerAgent: TypeAlias = Annotated[list[float | None], BeforeValidator(numbers), Field(min_length=1)]
+"""Floats, one an agent, of one agent at least."""
+
+Rounds: TypeAlias = Annotated[int, Field(ge=1)]
+"""A number of rounds."""
+
+Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+"""A probability or a share of some number."""
+
+
+class NetworkDocument(Document):
+    """The network that stays as it is, in `analyse`: what theory says of it in doubles."""
+
+    agents: int = Field(ge=1)
+    stationary_distribution: list[Probability] = Field(
+        min_length=1, description="v, agent by agent; positive, but below 1e-308 read as 0"
+    )
+    stationary_method: str | None = None
+    slem: Number = Field(description="subdominant modulus")
+    second_eigenvalue: Number = Field(description="largest signed one but 1")
+    deviation: PerAgent = Field(description="D_i in rounds, rounded up")
+    deviation_lower: PerAgent | None = None
+    irreducible: bool = True
+    period: int = Field(default=1, ge=1)
+    reversible: bool
+
+    @classmethod
+    def of(cls, network: Network) -> Self:
+        """The document of a network."""
+        return cls(
+            agents=network.agents,
+            stationary_distribution=network.stationary_distribution.tolist(),
+            stationary_method=network.stationary.method,
+            slem=number(network.slem),
+            second_eigenvalue=number(network.second_eigenvalue),
+            deviation=numbers(network.deviation.upper),
+            deviation_lower=numbers(network.deviation.lower),
+            period=network.period,
+            reversible=network.is_reversible,
+        )
+
+
+class GraphDocument(Document):
+    """A network as it is drawn: who hears whom, and how much each agent decides."""
+
+    left_out = frozenset({"quantity", "marked"})
+
+    edges: list[tuple[int, int]] = Field(description="pairs (hearer, heard)")
+    weights: list[float] = Field(description="of each edge")
+    positions: list[list[float]] | None = Field(None, description="x and y of each agent")
+    stationary_distribution: list[float] = Field(
+        min_length=1, description="v, or what stands in for it: the areas of the nodes"
+    )
+    quantity: str | None = Field(None, description="what stands in for v, in words")
+    marked: list[int] | None = Field(None, description="faulty agents")
+
+    @classmethod
+    def of(cls, network: Network, *, marked: Sequence[int] | None = None) -> Self:
+        """The drawing of a network that stays as it is."""
+        edges = network.edges
+        return cls(
+            edges=edges.tolist(),
+            weights=np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel().tolist(),
+            positions=None if network.layout is None else network.layout.tolist(),
+            stationary_distribution=network.stationary_distribution.tolist(),
+            marked=None if marked is None else list(marked),
+        )
+
+
+class CertificateDocument(Document):
+    """How far a design may be from the best: its value, a bound on every value, their gap."""
+
+    value: Number
+    bound: Number
+    gap: Number
+    sense: str = Field(description="maximise or minimise")
+    kind: str = Field(description="exact, certified, rounded or local: what the bound rests on")
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> Self:
+        """The document of a certificate."""
+        return cls(
+            value=number(certificate.value),
+            bound=number(certificate.bound),
+            gap=number(certificate.gap),
+            sense=certificate.sense,
+            kind=certificate.kind,
+        )
 
 
 def interval(size: CertifiedSampleSize) -> list[int] | None:
@@ -110,26 +199,4 @@ def weights_json(network: Network) -> Any:
         "listener": edges[:, 0],
         "speaker": edges[:, 1],
         "weight": np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel(),
-    }
-
-
-def certificate_json(certificate: Certificate) -> dict[str, Any]:
-    """Value, bound and gap, and of what kind they are."""
-    return {
-        "value": certificate.value,
-        "bound": number(certificate.bound),
-        "gap": number(certificate.gap),
-        "sense": certificate.sense,
-        "kind": certificate.kind,
-    }
-
-
-def graph_json(network: Network) -> dict[str, Any]:
-    """A network as the report draws it."""
-    edges = network.edges
-    return {
-        "edges": edges.tolist(),
-        "weights": np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel().tolist(),
-        "positions": None if network.layout is None else network.layout.tolist(),
-        "stationary_distribution": network.stationary_distribution.tolist(),
     }

@@ -6,7 +6,6 @@ Each function takes the JSON object of a command, so that tables and ``--json`` 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -77,10 +76,3 @@ def facts_table(title: str, facts: Mapping[str, str]) -> Table:
 def notes_text(notes: Sequence[str]) -> Text:
     """Notes, a line each."""
     return Text("\n".join(f"note: {note}" for note in notes))
-
-
-def limit_sign(statement: Mapping[str, Any]) -> str:
-    """What stands before a prediction that is a limit; older records have upper ones alone."""
-    if statement["kind"] != "bound":
-        return ""
-    return "≥ " if statement.get("side") == "lower" else "≤ "

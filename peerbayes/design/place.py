@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from peerbayes.design.documents import record_body
 from peerbayes.design.tables import place_parts
-from peerbayes.documents import certificate_json, graph_json, number
+from peerbayes.documents import CertificateDocument, GraphDocument, number
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import plain
 from theory import FiniteModel, Network
@@ -110,7 +110,7 @@ class PlacementResult:
             seed=self.seed,
             delta=self.delta,
             result=self.as_json(),
-            network=None if self.before is None else graph_json(self.before),
+            network=None if self.before is None else GraphDocument.of(self.before).as_json(),
         )
 
 
@@ -141,7 +141,9 @@ def placement_json(found: Placement, model: FiniteModel) -> dict[str, Any]:
         "value": number(found.value),
         "original": number(found.original),
         "worst": None if found.worst is None else number(found.worst),
-        "certificate": None if certificate is None else certificate_json(certificate),
+        "certificate": None
+        if certificate is None
+        else CertificateDocument.of(certificate).as_json(),
         "binding": [model.hypotheses[m] for m in found.binding],
         "method": found.method,
         "evaluated": found.evaluated,

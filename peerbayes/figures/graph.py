@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.patches import Circle, FancyArrowPatch
 
+from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import COLOURS, SMALL, WIDTH, Plot, new_figure
 from peerbayes.figures.wording import EQUAL, agents_with, number
 from theory.validation import FloatArray
+
+Pair: TypeAlias = tuple[int, int]
 
 MOST_AGENTS = 150
 HEIGHT = 3.0
@@ -20,116 +25,126 @@ _MOST_ARROWS = 200
 _STUB = 0.14  # inches of a line that leaves the drawing, from the rim of its agent
 
 
-def network_plot(graph: Mapping[str, Any]) -> Plot | None:
-    """Nodes of area proportional to v, and who hears whom; None for more than 150 agents.
-
-    `graph` has ``edges`` as pairs (hearer, heard), ``weights``, ``positions`` (or None) and
-    ``stationary_distribution``; perhaps ``quantity``, what stands in for v, and ``marked``, the
-    faulty agents.
-    """
-    v = np.array(graph["stationary_distribution"], dtype=float)
+def network_plot(graph: GraphDocument) -> Plot | None:
+    """Nodes of area proportional to v, and who hears whom; None for more than 150 agents."""
+    v = np.array(graph.stationary_distribution)
     if len(v) > MOST_AGENTS:
         return None
-    pairs = [(int(i), int(j)) for i, j in graph["edges"]]
-    weights = dict(zip(pairs, graph["weights"], strict=True))
-    positions = _positions(graph["positions"], pairs, len(v))
+    weights = dict(zip(graph.edges, graph.weights, strict=True))
+    pairs = list(weights)
+    positions = _positions(graph.positions, pairs, len(v))
     radii = _radii(positions, v)
     around = _around(positions, radii, pairs)
     if around:
         # Once more, with room for what leaves the drawing.
-        positions = _positions(graph["positions"], pairs, len(v), margin=_STUB + 0.02)
+        positions = _positions(graph.positions, pairs, len(v), margin=_STUB + 0.02)
         radii = _radii(positions, v)
         around = _around(positions, radii, pairs)
     # A flat drawing needs no high figure. One data unit is one inch.
     ends = [float(end[1]) for stubs in around.values() for end in stubs]
     bottom = min([*ends, float((positions[:, 1] - radii).min())])
     top = max([*ends, float((positions[:, 1] + radii).max())])
-    height = top - bottom + 0.2
-    figure = new_figure(height)
+    figure = new_figure(top - bottom + 0.2)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, WIDTH), ylim=(bottom - 0.1, top + 0.1))
     axes.set_axis_off()
 
-    both = {(min(i, j), max(i, j)) for i, j in pairs if (j, i) in weights}
+    drawing = _Drawing(axes, positions, radii, around)
     one_way = [(i, j) for i, j in pairs if (j, i) not in weights]
-    plain, plain_weights = sorted(both), []
-    for i, j in plain:
-        plain_weights.append(max(weights[i, j], weights[j, i]))
     arrows = one_way if len(one_way) <= _MOST_ARROWS else []
-    if not arrows:
-        plain += one_way
-        plain_weights += [weights[pair] for pair in one_way]
-    lines, widths = [], []
-    for pair, weight in zip(plain, plain_weights, strict=True):
-        for line in _lines(pair, positions, around):
-            lines.append(line)
-            widths.append(_line_width(weight, radii))
-    axes.add_collection(
-        LineCollection(
-            lines,
-            linewidths=widths,
-            colors=COLOURS["muted"],
-            zorder=1,
-        )
-    )
-    for i, j in arrows:
-        # The last line ends at the hearer.
-        *out, (start, end) = _lines((j, i), positions, around)
-        for line in out:
-            axes.plot(*np.transpose(line), color=COLOURS["muted"], zorder=1)
-        axes.add_patch(
-            FancyArrowPatch(
+    both = sorted({(min(i, j), max(i, j)) for i, j in pairs if (j, i) in weights})
+    drawing.lines({(i, j): max(weights[i, j], weights[j, i]) for i, j in both})
+    if arrows:
+        drawing.arrows({pair: weights[pair] for pair in arrows})
+    else:
+        drawing.lines({pair: weights[pair] for pair in one_way})
+    drawing.nodes(set(graph.marked or ()))
+    direction = " Arrows point from the heard agent to the hearer." if arrows else ""
+    faulty = " Faulty agents are red." if graph.marked else ""
+    wraps = " Lines that end outside come in again on the other side." if around else ""
+    words = _shares(v, graph.quantity or "v")
+    return Plot(figure, "Network", words + direction + wraps + faulty)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawing:
+    """Axes in inches on which agents have their places; `around` as of `_around`."""
+
+    axes: Axes
+    positions: FloatArray
+    radii: FloatArray
+    around: Mapping[Pair, tuple[FloatArray, FloatArray]]
+
+    def lines(self, weights: Mapping[Pair, float]) -> None:
+        """Links between two agents, thicker for more weight."""
+        lines, widths = [], []
+        for pair, weight in weights.items():
+            parts = self._parts(pair)
+            lines += parts
+            widths += [self._width(weight)] * len(parts)
+        if lines:
+            self.axes.add_collection(
+                LineCollection(lines, linewidths=widths, colors=COLOURS["muted"], zorder=1)
+            )
+
+    def arrows(self, weights: Mapping[Pair, float]) -> None:
+        """Links (hearer, heard) that go one way."""
+        for (hearer, heard), weight in weights.items():
+            # The last part ends at the hearer.
+            *out, (start, end) = self._parts((heard, hearer))
+            for line in out:
+                self.axes.plot(*np.transpose(line), color=COLOURS["muted"], zorder=1)
+            arrow = FancyArrowPatch(
                 tuple(start),
                 tuple(end),
                 arrowstyle="-|>",
                 mutation_scale=8,
                 shrinkA=0,
-                shrinkB=72 * radii[i] + 1,
-                linewidth=_line_width(weights[i, j], radii),
+                shrinkB=72 * self.radii[hearer] + 1,
+                linewidth=self._width(weight),
                 color=COLOURS["muted"],
                 zorder=1,
             )
-        )
-    marked = set(graph.get("marked", ()))
-    nodes = [Circle((x, y), r) for (x, y), r in zip(positions, radii, strict=True)]
-    axes.add_collection(
-        PatchCollection(
-            nodes,
-            facecolor=[COLOURS["bad" if agent in marked else "node"] for agent in range(len(v))],
-            edgecolor=COLOURS["paper"],
-            linewidth=min(1.2, 10 * float(radii.max())),
-            zorder=2,
-        )
-    )
-    for agent, ((x, y), radius) in enumerate(zip(positions, radii, strict=True)):
-        # A figure of two digits is 0.15 inches wide at this size.
-        if radius >= 0.05 + 0.04 * len(str(agent)):
-            axes.text(
-                x, y, str(agent), color=COLOURS["paper"], fontsize=SMALL, weight="bold",
-                ha="center", va="center_baseline", zorder=3,
-            )  # fmt: skip
-    direction = " Arrows point from the heard agent to the hearer." if arrows else ""
-    faulty = " Faulty agents are red." if marked else ""
-    wraps = " Lines that end outside come in again on the other side." if around else ""
-    words = _shares(v, graph.get("quantity", "v"))
-    return Plot(figure, "Network", words + direction + wraps + faulty)
+            self.axes.add_patch(arrow)
 
+    def nodes(self, marked: Set[int]) -> None:
+        """Agents with their numbers where there is room; the marked ones in red."""
+        places = list(zip(self.positions, self.radii, strict=True))
+        agents = range(len(places))
+        self.axes.add_collection(
+            PatchCollection(
+                [Circle((x, y), radius) for (x, y), radius in places],
+                facecolor=[COLOURS["bad" if agent in marked else "node"] for agent in agents],
+                edgecolor=COLOURS["paper"],
+                linewidth=min(1.2, 10 * float(self.radii.max())),
+                zorder=2,
+            )
+        )
+        for agent, ((x, y), radius) in enumerate(places):
+            # A figure of two digits is 0.15 inches wide at this size.
+            if radius >= 0.05 + 0.04 * len(str(agent)):
+                self.axes.text(
+                    x, y, str(agent), color=COLOURS["paper"], fontsize=SMALL, weight="bold",
+                    ha="center", va="center_baseline", zorder=3,
+                )  # fmt: skip
 
-def _lines(
-    pair: tuple[int, int], positions: FloatArray, around: Mapping[tuple[int, int], Any]
-) -> list[tuple[Any, Any]]:
-    """From the first agent to the second: one line, or two that leave the drawing and come back."""
-    first, second = pair
-    stubs = around.get((min(pair), max(pair)))
-    if stubs is None:
-        return [(positions[first], positions[second])]
-    outside = stubs if first < second else stubs[::-1]
-    return [(positions[first], outside[0]), (outside[1], positions[second])]
+    def _parts(self, pair: Pair) -> list[tuple[FloatArray, FloatArray]]:
+        """From the first agent to the second: one line, or two that leave and come back."""
+        first, second = pair
+        stubs = self.around.get((min(pair), max(pair)))
+        if stubs is None:
+            return [(self.positions[first], self.positions[second])]
+        outside = stubs if first < second else stubs[::-1]
+        return [(self.positions[first], outside[0]), (outside[1], self.positions[second])]
+
+    def _width(self, weight: float) -> float:
+        """Points; thin beside the nodes, however small these are."""
+        return min(1.0, 8 * float(self.radii.max())) * (0.5 + 2.5 * weight)
 
 
 def _around(
-    positions: FloatArray, radii: FloatArray, pairs: list[tuple[int, int]]
-) -> dict[tuple[int, int], tuple[FloatArray, FloatArray]]:
+    positions: FloatArray, radii: FloatArray, pairs: Sequence[Pair]
+) -> dict[Pair, tuple[FloatArray, FloatArray]]:
     """Edges that a straight line would hide behind other agents, as on a torus.
 
     Such an edge (i, j), i < j, joins the two ends of a row. It maps to the points outside at which
@@ -156,11 +171,6 @@ def _around(
     return found
 
 
-def _line_width(weight: float, radii: FloatArray) -> float:
-    """Points; thin beside the nodes, however small these are."""
-    return min(1.0, 8 * float(radii.max())) * (0.5 + 2.5 * float(weight))
-
-
 def _shares(v: FloatArray, quantity: str) -> str:
     most, least = float(v.max()), float(v.min())
     if most - least <= EQUAL * most:
@@ -174,7 +184,7 @@ def _shares(v: FloatArray, quantity: str) -> str:
 
 
 def _positions(
-    given: Any, pairs: list[tuple[int, int]], agents: int, *, margin: float = 0.06
+    given: list[list[float]] | None, pairs: Sequence[Pair], agents: int, *, margin: float = 0.06
 ) -> FloatArray:
     """Positions in inches, inside the figure with a margin around the largest node."""
     if given is not None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from peerbayes.comparison import STANDARD_ERRORS
+from peerbayes.comparison import STANDARD_ERRORS, rounding
 from peerbayes.figures.canvas import (
     COLOURS,
     SMALL,
@@ -19,8 +18,9 @@ from peerbayes.figures.canvas import (
     axis_label,
     new_figure,
 )
-from peerbayes.figures.scales import linear_scale, log_scale
+from peerbayes.figures.scales import Scale, linear_scale, log_scale
 from peerbayes.figures.wording import count, number, shorten
+from peerbayes.learning_documents import RateDocument, SamplesDocument
 
 MOST_ROWS = 20
 _ROW = 0.44  # inches; the name's line and the marks' line
@@ -29,10 +29,10 @@ _BOTTOM, _TOP, _EDGE = 0.5, 0.1, 0.2
 _LIMIT = STANDARD_ERRORS
 
 
-def rates_plot(rates: Sequence[Mapping[str, Any]], *, replicates: int) -> Plot:
+def rates_plot(rates: Sequence[RateDocument], *, replicates: int) -> Plot:
     """Rates predicted and measured, slowest first, and how many standard errors lie between."""
     shown = list(rates[:MOST_ROWS])
-    values = [float(row[key]) for row in shown for key in ("limit", "predicted", "measured")]
+    values = [v for row in shown for v in (row.limit, row.predicted, row.measured)]
     is_wide = min(values) > 0 and max(values) > 10 * min(values)
     scores = [_score(row) for row in shown]
     x = (
@@ -54,23 +54,11 @@ def rates_plot(rates: Sequence[Mapping[str, Any]], *, replicates: int) -> Plot:
         side.axvline(limit, color=COLOURS["muted"], linewidth=0.9, dashes=(3, 2))
     side.axvline(0, color=COLOURS["muted"], linewidth=0.9)
     for index, (row, score) in enumerate(zip(shown, scores, strict=True)):
-        y = index + 0.68
-        error = float(row["standard_error"] or 0.0)
-        _name(main, index, row["hypothesis"], 30)
-        main.plot(row["limit"], y, "|", color=COLOURS["ink"], markersize=15, mew=1.4, zorder=3)
-        main.plot(
-            row["predicted"], y, "D", markersize=6.5, zorder=4,
-            markerfacecolor=COLOURS["paper"], markeredgecolor=COLOURS["predicted"],
-        )  # fmt: skip
-        low = min(2 * error, row["measured"] - x.lower)
-        main.errorbar(
-            row["measured"], y, xerr=[[max(low, 0.0)], [2 * error]], fmt="o", markersize=3.2,
-            color=COLOURS["measured"], elinewidth=1.4, mew=0, zorder=5,
-        )  # fmt: skip
-        is_far = abs(score) > _LIMIT
+        _name(main, index, row.hypothesis, 30)
+        _mark_rate(main, row, index + 0.68, x)
         side.plot(
-            min(max(score, -reach), reach), y, "o", markersize=4.2, mew=0, zorder=5,
-            color=COLOURS["bad" if is_far else "measured"],
+            min(max(score, -reach), reach), index + 0.68, "o", markersize=4.2, mew=0, zorder=5,
+            color=COLOURS["bad" if abs(score) > _LIMIT else "measured"],
         )  # fmt: skip
     axis_label(main, x=f"rate [{x.unit('nats per round')}]")
     axis_label(side, x="deviation [s.e.]")
@@ -92,22 +80,22 @@ def rates_plot(rates: Sequence[Mapping[str, Any]], *, replicates: int) -> Plot:
     )
 
 
-def ladder_plot(samples: Mapping[str, Any], *, measured: int | None, was_measured: bool) -> Plot:
+def ladder_plot(samples: SamplesDocument, *, measured: int | None, was_measured: bool) -> Plot:
     """How many rounds each statement asks for, on a logarithmic axis.
 
     Parameters
     ----------
     samples
-        ``delta``, ``chernoff``, ``repaired`` and ``printed``; None where a size does not exist.
+        The sizes; None where one does not exist.
     measured
         The round from which on at most a share δ of the runs failed.
     was_measured
         Whether there was a run at all.
     """
-    rungs: list[tuple[str, Any, str]] = [
-        ("Chernoff, proved", samples["chernoff"], "bound"),
-        ("repaired (Hoeffding), proved", samples["repaired"], "bound"),
-        ("as printed, not a theorem", samples["printed"], "muted"),
+    rungs: list[tuple[str, int | None, str]] = [
+        ("Chernoff, proved", samples.chernoff, "bound"),
+        ("repaired (Hoeffding), proved", samples.repaired, "bound"),
+        ("as printed, not a theorem", samples.printed, "muted"),
     ]
     if was_measured:
         rungs.insert(0, ("measured", measured, "measured"))
@@ -132,7 +120,7 @@ def ladder_plot(samples: Mapping[str, Any], *, measured: int | None, was_measure
             markerfacecolor=COLOURS[colour if is_proved else "paper"],
         )  # fmt: skip
     axis_label(axes, x="rounds")
-    delta = number(samples["delta"])
+    delta = number(samples.delta)
     return Plot(
         figure,
         f"Rounds until at most {delta} of the runs fail",
@@ -140,8 +128,8 @@ def ladder_plot(samples: Mapping[str, Any], *, measured: int | None, was_measure
     )
 
 
-def _ladder_finding(samples: Mapping[str, Any], measured: int | None, *, was_measured: bool) -> str:
-    chernoff = samples["chernoff"]
+def _ladder_finding(samples: SamplesDocument, measured: int | None, *, was_measured: bool) -> str:
+    chernoff = samples.chernoff
     if chernoff is None:
         return "No proved sample size: the Chernoff bound does not exist here."
     if measured:
@@ -152,11 +140,25 @@ def _ladder_finding(samples: Mapping[str, Any], measured: int | None, *, was_mea
     return f"Chernoff’s bound asks for {count(chernoff)} rounds."
 
 
-def _score(row: Mapping[str, Any]) -> float:
+def _mark_rate(axes: Axes, row: RateDocument, y: float, x: Scale) -> None:
+    """Limit, prediction and measurement of one rate; its bar ends where the axis does."""
+    error = row.standard_error or 0.0
+    axes.plot(row.limit, y, "|", color=COLOURS["ink"], markersize=15, mew=1.4, zorder=3)
+    axes.plot(
+        row.predicted, y, "D", markersize=6.5, zorder=4,
+        markerfacecolor=COLOURS["paper"], markeredgecolor=COLOURS["predicted"],
+    )  # fmt: skip
+    low = min(2 * error, row.measured - x.lower)
+    axes.errorbar(
+        row.measured, y, xerr=[[max(low, 0.0)], [2 * error]], fmt="o", markersize=3.2,
+        color=COLOURS["measured"], elinewidth=1.4, mew=0, zorder=5,
+    )  # fmt: skip
+
+
+def _score(row: RateDocument) -> float:
     """Measured minus predicted in standard errors; 0 where both are the same constant."""
-    difference, error = float(row["measured"]) - float(row["predicted"]), row["standard_error"]
-    # Rounding alone (peerbayes.comparison allows the same).
-    if abs(difference) <= 1e-11 * max(1.0, abs(float(row["predicted"]))):
+    difference, error = row.measured - row.predicted, row.standard_error
+    if abs(difference) <= rounding(row.predicted):
         return 0.0
     return difference / error if error else math.copysign(1e3, difference)
 

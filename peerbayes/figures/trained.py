@@ -10,7 +10,6 @@ from matplotlib.patches import Rectangle
 
 from peerbayes.figures.canvas import (
     COLOURS,
-    SERIES_MARKS,
     SMALL,
     LegendEntry,
     Plot,
@@ -18,14 +17,14 @@ from peerbayes.figures.canvas import (
     axis_label,
     new_figure,
 )
-from peerbayes.figures.scales import Scale, linear_scale, log_scale
+from peerbayes.figures.panels import HEIGHT, panel, series_style
+from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.wording import number
 from theory.validation import FloatArray
 
 Run = Mapping[str, Any]
 Series = tuple[str, Sequence[Run], tuple[int, ...]]  # its name, its seeds' runs, which agents
 
-_HEIGHT = 3.3
 _MOST_SERIES = 9
 
 
@@ -42,10 +41,10 @@ def accuracy_plot(series: Sequence[Series], *, title: str, by_steps: bool = Fals
     ]
     rounds = np.concatenate([own for _, own, _, _ in curves])
     values = np.concatenate([part for _, _, after, before in curves for part in (after, before)])
-    figure, axes = _panel(log_scale(rounds), linear_scale(values[np.isfinite(values)]))
+    figure, axes = panel(log_scale(rounds), linear_scale(values[np.isfinite(values)]))
     legend = []
     for index, (name, own, after, before) in enumerate(curves):
-        colour, mark = _look(index)
+        colour, mark = series_style(index)
         axes.plot(own, before, color=COLOURS[colour], linewidth=1, dashes=(3, 2), zorder=2.5)
         _line(axes, own, after, colour, mark)
         legend.append(LegendEntry(mark, colour, name))
@@ -79,10 +78,10 @@ def loss_plot(series: Sequence[Series]) -> Plot:
     ]
     steps = np.concatenate([along for _, along, _, _ in curves])
     values = np.concatenate([part for _, _, after, before in curves for part in (after, before)])
-    figure, axes = _panel(log_scale(steps), log_scale(values[np.isfinite(values)]))
+    figure, axes = panel(log_scale(steps), log_scale(values[np.isfinite(values)]))
     legend = []
     for index, (name, along, after, before) in enumerate(curves):
-        colour, mark = _look(index)
+        colour, mark = series_style(index)
         axes.plot(along, before, color=COLOURS[colour], linewidth=1, dashes=(3, 2), zorder=2.5)
         _line(axes, along, after, colour, mark)
         legend.append(LegendEntry(mark, colour, name))
@@ -111,13 +110,13 @@ def confidence_plot(series: Sequence[Series], *, when: str = "after") -> Plot | 
             curves.append((name, _rounds(runs), inside, outside))
     if not curves:
         return None
-    figure, axes = _panel(
+    figure, axes = panel(
         log_scale(np.concatenate([along for _, along, _, _ in curves])),
         linear_scale([0.0, 1.0], zero=True),
     )
     legend = []
     for index, (name, along, inside, outside) in enumerate(curves):
-        colour, mark = _look(index)
+        colour, mark = series_style(index)
         _line(axes, along, inside, colour, mark)
         axes.plot(along, outside, color=COLOURS[colour], linewidth=1.4, dashes=(3, 2), zorder=3)
         legend.append(LegendEntry(mark, colour, name))
@@ -152,12 +151,12 @@ def sigma_plot(series: Sequence[Series]) -> Plot | None:
     if not curves:
         return None
     values = np.concatenate([spread[:, (0, 2, 4)].ravel() for _, _, spread in curves])
-    figure, axes = _panel(
+    figure, axes = panel(
         log_scale(np.concatenate([along for _, along, _ in curves])), log_scale(values)
     )
     legend = []
     for index, (name, along, spread) in enumerate(curves):
-        colour, mark = _look(index)
+        colour, mark = series_style(index)
         axes.fill_between(
             along, spread[:, 0], spread[:, 4], color=COLOURS[colour], alpha=0.15, linewidth=0
         )
@@ -187,7 +186,7 @@ def label_plot(
     """Confidence in the true label at the end, label by label, before and after consensus."""
     before, after = (np.asarray(confidence[when], dtype=float) for when in ("before", "after"))
     places = np.arange(len(classes))
-    figure = new_figure(_HEIGHT)
+    figure = new_figure(HEIGHT)
     y = linear_scale([0.0, 1.0], zero=True)
     axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
     y.apply(axes, "y")
@@ -196,7 +195,7 @@ def label_plot(
     for index, tick in enumerate(axes.get_xticklabels()):
         tick.set_color(COLOURS["ink" if index in held else "muted"])
     for index, values in enumerate((before, after)):
-        colour, mark = _look(index)
+        colour, mark = series_style(index)
         axes.plot(
             places, values, mark, color=COLOURS[colour], markersize=5, zorder=4, linestyle="",
             markeredgecolor=COLOURS["paper"], markeredgewidth=0.4,
@@ -204,7 +203,7 @@ def label_plot(
     axes.vlines(places, before, after, color=COLOURS["muted"], linewidth=1, zorder=2.5)
     axis_label(axes, x="true label", y="confidence")
     legend = [
-        LegendEntry(_look(index)[1], _look(index)[0], f"{when} consensus")
+        LegendEntry(series_style(index)[1], series_style(index)[0], f"{when} consensus")
         for index, when in enumerate(("before", "after"))
     ]
     least = int(np.argmin(before))
@@ -262,10 +261,6 @@ def confusion_plot(
         f"“{classes[worst_true]}” taken for “{classes[worst_guess]}”, "
         f"{100 * float(wrong.max()):.0f} %.",
     )
-
-
-def _look(index: int) -> tuple[str, Any]:
-    return f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
 
 
 def _line(axes: Any, along: FloatArray, values: FloatArray, colour: str, mark: str) -> None:
@@ -331,11 +326,3 @@ def _curve(
 
 def _array2(values: Sequence[Sequence[float]]) -> FloatArray:
     return np.array(values, dtype=float)
-
-
-def _panel(x: Scale, y: Scale) -> Any:
-    figure = new_figure(_HEIGHT)
-    axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
-    x.apply(axes, "x")
-    y.apply(axes, "y")
-    return figure, axes

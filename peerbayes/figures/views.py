@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from peerbayes.comparison import Comparison
 from peerbayes.figures.canvas import LegendEntry, Plot, to_svg
 from peerbayes.figures.wording import number
-from peerbayes.tables import limit_sign
 
 
 @dataclass(frozen=True)
@@ -21,27 +20,19 @@ class Verdict:
 
 
 HOLDS = Verdict("good", "✓", "holds")
-
-
 BROKEN = Verdict("bad", "✗", "BROKEN")
-
-
 REFUTED = Verdict("news", "△", "fails (not a theorem)")
-
-
 NOT_RUN = Verdict("quiet", "○", "not run")
-
-
 NOTHING = Verdict("quiet", "○", "measured only: nothing is claimed")
 
 
-def verdict(statement: Mapping[str, Any]) -> Verdict:
-    """The verdict on one comparison of a record."""
-    if statement["holds"] is None:
+def verdict(statement: Comparison) -> Verdict:
+    """The verdict on one statement."""
+    if statement.holds is None:
         return NOT_RUN
-    if statement["holds"]:
+    if statement.holds:
         return HOLDS
-    return BROKEN if statement["is_theorem"] else REFUTED
+    return BROKEN if statement.is_theorem else REFUTED
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
@@ -106,16 +97,16 @@ class ProblemView:
         return worst([statement.verdict for statement in self.statements])
 
 
-def statements(comparisons: Sequence[Mapping[str, Any]]) -> tuple[Statement, ...]:
-    """A record's comparisons as rows of a table."""
+def statements(comparisons: Sequence[Comparison]) -> tuple[Statement, ...]:
+    """Comparisons as rows of a table."""
     return tuple(
         Statement(
-            c["statement"],
-            limit_sign(c) + number(c["predicted"], 5),
-            number(c["measured"], 5),
-            number(c["standard_error"], 2),
-            c["kind"],
-            c["note"],
+            c.statement,
+            c.sign + number(c.predicted, 5),
+            number(c.measured, 5),
+            number(c.standard_error, 2),
+            c.kind,
+            c.note,
             verdict(c),
             _deviation(c),
         )
@@ -123,20 +114,17 @@ def statements(comparisons: Sequence[Mapping[str, Any]]) -> tuple[Statement, ...
     )
 
 
-def _deviation(comparison: Mapping[str, Any]) -> float | None:
+def _deviation(comparison: Comparison) -> float | None:
     """Standard errors between an exact mean and its measurement, or from a bound that is passed."""
-    predicted, measured, error = (
-        comparison[name] for name in ("predicted", "measured", "standard_error")
-    )
-    kind = comparison["kind"]
-    if not comparison["is_theorem"] or kind == "asymptotic":
+    predicted, measured = comparison.predicted, comparison.measured
+    if not comparison.is_theorem or comparison.kind == "asymptotic":
         return None
-    if None in (predicted, measured) or not error:
+    if predicted is None or measured is None or not comparison.standard_error:
         return None
-    score = (float(measured) - float(predicted)) / float(error)
-    if kind == "exact":
+    score = (measured - predicted) / comparison.standard_error
+    if comparison.kind == "exact":
         return abs(score)
-    return max(0.0, -score if comparison.get("side") == "lower" else score)
+    return max(0.0, -score if comparison.side == "lower" else score)
 
 
 def picture(plot: Plot, key: str) -> Picture:
@@ -148,3 +136,10 @@ def picture(plot: Plot, key: str) -> Picture:
 def against(unit: str, name: str | None) -> str:
     """A unit, and the hypothesis that binds where there is one."""
     return unit if name is None else f"{unit}, bound by “{name}”"
+
+
+def pictures(plots: Sequence[Plot | None], key: str) -> tuple[Picture, ...]:
+    """Draw what there is of the plots; each keeps its number, whatever is left out."""
+    return tuple(
+        picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
+    )

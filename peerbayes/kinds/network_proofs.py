@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from peerbayes.messages import input_error
+from peerbayes.kinds.proved_documents import (
+    CertifiedNetworkDocument,
+    ExactNetworkDocument,
+    ExpressionDocument,
+    IntervalDocument,
+    Proved,
+    ProvedNetworkDocument,
+)
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.regression import RegressionProblem
 from theory.certified.network import (
@@ -23,8 +31,9 @@ from theory.rational.algebraic import AlgebraicNumber
 Arithmetic = Literal["exact", "certified"]
 
 
+ONE_AGENT = "one agent has no second eigenvalue"
 # What is asked of every interval, relative to its ends.
-_RELATIVE_WIDTH = 1e-12
+RELATIVE_WIDTH = 1e-12
 
 
 def check_exact(problem: Problem | RegressionProblem, *, remedy: str = "") -> None:
@@ -66,83 +75,86 @@ class NetworkProofs:
     @cached_property
     def certified(self) -> CertifiedNetwork:
         """Every number as an interval."""
-        return certify_network(self.network, relative_width=_RELATIVE_WIDTH, progress=self.progress)
+        return certify_network(self.network, relative_width=RELATIVE_WIDTH, progress=self.progress)
 
-    def part(self) -> dict[str, Any]:
-        """The JSON key "network"."""
-        shared = {
-            "agents": self.network.agents,
-            "irreducible": True,
-            "period": self.network.period,
-            "reversible": self.network.is_reversible,
-        }
-        if self.is_exact:
-            return {**shared, **self._exact_network()}
+    def part(self) -> ProvedNetworkDocument:
+        """The JSON key "network", with notes on how its numbers were found."""
+        return self._exact_network() if self.is_exact else self._certified_network()
+
+    def _certified_network(self) -> CertifiedNetworkDocument:
         found = self.certified
         second = found.second_eigenvalue
-        notes = [] if second is not None else ["one agent has no second eigenvalue"]
-        return {
-            **shared,
-            "stationary_distribution": [v.as_json() for v in found.stationary_distribution],
-            "slem": found.slem.as_json(),
-            "slem_method": found.slem_method,
-            "second_eigenvalue": None if second is None else second.as_json(),
-            "second_eigenvalue_method": found.second_eigenvalue_method,
-            "deviation": [d.as_json() for d in found.deviation],
-            "deviation_method": found.deviation_method,
-            "notes": [*notes, *found.notes],
-        }
+        notes = [] if second is not None else [ONE_AGENT]
+        return CertifiedNetworkDocument(
+            agents=self.network.agents,
+            period=self.network.period,
+            reversible=self.network.is_reversible,
+            stationary_distribution=[IntervalDocument.of(v) for v in found.stationary_distribution],
+            slem=IntervalDocument.of(found.slem),
+            slem_method=found.slem_method,
+            second_eigenvalue=None if second is None else IntervalDocument.of(second),
+            second_eigenvalue_method=found.second_eigenvalue_method,
+            deviation=[IntervalDocument.of(d) for d in found.deviation],
+            deviation_method=found.deviation_method,
+            notes=[*notes, *found.notes],
+        )
 
-    def _exact_network(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "stationary_distribution": [str(v) for v in self.network.stationary_distribution]
-        }
-        notes: list[str] = []
+    def _exact_network(self) -> ExactNetworkDocument:
+        network, notes = self.network, []
+        spectrum, second = None, None
         try:
-            spectrum = self.network.spectrum
+            spectrum = network.spectrum
         except ValueError as error:
             # Takes more than a minute; all else does not need it.
             notes.append(f"slem and second eigenvalue: {error}")
-            found |= dict.fromkeys(("slem", "second_eigenvalue"))
         else:
             second = spectrum.second_eigenvalue
-            found |= {
-                "slem": exact_json(spectrum.slem),
-                "second_eigenvalue": None if second is None else exact_json(second),
-                "zero_eigenvalues": spectrum.zeros,
-                "diagonalisable": spectrum.is_diagonalisable,
-            }
             if second is None:
-                notes.append("one agent has no second eigenvalue")
+                notes.append(ONE_AGENT)
+        deviation = self._exact_deviation(notes)
+        return ExactNetworkDocument(
+            agents=network.agents,
+            period=network.period,
+            reversible=network.is_reversible,
+            stationary_distribution=[str(v) for v in network.stationary_distribution],
+            slem=None if spectrum is None else exact_number(spectrum.slem),
+            second_eigenvalue=None if second is None else exact_number(second),
+            zero_eigenvalues=None if spectrum is None else spectrum.zeros,
+            diagonalisable=None if spectrum is None else spectrum.is_diagonalisable,
+            deviation=deviation,
+            kemeny_constant=str(network.deviation.kemeny),
+            notes=notes,
+        )
+
+    def _exact_deviation(self, notes: list[str]) -> list[Proved]:
+        """Every D_i, as a fraction if it is known to be one; adds to the notes if not."""
         deviation = self.network.deviation
         if deviation.exact is not None:
-            found["deviation"] = [str(d) for d in deviation.exact]
-        elif self.network.agents > MOST_CERTIFIED_AGENTS:
-            found["deviation"] = [interval_alone(d) for d in deviation.enclosures]
+            return [str(d) for d in deviation.exact]
+        if self.network.agents > MOST_CERTIFIED_AGENTS:
             notes.append(f"deviation: no exact value found; intervals by {deviation.method}")
-        else:
-            certificate = self.certified
-            found["deviation"] = [interval_alone(d) for d in certificate.deviation]
-            notes.append(
-                "deviation: no exact value found; intervals by the method "
-                f"{certificate.deviation_method}"
-            )
-            notes += [note for note in certificate.notes if "deviation" in note]
-        return {**found, "kemeny_constant": str(deviation.kemeny), "notes": notes}
+            return [interval_alone(d) for d in deviation.enclosures]
+        certificate = self.certified
+        notes.append(
+            "deviation: no exact value found; intervals by the method "
+            f"{certificate.deviation_method}"
+        )
+        notes += [note for note in certificate.notes if "deviation" in note]
+        return [interval_alone(d) for d in certificate.deviation]
 
 
-def exact_json(value: LogSum | AlgebraicNumber) -> str | dict[str, Any]:
-    """A fraction as a string; any other exact number as an expression with its interval."""
+def exact_number(value: LogSum | AlgebraicNumber) -> Proved:
+    """A fraction as text; any other exact number as an expression with its interval."""
     rational: Fraction | None = value.rational
     if isinstance(value, LogSum) and not value.is_rational:
         rational = None
     if rational is not None:
         return str(rational)
-    return {"expression": str(value), **value.enclosure().as_json()}
+    return ExpressionDocument.of(value.enclosure(), str(value))
 
 
-def interval_alone(value: Enclosure) -> str | dict[str, Any]:
+def interval_alone(value: Enclosure) -> Proved:
     """An interval without an expression; 0 is exact."""
     if value.lower == value.upper == 0:
         return "0"
-    return {"expression": None, **value.as_json()}
+    return ExpressionDocument.of(value)

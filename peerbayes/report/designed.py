@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
-from peerbayes.figures.curves import panel
 from peerbayes.figures.graph import network_plot
+from peerbayes.figures.panels import panel
 from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.views import Fact, Picture, picture
 from peerbayes.figures.wording import DASH, count, listed, number
@@ -61,7 +62,7 @@ def design_view(body: Mapping[str, Any], *, key: str) -> DesignView:
 def placement_view(body: Mapping[str, Any], *, key: str) -> DesignView:
     """Everything the page says of one placement."""
     result = body["result"]
-    plots = [network_plot(body["network"])] if body["network"] else []
+    plots = [network_plot(GraphDocument.model_validate(body["network"]))] if body["network"] else []
     moved = result["moved"]
     finding = (
         "No data should move."
@@ -198,7 +199,7 @@ def trade_off_plot(points: Sequence[Mapping[str, Any]]) -> Plot:
 def _plots(body: Mapping[str, Any]) -> list[Plot]:
     result, plots = body["result"], []
     for name in ("before", "after"):
-        drawn = network_plot(body[name]) if body[name] else None
+        drawn = network_plot(GraphDocument.model_validate(body[name])) if body[name] else None
         if drawn is not None:
             plots.append(Plot(drawn.figure, f"Network {name}", drawn.finding, drawn.legend))
     if result.get("trade_off"):

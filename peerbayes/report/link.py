@@ -10,14 +10,12 @@ import numpy as np
 from peerbayes.experiments.link_lines import rounds_reached
 from peerbayes.figures.canvas import (
     COLOURS,
-    SERIES_MARKS,
     LegendEntry,
     Plot,
-    add_axes,
     axis_label,
-    new_figure,
 )
-from peerbayes.figures.scales import Scale, log_scale
+from peerbayes.figures.panels import panel, series_style
+from peerbayes.figures.scales import log_scale
 from peerbayes.figures.views import Fact, picture
 from peerbayes.figures.wording import count, number
 from peerbayes.report.run_view import RunView, line_row
@@ -67,14 +65,14 @@ def link_plot(
     each = np.broadcast_to(times[:, None], rounds.shape)[reached]
     constant = float(np.exp(np.mean(np.log(rounds[reached]) - np.log(each))))
     line = constant * np.array([times.min(), times.max()])
-    figure, axes = _panel(log_scale(times), log_scale([*rounds[reached], *line]))
+    figure, axes = panel(log_scale(times), log_scale([*rounds[reached], *line]))
     axes.plot(
         [times.min(), times.max()], line, color=COLOURS["predicted"], linewidth=1.2, dashes=(4, 2)
     )
     legend = []
     for index, name in enumerate(names):
         own = rounds[index][reached[index]]
-        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
+        colour, mark = series_style(index)
         axes.plot(
             np.full(own.size, times[index]), own, mark, color=COLOURS[colour], markersize=5,
             markeredgecolor=COLOURS["paper"], markeredgewidth=0.4, zorder=4,
@@ -103,7 +101,7 @@ def losses_plot(names: Sequence[str], parts: Mapping[str, Any]) -> Plot:
     ]
     rounds = np.concatenate([own[own > 0] for own, _ in curves])
     losses = np.concatenate([own for _, own in curves])
-    figure, axes = _panel(log_scale(rounds), log_scale(losses))
+    figure, axes = panel(log_scale(rounds), log_scale(losses))
     legend = []
     for index, (name, (own, loss)) in enumerate(zip(names, curves, strict=True)):
         colour = f"series-{index % 10}"
@@ -117,11 +115,3 @@ def losses_plot(names: Sequence[str], parts: Mapping[str, Any]) -> Plot:
         "little, the others first teach everybody that there are two labels only.",
         tuple(legend),
     )
-
-
-def _panel(x: Scale, y: Scale) -> Any:
-    figure = new_figure(3.3)
-    axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
-    x.apply(axes, "x")
-    y.apply(axes, "y")
-    return figure, axes

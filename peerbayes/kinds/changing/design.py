@@ -18,7 +18,7 @@ from scipy import sparse
 from peerbayes.design.documents import record_body
 from peerbayes.design.request import DesignRequest
 from peerbayes.design.tables import design_parts
-from peerbayes.documents import certificate_json, number
+from peerbayes.documents import CertificateDocument, number
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.records import plain
@@ -88,7 +88,7 @@ class ChangingDesign:
             "weights": [_rows(weights) for weights in _matrices(network)],
             "method": self.method,
             **_row(self.designed),
-            "certificate": certificate_json(self.certificate),
+            "certificate": CertificateDocument.of(self.certificate).as_json(),
             "baselines": {name: _row(row) for name, row in self.rows.items()},
             "failed": False,
             "stopped_by_time_budget": self.stopped,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import network_json, number
+from peerbayes.documents import NetworkDocument, number
 from peerbayes.kinds.faulty.tables import faulty_parts
 from peerbayes.problem.faulty import FaultyProblem
 from theory import LearningRate, learning_rate
@@ -142,7 +142,7 @@ class FaultyAnalysis:
         check = self.robustness
         return {
             "problem": problem.name,
-            "network": network_json(problem.network),
+            "network": NetworkDocument.of(problem.network).as_json(),
             "faults": {
                 "rule": rule_name(problem),
                 "pool_every": problem.pool_every,

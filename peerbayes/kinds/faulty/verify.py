@@ -261,13 +261,14 @@ def _guarantee_statements(result: FaultyVerification) -> list[Comparison]:
             measured = float(rates[worst, m])
             statements.append(
                 Comparison(
-                    problem.name,
-                    f"every honest agent rejects {name!r} at the guaranteed rate at least",
-                    bound,
-                    measured,
-                    float(errors[worst, m]),
-                    "bound",
-                    measured >= bound - slack,
+                    problem=problem.name,
+                    statement=f"every honest agent rejects {name!r} at the guaranteed rate at "
+                    "least",
+                    predicted=bound,
+                    measured=measured,
+                    standard_error=float(errors[worst, m]),
+                    kind="bound",
+                    holds=measured >= bound - slack,
                     note="whatever the liars say; the slowest agent is shown",
                     side="lower",
                 )
@@ -281,14 +282,14 @@ def _guarantee_statements(result: FaultyVerification) -> list[Comparison]:
             low, high = float(analysis.clipping.lower[m]), float(analysis.clipping.upper[m])
             statements.append(
                 Comparison(
-                    problem.name,
-                    f"the honest agents' average rate of rejecting {name!r} by clipping is "
-                    f"between {low:.4g} and {high:.4g}",
-                    low,
-                    measured,
-                    float(share @ errors[:, m]),
-                    "bound",
-                    low - slack <= measured <= high + slack,
+                    problem=problem.name,
+                    statement=f"the honest agents' average rate of rejecting {name!r} by clipping "
+                    f"is between {low:.4g} and {high:.4g}",
+                    predicted=low,
+                    measured=measured,
+                    standard_error=float(share @ errors[:, m]),
+                    kind="bound",
+                    holds=low - slack <= measured <= high + slack,
                     note="whatever the liars say",
                     side="lower",
                 )

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from peerbayes.comparison import Comparison
+from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
-from peerbayes.figures.curves import panel
 from peerbayes.figures.graph import network_plot
+from peerbayes.figures.panels import panel
 from peerbayes.figures.scales import linear_scale
 from peerbayes.figures.views import Fact, ProblemView, picture, statements
 from peerbayes.figures.wording import count, listed, number, percentage
@@ -18,7 +20,7 @@ from peerbayes.figures.wording import count, listed, number, percentage
 def faulty_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
     """Everything the page says of one verified problem with faulty agents."""
     analysis = problem["analysis"]
-    plots = [network_plot(problem["graph"]), honest_plot(problem)]
+    plots = [network_plot(GraphDocument.model_validate(problem["graph"])), honest_plot(problem)]
     return ProblemView(
         key=key,
         name=problem["name"],
@@ -29,7 +31,7 @@ def faulty_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
         pictures=tuple(
             picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
         ),
-        statements=statements(problem["comparisons"]),
+        statements=statements([Comparison.model_validate(c) for c in problem["comparisons"]]),
         notes=tuple(analysis["notes"]),
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import interval, network_json, number
+from peerbayes.documents import NetworkDocument, interval, number
 from peerbayes.kinds.finite.tables import analysis_parts
 from peerbayes.problem.finite import Problem
 from theory import (
@@ -74,7 +74,7 @@ class Analysis:
         information = model.information(self.rate.reference[0])
         return {
             "problem": self.problem.name,
-            "network": network_json(network),
+            "network": NetworkDocument.of(network).as_json(),
             "learning": {
                 "optimal_hypotheses": [names[m] for m in model.optimal_hypotheses],
                 "compromise": [names[m] for m in self.rate.reference]

@@ -16,7 +16,7 @@ from peerbayes.design.request import DesignRequest, DesignTask, target_of
 from peerbayes.design.rows import NetworkRow, measure
 from peerbayes.design.tables import design_parts
 from peerbayes.design.weights import expected, kept_weights
-from peerbayes.documents import certificate_json, graph_json, number, weights_json
+from peerbayes.documents import CertificateDocument, GraphDocument, number, weights_json
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.records import plain
@@ -87,8 +87,8 @@ class Design:
             **{key: own[key] for key in ("rate", "error_exponent", "slem", "samples", "simulated")},
             "certificate": None
             if found.certificate is None
-            else certificate_json(found.certificate),
-            "mixing": None if mixing is None else certificate_json(mixing),
+            else CertificateDocument.of(found.certificate).as_json(),
+            "mixing": None if mixing is None else CertificateDocument.of(mixing).as_json(),
             "binding": list(binding),
             "multipliers": dict(binding) if found.binding else None,
             **found.details,
@@ -118,8 +118,8 @@ class Design:
             seed=self.request.seed,
             delta=self.request.delta,
             result=self.as_json(),
-            before=graph_json(before),
-            after=graph_json(after),
+            before=GraphDocument.of(before).as_json(),
+            after=GraphDocument.of(after).as_json(),
             curves=self._curves(),
         )
 

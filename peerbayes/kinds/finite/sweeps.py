@@ -46,14 +46,14 @@ class Sweep:
         formula = np.array([size * a / (size * a + size - 1) for a in self.confidences])
         error = float(np.max(np.abs(np.array(self.centre_weights) / formula - 1)))
         return Comparison(
-            self.name,
-            f"v₁ = {size}a/({size}a + {size - 1}) for a in {_listed(self.confidences)}",
-            0.0,
-            error,
-            None,
-            "exact",
+            problem=self.name,
+            statement=f"v₁ = {size}a/({size}a + {size - 1}) for a in {_listed(self.confidences)}",
+            predicted=0.0,
+            measured=error,
+            standard_error=None,
+            kind="exact",
             # v is right to a few units in the last place per agent (GTH elimination).
-            error <= 4 * size * float(np.finfo(float).eps),
+            holds=error <= 4 * size * float(np.finfo(float).eps),
             note="largest relative difference of the computed v₁",
         )
 
@@ -88,14 +88,15 @@ class Sweep:
         holds = (sign * steps > 0).all() and (
             sign * measured_steps > -(allowed[1:] + allowed[:-1])
         ).all()
+        moves = "rises" if sign > 0 else "falls"
         return Comparison(
-            self.name,
-            f"rate of rejecting {name!r} {'rises' if sign > 0 else 'falls'} with v₁{where}",
-            float(steps[worst]),
-            float(measured_steps[worst]),
-            float(step_errors[worst]),
-            "exact",
-            bool(holds),
+            problem=self.name,
+            statement=f"rate of rejecting {name!r} {moves} with v₁{where}",
+            predicted=float(steps[worst]),
+            measured=float(measured_steps[worst]),
+            standard_error=float(step_errors[worst]),
+            kind="exact",
+            holds=bool(holds),
             note=f"the least clear of {len(steps)} steps between neighbouring a",
         )
 

@@ -399,7 +399,15 @@ def _failure_statements(result: ProblemVerification) -> list[Comparison]:
             note = f"{size.note}; not run: a proved bound there is {words}"
             statements.append(
                 Comparison(
-                    result.problem.name, statement, delta, None, None, "bound", None, False, note
+                    problem=result.problem.name,
+                    statement=statement,
+                    predicted=delta,
+                    measured=None,
+                    standard_error=None,
+                    kind="bound",
+                    holds=None,
+                    is_theorem=False,
+                    note=note,
                 )
             )
     last = _last_proved_wrong(analysis)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import network_json, number
+from peerbayes.documents import NetworkDocument, number
 from peerbayes.kinds.network_proofs import NetworkProofs, check_exact
 from peerbayes.kinds.regression.approach import coefficient, lone_coefficients
 from peerbayes.kinds.regression.tables import regression_parts
@@ -69,7 +69,7 @@ class RegressionAnalysis:
         limits, ratios, best = self.limits, self.calibration, self.best
         content = {
             "problem": self.problem.name,
-            "network": network_json(self.problem.network),
+            "network": NetworkDocument.of(self.problem.network).as_json(),
             "regression": {
                 "dimension": self.problem.regression.dimension,
                 "identified": limits.is_identified,

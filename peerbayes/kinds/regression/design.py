@@ -19,7 +19,7 @@ from peerbayes.design.documents import record_body
 from peerbayes.design.request import DesignRequest, DesignTask
 from peerbayes.design.tables import design_parts
 from peerbayes.design.weights import Weights, weights_for
-from peerbayes.documents import certificate_json, graph_json, number, weights_json
+from peerbayes.documents import CertificateDocument, GraphDocument, number, weights_json
 from peerbayes.problem.entries import placed
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import plain
@@ -86,8 +86,10 @@ class RegressionDesign:
             "weights": weights_json(self.weights.network),
             "method": self.weights.method,
             **self.designed.as_json(),
-            "certificate": None if self.certificate is None else certificate_json(self.certificate),
-            "mixing": None if mixing is None else certificate_json(mixing),
+            "certificate": None
+            if self.certificate is None
+            else CertificateDocument.of(self.certificate).as_json(),
+            "mixing": None if mixing is None else CertificateDocument.of(mixing).as_json(),
             "baselines": {row.name: row.as_json() for row in self.rows},
             "failed": self.failed,
             "stopped_by_time_budget": self.stopped,
@@ -112,8 +114,8 @@ class RegressionDesign:
             seed=self.request.seed,
             delta=self.request.delta,
             result=self.as_json(),
-            before=graph_json(self.problem.network),
-            after=graph_json(self.weights.network),
+            before=GraphDocument.of(self.problem.network).as_json(),
+            after=GraphDocument.of(self.weights.network).as_json(),
             curves=[],
         )
 

@@ -280,14 +280,14 @@ def _everywhere(name: str, curves: Sequence[Curve]) -> Comparison:
         largest = max(largest, float((difference / allowed).max()))
         count += difference.size
     return Comparison(
-        name,
-        "excess error of every learner and agent at every recorded round, as a share of what "
-        "chance allows",
-        1.0,
-        largest,
-        None,
-        "bound",
-        largest <= 1.0,
+        problem=name,
+        statement="excess error of every learner and agent at every recorded round, as a share of "
+        "what chance allows",
+        predicted=1.0,
+        measured=largest,
+        standard_error=None,
+        kind="bound",
+        holds=largest <= 1.0,
         note=f"largest of {count} differences from the expected errors",
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from peerbayes.comparison import Comparison
+from peerbayes.documents import GraphDocument
 from peerbayes.figures.errors import (
     calibration_plot,
     errors_plot,
@@ -27,7 +29,7 @@ def regression_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
     """Everything the page says of one verified regression."""
     analysis, curves = problem["analysis"], problem["curves"]
     plots = [
-        network_plot(problem["graph"]),
+        network_plot(GraphDocument.model_validate(problem["graph"])),
         errors_plot(curves),
         honesty_plot(curves[0], curves[0]["reported"]),
     ]
@@ -47,7 +49,7 @@ def regression_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
         pictures=tuple(
             picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
         ),
-        statements=statements(problem["comparisons"]),
+        statements=statements([Comparison.model_validate(c) for c in problem["comparisons"]]),
         notes=tuple(notes),
     )
 
