@@ -22,6 +22,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from exact.whole_files import replacing
 from peerbayes.messages import shorten
@@ -45,6 +46,8 @@ class Record:
 def plain(value: object) -> Any:
     """The value as JSON takes it: arrays as lists, fractions as strings, NaN and ±∞ as None.
 
+    Typed documents (`peerbayes.documents.Document`) become the objects that they stand for.
+
     Raises
     ------
     TypeError
@@ -65,6 +68,8 @@ def plain(value: object) -> Any:
         return str(value)
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):

@@ -77,13 +77,13 @@ class RegressionExperiment:
     ) -> dict[str, Any]:
         """One curve, measured and predicted."""
         from exact import regression_cost
-        from peerbayes.kinds.regression.analyse import analyse_regression
-        from peerbayes.kinds.regression.learners import learners, run_learner
+        from peerbayes.kinds.regression.curves import coordinate_curves, run_learner
+        from peerbayes.kinds.regression.learners import learners
         from peerbayes.kinds.regression.simulate import recorded_rounds
-        from peerbayes.kinds.regression.verify import coordinate_curves
         from peerbayes.problem.loading import load_problem
         from peerbayes.problem.problems import of_kind
         from peerbayes.problem.regression import RegressionProblem
+        from theory.regression import calibration
 
         problem = of_kind(load_problem(self.problem), RegressionProblem, self.name)
         cost = regression_cost(
@@ -104,12 +104,11 @@ class RegressionExperiment:
             seed=seed,
             progress=progress,
         )
-        content = curve.as_json()
-        content["error_at_end"] = curve.error_at_end.tolist()
-        content["report_at_end"] = curve.report_at_end.tolist()
+        coordinates = None
         if learner.role == "cooperating":
-            content["coordinates"] = coordinate_curves(curve, analyse_regression(problem))
-        return content
+            limits = calibration(problem.network, problem.regression).coordinates
+            coordinates = coordinate_curves(curve, limits)
+        return curve.document(coordinates, with_ends=True).as_json()
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """Each curve's last point, what the papers say of it, and how the curves compare."""

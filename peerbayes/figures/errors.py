@@ -2,51 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from peerbayes.figures.canvas import (
-    COLOURS,
-    SERIES_MARKS,
-    LegendEntry,
-    Plot,
-    add_axes,
-    axis_label,
-    new_figure,
-)
-from peerbayes.figures.scales import Scale, linear_scale, log_scale
+from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Measured, MeasuredErrors, Predicted
+from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
+from peerbayes.figures.panels import MOST_SERIES, error_bars, floats, panel, series_style
+from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.wording import number
-from theory.validation import FloatArray
-
-_HEIGHT = 3.3
-_MOST_CURVES = 9
-_BARS = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 
 
-def errors_plot(curves: Sequence[Mapping[str, Any]], *, unit: str = "") -> Plot:
+def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "") -> Plot:
     """Excess errors of several learners: points measured, lines predicted.
 
     Dashes are limit + constant/n, where that is above zero.
     """
-    shown = list(curves[:_MOST_CURVES])
-    rounds = np.concatenate([_array(curve["rounds"]) for curve in shown])
-    values = [_array(curve[key]) for curve in shown for key in ("measured", "predicted")]
-    figure, axes = _panel(log_scale(rounds), log_scale(np.concatenate(values)))
+    shown = list(curves[:MOST_SERIES])
+    figure, axes = _log_panel(shown)
     legend = []
     for index, curve in enumerate(shown):
-        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
-        along = _array(curve["rounds"])
-        if curve["constant"]:
-            dashes = curve["limit"] + curve["constant"] / along
+        colour, mark = series_style(index)
+        along = floats(curve.rounds)
+        if curve.constant:
+            dashes = (curve.limit or 0.0) + curve.constant / along
             axes.plot(
                 along, np.where(dashes > 0, dashes, np.nan),
                 color=COLOURS[colour], linewidth=1, dashes=(4, 2.5), zorder=2.5,
             )  # fmt: skip
-        axes.plot(along, _array(curve["predicted"]), color=COLOURS[colour], linewidth=1.6, zorder=3)
+        _line(axes, curve, colour)
         _points(axes, curve, colour, mark)
-        legend.append(LegendEntry(mark, colour, curve["name"]))
+        legend.append(LegendEntry(mark, colour, curve.name))
     legend.append(LegendEntry("dashes", "ink", "limit + constant/n"))
     axis_label(axes, x="round n", y=f"excess error{f' [{unit}]' if unit else ''}")
     hidden = len(curves) - len(shown)
@@ -59,19 +47,21 @@ def errors_plot(curves: Sequence[Mapping[str, Any]], *, unit: str = "") -> Plot:
     )
 
 
-def measured_errors_plot(curves: Mapping[str, Any]) -> Plot:
+def measured_errors_plot(errors: MeasuredErrors) -> Plot:
     """Measured excess error and reported error, averaged over agents; no prediction."""
-    rounds = _array(curves["rounds"])
-    reported = np.array([_array(row).mean() for row in curves["reported_error"]])
-    spread = np.array([_array(row).mean() for row in curves["reported_standard_error"]])
-    true = _array(curves["network_error"])
-    figure, axes = _panel(log_scale(rounds), log_scale(np.concatenate([true, reported])))
-    for measured, error, colour, mark in (
-        (true, _array(curves["network_standard_error"]), "measured", "o"),
-        (reported, spread, "bound", "s"),
-    ):
-        curve = {"rounds": rounds, "measured": measured, "standard_error": error}
-        _points(axes, curve, colour, mark)
+    true = Measured(
+        rounds=errors.rounds,
+        measured=errors.network_error,
+        standard_error=errors.network_standard_error,
+    )
+    reported = Measured(
+        rounds=errors.rounds,
+        measured=[float(floats(row).mean()) for row in errors.reported_error],
+        standard_error=[float(floats(row).mean()) for row in errors.reported_standard_error],
+    )
+    figure, axes = _log_panel([true, reported])
+    _points(axes, true, "measured", "o")
+    _points(axes, reported, "bound", "s")
     axis_label(axes, x="round n", y="excess error")
     return Plot(
         figure,
@@ -84,18 +74,14 @@ def measured_errors_plot(curves: Mapping[str, Any]) -> Plot:
     )
 
 
-def honesty_plot(true: Mapping[str, Any], reported: Mapping[str, Any]) -> Plot:
+def honesty_plot(true: Predicted, reported: Predicted) -> Plot:
     """The error that beliefs report beside the one they make."""
-    rounds = _array(true["rounds"])
-    pairs = ((true, "measured", "o"), (reported, "bound", "s"))
-    values = [_array(curve[key]) for curve, _, _ in pairs for key in ("measured", "predicted")]
-    figure, axes = _panel(log_scale(rounds), log_scale(np.concatenate(values)))
-    for curve, colour, mark in pairs:
-        along = _array(curve["rounds"])
-        axes.plot(along, _array(curve["predicted"]), color=COLOURS[colour], linewidth=1.6, zorder=3)
+    figure, axes = _log_panel([true, reported])
+    for curve, colour, mark in ((true, "measured", "o"), (reported, "bound", "s")):
+        _line(axes, curve, colour)
         _points(axes, curve, colour, mark)
     axis_label(axes, x="round n", y="excess error")
-    ratio = float(_array(true["measured"])[-1] / _array(reported["measured"])[-1])
+    ratio = float(floats(true.measured)[-1] / floats(reported.measured)[-1])
     words = (
         "the network knows more than it says"
         if ratio < 0.95
@@ -104,7 +90,7 @@ def honesty_plot(true: Mapping[str, Any], reported: Mapping[str, Any]) -> Plot:
     return Plot(
         figure,
         "Reported error and true error",
-        f"At round {rounds[-1]:.0f} the true error is {number(ratio, 3)} times the reported one: "
+        f"At round {true.rounds[-1]} the true error is {number(ratio, 3)} times the reported one: "
         f"{words}.",
         (
             LegendEntry("o", "measured", "true, measured; line predicted"),
@@ -113,25 +99,25 @@ def honesty_plot(true: Mapping[str, Any], reported: Mapping[str, Any]) -> Plot:
     )
 
 
-def calibration_plot(coordinates: Sequence[Mapping[str, Any]]) -> Plot:
+def calibration_plot(coordinates: Sequence[CoordinateCurve]) -> Plot:
     """True over reported variance of each coordinate, against its limit; 1 is honest."""
-    shown = list(coordinates[:_MOST_CURVES])
-    rounds = _array(shown[0]["rounds"])
-    values = np.concatenate([_array(entry["measured"]) for entry in shown])
-    limits = [float(entry["limit"]) for entry in shown if entry["limit"] is not None]
+    shown = list(coordinates[:MOST_SERIES])
+    rounds = floats(shown[0].rounds)
+    values = np.concatenate([floats(curve.measured) for curve in shown])
+    limits = [curve.limit for curve in shown if curve.limit is not None]
     y = linear_scale([0.0, 1.0, *values, *limits], zero=True)
-    figure, axes = _panel(log_scale(rounds), y)
+    figure, axes = panel(log_scale(rounds), y)
     axes.axhline(1.0, color=COLOURS["ink"], linewidth=1, dashes=(4, 2.5), zorder=2)
     legend = []
-    for index, entry in enumerate(shown):
-        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
-        if entry["limit"] is not None:
+    for index, curve in enumerate(shown):
+        colour, mark = series_style(index)
+        if curve.limit is not None:
             axes.plot(
-                [rounds[0], rounds[-1]], [entry["limit"]] * 2,
+                [rounds[0], rounds[-1]], [curve.limit] * 2,
                 color=COLOURS[colour], linewidth=1.2, zorder=2.5,
             )  # fmt: skip
-        _points(axes, entry, colour, mark)
-        legend.append(LegendEntry(mark, colour, entry["name"]))
+        _points(axes, curve, colour, mark)
+        legend.append(LegendEntry(mark, colour, curve.name))
     axis_label(axes, x="round n", y="true / reported variance")
     return Plot(
         figure,
@@ -142,30 +128,31 @@ def calibration_plot(coordinates: Sequence[Mapping[str, Any]]) -> Plot:
     )
 
 
-def _points(axes: Any, curve: Mapping[str, Any], colour: str, mark: str) -> None:
-    along, measured = _array(curve["rounds"]), _array(curve["measured"])
-    error = np.nan_to_num(_array(curve["standard_error"]))
+def _log_panel(curves: Sequence[Measured]) -> tuple[Figure, Axes]:
+    """Axes that have room for what was measured and for what was predicted."""
+    rounds = np.concatenate([floats(curve.rounds) for curve in curves])
+    values = [floats(curve.measured) for curve in curves]
+    values += [floats(curve.predicted) for curve in curves if isinstance(curve, Predicted)]
+    return panel(log_scale(rounds), log_scale(np.concatenate(values)))
+
+
+def _line(axes: Axes, curve: Predicted, colour: str) -> None:
+    along, predicted = floats(curve.rounds), floats(curve.predicted)
+    axes.plot(along, predicted, color=COLOURS[colour], linewidth=1.6, zorder=3)
+
+
+def _points(axes: Axes, curve: Measured, colour: str, mark: str) -> None:
+    along, measured = floats(curve.rounds), floats(curve.measured)
+    error = floats(curve.standard_error)
     low = np.minimum(2 * error, 0.999 * np.abs(measured))
-    axes.errorbar(along, measured, np.array([low, 2 * error]), ecolor=COLOURS[colour], **_BARS)
+    error_bars(axes, along, measured, np.array([low, 2 * error]), colour)
     axes.plot(
         along, measured, mark, color=COLOURS[colour], markersize=3.8, zorder=5,
         markeredgecolor=COLOURS["paper"], markeredgewidth=0.4,
     )  # fmt: skip
 
 
-def _last(curves: Sequence[Mapping[str, Any]]) -> str:
+def _last(curves: Sequence[ErrorCurve]) -> str:
     """Each learner's error at its last round, in words."""
-    parts = [f"{curve['name']} {number(_array(curve['measured'])[-1], 3)}" for curve in curves[:5]]
+    parts = [f"{curve.name} {number(curve.measured[-1], 3)}" for curve in curves[:5]]
     return f"At the last round: {', '.join(parts)}."
-
-
-def _panel(x: Scale, y: Scale) -> Any:
-    figure = new_figure(_HEIGHT)
-    axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
-    x.apply(axes, "x")
-    y.apply(axes, "y")
-    return figure, axes
-
-
-def _array(values: Any) -> FloatArray:
-    return np.array([np.nan if value is None else value for value in values], dtype=float)

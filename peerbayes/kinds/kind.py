@@ -84,8 +84,8 @@ class Verification(Protocol):
         """Every verdict."""
         ...
 
-    def as_record(self) -> dict[str, Any]:
-        """Plain numbers; ``"form"`` names the kind of problem where it is not the usual one."""
+    def as_record(self) -> Any:
+        """What is left on disk; `form` names the kind of problem where it is not the usual one."""
         ...
 
 

@@ -6,19 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from peerbayes.figures.errors import (
-    calibration_plot,
-    errors_plot,
-    honesty_plot,
-)
-from peerbayes.figures.views import (
-    BROKEN,
-    HOLDS,
-    Fact,
-    Picture,
-    Verdict,
-    picture,
-)
+from peerbayes.error_curves import ErrorCurve
+from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
+from peerbayes.figures.views import BROKEN, HOLDS, Fact, Picture, Verdict, picture
 from peerbayes.figures.wording import DASH, count, number
 
 _NOTHING = Verdict("quiet", DASH, "nothing claimed")
@@ -65,13 +55,11 @@ class RunView:
 def run_view(body: Mapping[str, Any], *, key: str) -> RunView:
     """Everything the page says of one experiment."""
     parts = body["content"]
-    curves = [parts[name] for name in body["parts"]]
-    together = next(curve for curve in curves if curve["role"] == "cooperating")
-    plots = [
-        errors_plot(curves),
-        honesty_plot(together, together["reported"]),
-        calibration_plot(together["coordinates"]),
-    ]
+    curves = [ErrorCurve.model_validate(parts[name]) for name in body["parts"]]
+    together = next(curve for curve in curves if curve.role == "cooperating")
+    plots = [errors_plot(curves), honesty_plot(together, together.reported)]
+    if together.coordinates:
+        plots.append(calibration_plot(together.coordinates))
     return RunView(
         key=key,
         name=body["experiment"],

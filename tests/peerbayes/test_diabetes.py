@@ -10,7 +10,8 @@ from peerbayes import cli
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.kinds.regression import verify as verification
 from peerbayes.kinds.regression.analyse import analyse_regression
-from peerbayes.kinds.regression.learners import first_order_error, learners
+from peerbayes.kinds.regression.approach import first_order_error
+from peerbayes.kinds.regression.learners import learners
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.kinds.regression.view import regression_view
 from peerbayes.problem.loading import BUILTINS, load_problem, load_variants

@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 
 from peerbayes import cli
 from peerbayes.kinds.regression.analyse import analyse_regression, analyse_regression_exactly
-from peerbayes.kinds.regression.learners import expected_calibration, learners, run_learner
+from peerbayes.kinds.regression.curves import expected_calibration, run_learner
+from peerbayes.kinds.regression.learners import learners
 from peerbayes.kinds.regression.simulate import recorded_rounds, simulate_regression_problem
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.problem.problems import RegressionProblem
@@ -236,7 +237,7 @@ def test_verify_finds_a_wrong_measurement(
     spoil: str, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from exact.regression import simulate_regression
-    from peerbayes.kinds.regression import learners as regression_learners
+    from peerbayes.kinds.regression import curves as regression_curves
 
     def wrong(*arguments: Any, **options: Any) -> Any:
         run = simulate_regression(*arguments, **options)
@@ -246,7 +247,7 @@ def test_verify_finds_a_wrong_measurement(
             changes["network_error"] = 1.5 * run.network_error
         return replace(run, **changes)
 
-    monkeypatch.setattr(regression_learners, "simulate_regression", wrong)
+    monkeypatch.setattr(regression_curves, "simulate_regression", wrong)
     result = verify_regression(regression(LINE), seed=1)
     failed = [c.statement for c in result.comparisons if c.is_broken]
     assert any(words.startswith(broken) for words in failed)
@@ -277,10 +278,10 @@ def test_curves_have_their_predictions_through_them() -> None:
         curve = run_learner(
             learner, rounds=100, record=[1, 10, 100], replicates=400, draws=40, seed=6
         )
-        assert (np.abs(curve.measured - curve.predicted) <= curve.allowed).all()
-        assert (np.abs(curve.reported - curve.reported_predicted) <= curve.reported_allowed).all()
+        for means in (curve.error, curve.reported):
+            assert (np.abs(means.measured - means.predicted) <= means.allowed).all()
         # Tight as well: chance may move a curve by a third at most.
-        assert (curve.allowed < 0.5 * curve.predicted).all()
+        assert (curve.error.allowed < 0.5 * curve.error.predicted).all()
 
 
 def test_exact_analysis_knows_its_problem() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from peerbayes import cli
+from peerbayes.error_curves import CoordinateCurve, ErrorCurve
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
 from peerbayes.kinds.regression.verify import verify_regression
@@ -120,20 +121,22 @@ def test_a_simulated_regression(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_words_on_honesty() -> None:
-    together = curve("cooperating")
+    together = ErrorCurve.model_validate(curve("cooperating"))
     with plotting_style():
         for factor, words in ((3.0, "knows more"), (1.0, "word is good"), (0.5, "says more")):
-            reported = {**together["reported"]}
-            reported["measured"] = [factor * value for value in together["measured"]]
+            measured = [factor * value for value in together.measured]
+            reported = together.reported.model_copy(update={"measured": measured})
             assert words in honesty_plot(together, reported).finding
 
 
 def test_many_curves_are_cut_and_said() -> None:
     with plotting_style():
-        plot = errors_plot([curve(f"agent {k} alone", "alone") for k in range(12)])
+        curves = [curve(f"agent {k} alone", "alone") for k in range(12)]
+        plot = errors_plot([ErrorCurve.model_validate(one) for one in curves])
         assert "3 curves are not drawn" in plot.finding
         entries = [coordinate(f"coefficient {k}") for k in range(12)]
-        assert len(calibration_plot(entries).legend) == 10
+        shown = [CoordinateCurve.model_validate(entry) for entry in entries]
+        assert len(calibration_plot(shown).legend) == 10
 
 
 def test_damage_is_one_line(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """`peerbayes analyse` for a regression: everything theory predicts of it, before any run.
 
 All errors are excess errors: the mean squared error of predictions on the test's inputs, less the
-test's noise. A constant c stands for an error of c/n after n rounds, in the limit. The JSON keys
-are those of the stable contract (docs: reference/json).
+test's noise. A constant c stands for an error of c/n after n rounds, in the limit.
 """
 
 from __future__ import annotations
@@ -14,9 +13,17 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import NetworkDocument, number
+from peerbayes.documents import Documented, NetworkDocument, numbers
 from peerbayes.kinds.network_proofs import NetworkProofs, check_exact
 from peerbayes.kinds.regression.approach import coefficient, lone_coefficients
+from peerbayes.kinds.regression.documents import (
+    CalibrationDocument,
+    ExactCalibration,
+    ExactRegressionDocument,
+    RegressionAnalysisDocument,
+    RegressionFractions,
+    RegressionNumbers,
+)
 from peerbayes.kinds.regression.tables import regression_parts
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import plain
@@ -34,7 +41,7 @@ from theory.validation import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionAnalysis:
+class RegressionAnalysis(Documented):
     """Predictions for one regression: floating-point values, each defined on the floor it is from.
 
     `best` is None where some coordinate is tested and seen by nobody, or labels are a data set's.
@@ -64,44 +71,42 @@ class RegressionAnalysis:
             )
         return notes
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `analyse`; null stands for what cannot be had, see ``notes``."""
+    def document(self) -> RegressionAnalysisDocument:
+        """What `analyse` prints; null stands for what cannot be had, see ``notes``."""
         limits, ratios, best = self.limits, self.calibration, self.best
-        content = {
-            "problem": self.problem.name,
-            "network": NetworkDocument.of(self.problem.network).as_json(),
-            "regression": {
-                "dimension": self.problem.regression.dimension,
-                "identified": limits.is_identified,
-                "limit": number(limits.limit),
-                "over_n": number(self.over_n),
-                "excess_error_constant": number(limits.excess_error_constant),
-                "reported_error_constant": number(limits.reported_error_constant),
-                "central_constant": limits.central_constant,
-                "central_node_constant": limits.central_node_constant,
-                "alone": limits.alone,
-                "alone_over_n": self.alone_over_n,
-                "alone_constants": limits.alone_constants,
-                "estimator_covariance": limits.estimator_covariance,
-                "reported_covariance": limits.reported_covariance,
-                "calibration": {
-                    "test": ratios.test,
-                    "coordinates": ratios.coordinates,
-                    "ratios": ratios.ratios,
-                    "functionals": ratios.functionals,
-                },
-                "calibrating_tempering": self.powers,
-                "best_stationary_distribution": None if best is None else best.distribution,
-                "best_constant": None if best is None else number(best.constant),
-            },
-            "notes": self.notes,
-        }
-        result: dict[str, Any] = plain(content)
-        return result
+        return RegressionAnalysisDocument(
+            problem=self.problem.name,
+            network=NetworkDocument.of(self.problem.network),
+            regression=RegressionNumbers(
+                dimension=self.problem.regression.dimension,
+                identified=limits.is_identified,
+                limit=limits.limit,
+                over_n=self.over_n,
+                excess_error_constant=limits.excess_error_constant,
+                reported_error_constant=limits.reported_error_constant,
+                central_constant=limits.central_constant,
+                central_node_constant=limits.central_node_constant,
+                alone=numbers(limits.alone),
+                alone_over_n=numbers(self.alone_over_n),
+                alone_constants=numbers(limits.alone_constants),
+                estimator_covariance=limits.estimator_covariance.tolist(),
+                reported_covariance=limits.reported_covariance.tolist(),
+                calibration=CalibrationDocument(
+                    test=ratios.test,
+                    coordinates=numbers(ratios.coordinates),
+                    ratios=numbers(ratios.ratios),
+                    functionals=ratios.functionals.tolist(),
+                ),
+                calibrating_tempering=numbers(self.powers),
+                best_stationary_distribution=None if best is None else numbers(best.distribution),
+                best_constant=None if best is None else best.constant,
+            ),
+            notes=self.notes,
+        )
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""
-        return regression_parts(self.as_json())
+        return regression_parts(self.document())
 
 
 def analyse_regression(problem: RegressionProblem) -> RegressionAnalysis:
@@ -121,44 +126,41 @@ def analyse_regression(problem: RegressionProblem) -> RegressionAnalysis:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactRegressionAnalysis:
+class ExactRegressionAnalysis(Documented):
     """The same numbers as fractions; the network's as fractions and expressions."""
 
     problem: RegressionProblem
     network: Mapping[str, Any]
     found: RationalRegression
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `analyse --exact`; null stands for what cannot be had."""
+    def document(self) -> ExactRegressionDocument:
+        """What `analyse --exact` prints; null stands for what cannot be had."""
         found = self.found
         network = dict(self.network)
         notes = [*network.pop("notes"), *self._notes()]
-        content = {
-            "problem": self.problem.name,
-            "arithmetic": "exact",
-            "network": network,
-            "regression": {
-                "dimension": self.problem.regression.dimension,
-                "identified": found.is_identified,
-                "limit": found.limit,
-                "excess_error_constant": found.excess_error_constant,
-                "reported_error_constant": found.reported_error_constant,
-                "central_constant": found.central_constant,
-                "central_node_constant": found.central_node_constant,
-                "alone": found.alone,
-                "alone_constants": found.alone_constants,
-                "estimator_covariance": found.estimator_covariance,
-                "reported_covariance": found.reported_covariance,
-                "calibration": {"coordinates": found.coordinate_ratios},
-            },
-            "notes": notes,
-        }
-        result: dict[str, Any] = plain(content)
-        return result
+        return ExactRegressionDocument(
+            problem=self.problem.name,
+            network=network,
+            regression=RegressionFractions(
+                dimension=self.problem.regression.dimension,
+                identified=found.is_identified,
+                limit=plain(found.limit),
+                excess_error_constant=plain(found.excess_error_constant),
+                reported_error_constant=plain(found.reported_error_constant),
+                central_constant=plain(found.central_constant),
+                central_node_constant=plain(found.central_node_constant),
+                alone=plain(found.alone),
+                alone_constants=plain(found.alone_constants),
+                estimator_covariance=plain(found.estimator_covariance),
+                reported_covariance=plain(found.reported_covariance),
+                calibration=ExactCalibration(coordinates=plain(found.coordinate_ratios)),
+            ),
+            notes=notes,
+        )
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""
-        return regression_parts(self.as_json())
+        return regression_parts(self.document())
 
     def _notes(self) -> list[str]:
         notes = []

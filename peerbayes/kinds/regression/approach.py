@@ -9,11 +9,20 @@ It is read off the first order of the expected error, at a round so late that no
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from peerbayes.kinds.regression.learners import Learner
 from peerbayes.problem.regression import RegressionProblem
 from theory import Network
-from theory.regression import RegressionLimits, RegressionModel, alone_error, predicted_error
+from theory.regression import (
+    RegressionLimits,
+    RegressionModel,
+    alone_error,
+    predicted_error,
+    regression_limits,
+)
 from theory.validation import FloatArray, read_only
 
 # The order 1/n² is down to 1e-7 of 1/n there, and the rounding of the limit has grown to 1e-9.
@@ -48,6 +57,27 @@ def lone_coefficients(problem: RegressionProblem, limits: RegressionLimits) -> F
         return limits.alone_constants
     late = alone_error(model, [_LATE], order=1)
     return read_only(np.asarray(_LATE * (late.excess_error[0] - limits.alone)))
+
+
+@dataclass(frozen=True)
+class FirstOrderError:
+    """Excess error at a round to first order in 1/n, and the size of what is added to its limit."""
+
+    value: float
+    correction: float
+
+
+def first_order_error(learner: Learner, rounds: int) -> FirstOrderError:
+    """The limit of a learner's excess error and what it is off by after `rounds`, to first order.
+
+    The correction is the constant over n, and what the prior adds where the limit of the estimates
+    is not θ*; its size counts both without regard to sign.
+    """
+    limits = regression_limits(learner.network, learner.model)
+    curve = predicted_error(learner.network, learner.model, [rounds], order=1)
+    value = float(curve.excess_error[0].mean())
+    size = max(abs(value - limits.limit), limits.excess_error_constant / rounds)
+    return FirstOrderError(value, size)
 
 
 def lasts(limit: float, constant: float) -> bool:

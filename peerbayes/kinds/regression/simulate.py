@@ -1,23 +1,32 @@
 """`peerbayes simulate` for a regression: run the Gaussian algorithm on drawn data, many times over.
 
-Value objects in, a result object out; nothing is printed here. The JSON keys are those of the
-stable contract (docs: reference/json).
+Value objects in, a result object out; nothing is printed here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
 
 from exact.regression import RegressionSimulation, regression_cost, simulate_regression
+from peerbayes.documents import Documented, numbers
+from peerbayes.error_curves import MeasuredErrors
+from peerbayes.kinds.regression.documents import (
+    MeasuredCalibration,
+    MeasuredMean,
+    MeasuredMeans,
+    RegressionMeasurement,
+    RegressionResult,
+    RegressionRunDocument,
+    RegressionRunRecord,
+)
 from peerbayes.kinds.regression.tables import regression_run_parts
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, plain, write_record
+from peerbayes.records import check_folder, write_record
 from peerbayes.resources import Resources
 from theory.progress import Progress
 
@@ -26,7 +35,7 @@ _RECORDS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionSummary:
+class RegressionSummary(Documented):
     """A simulated regression, of which problem, and where its record is (None if it left none)."""
 
     problem: RegressionProblem
@@ -44,70 +53,60 @@ class RegressionSummary:
             notes.append("one replicate cannot show a spread: standard errors are null")
         return notes
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `simulate`; errors are measured at the last round, agent by agent."""
+    def document(self) -> RegressionRunDocument:
+        """What `simulate` prints; errors are measured at the last round, agent by agent."""
         run = self.simulation
-        content = {
-            "problem": self.problem.name,
-            "rounds": int(run.rounds[-1]),
-            "replicates": run.replicates,
-            "seed": run.seed,
-            "regression": {
-                "excess_error": {
-                    "mean": run.excess_error[-1],
-                    "standard_error": run.excess_standard_error[-1],
-                },
-                "reported_error": {
-                    "mean": run.reported_error[-1],
-                    "standard_error": run.reported_standard_error[-1],
-                },
-                "network_error": {
-                    "mean": run.network_error[-1],
-                    "standard_error": run.network_standard_error[-1],
-                },
-                "calibration": {
-                    "ratio": run.calibration[-1],
-                    "standard_error": run.calibration_standard_error[-1],
-                },
-            },
-            "record": self.record_path,
-            "notes": self.notes,
-        }
-        result: dict[str, Any] = plain(content)
-        return result
+        return RegressionRunDocument(
+            problem=self.problem.name,
+            rounds=int(run.rounds[-1]),
+            replicates=run.replicates,
+            seed=run.seed,
+            regression=RegressionMeasurement(
+                excess_error=MeasuredMeans(
+                    mean=numbers(run.excess_error[-1]),
+                    standard_error=numbers(run.excess_standard_error[-1]),
+                ),
+                reported_error=MeasuredMeans(
+                    mean=numbers(run.reported_error[-1]),
+                    standard_error=numbers(run.reported_standard_error[-1]),
+                ),
+                network_error=MeasuredMean(
+                    mean=float(run.network_error[-1]),
+                    standard_error=float(run.network_standard_error[-1]),
+                ),
+                calibration=MeasuredCalibration(
+                    ratio=run.calibration[-1].tolist(),
+                    standard_error=run.calibration_standard_error[-1].tolist(),
+                ),
+            ),
+            record=None if self.record_path is None else str(self.record_path),
+            notes=self.notes,
+        )
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""
-        return regression_run_parts(self.as_json())
+        return regression_run_parts(self.document())
 
-    def as_record(self) -> dict[str, Any]:
-        """What is left on disk: the JSON object, the problem's file, and the curves."""
+    def as_record(self) -> RegressionRunRecord:
+        """What is left on disk: what is printed, the problem's file, and the curves."""
         run, specification = self.simulation, self.problem.specification
-        result = self.as_json()
-        # A record does not say where it is, so that it can be moved, and runs be compared.
-        del result["record"]
-        return {
-            "form": "regression",
-            "title": self.problem.title,
-            "specification": None if specification is None else specification.document(),
-            "result": result,
-            "curves": curves(run),
-        }
-
-
-def curves(run: RegressionSimulation) -> dict[str, Any]:
-    """The recorded rounds of a simulation, for a record: time first, then agent, direction."""
-    return {
-        "mode": run.mode,
-        "rounds": run.rounds,
-        "replicates": run.replicates,
-        "excess_error": run.excess_error,
-        "excess_standard_error": run.excess_standard_error,
-        "reported_error": run.reported_error,
-        "reported_standard_error": run.reported_standard_error,
-        "network_error": run.network_error,
-        "network_standard_error": run.network_standard_error,
-    }
+        return RegressionRunRecord(
+            title=self.problem.title,
+            specification=None if specification is None else specification.document(),
+            # A record does not say where it is, so that it can be moved, and runs be compared.
+            result=RegressionResult(**self.document().model_dump(exclude={"record"})),
+            curves=MeasuredErrors(
+                mode=run.mode,
+                rounds=run.rounds.tolist(),
+                replicates=run.replicates,
+                excess_error=run.excess_error.tolist(),
+                excess_standard_error=run.excess_standard_error.tolist(),
+                reported_error=run.reported_error.tolist(),
+                reported_standard_error=run.reported_standard_error.tolist(),
+                network_error=run.network_error.tolist(),
+                network_standard_error=run.network_standard_error.tolist(),
+            ),
+        )
 
 
 def recorded_rounds(rounds: int, *, most: int = _RECORDS) -> list[int]:

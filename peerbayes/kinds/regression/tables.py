@@ -1,4 +1,4 @@
-"""Regressions as tables for people; each function takes the JSON object of a command."""
+"""Regressions as tables for people."""
 
 from __future__ import annotations
 
@@ -9,69 +9,68 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.kinds.regression.approach import lasts
+from peerbayes.kinds.regression.documents import (
+    ExactRegressionDocument,
+    RegressionAnalysisDocument,
+    RegressionNumbers,
+    RegressionRunDocument,
+)
 from peerbayes.tables import facts_table, figures_table, notes_text, number, spread
 
 
-def regression_parts(result: Mapping[str, Any]) -> list[RenderableType]:
+def regression_parts(
+    result: RegressionAnalysisDocument | ExactRegressionDocument,
+) -> list[RenderableType]:
     """The tables of `analyse` for a regression, in doubles or in fractions."""
-    network, found = result["network"], result["regression"]
+    network, found = result.network, result.regression
     facts = {
-        "agents, coefficients": f"{network['agents']}, {found['dimension']}",
-        "stationary distribution v": _spread(network["stationary_distribution"]),
-        "subdominant modulus": _written(network["slem"]),
-        "every coefficient is seen": "yes" if found["identified"] else "no",
+        "agents, coefficients": f"{network.agents}, {found.dimension}",
+        "stationary distribution v": _spread(network.stationary_distribution),
+        "subdominant modulus": _written(network.slem),
+        "every coefficient is seen": "yes" if found.identified else "no",
     }
-    parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
+    parts: list[RenderableType] = [facts_table(result.problem, facts), Text()]
     table = figures_table("Excess error after n rounds", "learner", "limit", "times 1/n")
-    # In fractions labels follow theta, and the constants are the coefficients.
-    over_n = found.get("over_n", found["excess_error_constant"])
-    table.add_row("cooperating", _limit(found["limit"], over_n), _written(over_n))
-    table.add_row("  as its beliefs report it", "-", _written(found["reported_error_constant"]))
-    table.add_row("all data in one place", "-", _written(found["central_constant"]))
-    table.add_row("central node, one sample a round", "-", _written(found["central_node_constant"]))
-    lone = zip(found["alone"], found.get("alone_over_n", found["alone_constants"]), strict=True)
-    for label, (limit, constant) in _listed(list(lone)):
-        table.add_row(f"{label} alone", _limit(limit, constant), _written(constant))
-    best = found.get("best_constant")
-    if best is not None:
-        table.add_row("cooperating, with the best v", "-", _written(best))
-    parts.append(table)
-    ratios = {"coefficients": _spread(found["calibration"]["coordinates"])}
-    if found.get("calibrating_tempering"):
-        ratios["likelihoods to the powers"] = _spread(found["calibrating_tempering"])
+    table.add_row("cooperating", _limit(found.limit, found.over_n), _written(found.over_n))
+    for words, constant in (
+        ("  as its beliefs report it", found.reported_error_constant),
+        ("all data in one place", found.central_constant),
+        ("central node, one sample a round", found.central_node_constant),
+    ):
+        table.add_row(words, "-", _written(constant))
+    lone = zip(found.alone, found.alone_over_n, strict=True)
+    for label, (limit, over_n) in _listed(list(lone)):
+        table.add_row(f"{label} alone", _limit(limit, over_n), _written(over_n))
+    ratios = {"coefficients": _spread(found.calibration.coordinates)}
+    if isinstance(found, RegressionNumbers):
+        if found.best_constant is not None:
+            table.add_row("cooperating, with the best v", "-", number(found.best_constant))
+        ratios["likelihoods to the powers"] = spread(found.calibrating_tempering)
         ratios[""] = "would make all of them 1"
-    parts.append(facts_table("True over reported variance (1 is honest)", ratios))
-    if result["notes"]:
-        parts += [Text(), notes_text(result["notes"])]
+    parts += [table, facts_table("True over reported variance (1 is honest)", ratios)]
+    if result.notes:
+        parts += [Text(), notes_text(result.notes)]
     return parts
 
 
-def regression_run_parts(result: Mapping[str, Any]) -> list[RenderableType]:
+def regression_run_parts(result: RegressionRunDocument) -> list[RenderableType]:
     """The tables of `simulate` for a regression."""
-    found = result["regression"]
+    found = result.regression
     facts = {
-        "rounds, replicates, seed": f"{result['rounds']}, {result['replicates']}, {result['seed']}",
-        "excess error, all agents": f"{number(found['network_error']['mean'])}, standard error "
-        f"{number(found['network_error']['standard_error'])}",
+        "rounds, replicates, seed": f"{result.rounds}, {result.replicates}, {result.seed}",
+        "excess error, all agents": f"{number(found.network_error.mean)}, standard error "
+        f"{number(found.network_error.standard_error)}",
     }
-    if result["record"]:
-        facts["record"] = result["record"]
+    if result.record:
+        facts["record"] = result.record
     table = figures_table(
         "Measured at the last round", "agent", "excess error", "st. error", "reported", "st. error"
     )
-    error, reported = found["excess_error"], found["reported_error"]
-    rows = list(
-        zip(
-            error["mean"],
-            error["standard_error"],
-            reported["mean"],
-            reported["standard_error"],
-            strict=True,
-        )
-    )
-    for label, row in _listed(rows):
+    error, reported = found.excess_error, found.reported_error
+    columns = (error.mean, error.standard_error, reported.mean, reported.standard_error)
+    for label, row in _listed(list(zip(*columns, strict=True))):
         table.add_row(label, *(number(value) for value in row))
-    return [facts_table(result["problem"], facts), Text(), table, notes_text(result["notes"])]
+    return [facts_table(result.problem, facts), Text(), table, notes_text(result.notes)]
 
 
 # More agents than this are not listed one by one.
@@ -90,7 +89,7 @@ def _written(value: Any) -> str:
     return value if isinstance(value, str) else number(value)
 
 
-def _limit(value: Any, over_n: Any) -> str:
+def _limit(value: float | str | None, over_n: float | str | None) -> str:
     """A limit, 0 where only rounding is left of it."""
     if isinstance(value, float) and isinstance(over_n, float) and not lasts(value, over_n):
         return "0"

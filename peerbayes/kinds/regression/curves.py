@@ -1,0 +1,307 @@
+"""Curves of errors: measured and predicted, of every learner by the same two calls.
+
+The prediction is the expected error of every recorded round, averaged over drawn inputs given which
+it is exact (`theory.regression.averaged_error`), with a standard error of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from exact.regression import RegressionSimulation, simulate_regression
+from peerbayes.comparison import STANDARD_ERRORS, allowed_deviation
+from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Predicted
+from peerbayes.kinds.regression.approach import coefficient
+from peerbayes.kinds.regression.learners import Learner
+from theory.progress import Progress
+from theory.regression import (
+    AveragedError,
+    RegressionAgent,
+    RegressionModel,
+    averaged_error,
+    conditional_error,
+    draw_inputs,
+    predicted_error,
+    regression_limits,
+)
+from theory.validation import FloatArray, IntArray
+
+# Of a squared error of one coefficient: 3√2 standard deviations make Bernstein's inequality true
+# of a squared normal variable; sums of several have less.
+_REACH = 3 * np.sqrt(2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """Means of R replicates beside their expectations, at each recorded round; arrays (T,).
+
+    Attributes
+    ----------
+    measured, standard_error
+        Averaged over agents.
+    predicted, predicted_error
+        The expectation of `measured`, and its own standard error: it is an average over inputs.
+    replicates
+        R.
+    """
+
+    measured: FloatArray
+    standard_error: FloatArray
+    predicted: FloatArray
+    predicted_error: FloatArray
+    replicates: int
+
+    @property
+    def allowed(self) -> FloatArray:
+        """How far chance may take `measured` from `predicted`."""
+        return allowed_error(self.standard_error, self.predicted_error, self.replicates)
+
+    @property
+    def at_end(self) -> AtEnd:
+        """The same at the last round."""
+        parts = (self.predicted, self.measured, self.standard_error, self.allowed)
+        return AtEnd(
+            *(float(part[-1]) for part in parts), predicted_error=float(self.predicted_error[-1])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Measured and predicted errors of one learner, averaged over its agents, round by round.
+
+    Attributes
+    ----------
+    learner
+        Who.
+    run, expected
+        All that was measured and predicted, agent by agent.
+    constant, limit
+        Of limit + constant/n, which the error approaches.
+    reported_constant
+        The same of what the beliefs report.
+    """
+
+    learner: Learner
+    run: RegressionSimulation
+    expected: AveragedError
+    constant: float
+    limit: float
+    reported_constant: float
+
+    @property
+    def rounds(self) -> IntArray:
+        """The recorded rounds."""
+        return self.run.rounds
+
+    @cached_property
+    def error(self) -> Means:
+        """The excess error."""
+        return Means(
+            self.run.network_error,
+            self.run.network_standard_error,
+            np.asarray(self.expected.excess_error.mean(axis=1)),
+            # At most: agents hear the same inputs.
+            np.asarray(self.expected.standard_error.mean(axis=1)),
+            self.run.replicates,
+        )
+
+    @cached_property
+    def reported(self) -> Means:
+        """The error that the beliefs report; standard errors at most, as agents share inputs."""
+        run, expected = self.run, self.expected
+        parts = (
+            run.reported_error,
+            run.reported_standard_error,
+            expected.reported_error,
+            expected.reported_standard_error,
+        )
+        return Means(*(np.asarray(part.mean(axis=1)) for part in parts), run.replicates)
+
+    def document(
+        self, coordinates: list[CoordinateCurve] | None = None, *, with_ends: bool = False
+    ) -> ErrorCurve:
+        """What a record keeps of the curve; that of an experiment has the last round apart."""
+        rounds, error, reported = self.rounds.tolist(), self.error, self.reported
+        return ErrorCurve(
+            name=self.learner.name,
+            role=self.learner.role,
+            rounds=rounds,
+            replicates=self.run.replicates,
+            measured=error.measured.tolist(),
+            standard_error=error.standard_error.tolist(),
+            predicted=error.predicted.tolist(),
+            predicted_standard_error=error.predicted_error.tolist(),
+            constant=self.constant,
+            limit=self.limit,
+            reported=Predicted(
+                rounds=rounds,
+                measured=reported.measured.tolist(),
+                standard_error=reported.standard_error.tolist(),
+                predicted=reported.predicted.tolist(),
+                constant=self.reported_constant,
+            ),
+            error_at_end=error.at_end.numbers if with_ends else None,
+            report_at_end=reported.at_end.numbers if with_ends else None,
+            coordinates=coordinates,
+        )
+
+
+@dataclass(frozen=True)
+class AtEnd:
+    """A mean at the last round: predicted, measured, and how far chance may take it.
+
+    Attributes
+    ----------
+    standard_error
+        Of `measured`.
+    allowed
+        How far chance may take `measured` from `predicted`.
+    predicted_error
+        Standard error of `predicted`, which is itself an average over drawn inputs.
+    """
+
+    predicted: float
+    measured: float
+    standard_error: float
+    allowed: float
+    predicted_error: float = 0.0
+
+    @property
+    def numbers(self) -> list[float]:
+        """What a record keeps: predicted, measured, standard error, allowed."""
+        return [self.predicted, self.measured, self.standard_error, self.allowed]
+
+    @property
+    def both_sides(self) -> AtEnd:
+        """The same with the standard error of the difference of measured and predicted."""
+        error = float(np.hypot(self.standard_error, self.predicted_error))
+        return replace(self, standard_error=error)
+
+    def over(self, other: AtEnd) -> AtEnd:
+        """The quotient of two means; both ends at once: (p ± a)/(q ∓ b)."""
+        predicted, measured = self.predicted / other.predicted, self.measured / other.measured
+        shares = self.standard_error / self.measured, other.standard_error / other.measured
+        highest = (self.predicted + self.allowed) / max(other.predicted - other.allowed, 1e-300)
+        return AtEnd(predicted, measured, measured * float(np.hypot(*shares)), highest - predicted)
+
+
+def coordinate_curves(curve: Curve, limits: FloatArray) -> list[CoordinateCurve]:
+    """True over reported variance of each coefficient that somebody sees, for a record.
+
+    Parameters
+    ----------
+    limits
+        What the quotients tend to, shape (d,); NaN where nobody sees the coefficient.
+    """
+    run = curve.run
+    return [
+        CoordinateCurve(
+            name=f"coefficient {k}",
+            rounds=run.rounds.tolist(),
+            measured=run.calibration[:, 0, k].tolist(),
+            standard_error=run.calibration_standard_error[:, 0, k].tolist(),
+            limit=float(limits[k]),
+        )
+        for k in range(len(limits))
+        if np.isfinite(limits[k])
+    ]
+
+
+def allowed_error(
+    standard_error: FloatArray, predicted_standard_error: FloatArray, replicates: int
+) -> FloatArray:
+    """How far chance may take a mean squared error of R replicates from its prediction."""
+    deviation = np.asarray(standard_error) * np.sqrt(replicates)
+    chance = allowed_deviation(deviation**2, _REACH * deviation, replicates)
+    return np.asarray(chance + STANDARD_ERRORS * np.asarray(predicted_standard_error))
+
+
+def run_learner(
+    learner: Learner,
+    *,
+    rounds: int,
+    record: Sequence[int],
+    replicates: int,
+    draws: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> Curve:
+    """Measure one learner's errors and predict them.
+
+    Parameters
+    ----------
+    record
+        Round numbers, increasing, up to `rounds`.
+    draws
+        How many sets of inputs the prediction is averaged over.
+    """
+    run = simulate_regression(
+        learner.network,
+        learner.model,
+        rounds=rounds,
+        replicates=replicates,
+        seed=seed,
+        record=list(record),
+        progress=progress,
+    )
+    # Inputs of the prediction are drawn apart from those of the run.
+    stream = np.random.SeedSequence(seed, spawn_key=(1,))
+    limits = regression_limits(learner.network, learner.model)
+    expected = averaged_error(
+        learner.network, _free_of_targets(learner.model), record, draws=draws, seed=stream
+    )
+    if learner.model.has_targets:
+        # What beliefs report does not depend on labels; errors are known to first order.
+        first = predicted_error(learner.network, learner.model, expected.rounds, order=1)
+        error, none = first.excess_error, np.zeros_like(first.excess_error)
+        expected = replace(expected, excess_error=error, standard_error=none)
+    return Curve(
+        learner,
+        run,
+        expected,
+        constant=coefficient(learner.network, learner.model, limits),
+        limit=limits.limit,
+        reported_constant=limits.reported_error_constant,
+    )
+
+
+def _free_of_targets(model: RegressionModel) -> RegressionModel:
+    """The same inputs, with labels that follow the model."""
+    if not model.has_targets:
+        return model
+    kinds = [
+        RegressionAgent(
+            inputs=kind.inputs,
+            noise_std=kind.noise_std,
+            claimed_noise_std=kind.claimed_noise_std,
+            batch=kind.batch,
+            tempering=kind.tempering,
+        )
+        if kind.targets is not None
+        else kind
+        for kind in model.kinds
+    ]
+    return replace(model, kinds=tuple(kinds))
+
+
+def expected_calibration(
+    learner: Learner, *, rounds: int, draws: int, seed: int, agent: int = 0
+) -> FloatArray:
+    """True over reported variance of each coefficient of one agent, in expectation: an estimate.
+
+    The true variance is that over noise and inputs: the mean of the variance given the inputs, and
+    the variance of the mean given them. Shape (d,).
+    """
+    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+    given = []
+    for _ in range(draws):
+        inputs = draw_inputs(learner.model, rounds, generator)
+        given.append(conditional_error(learner.network, learner.model, inputs, [rounds]))
+    variances = np.array([np.diag(one.covariance[0, agent]) for one in given])
+    biases = np.array([one.bias[0, agent] for one in given])
+    reported = np.array([np.diag(one.reported_covariance[0, agent]) for one in given])
+    return np.asarray((variances.mean(axis=0) + biases.var(axis=0)) / reported.mean(axis=0))
