@@ -49,6 +49,21 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     return known[inside[0]] if len(inside) == 1 else None
 
 
+def choose(argument: str, value: object, choices: Sequence[str], *, wanted: str = "") -> str:
+    """The value, if it is one of the `choices`.
+
+    Raises
+    ------
+    ValueError
+        If it is not; with the one that was probably meant, if any.
+    """
+    if isinstance(value, str) and value in choices:
+        return value
+    guess = nearest(value, choices) if isinstance(value, str) else None
+    remedy = f"did you mean {guess!r}?" if guess else "choose one"
+    raise fail(argument, wanted or f"one of {', '.join(choices)}", describe(value), remedy)
+
+
 def shorten(text: str, *, length: int = 60) -> str:
     """The text on one line, or its beginning with an ellipsis."""
     text = " ".join(text.split())

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from peerbayes.messages import input_error
 from peerbayes.kinds.proved_documents import (
     CertifiedNetworkDocument,
     ExactNetworkDocument,
@@ -16,6 +15,7 @@ from peerbayes.kinds.proved_documents import (
     Proved,
     ProvedNetworkDocument,
 )
+from peerbayes.messages import input_error
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.regression import RegressionProblem
 from theory.certified.network import (
