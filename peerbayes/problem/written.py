@@ -8,6 +8,8 @@ clocks, walks and rotations, whose weights follow from what happens, are written
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -31,6 +33,8 @@ Rows = Sequence[Sequence[Fraction]]
 MOST_ROWS = 100
 """Weights of more agents are written link by link."""
 _SUFFIXES = (".toml", ".json")
+# Doubles of fractions with such a denominator are written as these.
+_SIMPLE = 999
 
 
 def check_writable(path: Path, *, given: str | Path | None = None) -> None:
@@ -72,7 +76,7 @@ def write_problem(path: Path, specification: FileSpecification) -> Path:
     else:
         import tomli_w
 
-        text = tomli_w.dumps(document)
+        text = _narrowed(tomli_w.dumps(document), document)
     write_whole(path, text)
     return path
 
@@ -124,7 +128,7 @@ def _section(
     agents = weights.shape[0]
     options: dict[str, Any] = {} if changes is None else {"changes": changes}
     if agents <= MOST_ROWS:
-        table = [list(row) for row in _table(as_dense(weights))]
+        table: list[list[Any]] = [list(row) for row in _table(as_dense(weights))]
         for i, row in enumerate(known or ()):
             # Fractions of a row that was not moved: the same numbers but for rounding.
             if exact or all(
@@ -132,6 +136,7 @@ def _section(
                 for share, w in zip(row, table[i], strict=True)
             ):
                 table[i] = list(row)
+        table = [_simple(row) or row if isinstance(row[0], float) else row for row in table]
         return WeightsNetwork(weights=tuple(map(tuple, table)), **options)
     if known is not None and exact:
         links = [
@@ -170,6 +175,26 @@ def _numbers(value: Any) -> Any:
 
 def _table(weights: Any) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in np.asarray(weights, dtype=np.float64).tolist())
+
+
+def _simple(row: Sequence[float]) -> list[Fraction] | None:
+    """The row as fractions of small denominators, if their doubles are the row's; else None."""
+    shares = [Fraction(w).limit_denominator(_SIMPLE) for w in row]
+    same = sum(shares) == 1 and all(float(s) == w for s, w in zip(shares, row, strict=True))
+    return shares if same else None
+
+
+def _narrowed(text: str, document: dict[str, Any]) -> str:
+    """TOML with lists of numbers and names on one line each, where that says the same."""
+    flat = re.sub(
+        r"\[\n\s+([^\[\]{}#]*?),?\n\s*\]",
+        lambda found: "[" + re.sub(r",\n\s+", ", ", found[1]) + "]",
+        text,
+    )
+    try:
+        return flat if tomllib.loads(flat) == document else text
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def _without_nulls(value: Any) -> Any:
