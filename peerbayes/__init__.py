@@ -1,6 +1,22 @@
-"""The roof: problem files, the commands, records and the report.
+"""Decentralised Bayesian learning over graphs: predict the learning rate, then measure it.
 
-The names below are imported when first used, so that ``peerbayes --help`` stays quick.
+``import peerbayes as pb`` is all that most users need:
+
+- **networks**: `Network`, and those that change: `PeriodicNetwork`, `MarkovNetwork`,
+  `RandomLinks`, `RandomPresence`, `DelayedNetwork`;
+- **models**: `FiniteAgent`, `GaussianAgent`, `FiniteModel`, and for linear regression
+  `RegressionAgent`, `RegressionModel`;
+- **problems**: `problem_of` makes one of a network and a model, `load` reads one from a file or by
+  name, `save` writes one; `Problem`, `ChangingProblem`, `FaultyProblem` and `RegressionProblem`
+  are their types, `BUILTINS` what goes by name, `load_variants` all variants of a built-in;
+- **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`; of a
+  family of networks: `formula`; of the papers' experiments: `run`;
+- **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`;
+- **records**: `read_record`, `write_report`.
+
+The commands of ``peerbayes`` on the command line call these very functions. The packages `theory`,
+`exact` and `empirical` below hold everything they are made of. Names are imported when they are
+first used, so that importing this package is quick.
 """
 
 from __future__ import annotations
@@ -8,45 +24,111 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from peerbayes.front.verify import VerifyOutcome
-    from peerbayes.kinds.finite.analyse import Analysis
-    from peerbayes.kinds.social_learning import SimulationSummary, simulate_problem
+    from peerbayes.front.analyse import analyse
+    from peerbayes.front.design import design
+    from peerbayes.front.formula import formula
+    from peerbayes.front.place import place
+    from peerbayes.front.problems import load, problem_of, save
+    from peerbayes.front.run import run
+    from peerbayes.front.simulate import simulate
+    from peerbayes.front.verify import verify
+    from peerbayes.problem.changing import ChangingProblem
+    from peerbayes.problem.faulty import FaultyProblem
     from peerbayes.problem.finite import Problem
-    from peerbayes.problem.loading import BUILTINS, load_problem, load_variants
-    from peerbayes.problem.reading import read_problem
-    from peerbayes.records import Record, read_record, write_record
+    from peerbayes.problem.loading import BUILTINS, load_variants
+    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.records import read_record
+    from peerbayes.report.page import write_report
+    from theory.bounds import sample_sizes
+    from theory.changing import (
+        DelayedNetwork,
+        MarkovNetwork,
+        PeriodicNetwork,
+        RandomLinks,
+        RandomPresence,
+    )
+    from theory.learning import (
+        FiniteAgent,
+        FiniteModel,
+        GaussianAgent,
+        error_exponent,
+        learning_rate,
+    )
+    from theory.network import Network
+    from theory.regression import RegressionAgent, RegressionModel
 
 __version__ = "0.1.0"
 
+# For each name the module that has it.
+_HOMES = {
+    "BUILTINS": "peerbayes.problem.loading",
+    "ChangingProblem": "peerbayes.problem.changing",
+    "DelayedNetwork": "theory.changing",
+    "FaultyProblem": "peerbayes.problem.faulty",
+    "FiniteAgent": "theory.learning",
+    "FiniteModel": "theory.learning",
+    "GaussianAgent": "theory.learning",
+    "MarkovNetwork": "theory.changing",
+    "Network": "theory.network",
+    "PeriodicNetwork": "theory.changing",
+    "Problem": "peerbayes.problem.finite",
+    "RandomLinks": "theory.changing",
+    "RandomPresence": "theory.changing",
+    "RegressionAgent": "theory.regression",
+    "RegressionModel": "theory.regression",
+    "RegressionProblem": "peerbayes.problem.regression",
+    "analyse": "peerbayes.front.analyse",
+    "design": "peerbayes.front.design",
+    "error_exponent": "theory.learning",
+    "formula": "peerbayes.front.formula",
+    "learning_rate": "theory.learning",
+    "load": "peerbayes.front.problems",
+    "load_variants": "peerbayes.problem.loading",
+    "place": "peerbayes.front.place",
+    "problem_of": "peerbayes.front.problems",
+    "read_record": "peerbayes.records",
+    "write_report": "peerbayes.report.page",
+    "run": "peerbayes.front.run",
+    "sample_sizes": "theory.bounds",
+    "save": "peerbayes.front.problems",
+    "simulate": "peerbayes.front.simulate",
+    "verify": "peerbayes.front.verify",
+}
+
 __all__ = [
     "BUILTINS",
-    "Analysis",
+    "ChangingProblem",
+    "DelayedNetwork",
+    "FaultyProblem",
+    "FiniteAgent",
+    "FiniteModel",
+    "GaussianAgent",
+    "MarkovNetwork",
+    "Network",
+    "PeriodicNetwork",
     "Problem",
-    "Record",
-    "SimulationSummary",
-    "VerifyOutcome",
-    "load_problem",
+    "RandomLinks",
+    "RandomPresence",
+    "RegressionAgent",
+    "RegressionModel",
+    "RegressionProblem",
+    "analyse",
+    "design",
+    "error_exponent",
+    "formula",
+    "learning_rate",
+    "load",
     "load_variants",
-    "read_problem",
+    "place",
+    "problem_of",
     "read_record",
-    "simulate_problem",
-    "write_record",
+    "run",
+    "sample_sizes",
+    "save",
+    "simulate",
+    "verify",
+    "write_report",
 ]
-
-_HOMES = {
-    "Analysis": "kinds.finite.analyse",
-    "BUILTINS": "problem.loading",
-    "load_problem": "problem.loading",
-    "load_variants": "problem.loading",
-    "Problem": "problem.finite",
-    "read_problem": "problem.reading",
-    "Record": "records",
-    "read_record": "records",
-    "write_record": "records",
-    "SimulationSummary": "kinds.social_learning",
-    "simulate_problem": "kinds.social_learning",
-    "VerifyOutcome": "front.verify",
-}
 
 
 def __getattr__(name: str) -> Any:
@@ -54,7 +136,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'peerbayes' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"peerbayes.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -49,19 +49,24 @@ def analyse(
 
     With --exact or --certify, parts that take long are kept in the folder for records.
     """
-    from peerbayes.kinds.kind import AnalysisRequest, Arithmetic
-    from peerbayes.kinds.registry import kind_of
-    from peerbayes.problem.loading import load_problem
+    from peerbayes.front.analyse import analyse as run
+    from peerbayes.front.problems import load
     from peerbayes.progress import Stages
     from peerbayes.resources import announce_analysis
 
     if exact and certify:
         raise typer.BadParameter("--exact and --certify exclude each other; keep one of them")
-    arithmetic: Arithmetic = "exact" if exact else "certified" if certify else "double"
-    request = AnalysisRequest(delta, arithmetic, rounds, out)
     with Stages(quiet=quiet) as stages:
-        loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
+        loaded = load(problem, data=data, progress=stages(f"{problem}: prepare"))
         if not quiet:
             announce_analysis(loaded.name, loaded.network.agents)
-        result = kind_of(loaded).analyse(loaded, request, stages(f"{loaded.name}: prove"))
+        result = run(
+            loaded,
+            delta=delta,
+            exact=exact,
+            certify=certify,
+            rounds=rounds,
+            out=out,
+            progress=stages(f"{loaded.name}: prove"),
+        )
     return show(result, json=json)

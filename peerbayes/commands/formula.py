@@ -63,7 +63,7 @@ def formula(
 
     Values are exact: 1/2 or 0.5. Exit code 1 if a formula and exact arithmetic disagree.
     """
-    from peerbayes.formula.checked import families, formula_of, read_settings
+    from peerbayes.formulas.checked import families, formula_of, read_settings
 
     named = {
         "agents": agents,
@@ -83,14 +83,14 @@ def formula(
         listing = families(values, weights=weights)
         if json:
             return print_json({"families": listing})
-        from peerbayes.formula.text import family_parts
+        from peerbayes.formulas.text import family_parts
 
         return print_tables(family_parts(listing))
     result = formula_of(topology, values, weights=weights, seed=seed)
     code = DONE if result.check.passed else CHECK_FAILED
     if json:
         return print_json(result.as_json(), code)
-    from peerbayes.formula.text import formula_parts, latex_text
+    from peerbayes.formulas.text import formula_parts, latex_text
 
     if latex:
         return print_lines(latex_text(result.as_json()), code)

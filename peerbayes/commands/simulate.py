@@ -80,8 +80,8 @@ def simulate(
     """
     from exact.limits import as_memory
     from exact.parallel import check_backend
-    from peerbayes.kinds.registry import kind_of
-    from peerbayes.problem.loading import load_problem
+    from peerbayes.front.problems import load
+    from peerbayes.front.simulate import simulate as run
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
     from peerbayes.resources import Resources, to_standard_error
@@ -98,8 +98,8 @@ def simulate(
         notice=None if quiet else to_standard_error,
     )
     with Stages(quiet=quiet) as stages:
-        loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
-        result = kind_of(loaded).simulate(
+        loaded = load(problem, data=data, progress=stages(f"{problem}: prepare"))
+        result = run(
             loaded,
             rounds=rounds,
             replicates=replicates,

@@ -7,33 +7,35 @@ not on this machine are skipped with a notice, unless they were asked for by nam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 
 from peerbayes.comparison import Comparison
+from peerbayes.front.problems import as_problem
 from peerbayes.kinds.kind import Sweep, Verification
 from peerbayes.kinds.registry import KINDS, kind_of
 from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
 from peerbayes.problem.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
-from peerbayes.report import write_report
 from theory.progress import Progress
 from theory.validation import as_integer, as_probability
 
 
 @dataclass(frozen=True, eq=False)
 class VerifyOutcome:
-    """What `verify` found, and where it is on disk."""
+    """What `verify` found, and where it is on disk; None if nothing was written."""
 
     verifications: tuple[Verification, ...]
     sweeps: tuple[Sweep, ...]
     skipped: tuple[str, ...]
-    record_path: Path
-    report_path: Path
+    seed: int
+    delta: float
+    record_path: Path | None = None
+    report_path: Path | None = None
 
     @property
     def statements(self) -> tuple[Comparison, ...]:
@@ -55,6 +57,16 @@ class VerifyOutcome:
         """The JSON list of statements."""
         return [statement.as_json() for statement in self.statements]
 
+    def as_record(self) -> dict[str, Any]:
+        """What is left on disk, in plain numbers."""
+        return {
+            "seed": self.seed,
+            "delta": self.delta,
+            "problems": [verification.as_record() for verification in self.verifications],
+            "sweeps": [sweep.as_record() for sweep in self.sweeps],
+            "skipped": list(self.skipped),
+        }
+
     def tables(self, *, every: bool = True) -> list[RenderableType]:
         """The same for people: `every` statement, or a line a problem and what does not hold."""
         sweeps = sweep_parts([sweep.as_record() for sweep in self.sweeps])
@@ -62,23 +74,24 @@ class VerifyOutcome:
 
 
 def verify(
-    names: Sequence[str],
+    problems: AnyProblem | str | Path | Sequence[AnyProblem | str | Path] = (),
     *,
-    data: Path | None = None,
+    data: str | Path | None = None,
     seed: int = 0,
     delta: float = 0.05,
-    out: Path,
+    out: str | Path | None = None,
     progress: Callable[[str], Progress] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> VerifyOutcome:
-    """Verify the problems named (files or built-ins), or all built-ins if none is.
-
-    An earlier record of the same problems is written over; one of others gets another name.
+    """Verify problems (or files, or built-ins by name), or all built-ins if none is given.
 
     Parameters
     ----------
     data
         Where the images are, if not in one of the usual places.
+    out
+        Folder for the record and the report made of it; left out: none are written. An earlier
+        record of the same problems is written over; one of others gets another name.
     progress
         Maps the name of a stage to a callable of (done, total).
     notice
@@ -90,52 +103,68 @@ def verify(
         If a problem cannot be read, `seed` or `delta` is out of range, or nothing can be written
         to `out`, which is tried first.
     """
-    from empirical.data import DataNotFound
-
     seed = as_integer("seed", seed, minimum=0)
     delta = as_probability("delta", delta)
-    check_folder(out)
+    if out is not None:
+        check_folder(Path(out))
     bar = progress or (lambda _: lambda done, total: None)
-    problems: list[AnyProblem] = []
-    skipped: list[str] = []
-    # All are read before the first is run: bad input is found at once.
-    for name in names or list(BUILTINS):
-        try:
-            problems += load_variants(name, data=data, progress=bar(f"{name}: prepare"))
-        except DataNotFound as absent:
-            # Asked for by name, or pointed to a folder: then missing data are an error.
-            if names or data is not None:
-                raise
-            skipped.append(f"skipped {absent}")
-    verifications = [
+    found, skipped = _loaded(problems, data, bar)
+    verifications = tuple(
         kind_of(problem).verify(problem, seed=seed, delta=delta, progress=bar(problem.name))
-        for problem in problems
-    ]
-    sweeps = [
+        for problem in found
+    )
+    sweeps = tuple(
         sweep
         for kind in KINDS
         for sweep in kind.sweeps([v for v in verifications if kind_of(v.problem) is kind])
-    ]
-    body = {
-        "seed": seed,
-        "delta": delta,
-        "problems": [verification.as_record() for verification in verifications],
-        "sweeps": [sweep.as_record() for sweep in sweeps],
-        "skipped": skipped,
-    }
+    )
+    outcome = VerifyOutcome(verifications, sweeps, tuple(skipped), seed, delta)
+    return outcome if out is None else _written(outcome, Path(out), notice)
+
+
+def _loaded(
+    problems: AnyProblem | str | Path | Sequence[AnyProblem | str | Path],
+    data: str | Path | None,
+    bar: Callable[[str], Progress],
+) -> tuple[list[AnyProblem], list[str]]:
+    """All problems, read before the first is run, and notices of those that lack their data."""
+    from empirical.data import DataNotFound
+
+    given = list(problems) if isinstance(problems, list | tuple) else [problems]
+    found: list[AnyProblem] = []
+    skipped: list[str] = []
+    folder = None if data is None else Path(data)
+    for one in given or list(BUILTINS):
+        if not isinstance(one, str | Path):
+            found.append(as_problem(one))
+            continue
+        try:
+            found += load_variants(one, data=folder, progress=bar(f"{one}: prepare"))
+        except DataNotFound as absent:
+            # Asked for by name, or pointed to a folder: then missing data are an error.
+            if given or data is not None:
+                raise
+            skipped.append(f"skipped {absent}")
+    return found, skipped
+
+
+def _written(
+    outcome: VerifyOutcome, out: Path, notice: Callable[[str], None] | None
+) -> VerifyOutcome:
+    """The same outcome with its record and its report on disk."""
+    from peerbayes.report import write_report
+
     record_path = out / "verify.json"
-    own = [problem.name for problem in problems]
+    own = [verification.problem.name for verification in outcome.verifications]
     aside = set_aside(record_path, is_same=lambda old: _problems_of(old) == own)
     if aside is not None and notice is not None:
         notice(
             f"{record_path}: was of other problems, and is {aside} now "
             f"('peerbayes report {aside}' makes its page)"
         )
-    write_record(record_path, kind="verify", body=body)
+    write_record(record_path, kind="verify", body=outcome.as_record())
     report_path = write_report([record_path], out / "report.html")
-    return VerifyOutcome(
-        tuple(verifications), tuple(sweeps), tuple(skipped), record_path, report_path
-    )
+    return replace(outcome, record_path=record_path, report_path=report_path)
 
 
 def _problems_of(record: Record) -> list[str] | None:

@@ -244,6 +244,12 @@ class SequenceNetwork(Section):
     transition: Table | None = Field(
         default=None, description="The next round's phase, given this one's, row by row."
     )
+    initial: Distribution | None = Field(
+        default=None, description="With transition: the first round's phase; left out: stationary."
+    )
+    event_rate: PositiveNumber | None = Field(
+        default=None, description="With transition: rounds per unit of time, if rounds are events."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> SequenceNetwork:
@@ -280,6 +286,12 @@ class SequenceNetwork(Section):
         if self.probabilities is not None and self.transition is not None:
             got = "probabilities and transition"
             raise problem_error((), "at most one law of the phases", got, "keep one of them")
+        for key in ("initial", "event_rate"):
+            if getattr(self, key) is not None and self.transition is None:
+                raise problem_error((), f"{key} beside transition", "it alone", "leave it out")
+        if self.initial is not None and len(self.initial) != phases:
+            wanted = f"one for each of the {phases} phases"
+            raise problem_error(("initial",), wanted, len(self.initial), "match the sequence")
         if self.probabilities is not None and len(self.probabilities) != phases:
             raise problem_error(
                 ("probabilities",),
@@ -310,6 +322,10 @@ class SequenceNetwork(Section):
             return MarkovNetwork.independent(phases, shares, name=name)
         if self.transition is not None:
             return MarkovNetwork(
-                tuple(phases), np.array(self.transition, dtype=np.float64), name=name
+                tuple(phases),
+                np.array(self.transition, dtype=np.float64),
+                None if self.initial is None else np.array(self.initial, dtype=np.float64),
+                name=name,
+                event_rate=None if self.event_rate is None else float(self.event_rate),
             )
         return PeriodicNetwork(tuple(phases), name=name)

@@ -1,14 +1,17 @@
 """The ``[model]`` table of a problem file, and the statistical model it describes.
 
 Agents see an input x and then an observation y. *Finite* agents have finitely many y, and tables
-of probabilities; *Gaussian* agents have a real y, with a mean for each hypothesis and x. Checked
-here, with the place in the file: tables fit the hypotheses and each other, no likelihood is zero
-where the truth is positive, priors are positive.
+of probabilities; *Gaussian* agents have a real y, with a mean for each hypothesis and x. *Outcomes*
+are what is left of a finite agent when x and y are counted together, as data sets and problems
+built in Python give them. Checked here, with the place in the file: tables fit the hypotheses and
+each other, no likelihood is zero where the truth is positive, priors are positive.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated
 
@@ -34,6 +37,8 @@ TruthTable = Annotated[
     Annotated[str, Tag(TAG + "name")] | Annotated[Table, Tag(TAG + "table")],
     Discriminator(lambda value: TAG + ("name" if isinstance(value, str) else "table")),
 ]
+# Of exponentials of logarithms that were rounded.
+_LOG_SUM = 1e-9
 _GAUSSIAN_KEYS = ("likelihood_mean", "likelihood_std", "truth_mean", "truth_std")
 
 
@@ -47,6 +52,9 @@ class AgentSection(Section):
     prior: Distribution | None = Field(
         default=None, description="Prior over the hypotheses; left out: uniform."
     )
+    log_prior: Row[Number] | None = Field(
+        default=None, description="Its natural logarithms, in place of the prior."
+    )
 
     @property
     def input_law(self) -> tuple[Rational, ...]:
@@ -54,6 +62,15 @@ class AgentSection(Section):
         return self.inputs if self.inputs is not None else (Fraction(1),)
 
     def _check_prior(self, hypotheses: Sequence[str]) -> None:
+        if self.log_prior is not None:
+            _check_length(("log_prior",), self.log_prior, len(hypotheses), "one a hypothesis")
+            if self.prior is not None:
+                wanted = "at most one of prior, log_prior"
+                raise problem_error((), wanted, "both", "keep one of them")
+            size = math.fsum(math.exp(float(value)) for value in self.log_prior)
+            if abs(size - 1) > _LOG_SUM:
+                wanted = "logarithms of numbers that sum to 1"
+                raise problem_error(("log_prior",), wanted, f"a sum of {size:.12g}", "mend it")
         if self.prior is None:
             return
         _check_length(("prior",), self.prior, len(hypotheses), "one for each hypothesis")
@@ -137,6 +154,50 @@ class FiniteAgentSection(AgentSection):
         return RationalFiniteAgent.from_tables(
             inputs=self.input_law, truth=self.truth_table(hypotheses), likelihood=self.likelihood
         )
+
+
+class OutcomesAgentSection(AgentSection):
+    """Agents with finitely many outcomes, inputs and observations counted together."""
+
+    probabilities: Distribution = Field(description="Of the outcomes.")
+    log_likelihoods: Row[Row[Number]] = Field(
+        description="For each hypothesis the log-likelihood of the observation in each outcome."
+    )
+    entropy: Number = Field(
+        default=0.0, description="Mean entropy of the observation given the input, in nats."
+    )
+    true_hypotheses: tuple[str, ...] = Field(
+        default=(), strict=False, description="Hypotheses whose claims are the truth, by name."
+    )
+
+    def check(self, hypotheses: Sequence[str]) -> None:
+        """Whether the tables fit the hypotheses and each other."""
+        wanted = "a row for each hypothesis"
+        _check_length(("log_likelihoods",), self.log_likelihoods, len(hypotheses), wanted)
+        for k, row in enumerate(self.log_likelihoods):
+            outcomes = len(self.probabilities)
+            _check_length(("log_likelihoods", k), row, outcomes, "one for each outcome")
+        for name in self.true_hypotheses:
+            if name not in hypotheses:
+                wanted = f"hypotheses ({shorten(', '.join(hypotheses), length=100)})"
+                raise problem_error(("true_hypotheses",), wanted, describe(name), "correct it")
+        if self.inputs is not None:
+            wanted = "no inputs, which are counted with the outcomes"
+            raise problem_error(("inputs",), wanted, "some", "leave them out")
+        self._check_prior(hypotheses)
+
+    def build(self, hypotheses: Sequence[str]) -> FiniteAgent:
+        """The agent described."""
+        return FiniteAgent(
+            np.array(self.probabilities, dtype=np.float64),
+            np.array(self.log_likelihoods, dtype=np.float64),
+            float(self.entropy),
+            tuple(hypotheses.index(name) for name in self.true_hypotheses),
+        )
+
+    def build_rational(self, hypotheses: Sequence[str]) -> RationalFiniteAgent:
+        """The agent described, exactly, its numbers as the doubles that they are."""
+        return RationalFiniteAgent.from_agent(self.build(hypotheses))
 
 
 class GaussianAgentSection(AgentSection):
@@ -238,6 +299,10 @@ def _check_truth_name(truth: str, hypotheses: Sequence[str]) -> None:
 def _form(value: object) -> str:
     if isinstance(value, GaussianAgentSection):
         return TAG + "gaussian"
+    if isinstance(value, OutcomesAgentSection):
+        return TAG + "outcomes"
+    if isinstance(value, Mapping) and "log_likelihoods" in value:
+        return TAG + "outcomes"
     if isinstance(value, Mapping) and "likelihood" not in value:
         return TAG + ("gaussian" if any(key in value for key in _GAUSSIAN_KEYS) else "finite")
     return TAG + "finite"
@@ -245,7 +310,8 @@ def _form(value: object) -> str:
 
 AnyAgentSection = Annotated[
     Annotated[FiniteAgentSection, Tag(TAG + "finite")]
-    | Annotated[GaussianAgentSection, Tag(TAG + "gaussian")],
+    | Annotated[GaussianAgentSection, Tag(TAG + "gaussian")]
+    | Annotated[OutcomesAgentSection, Tag(TAG + "outcomes")],
     Discriminator(_form),
 ]
 
@@ -289,15 +355,24 @@ class ModelSection(Section):
                 agents.append(agent.build(self.hypotheses))
             except ValueError as error:
                 raise ValueError(f"agents[{k}]: {error}") from None
-        return FiniteModel.from_agents(
+        model = FiniteModel.from_agents(
             self.hypotheses,
             agents,
             counts=[agent.count for agent in self.agents],
             priors=priors,
         )
+        if all(agent.log_prior is None for agent in self.agents):
+            return model
+        logs = model.log_priors.copy()
+        for k, agent in enumerate(self.agents):
+            if agent.log_prior is not None:
+                logs[k] = np.array(agent.log_prior, dtype=np.float64)
+        return replace(model, log_priors=logs)
 
     def build_rational(self) -> RationalModel:
         """The model described, exactly; doubles are read as the binary fractions they are."""
+        if any(agent.log_prior is not None for agent in self.agents):
+            return RationalModel.from_model(self.build())
         return RationalModel.from_agents(
             self.hypotheses,
             [agent.build_rational(self.hypotheses) for agent in self.agents],

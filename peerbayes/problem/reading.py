@@ -203,11 +203,18 @@ def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> 
         network = section.build(specification.name)
     assert isinstance(network, Network)
     _check_agents(source, "regression", specification.regression.agent_count, network.agents)
-    with placed(source, "regression", specification.regression):
-        regression = specification.regression.build()
-    title = specification.title or ""
+    table = specification.regression
+    with placed(source, "regression", table):
+        regression = table.build()
+        node = None if table.node is None else table.node.build(table.noise_std)
     return RegressionProblem(
-        specification.name, title, network, regression, specification, **variant
+        specification.name,
+        specification.title or "",
+        network,
+        regression,
+        specification,
+        node=node,
+        **variant,
     )
 
 

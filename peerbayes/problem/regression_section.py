@@ -148,10 +148,12 @@ class Prior:
 
 
 class RegressionAgentSection(PriorSection):
-    """What an agent sees: one of ``ranges`` and ``second_moment``."""
+    """What an agent sees: one of ``ranges``, ``second_moment`` and ``inputs``."""
 
     model_config = ConfigDict(
-        json_schema_extra={"allOf": [at_most_one(*_PRIORS), exactly_one("ranges", "second_moment")]}
+        json_schema_extra={
+            "allOf": [at_most_one(*_PRIORS), exactly_one("ranges", "second_moment", "inputs")]
+        }
     )
 
     count: int = Field(default=1, ge=1, description="How many agents in a row share this entry.")
@@ -162,6 +164,12 @@ class RegressionAgentSection(PriorSection):
     )
     second_moment: Matrix | None = Field(
         default=None, description="E x xᵀ of normal inputs of mean zero, positive semidefinite."
+    )
+    inputs: Matrix | None = Field(
+        default=None, description="Rows of a data set, drawn with replacement."
+    )
+    targets: Row[Number] | None = Field(
+        default=None, description="The label of each row; left out: theta times the row and noise."
     )
     batch: int = Field(default=1, ge=1, description="Samples a round.")
     noise_std: PositiveNumber | None = Field(
@@ -177,6 +185,11 @@ class RegressionAgentSection(PriorSection):
     def check(self, dimension: int) -> None:
         """Whether the entry fits θ*, and sees something."""
         self.check_prior(dimension)
+        if self.inputs is not None:
+            self._check_data(dimension)
+            return
+        if self.targets is not None:
+            raise problem_error((), "targets only beside inputs", "none", "give the inputs")
         _check_inputs(self.ranges, self.second_moment, dimension, prefix="")
         moment = moment_of(self.ranges, self.second_moment)
         if not any(entry for row in moment for entry in row):
@@ -188,15 +201,25 @@ class RegressionAgentSection(PriorSection):
                 "give a coordinate a range or a variance",
             )
 
+    def _check_data(self, dimension: int) -> None:
+        """Whether the rows of a data set fit θ* and their labels."""
+        assert self.inputs is not None
+        if self.ranges is not None or self.second_moment is not None:
+            wanted = "exactly one of ranges, second_moment and inputs"
+            raise problem_error((), wanted, "several", "keep one of them")
+        for k, row in enumerate(self.inputs):
+            _check_length(("inputs", k), row, dimension)
+        if self.targets is not None and len(self.targets) != len(self.inputs):
+            wanted = f"a list of {len(self.inputs)} (one for each row of inputs)"
+            raise problem_error(("targets",), wanted, len(self.targets), "match them")
+
     def build(self, noise_std: Rational) -> RegressionAgent:
         """The agent described; `noise_std` is the table's."""
         noise = float(self.noise_std if self.noise_std is not None else noise_std)
         claimed = self.claimed_noise_std
-        inputs = (
-            {"ranges": array(self.ranges)}
-            if self.ranges is not None
-            else {"second_moment": array(self.second_moment)}
-        )
+        laws = ("ranges", "second_moment", "inputs", "targets")
+        given = {name: getattr(self, name) for name in laws}
+        inputs = {name: array(value) for name, value in given.items() if value is not None}
         return RegressionAgent(
             noise_std=noise,
             claimed_noise_std=noise if claimed is None else float(claimed),
@@ -207,6 +230,9 @@ class RegressionAgentSection(PriorSection):
 
     def build_rational(self, noise_std: Rational) -> RationalRegressionAgent:
         """The agent described, exactly; doubles are read as the binary fractions they are."""
+        if self.inputs is not None:
+            wanted = "ranges or a second moment, for exact numbers"
+            raise fail("inputs", wanted, "a data set", "leave out --exact")
         return RationalRegressionAgent(
             ranges=self.ranges,
             second_moment=self.second_moment,
@@ -229,6 +255,9 @@ class RegressionSection(PriorSection):
     theta: Row[Number] = Field(description="The true coefficients.")
     noise_std: PositiveNumber = Field(description="Standard deviation of the noise.")
     agents: Row[RegressionAgentSection] = Field(description="The agents, in the network's order.")
+    node: RegressionAgentSection | None = Field(
+        default=None, description="What a central node sees; left out: the test's inputs."
+    )
     test_ranges: Row[Range] | None = Field(
         default=None, description="Inputs of the test, as ranges; or give test_second_moment."
     )
@@ -245,7 +274,12 @@ class RegressionSection(PriorSection):
             key = "test_ranges" if self.test_ranges is not None else "test_second_moment"
             remedy = "give a coordinate a range"
             raise problem_error((key,), "a test that sees something", "only zeros", remedy)
-        for k, agent in enumerate(self.agents):
+        entries: list[tuple[Place, RegressionAgentSection]] = [
+            (("agents", k), agent) for k, agent in enumerate(self.agents)
+        ]
+        if self.node is not None:
+            entries.append((("node",), self.node))
+        for where, agent in entries:
             try:
                 agent.check(dimension)
                 if not self.prior_forms and not agent.prior_forms:
@@ -253,7 +287,7 @@ class RegressionSection(PriorSection):
                     raise problem_error((), wanted, "none", "add one, here or to [regression]")
             except PydanticCustomError as error:
                 context = dict(error.context or {})
-                place = ("agents", k, *context.pop("place"))
+                place = (*where, *context.pop("place"))
                 raise problem_error(place, **context) from None
         return self
 

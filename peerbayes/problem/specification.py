@@ -13,7 +13,12 @@ from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
 from peerbayes.problem.entries import Section, given
 from peerbayes.problem.faults_section import FAULTS, FaultsSection
-from peerbayes.problem.model_section import FiniteAgentSection, GaussianAgentSection, ModelSection
+from peerbayes.problem.model_section import (
+    FiniteAgentSection,
+    GaussianAgentSection,
+    ModelSection,
+    OutcomesAgentSection,
+)
 from peerbayes.problem.network_section import FORMS, NetworkSection
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
 
@@ -76,6 +81,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     **{f"form:{key}": section for key, section in FAULTS.items()},
     "form:finite": FiniteAgentSection,
     "form:gaussian": GaussianAgentSection,
+    "form:outcomes": OutcomesAgentSection,
 }
 """The section that the keys at a place belong to, by the last name or tag of the place."""
 

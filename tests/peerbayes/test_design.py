@@ -12,12 +12,12 @@ from jsonschema import Draft202012Validator
 
 import peerbayes.design.objectives as objectives_room
 import peerbayes.design.weights as weights_room
-from peerbayes import load_problem, load_variants
 from peerbayes.cli import main
 from peerbayes.design.documents import NextEdgeDocument
 from peerbayes.design.request import DesignRequest
 from peerbayes.front.design import design
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.report.designed import design_view, finding

@@ -11,10 +11,10 @@ import pytest
 import sympy
 from jsonschema import Draft202012Validator
 
-import peerbayes.formula.checked
+import peerbayes.formulas.checked
 from peerbayes import cli
-from peerbayes.formula.checked import families, formula_of
-from peerbayes.formula.text import checked
+from peerbayes.formulas.checked import families, formula_of
+from peerbayes.formulas.text import checked
 from peerbayes.schemas import read_schema
 from theory.symbolic import FAMILIES
 from theory.symbolic.checks import Comparison, FormulaCheck
@@ -190,7 +190,7 @@ def test_a_failed_check_is_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = FormulaCheck(({"a": "1/2"},) * 2, (Comparison("Z", "exact", 2, ("a=1/2",)),), False)
-    monkeypatch.setattr(peerbayes.formula.checked, "check_formula", lambda *_, **__: broken)
+    monkeypatch.setattr(peerbayes.formulas.checked, "check_formula", lambda *_, **__: broken)
     code, out, _ = run(["star"], capsys)
     assert code == 1
     assert "CHECK FAILED at 2 random rational parameter values: Z" in out

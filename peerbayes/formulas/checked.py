@@ -213,7 +213,7 @@ def _formula(topology: str, weights: str | None) -> Formula:
         raise fail("--weights", "none, for any topology but 'weights'", "a matrix", "leave it out")
     if topology in FAMILIES:
         return closed_form(topology)
-    from peerbayes.formula.problem_formula import names_a_problem, problem_formula
+    from peerbayes.formulas.problem_formula import names_a_problem, problem_formula
 
     if names_a_problem(topology):
         return problem_formula(topology)
@@ -274,6 +274,6 @@ def _value(formula: Formula, symbol: sympy.Symbol) -> str | None:
 
 def text(expression: sympy.Basic) -> str:
     """The expression for people: powers with ^, moduli with bars, cases in words."""
-    from peerbayes.formula.text import FormulaPrinter
+    from peerbayes.formulas.text import FormulaPrinter
 
     return str(FormulaPrinter().doprint(expression))

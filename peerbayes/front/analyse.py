@@ -1,0 +1,67 @@
+"""`pb.analyse`: everything theory predicts of a problem, before any run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from peerbayes.front.problems import as_problem
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from peerbayes.kinds.kind import Arithmetic, Result
+    from peerbayes.problem.problems import AnyProblem
+    from theory.progress import Progress
+
+
+def analyse(
+    problem: AnyProblem | str | Path,
+    *,
+    delta: float | None = None,
+    exact: bool = False,
+    certify: bool = False,
+    rounds: int | None = None,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Mixing, best hypotheses, rate, exponent and sample sizes; draws nothing.
+
+    Parameters
+    ----------
+    problem
+        Of any kind, or the name or the file of one.
+    delta
+        Probability of error that sample sizes allow, in (0, 1); .05 if left out.
+    exact, certify
+        Fractions and expressions (the problem's numbers must be exact), or intervals that contain
+        the truth; doubles if neither.
+    rounds
+        Also certify what so many rounds are good for.
+    out
+        With `exact` or `certify`: folder for the parts that take long; left out: none are kept.
+    data
+        Folder of the image files, for built-ins that need them.
+    progress
+        Called with (done, total) while numbers are proved.
+
+    Raises
+    ------
+    ValueError
+        If an option does not go with the kind of problem, or is out of range.
+
+    Examples
+    --------
+    >>> analyse("two-coins").as_json()["learning"]["binding_hypothesis"]
+    'loaded'
+    """
+    from peerbayes.kinds.kind import AnalysisRequest
+    from peerbayes.kinds.registry import kind_of
+
+    if exact and certify:
+        raise fail("exact, certify", "one of the two", "both", "keep one of them")
+    arithmetic: Arithmetic = "exact" if exact else "certified" if certify else "double"
+    request = AnalysisRequest(delta, arithmetic, rounds, None if out is None else Path(out))
+    found = as_problem(problem, data)
+    result: Result = kind_of(found).analyse(found, request, progress)
+    return result

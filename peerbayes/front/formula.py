@@ -1,0 +1,43 @@
+"""`pb.formula`: closed forms of a family, of a matrix, or of a problem's network."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from peerbayes.formulas.checked import FormulaResult
+
+
+def formula(
+    topology: str, *, weights: str | None = None, seed: int = 0, **values: int | str | Fraction
+) -> FormulaResult:
+    """Closed forms of v, eigenvalues, deviation and rate, checked before they are shown.
+
+    Parameters
+    ----------
+    topology
+        A family such as ``"star"``, ``"weights"``, or a problem's file or name.
+    weights
+        For ``"weights"``: the matrix, such as ``"1-a a; b 1-b"``.
+    seed
+        Of the random parameter values at which the formulas are checked.
+    values
+        Exact values of parameters, by name or letter: whole numbers, fractions or text.
+
+    Raises
+    ------
+    ValueError
+        If the topology is unknown, a value is not exact or outside its domain, a parameter is
+        foreign, or a number of agents is too large to print.
+
+    Examples
+    --------
+    >>> star = formula("star", agents=9, edge_confidence="1/2")
+    >>> star.as_json()["classes"][0]["stationary"]["expression"]
+    '9/25'
+    """
+    from peerbayes.formulas.checked import formula_of
+
+    texts = {name: str(value) for name, value in values.items()}
+    return formula_of(topology, texts, weights=weights, seed=seed)

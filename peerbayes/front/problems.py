@@ -1,0 +1,153 @@
+"""`pb.load`, `pb.problem_of` and `pb.save`: problems from files, from Python, and back to files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from peerbayes.problem.problems import AnyProblem
+    from theory import FiniteModel, Network
+    from theory.changing import ChangingNetwork
+    from theory.progress import Progress
+    from theory.regression import RegressionModel
+
+
+def load(
+    name: str | Path, *, data: str | Path | None = None, progress: Progress | None = None
+) -> AnyProblem:
+    """The problem of a file, or a built-in by its name.
+
+    Parameters
+    ----------
+    name
+        A TOML or JSON file, a built-in such as ``"p2-star"`` (its default variant), or a variant
+        such as ``"p2-star a=0.1"``; ``peerbayes list`` shows them all.
+    data
+        Folder of the image files, for built-ins that need them.
+    progress
+        Called with (done, total) while classifiers are trained.
+
+    Raises
+    ------
+    ValueError
+        In one line, if there is no such problem, or something is wrong with its file or data.
+
+    Examples
+    --------
+    >>> load("p2-star a=0.1").network.agents
+    9
+    """
+    from peerbayes.problem.loading import load_problem
+
+    return load_problem(name, data=None if data is None else Path(data), progress=progress)
+
+
+def save(problem: AnyProblem, path: str | Path) -> Path:
+    """Write a problem to a file, TOML or JSON by its ending; it loads to an equal problem.
+
+    Raises
+    ------
+    ValueError
+        If the problem has something that no file says, the ending is another, or the file cannot
+        be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save(load("two-coins"), f"{folder}/coins.toml")
+    ...     load(path).model.hypotheses
+    ('fair', 'loaded')
+    """
+    from peerbayes.problem.writing import write_problem
+
+    return write_problem(as_problem(problem), path)
+
+
+def problem_of(
+    network: Network | ChangingNetwork,
+    model: FiniteModel | RegressionModel,
+    *,
+    name: str = "problem",
+    title: str = "",
+    faults: Mapping[int, Any] | None = None,
+    rule: Any = None,
+    pool_every: int = 1,
+    beyond_tolerance: bool = False,
+) -> AnyProblem:
+    """A problem of a network and a model, of the kind that goes with them.
+
+    Parameters
+    ----------
+    network, model
+        Equally many agents in both. The network may change; a `RegressionModel` needs one that
+        does not.
+    name, title
+        A short name, and one line about it (possibly empty).
+    faults
+        What each faulty agent does, by its number (:mod:`theory.robustness`); none if left out.
+    rule, pool_every, beyond_tolerance
+        With `faults`: how honest agents pool (averaging if left out), in every so-many-th round,
+        and whether more agents may be faulty than the rule tolerates.
+
+    Raises
+    ------
+    ValueError
+        If these do not go together.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent, FiniteModel, Network
+    >>> coin = FiniteAgent.from_tables(truth=[[.5, .5]], likelihood=[[[.5, .5]], [[.75, .25]]])
+    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
+    >>> type(problem_of(Network([[.9, .1], [.6, .4]]), model)).__name__
+    'Problem'
+    """
+    from peerbayes.problem.changing import ChangingProblem
+    from peerbayes.problem.faulty import FaultyProblem
+    from peerbayes.problem.finite import Problem
+    from peerbayes.problem.regression import RegressionProblem
+    from theory import FiniteModel, Network
+    from theory.regression import RegressionModel
+    from theory.robustness import Average
+
+    if not isinstance(model, FiniteModel | RegressionModel):
+        wanted = "a FiniteModel or a RegressionModel"
+        raise fail("model", wanted, type(model).__name__, "build one of these")
+    if not isinstance(network, Network):
+        if isinstance(model, RegressionModel) or faults is not None:
+            wanted = "a Network that stays as it is, with a regression or with faults"
+            raise fail("network", wanted, type(network).__name__, "give its weights")
+        return ChangingProblem(name, title, network, model)
+    if isinstance(model, RegressionModel):
+        if faults is not None:
+            raise fail("faults", "none with a regression", "some", "leave them out")
+        return RegressionProblem(name, title, network, model)
+    fixed = Problem(name, title, network, model)
+    if faults is None:
+        return fixed
+    pooling = Average() if rule is None else rule
+    return FaultyProblem(fixed, dict(faults), pooling, pool_every, beyond_tolerance)
+
+
+def as_problem(value: AnyProblem | str | Path, data: str | Path | None = None) -> AnyProblem:
+    """The problem itself, or the one of a file or a name.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    from peerbayes.kinds.registry import KINDS
+
+    if isinstance(value, str | Path):
+        return load(value, data=data)
+    if type(value) in [kind.problem for kind in KINDS]:
+        return value
+    wanted = "a problem, or the name or the file of one"
+    remedy = "make one with pb.problem_of(network, model), or pb.load(name)"
+    raise fail("problem", wanted, type(value).__name__, remedy)

@@ -1,0 +1,223 @@
+"""The front door: what `import peerbayes as pb` offers, and problems to files and back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import peerbayes as pb
+from peerbayes.problem.loading import BUILTINS, load_variants
+from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.reading import problem_from_document
+from peerbayes.problem.writing import document_of
+from theory.changing import MarkovNetwork, Phase
+from theory.network.structure import as_dense
+from theory.robustness import ConstantBelief, Median, Push, StuckData
+
+ROOT = Path(pb.__file__).parents[1]
+COIN = pb.FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
+PAIR = pb.Network([[0.9, 0.1], [0.6, 0.4]])
+COINS = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[2])
+
+
+def test_the_names_are_few_explained_and_there() -> None:
+    assert len(pb.__all__) <= 40
+    for name in pb.__all__:
+        assert getattr(pb, name).__doc__ or name == "BUILTINS"
+        assert f"`{name}`" in str(pb.__doc__)
+    with pytest.raises(AttributeError, match="no attribute 'analyze'"):
+        pb.analyze  # noqa: B018
+
+
+def test_no_module_hides_a_name() -> None:
+    # `import peerbayes.design` would put the module where the function of that name was.
+    modules = {path.stem for path in Path(pb.__file__).parent.iterdir()}
+    assert not modules & set(pb.__all__)
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    program = "import sys, peerbayes; print([m for m in ('numpy', 'rich') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def without_file(problem: AnyProblem) -> AnyProblem:
+    """The same as if it had been built in Python."""
+    if isinstance(problem, pb.FaultyProblem):
+        return replace(problem, problem=replace(problem.problem, specification=None))
+    return replace(problem, specification=None)
+
+
+def numbers(value: Any) -> Any:
+    """Everything a value object holds, arrays as bytes: what it is equal by."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, tuple | list):
+        return [numbers(entry) for entry in value]
+    if hasattr(value, "toarray"):
+        return numbers(value.toarray())
+    if hasattr(value, "__dataclass_fields__"):
+        names = [n for n in value.__dataclass_fields__ if n not in ("name", "layout", "names")]
+        return type(value).__name__, [numbers(getattr(value, name)) for name in names]
+    return value
+
+
+def by_agents(problem: AnyProblem) -> Any:
+    """The numbers of a problem, agent by agent: kinds may be listed in another order."""
+    if isinstance(problem, pb.FaultyProblem):
+        inner = by_agents(problem.problem)
+        faults = {agent: numbers(vars(fault)) for agent, fault in problem.faults.items()}
+        return inner, sorted(faults), problem.rule, problem.pool_every, problem.beyond_tolerance
+    if isinstance(problem, pb.RegressionProblem):
+        model = problem.regression
+        kinds = [numbers(model.kinds[k]) for k in model.assignment]
+        node = numbers(problem.node)
+        rest = [model.theta, model.prior_covariance, model.prior_mean, model.test_second_moment]
+        return network_numbers(problem.network), kinds, node, numbers(rest)
+    laws = [
+        (numbers(problem.model.kinds[k]), numbers(problem.model.log_priors[k]))
+        for k in problem.model.assignment
+    ]
+    return network_numbers(problem.network), problem.model.hypotheses, laws
+
+
+def network_numbers(network: Any) -> Any:
+    """Weights as dense arrays, of every phase where there are several."""
+    if hasattr(network, "phases"):
+        phases = [(as_dense(phase.weights).tobytes(), phase.active.tobytes())
+                  for phase in network.phases]  # fmt: skip
+        extra = [getattr(network, key, None) for key in ("transition", "initial", "event_rate")]
+        return phases, numbers(extra)
+    if hasattr(network, "network"):
+        kept = ("up", "on_loss", "symmetric", "present", "mean_absence", "delays")
+        options = {k: numbers(np.asarray(v)) for k, v in vars(network).items() if k in kept}
+        return network_numbers(network.network), type(network).__name__, options
+    return as_dense(network.weights).tobytes()
+
+
+VARIANTS = [
+    problem
+    for family in BUILTINS.values()
+    if not family.needs_data and family.name != "digits"
+    for problem in load_variants(family.name)
+]
+
+
+@pytest.mark.parametrize("problem", VARIANTS, ids=lambda problem: problem.name)
+@pytest.mark.parametrize("ending", ["toml", "json"])
+def test_a_saved_problem_loads_as_it_was(problem: AnyProblem, ending: str, tmp_path: Path) -> None:
+    for one in (problem, without_file(problem)):
+        again = pb.load(pb.save(one, tmp_path / f"p.{ending}"))
+        assert type(again) is type(one)
+        assert (again.name, again.title) == (one.name, one.title)
+        assert by_agents(again) == by_agents(one)
+
+
+def test_exact_numbers_stay_exact(tmp_path: Path) -> None:
+    again = pb.load(pb.save(pb.load("two-coins"), tmp_path / "coins.toml"))
+    assert isinstance(again, pb.Problem)
+    assert again.is_exact
+    assert again.specification == pb.load("two-coins").specification
+
+
+def test_priors_chains_and_liars_come_back(tmp_path: Path) -> None:
+    model = pb.FiniteModel.from_agents(
+        ["fair", "loaded"], [COIN, COIN], priors=[[0.1, 0.9], [1 / 3, 2 / 3]]
+    )
+    chain = MarkovNetwork(
+        (Phase([[0.5, 0.5], [0.25, 0.75]]), Phase([[0.9, 0.1], [0.6, 0.4]], [1])),
+        np.array([[0.5, 0.5], [1 / 3, 2 / 3]]),
+        np.array([1.0, 0.0]),
+        event_rate=1.5,
+    )
+    ring = pb.Network.from_topology("complete", agents=5)
+    five = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])
+    for problem in (
+        pb.problem_of(PAIR, model, name="priors"),
+        pb.problem_of(chain, model, name="chain"),
+        pb.problem_of(ring, five, faults={1: Push(1, 2.0)}, rule=Median(), name="liar"),
+        pb.problem_of(ring, five, faults={2: StuckData(outcome=1)}, name="stuck"),
+    ):
+        again = pb.load(pb.save(problem, tmp_path / "p.json"))
+        assert document_of(without_file(again)) == document_of(problem)
+        assert type(again) is type(problem)
+
+
+def test_what_no_file_says_is_refused(tmp_path: Path) -> None:
+    uneven = pb.RandomLinks(PAIR, up=np.array([[1.0, 0.5], [0.75, 1.0]]))
+    with pytest.raises(ValueError, match="up: expected one number for all agents or links"):
+        pb.save(pb.problem_of(uneven, COINS), tmp_path / "p.json")
+    table = StuckData(log_likelihoods=np.log(np.array([0.5, 0.5])))
+    ring = pb.Network.from_topology("complete", agents=5)
+    five = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])
+    with pytest.raises(ValueError, match=r"faults\[0\]: expected a behaviour that a file can say"):
+        pb.save(pb.problem_of(ring, five, faults={0: table}, rule=Median()), tmp_path / "p.json")
+    with pytest.raises(ValueError, match=r"ends in \.toml or \.json"):
+        pb.save(pb.load("two-coins"), tmp_path / "p.yaml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_beliefs_that_liars_state_come_back(tmp_path: Path) -> None:
+    ring = pb.Network.from_topology("complete", agents=5)
+    five = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])
+    liar = ConstantBelief(np.log(np.array([0.25, 0.75])))
+    problem = pb.problem_of(ring, five, faults={0: liar}, rule=Median())
+    again = pb.load(pb.save(problem, tmp_path / "p.json"))
+    assert isinstance(again, pb.FaultyProblem)
+    # exp and log round once each.
+    found = vars(again.faults[0])["log_belief"]
+    np.testing.assert_allclose(found, liar.log_belief, rtol=4e-16)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pb.problem_of(COINS, PAIR), "model: expected a FiniteModel or a RegressionModel"),
+        (lambda: pb.analyse(PAIR), "problem: expected a problem, or the name or the file of one"),
+        (lambda: pb.analyse("two-coins", exact=True, certify=True), "exact, certify: expected one"),
+        (lambda: pb.load("two-coin"), "did you mean 'two-coins'"),
+        (lambda: pb.simulate("two-coins", rounds=0), "rounds"),
+        (lambda: pb.verify("two-coins", delta=2.0), "delta"),
+    ],
+)
+def test_wrong_things_are_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_functions_and_commands_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    from peerbayes.cli import main
+
+    assert main(["analyse", "p2-grid", "--delta", "0.01", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert json.loads(json.dumps(pb.analyse("p2-grid", delta=0.01).as_json())) == printed
+    assert main(["formula", "star", "--agents", "9", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert json.loads(json.dumps(pb.formula("star", agents=9).as_json())) == printed
+
+
+def test_nothing_is_written_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pb.analyse("two-coins")
+    pb.simulate("two-coins", rounds=5, replicates=3)
+    outcome = pb.verify("two-coins", seed=1)
+    assert outcome.record_path is None
+    assert not outcome.failed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_agents_without_tables_have_the_same_analysis() -> None:
+    problem = pb.load("p2-star")
+    again = problem_from_document(document_of(without_file(problem)))
+    first, second = pb.analyse(problem).as_json(), pb.analyse(again).as_json()
+    for key in ("rates", "exponents", "rate"):
+        assert second["learning"][key] == first["learning"][key]
