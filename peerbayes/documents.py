@@ -27,7 +27,6 @@ from pydantic import (
 from peerbayes.records import plain
 from theory import CertifiedSampleSize, Network
 from theory.design import Certificate
-from theory.network.structure import as_dense
 
 
 class Document(BaseModel):
@@ -200,15 +199,3 @@ def interval(size: CertifiedSampleSize) -> list[int] | None:
 
 # Weights of more agents are listed link by link.
 MOST_DENSE = 100
-
-
-def weights_json(network: Network) -> Any:
-    """W row by row; of many agents the positive entries alone."""
-    if network.agents <= MOST_DENSE:
-        return as_dense(network.weights).tolist()
-    edges = network.edges
-    return {
-        "listener": edges[:, 0],
-        "speaker": edges[:, 1],
-        "weight": np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel(),
-    }

@@ -61,19 +61,19 @@ def guessed(word: str, words: Iterable[str], *, otherwise: str) -> str:
 
 def choose(
     argument: str,
-    value: str,
+    value: object,
     choices: Iterable[str],
     *,
-    wanted: str = "one of ",
-    otherwise: str = "choose one of them",
+    wanted: str = "",
+    otherwise: str = "choose one",
 ) -> str:
-    """The value, if it is one of the choices.
+    """The value, if it is one of the `choices`.
 
     Raises
     ------
     ValueError
-        If it is not: the line names them all, after what is `wanted`, and the nearest; where none
-        is near, it says `otherwise`.
+        If it is not: the line says what is `wanted`, or names all choices, and then the one that
+        was probably meant, or `otherwise`.
 
     Examples
     --------
@@ -81,11 +81,11 @@ def choose(
     Traceback (most recent call last):
     ValueError: --recipe: expected one of paper, best, got 'papr'; did you mean 'paper'?
     """
-    choices = tuple(choices)
-    if value in choices:
+    known = tuple(choices)
+    if isinstance(value, str) and value in known:
         return value
-    remedy = guessed(value, choices, otherwise=otherwise)
-    raise fail(argument, f"{wanted}{', '.join(choices)}", repr(value[:60]), remedy)
+    remedy = guessed(value, known, otherwise=otherwise) if isinstance(value, str) else otherwise
+    raise fail(argument, wanted or f"one of {', '.join(known)}", describe(value), remedy)
 
 
 def shorten(text: str, *, length: int = 60) -> str:

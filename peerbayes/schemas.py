@@ -109,7 +109,7 @@ def read_schema(name: str) -> dict[str, Any]:
     >>> read_schema("problem")["required"]
     ['network']
     """
-    choose("NAME", name, SCHEMAS)
+    choose("NAME", name, SCHEMAS, otherwise="choose one of them")
     if name == "problem":
         from peerbayes.problem.specification import problem_schema
 

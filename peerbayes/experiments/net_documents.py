@@ -32,12 +32,15 @@ class Measured(Document):
     }  # fmt: skip
 
     images: int | None = None
-    draws: int | None = Field(default=None, description="samples of the belief; 0: its mean weights")
+    draws: int | None = Field(
+        default=None, description="samples of the belief; 0: its mean weights"
+    )
     accuracy: list[float] = Field(description="shares of images")
     nll: list[float] = Field(description="mean −log p of the true label, nats")
     calibration_error: list[float] | None = None
     entropy: list[float] | None = Field(default=None, description="nats")
-    confidence: list[Known] | None = Field(default=None, description="mean probability of the true label, by agent and label"
+    confidence: list[Known] | None = Field(
+        default=None, description="mean probability of the true label, by agent and label"
     )
     in_domain_accuracy: Known | None = None
     out_of_domain_accuracy: Known | None = None
@@ -48,7 +51,8 @@ class Measured(Document):
     out_of_domain_auroc: Known | None = None
     never_seen_auroc: Known | None = None
     other_data_auroc: Known | None = None
-    confusion: list[list[list[int]]] | None = Field(default=None, description="images by agent, true and predicted label"
+    confusion: list[list[list[int]]] | None = Field(
+        default=None, description="images by agent, true and predicted label"
     )
 
 

@@ -219,13 +219,9 @@ def _formula(topology: str, weights: str | None) -> Formula:
 
         if names_a_problem(topology):
             return problem_formula(topology)
-    choose(
-        "TOPOLOGY",
-        topology,
-        [*FAMILIES, "weights"],
-        wanted="a problem, or one of ",
-        otherwise="see 'peerbayes formula list'",
-    )
+    known = [*FAMILIES, "weights"]
+    wanted = f"a problem, or one of {', '.join(known)}"
+    choose("TOPOLOGY", topology, known, wanted=wanted, otherwise="see 'peerbayes formula list'")
     return closed_form(topology)
 
 

@@ -7,6 +7,7 @@ from theory.changing.kinds import ChangingNetwork
 from theory.changing.links import ON_LOSS, RandomLinks
 from theory.changing.log_ratio import changing_log_ratio
 from theory.changing.markov import MarkovNetwork
+from theory.changing.mean_mixing import mean_slem
 from theory.changing.periodic import PeriodicNetwork, rotating_star
 from theory.changing.phase import Phase
 from theory.changing.presence import RandomPresence
@@ -34,5 +35,6 @@ __all__ = [
     "changing_rate",
     "changing_sample_sizes",
     "influence",
+    "mean_slem",
     "rotating_star",
 ]
