@@ -6,13 +6,11 @@ What is written has all keys of its type but those that the type leaves out wher
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from operator import or_
-from pathlib import Path
 from types import GenericAlias, MappingProxyType
 from typing import Any
 
@@ -23,19 +21,15 @@ from pydantic_core import CoreSchema, core_schema
 from peerbayes.messages import choose
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_FOLDER = Path(__file__).with_name("schemas")
 
 
 @dataclass(frozen=True)
 class _Printed:
-    """What a schema is of: one of some types, ``"module:type"`` in this package.
-
-    With `many` it is a list of them; where no type is named, the schema is a file.
-    """
+    """What a schema is of: one of some types, ``"module:type"`` here, or `many` of them."""
 
     what: str
     description: str
-    types: tuple[str, ...] = ()
+    types: tuple[str, ...]
     many: bool = False
 
 
@@ -47,7 +41,18 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             " sorted keys, without spaces, escaped to ASCII.",
             ("documents:RecordFile",),
         ),
-        "analyse": _Printed("analyse --json", "What theory predicts of one problem."),
+        "analyse": _Printed(
+            "analyse --json",
+            "What theory predicts of one problem. Rates in nats per round; keys may be added.",
+            (
+                "kinds.finite.documents:AnalysisDocument",
+                "kinds.finite.documents:ProvedAnalysisDocument",
+                "kinds.changing.documents:ChangingAnalysisDocument",
+                "kinds.faulty.documents:FaultyAnalysisDocument",
+                "kinds.regression.documents:RegressionAnalysisDocument",
+                "kinds.regression.documents:ExactRegressionDocument",
+            ),
+        ),
         "simulate": _Printed(
             "simulate --json",
             "Measured rates and errors at the last round; keys may be added.",
@@ -62,8 +67,24 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             ("comparison:Comparison",),
             many=True,
         ),
-        "design": _Printed("design --json", "The best weights, or the edges worth adding."),
-        "place": _Printed("place --json", "Which agent should hold which data."),
+        "design": _Printed(
+            "design --json",
+            "The best weights with a certificate, or the edges worth adding; keys may be added.",
+            (
+                "design.documents:FiniteDesignDocument",
+                "design.documents:ChangingDesignDocument",
+                "design.documents:RegressionDesignDocument",
+                "design.documents:NextEdgeDocument",
+            ),
+        ),
+        "place": _Printed(
+            "place --json",
+            "Which agent should hold which data; keys may be added.",
+            (
+                "design.placement_documents:FinitePlacementDocument",
+                "design.placement_documents:RegressionPlacementDocument",
+            ),
+        ),
         "run": _Printed(
             "run --json",
             "An experiment: printed beside measured and predicted; keys may be added.",
@@ -115,10 +136,6 @@ def read_schema(name: str) -> dict[str, Any]:
 
         return problem_schema()
     printed = _TYPES[name]
-    if not printed.types:
-        text = (_FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
-        kept: dict[str, Any] = json.loads(text)
-        return kept
     one: Any = reduce(or_, (_found(name) for name in printed.types))
     adapter: TypeAdapter[Any] = TypeAdapter(GenericAlias(list, one) if printed.many else one)
     made = adapter.json_schema(schema_generator=_Written)
