@@ -27,6 +27,7 @@ from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
     from empirical.nets.keeping import Generations
+    from empirical.nets.posterior import Posterior
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,6 @@ def run_net_part(
     """
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
-    from empirical.nets.keeping import save_posterior
 
     check_setting(row, setting)
     problem = net_problem(
@@ -125,12 +125,7 @@ def run_net_part(
             progress=progress,
             say=sayer(progress),
         )
-    posterior = None
-    if setting.folder is not None:
-        path = setting.folder / f"{_file(part)}.safetensors"
-        words = {"experiment": row.name, "part": part.name, "fingerprint": fingerprint}
-        sha256 = save_posterior(path, learner.posterior, words)
-        posterior = PosteriorFile(file=path.name, sha256=sha256)
+    words = {"experiment": row.name, "part": part.name, "fingerprint": fingerprint}
     return NetPart(
         recipe=part.recipe,
         role=part.role,
@@ -143,8 +138,20 @@ def run_net_part(
         curve=Curve.model_validate(curve.as_json()),
         build=build_of_nets(),
         versions=_versions(),
-        posterior=posterior,
+        posterior=_kept_beliefs(learner.posterior, part, setting.folder, words),
     )
+
+
+def _kept_beliefs(
+    posterior: Posterior, part: Part, folder: Path | None, words: dict[str, str]
+) -> PosteriorFile | None:
+    """The file that the beliefs are kept in; None where there is no folder for them."""
+    if folder is None:
+        return None
+    from empirical.nets.keeping import save_posterior
+
+    path = folder / f"{_file(part)}.safetensors"
+    return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
 
 
 def forget_unfinished(part: Part, setting: Setting) -> None:

@@ -79,11 +79,7 @@ def run_experiment(
         If a number is out of range, or nothing can be written to `out`, which is tried first.
     """
     seed = as_integer("seed", seed, minimum=0)
-    if replicates is None:
-        replicates = experiment.replicates
-    # One replicate has no standard error, without which nothing can be compared.
-    fewest = 1 if experiment.replicates_are_parts else 2
-    replicates = as_integer("replicates", replicates, minimum=fewest)
+    replicates = _replicates(experiment, replicates)
     in_part = 1 if experiment.replicates_are_parts else replicates
     check_folder(out)
     bar = progress or (lambda _: lambda done, total: None)
@@ -96,9 +92,10 @@ def run_experiment(
         if resume or not wanted:
             found = kept_part(experiment, part, seed=seed, replicates=in_part, out=out)
         if found.refusal:
-            remedy = f"not read back, {found.refusal}; {part!r} was run again"
-            left = f"left out of the record, {found.refusal}"
-            discarded.append(f"{part_path(out, experiment, part)}: {remedy if wanted else left}")
+            words = f"not read back, {found.refusal}; {part!r} was run again"
+            if not wanted:
+                words = f"left out of the record, {found.refusal}"
+            discarded.append(f"{part_path(out, experiment, part)}: {words}")
         content = found.content
         if content is None and not wanted:
             continue
@@ -115,6 +112,13 @@ def run_experiment(
     record = _record(experiment, parts, seed=seed, replicates=replicates)
     path = write_record(out / file_name("run", experiment.name), kind=KIND, body=record.as_json())
     return ExperimentRun(experiment, record, tuple(reused), tuple(discarded), path)
+
+
+def _replicates(experiment: Experiment, given: int | None) -> int:
+    # One replicate has no standard error, without which nothing can be compared.
+    fewest = 1 if experiment.replicates_are_parts else 2
+    number = experiment.replicates if given is None else given
+    return as_integer("replicates", number, minimum=fewest)
 
 
 def _record(

@@ -86,7 +86,7 @@ def up_to_date(command: str, document: Any) -> Any:
         document = NEWER[command] | document
     if "baselines" in document:
         rows = {name: {"mean_slem": None} | row for name, row in document["baselines"].items()}
-        document = document | {"baselines": rows}
+        document = {"mean_slem": None} | document | {"baselines": rows}
     return document
 
 
