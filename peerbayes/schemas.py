@@ -137,8 +137,8 @@ def read_schema(name: str) -> dict[str, Any]:
         return problem_schema()
     printed = _TYPES[name]
     one: Any = reduce(or_, (_found(name) for name in printed.types))
-    adapter: TypeAdapter[Any] = TypeAdapter(GenericAlias(list, one) if printed.many else one)
-    made = adapter.json_schema(schema_generator=_Written)
+    of: Any = GenericAlias(list, one) if printed.many else one
+    made = TypeAdapter(of).json_schema(schema_generator=_Written)
     head = {"title": f"peerbayes {printed.what}", "description": printed.description}
     return {"$schema": _DRAFT, **head, **{k: v for k, v in made.items() if k not in head}}
 

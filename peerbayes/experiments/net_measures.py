@@ -72,10 +72,9 @@ def label_confidence(run: NetPart, agents: Sequence[int], when: When = "after") 
     """Mean probability of the true label at the end, by true label, over some agents."""
     rows = last_of(run, when).confidence or []
     chosen = [rows[agent] for agent in agents] if agents else rows
-    return [
-        sum(known) / len(known) if (known := [r[k] for r in chosen if r[k] is not None]) else 0.0
-        for k in range(len(chosen[0]))
-    ]
+    labels = zip(*chosen, strict=True)
+    known = [[value for value in values if value is not None] for values in labels]
+    return [sum(values) / len(values) if values else 0.0 for values in known]
 
 
 def least_label(

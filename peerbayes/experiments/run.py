@@ -82,25 +82,21 @@ def run_experiment(
     replicates = _replicates(experiment, replicates)
     in_part = 1 if experiment.replicates_are_parts else replicates
     check_folder(out)
-    bar = progress or (lambda _: lambda done, total: None)
     parts: dict[str, Any] = {}
-    reused: list[str] = []
-    discarded: list[str] = []
+    reused, discarded = list[str](), list[str]()
     for part in experiment.parts:
         wanted = only is None or part in only
         found = KeptPart()
         if resume or not wanted:
             found = kept_part(experiment, part, seed=seed, replicates=in_part, out=out)
         if found.refusal:
-            words = f"not read back, {found.refusal}; {part!r} was run again"
-            if not wanted:
-                words = f"left out of the record, {found.refusal}"
-            discarded.append(f"{part_path(out, experiment, part)}: {words}")
+            at = part_path(out, experiment, part)
+            discarded.append(_thrown_away(at, part, found.refusal, wanted=wanted))
         content = found.content
         if content is None and not wanted:
             continue
         if content is None:
-            report = bar(f"{experiment.name}: {part}")
+            report = None if progress is None else progress(f"{experiment.name}: {part}")
             content = keep_part(
                 experiment, part, seed=seed, replicates=in_part, out=out, progress=report
             )
@@ -112,6 +108,13 @@ def run_experiment(
     record = _record(experiment, parts, seed=seed, replicates=replicates)
     path = write_record(out / file_name("run", experiment.name), kind=KIND, body=record.as_json())
     return ExperimentRun(experiment, record, tuple(reused), tuple(discarded), path)
+
+
+def _thrown_away(path: Path, part: str, why: str, *, wanted: bool) -> str:
+    """What became of a part on record that was not taken."""
+    if wanted:
+        return f"{path}: not read back, {why}; {part!r} was run again"
+    return f"{path}: left out of the record, {why}"
 
 
 def _replicates(experiment: Experiment, given: int | None) -> int:
