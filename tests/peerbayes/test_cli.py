@@ -19,10 +19,10 @@ from peerbayes import cli
 from peerbayes.comparison import Comparison
 from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
-from peerbayes.learning_documents import SlowestDocument, SweepDocument
 from peerbayes.problem.loading import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
+from peerbayes.sweep_documents import SlowestDocument, SweepDocument
 from peerbayes.tables import spread
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 
@@ -226,6 +226,9 @@ class Outcome:
 
     def as_json(self) -> list[dict[str, Any]]:
         return STATEMENTS
+
+    def tables(self, *, every: bool) -> list[Any]:
+        return verification_parts(COMPARISONS, every=every)
 
 
 @pytest.mark.parametrize("failed", [False, True])
