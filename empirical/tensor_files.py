@@ -134,6 +134,23 @@ def verify_file(path: Path) -> WholeFile:
         raise fail(str(path), "a safetensors file", "a damaged or truncated file", AGAIN) from None
 
 
+def read_words(path: Path) -> dict[str, Any]:
+    """What a file says of its tensors, by its header alone: the tensors are not looked at.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it has no header that says something; in one line.
+    """
+    try:
+        with path.open("rb") as file:
+            return as_words(_header(file)["__metadata__"]["words"], path)
+    except (LookupError, TypeError, RecursionError):
+        raise fail(str(path), "a safetensors file", "a damaged or truncated file", AGAIN) from None
+
+
 def as_words(text: str, path: Path) -> dict[str, Any]:
     """What a file says of its tensors.
 
@@ -168,11 +185,17 @@ def changed(path: Path) -> ValueError:
     return fail(str(path), "content that fits its checksum", "changed or damaged content", AGAIN)
 
 
-def _verified(file: BinaryIO, path: Path) -> WholeFile:
+def _header(file: BinaryIO) -> dict[str, Any]:
     length = int.from_bytes(file.read(8), "little")
     if length > _MOST_HEADER:
         raise ValueError("no header")
-    header = json.loads(file.read(length))
+    header: dict[str, Any] = json.loads(file.read(length))
+    return header
+
+
+def _verified(file: BinaryIO, path: Path) -> WholeFile:
+    header = _header(file)
+    length = file.tell() - 8
     metadata = header.pop("__metadata__", {})
     check_metadata(metadata, path)
     start, size = 8 + length, path.stat().st_size - 8 - length

@@ -29,7 +29,7 @@ from exact.fixed import every_round
 from exact.parallel import run_units
 from exact.replicates import Replicates, chunks
 from exact.statistics import Ties
-from theory import FiniteModel, Network, sample_sizes
+from theory import FiniteModel, Network, SampleSizes, sample_sizes
 from theory.progress import Progress
 from theory.showing import Shown
 from theory.typed import typed
@@ -94,6 +94,7 @@ def simulated_sample_size(
     most_rounds: int | None = None,
     confidence: float = 0.95,
     workers: int = 1,
+    proved: SampleSizes | None = None,
     progress: Progress | None = None,
 ) -> SimulatedSampleSize:
     """Measure n(δ), the smallest n from which on some agent errs with probability at most δ.
@@ -118,6 +119,9 @@ def simulated_sample_size(
         Coverage of the interval, in (0, 1).
     workers
         Processes that share the replicates.
+    proved
+        What :func:`theory.sample_sizes` says of the same network, model and δ, if it is known
+        already; else it is computed.
     progress
         Called as progress(done, total), in rounds times replicates.
 
@@ -144,20 +148,22 @@ def simulated_sample_size(
     replicates = as_integer("replicates", replicates, minimum=1)
     seed = as_integer("seed", seed, minimum=0)
     _check_replicates(replicates, delta, confidence)
-    ladder = sample_sizes(network, model, delta=delta, certify=False)
-    proved = ladder.chernoff.rounds
-    if not ladder.bounds and proved is None and _nothing_wrong(network, model):
+    if proved is not None and proved.delta != delta:
+        raise fail("proved", f"sample sizes for δ = {delta:g}", f"{proved.delta:g}", "leave it out")
+    ladder = proved or sample_sizes(network, model, delta=delta, certify=False)
+    enough = ladder.chernoff.rounds
+    if not ladder.bounds and enough is None and _nothing_wrong(network, model):
         none = np.zeros(0, dtype=np.int64)
         note = "every hypothesis is optimal: there is nothing to reject"
         return SimulatedSampleSize(
             delta, None, None, None, confidence, replicates, seed, 0, none, None, note
         )
-    horizon = _horizon(proved, most_rounds)
+    horizon = _horizon(enough, most_rounds)
     errors = np.zeros(0, dtype=np.int64)
     if horizon:
         plan = every_round(network, model, rounds=horizon, replicates=replicates, seed=seed)
         errors = run_units(ErrorCounts(plan), workers=workers, progress=progress)["errors"]
-    return _measured(errors, delta, confidence, replicates, seed, proved)
+    return _measured(errors, delta, confidence, replicates, seed, enough)
 
 
 def _measured(

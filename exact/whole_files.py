@@ -18,8 +18,10 @@ from typing import BinaryIO
 
 # Most file systems take 255 bytes; a temporary name is a little longer than the one it is for.
 _LONGEST = 200
-_HAS_LOCKS = find_spec("fcntl") is not None
-_NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+HAS_LOCKS = find_spec("fcntl") is not None
+"""Whether the system lets a process lock a file (``fcntl``)."""
+NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Flags of `os.open`: links are not followed, and the file is closed in other programs."""
 
 
 @contextmanager
@@ -42,7 +44,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if not _HAS_LOCKS:  # such systems rename no open files
+            if not HAS_LOCKS:  # such systems rename no open files
                 file.close()
             # Within, while the lock says that it is no left-over.
             os.replace(temporary, path)
@@ -55,9 +57,9 @@ def remove_leftovers(path: Path) -> None:
     """Delete what killed processes left half-written beside `path`; what is being written stays."""
     for left in _leftovers(path):
         with suppress(OSError):
-            descriptor = os.open(left, os.O_RDWR | _NO_LINKS)
+            descriptor = os.open(left, os.O_RDWR | NO_LINKS)
             try:
-                if _lock(descriptor):
+                if lock(descriptor):
                     left.unlink()
             finally:
                 os.close(descriptor)
@@ -88,7 +90,7 @@ def _opened(path: Path) -> tuple[Path, BinaryIO]:
             file = temporary.open("xb")
         except FileExistsError:
             continue
-        _lock(file.fileno())
+        lock(file.fileno())
         # Between the two lines above it may have been taken for a left-over.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), os.lstat(temporary)):
@@ -101,14 +103,18 @@ def _short(name: str) -> str:
     return name.encode("utf-8", "surrogateescape")[:_LONGEST].decode("utf-8", "ignore")
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock an open file; False if another process holds it. Without such locks, nothing is held."""
-    if not _HAS_LOCKS:
+def lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file until it is closed; False if another process holds it.
+
+    A `shared` lock goes with others of its kind. Where the system has no such locks
+    (`HAS_LOCKS`), nothing is held.
+    """
+    if not HAS_LOCKS:
         return True
     import fcntl
 
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,6 @@ from pydantic import (
 from peerbayes.records import plain
 from theory import CertifiedSampleSize, Network
 from theory.design import Certificate
-from theory.network.structure import as_dense
 
 
 class Document(BaseModel):
@@ -63,6 +62,18 @@ class Documented(ABC):
     def as_json(self) -> dict[str, Any]:
         """The JSON object that the command prints; null stands for what is not known, see notes."""
         return self.document().as_json()
+
+
+class RecordFile(BaseModel):
+    """A file that a command leaves: what it is of, its checksum, and what it says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["peerbayes-record"]
+    version: int = Field(ge=1)
+    kind: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    body: Any
 
 
 def number(value: float) -> float | None:
@@ -188,15 +199,3 @@ def interval(size: CertifiedSampleSize) -> list[int] | None:
 
 # Weights of more agents are listed link by link.
 MOST_DENSE = 100
-
-
-def weights_json(network: Network) -> Any:
-    """W row by row; of many agents the positive entries alone."""
-    if network.agents <= MOST_DENSE:
-        return as_dense(network.weights).tolist()
-    edges = network.edges
-    return {
-        "listener": edges[:, 0],
-        "speaker": edges[:, 1],
-        "weight": np.asarray(network.weights[edges[:, 0], edges[:, 1]]).ravel(),
-    }

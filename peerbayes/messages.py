@@ -49,6 +49,45 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     return known[inside[0]] if len(inside) == 1 else None
 
 
+def guessed(word: str, words: Iterable[str], *, otherwise: str) -> str:
+    """A remedy for a word that is none of `words`: the one that was probably meant, or `otherwise`.
+
+    >>> guessed("rign", ["ring", "star"], otherwise="choose one of them")
+    "did you mean 'ring'?"
+    """
+    guess = nearest(word, words)
+    return f"did you mean {guess!r}?" if guess else otherwise
+
+
+def choose(
+    argument: str,
+    value: object,
+    choices: Iterable[str],
+    *,
+    wanted: str = "",
+    otherwise: str = "choose one",
+) -> str:
+    """The value, if it is one of the `choices`.
+
+    Raises
+    ------
+    ValueError
+        If it is not: the line says what is `wanted`, or names all choices, and then the one that
+        was probably meant, or `otherwise`.
+
+    Examples
+    --------
+    >>> choose("--recipe", "papr", ["paper", "best"])
+    Traceback (most recent call last):
+    ValueError: --recipe: expected one of paper, best, got 'papr'; did you mean 'paper'?
+    """
+    known = tuple(choices)
+    if isinstance(value, str) and value in known:
+        return value
+    remedy = guessed(value, known, otherwise=otherwise) if isinstance(value, str) else otherwise
+    raise fail(argument, wanted or f"one of {', '.join(known)}", describe(value), remedy)
+
+
 def shorten(text: str, *, length: int = 60) -> str:
     """The text on one line, or its beginning with an ellipsis."""
     text = " ".join(text.split())
@@ -195,8 +234,7 @@ def _wording(detail: ErrorDetails, place: Place) -> tuple[str, str, str]:
             return f"a number of at most {context['le']}", got, "make it smaller"
         case "literal_error":
             choices = context["expected"].replace("'", "")
-            words = choices.replace(" or ", ", ").split(", ")
-            guess = nearest(value, words) if isinstance(value, str) else None
-            return f"one of {choices}", got, f"did you mean {guess!r}?" if guess else "choose one"
+            words = choices.replace(" or ", ", ").split(", ") if isinstance(value, str) else []
+            return f"one of {choices}", got, guessed(str(value), words, otherwise="choose one")
         case _:
             return detail["msg"], got, "correct it"

@@ -96,7 +96,7 @@ def write_record(path: str | Path, *, kind: str, body: object, indent: int = 1) 
     path = Path(path)
     content = {"format": FORMAT, "version": VERSION, "kind": kind, "body": plain(body)}
     record = {key: content[key] for key in ("format", "version", "kind")}
-    record |= {"sha256": _checksum(content), "body": content["body"]}
+    record |= {"sha256": checksum(content), "body": content["body"]}
     separators = None if indent else (",", ":")
     text = json.dumps(
         record,
@@ -234,7 +234,7 @@ def read_record(path: str | Path) -> Record:
     if not isinstance(content["kind"], str) or not content["kind"]:
         raise fail(source, "a kind that is text", shorten(repr(content["kind"])), again)
     sha256 = content.pop("sha256")
-    if sha256 != _checksum(content):
+    if sha256 != checksum(content):
         raise fail(source, "content that fits its checksum", "changed or damaged content", again)
     return Record(content["kind"], content["body"], version, sha256, path)
 
@@ -265,6 +265,13 @@ def _names_format(path: Path) -> bool:
         return False
 
 
-def _checksum(content: Mapping[str, Any]) -> str:
+def checksum(content: object) -> str:
+    """The SHA-256 of a value's canonical JSON: sorted keys, no spaces, escaped to ASCII.
+
+    Examples
+    --------
+    >>> checksum({"b": 1, "a": [0.5]}) == checksum({"a": [0.5], "b": 1})
+    True
+    """
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -63,6 +63,14 @@ def figures_table(title: str, *columns: str) -> Table:
     return table
 
 
+def names_table(title: str, *columns: str) -> Table:
+    """A table of text: names that stay on one line, and columns of words."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, no_wrap=index == 0, overflow="fold")
+    return table
+
+
 def facts_table(title: str, facts: Mapping[str, str]) -> Table:
     """Names and what is to be said of them, line by line."""
     table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)

@@ -17,7 +17,7 @@ from peerbayes.commands.options import (
     folder,
     whole_number,
 )
-from peerbayes.commands.output import CHECK_FAILED, DONE, print_json, print_tables
+from peerbayes.commands.output import CHECK_FAILED, DONE, show
 
 
 def campaign(
@@ -73,7 +73,6 @@ def campaign(
     from peerbayes.experiments.campaign import campaign_status, run_campaign
     from peerbayes.experiments.campaign_plan import selected
     from peerbayes.experiments.campaign_state import Campaign, usual_records
-    from peerbayes.experiments.tables import campaign_parts
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
     from peerbayes.resources import to_standard_error
@@ -97,6 +96,4 @@ def campaign(
                 say=None if quiet else to_standard_error,
             )
     code = CHECK_FAILED if result.failed and not status else DONE
-    if json:
-        return print_json(result.as_json(), code)
-    return print_tables(campaign_parts(result.as_json())) or code
+    return show(result, json=json, code=code)

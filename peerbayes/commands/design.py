@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from peerbayes.commands.options import (
     Seed,
     agent_numbers,
     distribution,
+    file,
     share,
     whole_number,
 )
@@ -138,6 +140,15 @@ def design(
             help="Time for all searches; what they have by then is shown.",
         ),
     ] = 120,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write",
+            parser=file,
+            metavar="FILE",
+            help="Write the problem with the designed weights, as .toml or .json.",
+        ),
+    ] = None,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
@@ -152,6 +163,7 @@ def design(
     from peerbayes.design.request import DesignRequest
     from peerbayes.front.design import design as run
     from peerbayes.problem.loading import load_problem
+    from peerbayes.problem.written import check_writable
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
 
@@ -160,7 +172,7 @@ def design(
         "minimum_self_weight": minimum_self_weight,
         "edge_budget": edge_budget,
         "degree_budget": degree_budget,
-        "fixed_agents": None if fixed is None else agent_numbers("--fixed", fixed),
+        "fixed": agent_numbers("--fixed", fixed) or None,
         "symmetric": symmetric or None,
         "doubly_stochastic": doubly_stochastic or None,
     }
@@ -168,7 +180,7 @@ def design(
         objective=objective,
         delta=delta,
         target=target,
-        stationary=distribution(stationary),
+        stationary=distribution("--stationary", stationary),
         rule=rule,
         worst_case=worst_case,
         exact=exact,
@@ -178,9 +190,11 @@ def design(
         seconds=float(seconds),
     )
     check_folder(out)
+    if write is not None:
+        check_writable(write, given=problem)
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
-        result = run(loaded, request, out=out, progress=stages(f"{problem}: design"))
+        result = run(loaded, request, out=out, write=write, progress=stages(f"{problem}: design"))
     code = CHECK_FAILED if result.failed else DONE
     show(result, json=json)
     return code if json else print_lines(f"\nrecord: {result.record_path}\n", code)

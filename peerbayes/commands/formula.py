@@ -7,7 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from peerbayes.commands.options import DEFAULT_OUT, Data, Json, Out, Quiet, Seed
-from peerbayes.commands.output import CHECK_FAILED, DONE, print_json, print_lines, print_tables
+from peerbayes.commands.output import (
+    CHECK_FAILED,
+    DONE,
+    print_json,
+    print_lines,
+    print_tables,
+    show,
+)
 
 
 def _parameter(name: str, meaning: str) -> Any:
@@ -82,17 +89,14 @@ def formula(
     if topology == "list":
         listing = families(values, weights=weights)
         if json:
-            return print_json({"families": listing})
+            return print_json(listing.as_json())
         from peerbayes.formulas.text import family_parts
 
-        return print_tables(family_parts(listing))
+        return print_tables(family_parts(listing.families))
     result = formula_of(topology, values, weights=weights, seed=seed)
     code = DONE if result.check.passed else CHECK_FAILED
-    if json:
-        return print_json(result.as_json(), code)
-    from peerbayes.formulas.text import formula_parts, latex_text
+    if latex and not json:
+        from peerbayes.formulas.text import latex_text
 
-    if latex:
-        return print_lines(latex_text(result.as_json()), code)
-    print_tables(formula_parts(result.as_json()))
-    return code
+        return print_lines(latex_text(result.document()), code)
+    return show(result, json=json, code=code)

@@ -49,31 +49,30 @@ share = _real("a number in [0, 1), such as 0.05 or 1/20", lambda x: 0 <= x < 1)
 factor = _real("a number above 0 and below a million", lambda x: 0 < x < 1e6)
 
 
-def agent_numbers(option: str, text: str) -> tuple[int, ...]:
-    """Whole numbers between commas."""
-    if not re.fullmatch(r"[0-9]{1,9}( *, *[0-9]{1,9})*", text.strip()):
-        wanted = "agents' numbers between commas, such as 0,3"
-        raise typer.BadParameter(f"{option}: expected {wanted}, got {text[:60]!r}")
-    return tuple(int(part) for part in text.split(","))
+def agent_numbers(option: str, text: str | None) -> tuple[int, ...]:
+    """Whole numbers between commas; none if the option is left out."""
+    from peerbayes.design.request import agent_list
+
+    return () if text is None else agent_list(option, text)
 
 
-def distribution(text: str | None) -> str | tuple[float, ...] | None:
+def distribution(option: str, text: str | None) -> str | tuple[float, ...] | None:
     """A word, or numbers between commas."""
-    if text is None or not re.fullmatch(r"[0-9.eE+\-/, ]+", text):
-        return text
-    from theory.numbers.rational import read_fraction
+    from peerbayes.design.request import shares
 
-    try:
-        return tuple(float(read_fraction(part.strip())) for part in text.split(","))
-    except (ValueError, ZeroDivisionError, OverflowError):
-        wanted = "'uniform', or numbers below 1e308 between commas, such as 1/2,1/4,1/4"
-        raise typer.BadParameter(f"--stationary: expected {wanted}, got {text[:60]!r}") from None
+    return shares(option, text)
 
 
 def folder(text: object) -> Path:
     # Path("") is the current folder, which nobody asks for by an empty name.
     if not str(text):
         raise typer.BadParameter("expected the name of a folder, got ''")
+    return Path(str(text))
+
+
+def file(text: object) -> Path:
+    if not str(text):
+        raise typer.BadParameter("expected the name of a file, got ''")
     return Path(str(text))
 
 

@@ -71,7 +71,7 @@ def place(
         objective=objective,
         delta=delta,
         method=method,
-        fixed=() if fixed is None else agent_numbers("--fixed", fixed),
+        fixed=agent_numbers("--fixed", fixed),
         target=target,
         replicates=replicates,
         seed=seed,

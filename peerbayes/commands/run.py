@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from peerbayes.commands.options import DEFAULT_OUT, NETS, Data, Json, Out, Quiet, Seed, whole_number
-from peerbayes.commands.output import CHECK_FAILED, DONE, print_json, print_lines, print_tables
+from peerbayes.commands.output import CHECK_FAILED, DONE, print_lines, show
 
 
 def run_named_experiment(
@@ -69,43 +69,27 @@ def run_named_experiment(
 
     Exit code 1 if a measurement contradicts its prediction beyond sampling error.
     """
-    from peerbayes.experiments import find_experiment, run_experiment
-    from peerbayes.experiments.options import configured
+    from peerbayes.front.run import run
     from peerbayes.progress import Stages
-    from peerbayes.records import check_folder
     from peerbayes.resources import to_standard_error
 
-    found, only = configured(
-        find_experiment(experiment),
-        replicates=replicates,
-        recipe=recipe,
-        part=part,
-        quick=quick,
-        device=device,
-        data=data,
-        resume=resume,
-        out=out,
-        notice=None if quiet else to_standard_error,
-    )
-    check_folder(out)
     with Stages(quiet=quiet) as stages:
-        outcome = run_experiment(
-            found,
-            seed=seed,
+        outcome = run(
+            experiment,
             replicates=replicates,
-            only=only,
             resume=resume,
+            recipe=recipe,
+            part=part,
+            quick=quick,
+            device=device,
+            seed=seed,
             out=out,
+            data=data,
             progress=stages,
+            notice=None if quiet else to_standard_error,
         )
-    if not quiet:
-        for notice in outcome.discarded:
-            to_standard_error(notice)
     code = CHECK_FAILED if outcome.failed else DONE
-    if json:
-        return print_json(outcome.as_json(), code)
-    from peerbayes.experiments.tables import run_parts
-
-    print_tables(run_parts(outcome.as_json()))
-    print_lines(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
+    show(outcome, json=json, code=code)
+    if not json:
+        print_lines(f"\nrecord: {outcome.run.record_path}\nreport: {outcome.report_path}\n")
     return code

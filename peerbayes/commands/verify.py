@@ -19,7 +19,14 @@ from peerbayes.commands.options import (
     Seed,
     factor,
 )
-from peerbayes.commands.output import CHECK_FAILED, DONE, print_json, print_lines, print_tables
+from peerbayes.commands.output import (
+    CHECK_FAILED,
+    DONE,
+    print_json,
+    print_lines,
+    print_tables,
+    show,
+)
 
 
 def verify(
@@ -97,10 +104,7 @@ def _verify_claims(
     with Stages(quiet=quiet) as stages:
         outcome = verify_claims(seed=seed, effort=effort, out=out, progress=stages)
     code = CHECK_FAILED if outcome.failed else DONE
-    if json:
-        return print_json(outcome.as_json(), code)
-    from peerbayes.front.claims import claims_parts
-
-    print_tables(claims_parts(outcome.as_json()))
-    print_lines(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
+    show(outcome, json=json, code=code)
+    if not json:
+        print_lines(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
     return code

@@ -1,21 +1,370 @@
-"""Networks and certificates as JSON takes them."""
+"""What `design` prints and leaves in records, as types, whatever the kind of problem.
+
+A design is a `FiniteDesignDocument`, a `ChangingDesignDocument` or a `RegressionDesignDocument`,
+by the kind of its problem; the objective ``next-edge`` has a `NextEdgeDocument`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+from scipy import sparse
+
+from peerbayes.documents import (
+    MOST_DENSE,
+    CertificateDocument,
+    Document,
+    GraphDocument,
+    Number,
+    Numbers,
+    interval,
+)
+from peerbayes.learning_documents import Interval, Rounds
+from theory import SampleSizes
+from theory.network.structure import Weights, as_dense
+
+Agent: TypeAlias = Annotated[int, Field(ge=0)]
+Agents: TypeAlias = Annotated[
+    list[Agent], BeforeValidator(lambda value: np.asarray(value).tolist())
+]
 
 
-def record_body(problem: Any, *, seed: int, delta: float, result: Any, **more: Any) -> Any:
-    """What a design leaves on disk: its JSON object, the problem's file, and what is drawn of it.
+class LinksDocument(Document):
+    """W by its positive entries, those on oneself among them."""
 
-    A record does not say where it is, so that it can be moved, and runs be compared.
-    """
-    specification = problem.specification
-    return {
-        "title": problem.title,
-        "specification": None if specification is None else specification.document(),
-        "seed": seed,
-        "delta": delta,
-        "result": {key: value for key, value in result.items() if key != "record"},
-        **more,
-    }
+    listener: Agents
+    speaker: Agents
+    weight: Numbers
+
+    @classmethod
+    def of(cls, weights: Weights) -> LinksDocument:
+        """The positive entries of a matrix, row by row."""
+        table = sparse.coo_array(sparse.csr_array(weights))
+        row, column = table.coords
+        return cls(listener=row, speaker=column, weight=table.data)
+
+    def rows(self) -> list[dict[int, float]]:
+        """For each agent whom it hears, and with which weight."""
+        rows: list[dict[int, float]] = [{} for _ in range(max(self.listener, default=-1) + 1)]
+        for listener, speaker, weight in zip(self.listener, self.speaker, self.weight, strict=True):
+            rows[listener][speaker] = float(weight or 0.0)
+        return rows
+
+
+WeightsDocument: TypeAlias = list[list[float]] | LinksDocument
+"""W row by row; of more than 100 agents by its positive entries."""
+
+
+def weights_document(weights: Weights) -> WeightsDocument:
+    """W row by row; of more than 100 agents by its positive entries."""
+    if weights.shape[0] > MOST_DENSE:
+        return LinksDocument.of(weights)
+    table: list[list[float]] = as_dense(weights).tolist()
+    return table
+
+
+class RoundsDocument(Document):
+    """Rounds after which some agent errs with probability at most delta."""
+
+    delta: float = Field(gt=0, lt=1)
+    chernoff: Rounds | None = Field(description="proved to be enough, up to rounding")
+    certified: Interval | None = Field(None, description="both ends of the smallest number")
+
+    @classmethod
+    def of(cls, samples: SampleSizes) -> RoundsDocument:
+        """The part of a ladder that networks are compared by."""
+        return cls(
+            delta=samples.delta,
+            chernoff=samples.chernoff.rounds,
+            certified=interval(samples.certified),
+        )
+
+
+class SimulatedRoundsDocument(Document):
+    """The number of rounds that simulated runs needed, with its confidence limits."""
+
+    rounds: int | None
+    lower: int | None
+    upper: int | None
+    replicates: Rounds
+
+
+class FiniteRow(Document):
+    """One network of a comparison, for finitely many hypotheses; null where it settles wrongly."""
+
+    rate: Number = Field(None, description="K in nats a round, of the target")
+    error_exponent: Number = Field(None, description="E in nats a round")
+    slem: Number = Field(None, description="subdominant modulus")
+    samples: RoundsDocument | None = None
+    simulated: SimulatedRoundsDocument | None = None
+
+
+class BaselineRow(FiniteRow):
+    """A network that the design is compared with."""
+
+    settles_on: str = ""
+
+
+class ChangingRow(Document):
+    """One network that changes, of a comparison."""
+
+    rate: Number
+    settles_on: str = ""
+    total_influence: Number
+    error_exponent: Number
+    mean_slem: Number = Field(
+        None, description="subdominant modulus of what a round does on average"
+    )
+    samples: RoundsDocument
+
+
+class RegressionRow(Document):
+    """One network of a comparison, for a regression."""
+
+    limit: Number = Field(description="of the excess error")
+    excess_error_constant: Number = Field(description="c of the excess error c/n")
+    slem: Number = Field(description="subdominant modulus")
+
+
+class Recommendation(Document):
+    """Which of the networks compared is best for what the problem is about."""
+
+    network: str = Field(description="its name: 'designed', or one of the baselines")
+    by: Literal["certified rounds", "rounds by Chernoff's bound", "limit and c of the error"]
+    value: Number = Field(description="of the network recommended: its rounds, or the limit")
+    designed: Number = Field(description="the same of the design; null if nothing is known")
+    sentence: str
+
+
+class DesignDocument(Document):
+    """The weights that were found for one objective, beside those of the usual rules."""
+
+    problem: str
+    objective: Literal["rate", "exponent", "samples", "mixing", "trade-off"]
+    method: str = Field(description="how the weights were found")
+    certificate: CertificateDocument | None
+    recommended: Recommendation | None = Field(None, description="null if no network is proved of")
+    failed: bool = Field(description="whether a solver gave up")
+    stopped_by_time_budget: bool = False
+    record: str | None = Field(None, description="file of the record")
+    written: str | None = Field(None, description="problem file with the designed weights")
+    notes: list[str]
+
+
+class AgentsOfRate(Document):
+    """What each agent means for the largest rate."""
+
+    marginal_value: Numbers = Field(description="nats a round and unit of influence")
+    floor_cost: Numbers = Field(description="nats a round that the agent's floor costs")
+    silent: Agents = Field(description="held at the smallest influence allowed")
+
+
+class BoundaryDocument(Document):
+    """The largest rate without a floor on influence."""
+
+    rate: Number
+    price: Number = Field(description="nats a round that a unit of the floor costs")
+
+
+class ExactRate(Document):
+    """The largest rate in exact arithmetic."""
+
+    rate: str
+    enclosure: Any
+    stationary_distribution: list[str]
+    multipliers: dict[str, str]
+    weights: list[list[str]] | None = Field(
+        None, description="weights with exactly this stationary distribution"
+    )
+
+
+class StartDocument(Document):
+    """Where one search for the fewest rounds began, and what it came to."""
+
+    name: str
+    chernoff: Rounds | None
+    certified: Interval | None
+    rate: Number
+    error_exponent: Number
+    slem: Number
+
+
+class TradeOffPoint(Document):
+    """One point between the largest rate and the fastest mixing."""
+
+    share: float = Field(description="of the largest rate that was asked for")
+    rate: float
+    error_exponent: Number
+    slem: float
+    slem_bound: Number
+    chernoff: Rounds | None
+    certified: Interval | None
+    efficient: bool = Field(description="whether no other point is better in both")
+    stationary_distribution: Numbers
+
+
+class ObjectiveDetails(Document):
+    """What only some objectives say."""
+
+    left_out = frozenset(
+        {"agents", "boundary", "is_unique", "exact", "worst_case_exponent", "uniform_exponent",
+         "starts", "best_for_influence", "trade_off"}
+    )  # fmt: skip
+
+    agents: AgentsOfRate | None = None
+    boundary: BoundaryDocument | None = None
+    is_unique: bool | None = None
+    exact: ExactRate | None = None
+    worst_case_exponent: Number = None
+    uniform_exponent: Number = None
+    starts: list[StartDocument] | None = None
+    best_for_influence: int | None = Field(
+        None, description="rounds of the fastest weights for the best influence"
+    )
+    trade_off: list[TradeOffPoint] | None = None
+
+
+class FewestDocument(Document):
+    """As few agents as possible that together tell the hypotheses apart."""
+
+    agents: Agents
+    size: int
+    lower: int
+    proved: bool
+
+
+class ChangesOfRates(Document):
+    """Rates and exponents when one agent at a time is silent, or gone."""
+
+    rates: Numbers
+    error_exponents: Numbers
+
+
+class DeparturesDocument(Document):
+    """What the network loses with each agent."""
+
+    silent: ChangesOfRates
+    removed: ChangesOfRates
+    critical: Agents = Field(description="nothing is learnt without them")
+    cuts: Agents = Field(description="the graph falls apart without them")
+
+
+class LearnabilityDocument(Document):
+    """What no weights can mend, and who matters."""
+
+    unseparable_pairs: list[tuple[str, str]]
+    redundant_agents: Agents
+    sufficient_agents: FewestDocument
+    sufficient_for_target: FewestDocument | None
+    departures: DeparturesDocument | None
+
+
+class FiniteDesignDocument(ObjectiveDetails, DesignDocument, FiniteRow):
+    """A design for finitely many hypotheses."""
+
+    target: str = Field(description="hypothesis to settle on")
+    stationary_distribution: Numbers
+    weights: WeightsDocument
+    mixing: CertificateDocument | None
+    binding: list[str]
+    multipliers: dict[str, float] | None
+    baselines: dict[str, BaselineRow]
+    learnability: LearnabilityDocument | None = None
+
+
+class ChangingDesignDocument(DesignDocument, ChangingRow):
+    """A design for a network that changes."""
+
+    target: str = Field(description="hypothesis to settle on")
+    influence: Numbers
+    weights: list[LinksDocument] = Field(description="of each phase; one if only links change")
+    baselines: dict[str, ChangingRow]
+
+
+class RegressionDesignDocument(DesignDocument, RegressionRow):
+    """A design for a regression."""
+
+    stationary_distribution: Numbers
+    weights: WeightsDocument
+    mixing: CertificateDocument | None
+    baselines: dict[str, RegressionRow]
+
+
+class EffectDocument(Document):
+    """A network with one edge more or less."""
+
+    edge: tuple[Agent, Agent] | None = Field(None, description="null: the network as it is")
+    rate: Number
+    error_exponent: Number
+    slem: Number
+    chernoff: Rounds | None
+    certified: Interval | None
+    settles_on: str
+    binding: str | None
+
+
+class NextEdgeDocument(Document):
+    """Which edge to add, and which are least missed; best first."""
+
+    problem: str
+    objective: Literal["next-edge"]
+    rule: str
+    delta: float = Field(gt=0, lt=1)
+    base: EffectDocument
+    added: list[EffectDocument]
+    removed: list[EffectDocument]
+    bridges: list[tuple[Agent, Agent]]
+    candidates: int
+    candidates_skipped: int
+    stopped_by_time_budget: bool = False
+    record: str | None = None
+    notes: list[str]
+
+
+def has_key(value: Any, key: str) -> bool:
+    """Whether a JSON object, or a document, has a key."""
+    return key in value if isinstance(value, Mapping) else hasattr(value, key)
+
+
+def _form(value: Any) -> str:
+    """Which document of a design this is: they differ in their keys."""
+    forms = {"added": "next-edge", "influence": "changing", "excess_error_constant": "regression"}
+    return next((form for key, form in forms.items() if has_key(value, key)), "finite")
+
+
+NetworkDesign: TypeAlias = FiniteDesignDocument | ChangingDesignDocument | RegressionDesignDocument
+SomeDesign: TypeAlias = Annotated[
+    Annotated[FiniteDesignDocument, Tag("finite")]
+    | Annotated[ChangingDesignDocument, Tag("changing")]
+    | Annotated[RegressionDesignDocument, Tag("regression")]
+    | Annotated[NextEdgeDocument, Tag("next-edge")],
+    Discriminator(_form),
+]
+
+
+class CurveDocument(Document):
+    """How belief grew in simulated runs on one network."""
+
+    name: str
+    hypothesis: str = Field(description="rejected last")
+    rate: float = Field(description="predicted slope, nats a round")
+    rounds: list[int]
+    mean: list[float]
+    standard_error: Numbers
+    failures: list[float] = Field(description="share of runs in which some agent was wrong")
+
+
+class DesignRecord(Document):
+    """What `design` leaves on disk."""
+
+    title: str
+    specification: dict[str, Any] | None
+    seed: int = Field(ge=0)
+    delta: float = Field(gt=0, lt=1)
+    result: SomeDesign
+    before: GraphDocument | None = None
+    after: GraphDocument | None = None
+    curves: list[CurveDocument] = Field(default_factory=list)

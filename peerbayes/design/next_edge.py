@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import RenderableType
-
-from peerbayes.design.documents import record_body
+from peerbayes.design.documents import EffectDocument, NextEdgeDocument
+from peerbayes.design.outcome import DesignOutcome, place_text
 from peerbayes.design.request import DesignRequest, DesignTask
-from peerbayes.design.tables import design_parts
 from peerbayes.documents import interval, number
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
-from peerbayes.records import plain
+from peerbayes.problem.specification import FileSpecification
 from theory.design import DesignGraph, EdgeEffect, RankedEdges, rank_edges, rank_removals
 from theory.validation import fail
 
@@ -24,60 +21,45 @@ _CERTIFIED = 3
 _LISTED = 50
 
 
-@dataclass(frozen=True, eq=False)
-class NextEdge:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NextEdge(DesignOutcome):
     """Candidate edges with what each would do, and the edges that are least missed."""
 
     problem: Problem
-    request: DesignRequest
     added: RankedEdges
     removed: RankedEdges
-    remarks: tuple[str, ...] = ()
-    stopped: bool = False
-    record_path: Path | None = None
 
     @property
     def failed(self) -> bool:
         """No solver is involved that could give up."""
         return False
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `design --objective next-edge`."""
-        names = self.problem.model.hypotheses
-        content = {
-            "problem": self.problem.name,
-            "objective": "next-edge",
-            "rule": self.added.rule,
-            "delta": self.request.delta,
-            "base": _effect(self.added.base, names),
-            "added": [_effect(effect, names) for effect in self.added.ranked[:_LISTED]],
-            "removed": [_effect(effect, names) for effect in self.removed.ranked[:_LISTED]],
-            "bridges": [list(edge) for edge in self.removed.bridges],
-            "candidates": len(self.added.ranked) + self.added.candidates_skipped,
-            "candidates_skipped": self.added.candidates_skipped,
-            "stopped_by_time_budget": self.stopped,
-            "record": self.record_path,
-            "notes": list(dict.fromkeys([*self.remarks, *self.added.notes, *self.removed.notes])),
-        }
-        result: dict[str, Any] = plain(content)
-        return result
-
-    def tables(self) -> list[RenderableType]:
-        """The same for people."""
-        return design_parts(self.as_json())
-
-    def remarked(self, *remarks: str, **changes: Any) -> NextEdge:
-        """The same with remarks before its own, and with other changes."""
-        return replace(self, remarks=(*remarks, *self.remarks), **changes)
-
-    def as_record(self) -> Any:
-        """What is left on disk."""
-        return record_body(
-            self.problem,
-            seed=self.request.seed,
+    def document(self) -> NextEdgeDocument:
+        """What `design --objective next-edge` prints."""
+        names, added, removed = self.problem.model.hypotheses, self.added, self.removed
+        return NextEdgeDocument(
+            problem=self.problem.name,
+            objective="next-edge",
+            rule=added.rule,
             delta=self.request.delta,
-            result=self.as_json(),
+            base=_effect(added.base, names),
+            added=[_effect(effect, names) for effect in added.ranked[:_LISTED]],
+            removed=[_effect(effect, names) for effect in removed.ranked[:_LISTED]],
+            bridges=[(int(a), int(b)) for a, b in removed.bridges],
+            candidates=len(added.ranked) + added.candidates_skipped,
+            candidates_skipped=added.candidates_skipped,
+            stopped_by_time_budget=self.stopped,
+            record=place_text(self.record_path),
+            notes=list(dict.fromkeys([*self.remarks, *added.notes, *removed.notes])),
         )
+
+    def specification(self) -> FileSpecification:
+        """No weights were designed."""
+        raise fail("write", "an objective that designs weights", "next-edge", "leave it out")
+
+    def pictures(self) -> dict[str, Any]:
+        """Nothing is drawn."""
+        return {}
 
 
 def next_edge(problem: Problem, request: DesignRequest) -> NextEdge:
@@ -102,7 +84,7 @@ def next_edge(problem: Problem, request: DesignRequest) -> NextEdge:
         certify_best=_CERTIFIED,
     )
     removed = rank_removals(task.network, problem.model, rule=rule, delta=request.delta)
-    return NextEdge(problem, request, added, removed, remarks)
+    return NextEdge(problem=problem, request=request, added=added, removed=removed, remarks=remarks)
 
 
 def _candidates(
@@ -128,14 +110,14 @@ def _candidates(
     return [pair for pair in listed if pair not in joined], passed
 
 
-def _effect(effect: EdgeEffect, names: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "edge": None if effect.edge is None else list(effect.edge),
-        "rate": number(effect.rate),
-        "error_exponent": None if effect.exponent is None else number(effect.exponent),
-        "slem": number(effect.slem),
-        "chernoff": effect.samples,
-        "certified": None if effect.certified is None else interval(effect.certified),
-        "settles_on": names[effect.reference],
-        "binding": None if effect.binding is None else names[effect.binding],
-    }
+def _effect(effect: EdgeEffect, names: tuple[str, ...]) -> EffectDocument:
+    return EffectDocument(
+        edge=None if effect.edge is None else (int(effect.edge[0]), int(effect.edge[1])),
+        rate=number(effect.rate),
+        error_exponent=None if effect.exponent is None else number(effect.exponent),
+        slem=number(effect.slem),
+        chernoff=effect.samples,
+        certified=None if effect.certified is None else interval(effect.certified),
+        settles_on=names[effect.reference],
+        binding=None if effect.binding is None else names[effect.binding],
+    )

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from peerbayes.design.documents import (
+    AgentsOfRate,
+    BoundaryDocument,
+    ExactRate,
+    ObjectiveDetails,
+    StartDocument,
+    TradeOffPoint,
+)
 from peerbayes.design.request import DesignRequest, DesignTask
-from peerbayes.design.weights import Weights, expected, weights_for
+from peerbayes.design.weights import Weights, exactly, expected, weights_for
 from peerbayes.documents import interval, number
 from peerbayes.problem.finite import Problem
 from theory import FiniteModel
@@ -42,13 +49,13 @@ class Found:
     binding
         The hypotheses that bind, with their share in the proof.
     details
-        Further JSON, by the names of docs: reference/json.
+        What only this objective says.
     """
 
     weights: Weights
     certificate: Certificate | None
     binding: Mapping[str, float]
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: ObjectiveDetails = field(default_factory=ObjectiveDetails)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -128,15 +135,6 @@ def _rate(
     model, influences = problem.model, _influences(task)
     best = optimal_rate(model, target=target, influences=influences)
     names = model.hypotheses
-    details: dict[str, Any] = {
-        "agents": {
-            "marginal_value": best.marginal_values,
-            "floor_cost": best.floor_costs,
-            "silent": [int(j) for j in best.silent],
-        },
-        "boundary": {"rate": number(best.boundary_rate), "price": number(best.price)},
-        "is_unique": best.is_unique,
-    }
     certificate, notes = best.certificate, []
     if len(best.silent):
         share = f"{len(best.silent)} of {model.agents} agents"
@@ -145,17 +143,28 @@ def _rate(
             f"allowed, {task.minimum_influence:g}; without that K would be "
             f"{number(best.boundary_rate):.6g}"
         )
+    weights = weights_for(task, best.stationary_distribution, thorough=False, seed=request.seed)
+    exact: ExactRate | None = None
     if request.exact:
         exact_model = problem.rational_model if problem.is_exact else model
         proved = exact_optimal_rate(exact_model, target=target, influences=influences)
-        details["exact"] = {
-            "rate": proved.rate,
-            "enclosure": proved.enclosure.as_json(),
-            "stationary_distribution": list(proved.stationary_distribution),
-            "multipliers": {names[m]: proved.multipliers[m] for m in proved.binding},
-        }
+        weights = exactly(weights, proved.stationary_distribution, task)
+        exact = ExactRate(
+            rate=str(proved.rate),
+            enclosure=proved.enclosure.as_json(),
+            stationary_distribution=list(map(str, proved.stationary_distribution)),
+            multipliers={names[m]: str(proved.multipliers[m]) for m in proved.binding},
+            weights=None if weights.rows is None else [list(map(str, row)) for row in weights.rows],
+        )
         certificate = proved.certificate
-    weights = weights_for(task, best.stationary_distribution, thorough=False, seed=request.seed)
+    details = ObjectiveDetails(
+        agents=AgentsOfRate(
+            marginal_value=best.marginal_values, floor_cost=best.floor_costs, silent=best.silent
+        ),
+        boundary=BoundaryDocument(rate=number(best.boundary_rate), price=number(best.price)),
+        is_unique=best.is_unique,
+        exact=exact,
+    )
     binding = {names[m]: float(best.multipliers[m]) for m in best.binding}
     return Found(weights, certificate, binding, details, tuple(notes))
 
@@ -177,13 +186,13 @@ def _exponent(
             f"{names[pair.hypothesis]} when {names[pair.truth]} is true": pair.multiplier
             for pair in worst.binding
         }
-        details = {"worst_case_exponent": number(worst.exponent)}
+        details = ObjectiveDetails(worst_case_exponent=number(worst.exponent))
         note = "every hypothesis may be the true one: data are taken to follow its likelihoods"
         return Found(weights, worst.certificate, binding, details, (note,))
     best = best_exponent(model, target=target, influences=_influences(task))
     weights = weights_for(task, best.stationary_distribution, thorough=False, seed=request.seed)
     binding = {names[one.hypothesis]: one.multiplier for one in best.binding}
-    details = {"uniform_exponent": number(best.uniform_exponent)}
+    details = ObjectiveDetails(uniform_exponent=number(best.uniform_exponent))
     notes = () if best.certificate else ("errors become impossible: there is nothing to prove",)
     return Found(weights, best.certificate, binding, details, notes)
 
@@ -206,20 +215,18 @@ def _samples(
         progress=progress,
     )
     weights = Weights(found.network, expected(found.network, task), None, "local search")
-    details = {
-        "starts": [
-            {
-                "name": start.name,
-                "chernoff": start.chernoff,
-                "certified": None if start.samples is None else interval(start.samples),
-                "rate": number(start.rate),
-                "error_exponent": number(start.exponent),
-                "slem": number(start.slem),
-            }
-            for start in found.starts
-        ],
-        "best_for_influence": found.best_for_influence,
-    }
+    starts = [
+        StartDocument(
+            name=start.name,
+            chernoff=start.chernoff,
+            certified=None if start.samples is None else interval(start.samples),
+            rate=number(start.rate),
+            error_exponent=number(start.exponent),
+            slem=number(start.slem),
+        )
+        for start in found.starts
+    ]
+    details = ObjectiveDetails(starts=starts, best_for_influence=found.best_for_influence)
     return Found(weights, found.certificate, {}, details, (found.note,) if found.note else ())
 
 
@@ -243,22 +250,21 @@ def _trade_off(
     )
     best = curve.recommended
     weights = Weights(best.network, expected(best.network, task), None, "local search")
-    details = {
-        "trade_off": [
-            {
-                "share": float(point.share),
-                "rate": number(point.rate),
-                "error_exponent": number(point.exponent),
-                "slem": number(point.slem),
-                "slem_bound": number(point.slem_bound),
-                "chernoff": point.chernoff,
-                "certified": None if point.certified is None else interval(point.certified),
-                "efficient": bool(point.is_pareto),
-                "stationary_distribution": point.network.stationary_distribution,
-            }
-            for point in curve.points
-        ]
-    }
+    points = [
+        TradeOffPoint(
+            share=float(point.share),
+            rate=point.rate,
+            error_exponent=number(point.exponent),
+            slem=point.slem,
+            slem_bound=number(point.slem_bound),
+            chernoff=point.chernoff,
+            certified=None if point.certified is None else interval(point.certified),
+            efficient=bool(point.is_pareto),
+            stationary_distribution=point.network.stationary_distribution,
+        )
+        for point in curve.points
+    ]
+    details = ObjectiveDetails(trade_off=points)
     return Found(weights, best.certificate, {}, details, (curve.note,) if curve.note else ())
 
 

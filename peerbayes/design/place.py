@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import RenderableType
-
-from peerbayes.design.documents import record_body
-from peerbayes.design.tables import place_parts
-from peerbayes.documents import CertificateDocument, GraphDocument, number
+from peerbayes.design.outcome import place_text, unplaced
+from peerbayes.design.placement_documents import (
+    FinitePlacementDocument,
+    PlacementClassDocument,
+    PlacementRecord,
+    SomePlacement,
+)
+from peerbayes.design.request import agent_list, objective_named
+from peerbayes.documents import CertificateDocument, Documented, GraphDocument, number
+from peerbayes.messages import choose
 from peerbayes.problem.problems import AnyProblem
-from peerbayes.records import plain
 from theory import FiniteModel, Network
 from theory.design import Placement
-from theory.validation import as_integer, as_probability, fail
+from theory.validation import as_integer, as_probability
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+OBJECTIVES = ("rate", "exponent", "samples")
+METHODS = ("auto", "milp", "exhaustive", "local")
 
 
 @dataclass(frozen=True)
@@ -42,7 +53,7 @@ class PlacementRequest:
     Raises
     ------
     ValueError
-        If a number is out of range.
+        If the objective or the method is unknown, or a number is out of range.
     """
 
     objective: str = "rate"
@@ -54,8 +65,12 @@ class PlacementRequest:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", objective_named(self.objective, OBJECTIVES))
+        choose("method", self.method, METHODS)
         as_probability("delta", self.delta)
         as_integer("replicates", self.replicates, minimum=0)
+        as_integer("seed", self.seed, minimum=0)
+        object.__setattr__(self, "fixed", agent_list("fixed", self.fixed))
 
     @property
     def search(self) -> dict[str, Any]:
@@ -70,16 +85,22 @@ class PlacementRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class PlacementResult:
-    """The best placement of a problem's data, and what the others would have been."""
+class PlacementResult(Documented):
+    """The best placement of a problem's data, and what the others would have been.
+
+    Attributes
+    ----------
+    content
+        What `place` prints, but for where the record is and what is to be said besides.
+    before
+        The network that the report draws; None for one that changes.
+    """
 
     problem: AnyProblem
-    objective: str
-    content: dict[str, Any]
+    request: PlacementRequest
+    content: SomePlacement
     before: Network | None
-    remarks: tuple[str, ...]
-    seed: int
-    delta: float
+    remarks: tuple[str, ...] = ()
     record_path: Path | None = None
 
     @property
@@ -87,66 +108,66 @@ class PlacementResult:
         """A search always ends with something."""
         return False
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `place`."""
-        content = {
-            "problem": self.problem.name,
-            "objective": self.objective,
-            **self.content,
-            "record": self.record_path,
-            "notes": list(self.remarks),
-        }
-        result: dict[str, Any] = plain(content)
-        return result
+    def document(self) -> SomePlacement:
+        """What `place` prints."""
+        return self.content.model_copy(
+            update={
+                "record": place_text(self.record_path),
+                "notes": [*self.remarks, *self.content.notes],
+            }
+        )
 
     def tables(self) -> list[RenderableType]:
-        """The same for people."""
-        return place_parts(self.as_json())
+        """What `place` shows people."""
+        from peerbayes.design.tables import place_parts
 
-    def as_record(self) -> Any:
+        return place_parts(self.document())
+
+    def remarked(self, *remarks: str, **changes: Any) -> PlacementResult:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
+
+    def record(self) -> PlacementRecord:
         """What is left on disk."""
-        return record_body(
-            self.problem,
-            seed=self.seed,
-            delta=self.delta,
-            result=self.as_json(),
-            network=None if self.before is None else GraphDocument.of(self.before).as_json(),
+        specification = self.problem.specification
+        return PlacementRecord(
+            title=self.problem.title,
+            specification=None if specification is None else specification.document(),
+            seed=self.request.seed,
+            delta=self.request.delta,
+            result=unplaced(self.document()),
+            network=None if self.before is None else GraphDocument.of(self.before),
         )
 
 
-def named_hypothesis(target: str | None, model: FiniteModel) -> int | None:
-    """The number of a hypothesis that is given by name; None for none."""
-    if target is None:
-        return None
-    if target not in model.hypotheses:
-        raise fail("target", f"one of {', '.join(model.hypotheses)}", repr(target), "name one")
-    return model.hypotheses.index(target)
-
-
-def placement_notes(found: Placement) -> tuple[str, ...]:
-    """What is to be said of a placement, one sentence each."""
-    notes = [found.note] if found.note else []
-    if found.certificate is not None and found.certificate.note:
-        notes.append(f"certificate: {found.certificate.note}")
-    return tuple(notes)
-
-
-def placement_json(found: Placement, model: FiniteModel) -> dict[str, Any]:
-    """A placement as the command prints it."""
+def placement_document(
+    problem: AnyProblem,
+    request: PlacementRequest,
+    found: Placement,
+    model: FiniteModel,
+    *,
+    classes: list[PlacementClassDocument] | None = None,
+    notes: Sequence[str] = (),
+) -> FinitePlacementDocument:
+    """A placement of data about finitely many hypotheses, as the command prints it."""
     certificate = found.certificate
-    return {
-        "target": model.hypotheses[found.target],
-        "assignment": found.assignment,
-        "moved": found.moved,
-        "value": number(found.value),
-        "original": number(found.original),
-        "worst": None if found.worst is None else number(found.worst),
-        "certificate": None
-        if certificate is None
-        else CertificateDocument.of(certificate).as_json(),
-        "binding": [model.hypotheses[m] for m in found.binding],
-        "method": found.method,
-        "evaluated": found.evaluated,
-        "placements": found.placements,
-        "classes": None,
-    }
+    said = [*notes, found.note] if found.note else list(notes)
+    if certificate is not None and certificate.note:
+        said.append(f"certificate: {certificate.note}")
+    return FinitePlacementDocument(
+        problem=problem.name,
+        objective=request.objective,
+        target=model.hypotheses[found.target],
+        assignment=found.assignment,
+        moved=found.moved,
+        value=number(found.value),
+        original=number(found.original),
+        worst=None if found.worst is None else number(found.worst),
+        certificate=None if certificate is None else CertificateDocument.of(certificate),
+        binding=[model.hypotheses[m] for m in found.binding],
+        method=found.method,
+        evaluated=found.evaluated,
+        placements=found.placements,
+        classes=classes,
+        notes=said,
+    )

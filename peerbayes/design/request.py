@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+from pydantic import ValidationError
 
-from peerbayes.messages import nearest
+from peerbayes.messages import choose, shorten, translate
 from peerbayes.problem.design_section import DesignSection
 from theory import FiniteModel, Network, learning_rate
 from theory.design import Constraints, DesignGraph
 from theory.network import RULES
+from theory.numbers.rational import read_fraction
 from theory.validation import (
     FloatArray,
     as_distribution,
@@ -49,7 +51,8 @@ class DesignRequest:
     target
         The hypothesis the network shall settle on, by name; left out: what it settles on now.
     stationary
-        The v that ``"mixing"`` keeps: ``"uniform"``, N numbers, or the present one if left out.
+        The v that ``"mixing"`` keeps: ``"uniform"``, N numbers (fractions as text are welcome, and
+        so is ``"1/2,1/4,1/4"``), or the present one if left out.
     rule
         For ``"next-edge"``: the rule that puts weights on the graph.
     worst_case
@@ -57,7 +60,8 @@ class DesignRequest:
     exact
         For ``"rate"``: whether the optimum is to be verified in exact arithmetic.
     changes
-        Keys of the problem's ``[design]`` table that are given another value.
+        Keys of the problem's ``[design]`` table that are given another value, by their names there
+        or by those of the command's options.
     replicates
         Simulated runs of each network; 0 for none; as many as delta needs if left out.
     seed
@@ -75,21 +79,19 @@ class DesignRequest:
     objective: str = "rate"
     delta: float = 0.05
     target: str | None = None
-    stationary: str | Sequence[float] | None = None
+    stationary: str | Sequence[float | str] | None = None
     rule: str | None = None
     worst_case: bool = False
     exact: bool = False
-    changes: dict[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict)
     replicates: int | None = None
     seed: int = 0
     seconds: float | None = DEFAULT_SECONDS
-    out: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.objective not in OBJECTIVES:
-            guess = nearest(self.objective, OBJECTIVES)
-            remedy = f"did you mean {guess!r}?" if guess else "choose one"
-            raise fail("objective", f"one of {', '.join(OBJECTIVES)}", repr(self.objective), remedy)
+        object.__setattr__(self, "objective", objective_named(self.objective, OBJECTIVES))
+        object.__setattr__(self, "stationary", shares("stationary", self.stationary))
+        object.__setattr__(self, "changes", _limits(self.changes))
         as_probability("delta", self.delta)
         if self.replicates is not None:
             as_integer("replicates", self.replicates, minimum=0)
@@ -119,8 +121,8 @@ class DesignRequest:
                     "one",
                     "leave it out",
                 )
-        if self.rule is not None and self.rule not in RULES:
-            raise fail("rule", f"one of {', '.join(RULES)}", repr(self.rule), "choose one")
+        if self.rule is not None:
+            choose("rule", self.rule, RULES)
 
     @property
     def runs(self) -> int:
@@ -151,7 +153,60 @@ class DesignRequest:
     def section(self, given: DesignSection | None) -> DesignSection:
         """The problem's table of limits, with what the request changes."""
         section = DesignSection() if given is None else given
-        return section.model_copy(update=self.changes) if self.changes else section
+        return section.model_copy(update=dict(self.changes)) if self.changes else section
+
+
+def objective_named(name: str, known: Sequence[str]) -> str:
+    """The objective of this name; ``"trade_off"`` means ``"trade-off"``."""
+    return choose("objective", name.replace("_", "-") if isinstance(name, str) else name, known)
+
+
+def agent_list(argument: str, agents: str | int | Sequence[int]) -> tuple[int, ...]:
+    """Agents' numbers: a sequence of them, one, or text with commas between.
+
+    >>> agent_list("fixed", "0,3"), agent_list("fixed", 2)
+    ((0, 3), (2,))
+    """
+    wanted = "agents' numbers between commas, such as 0,3"
+    if isinstance(agents, str):
+        if not re.fullmatch(r"[0-9]{1,9}( *, *[0-9]{1,9})*", agents.strip()):
+            raise fail(argument, wanted, repr(agents[:60]), "list the agents")
+        return tuple(int(part) for part in agents.split(","))
+    listed = [agents] if isinstance(agents, int | np.integer) else list(agents)
+    return tuple(as_integer(argument, agent, minimum=0) for agent in listed)
+
+
+def shares(argument: str, given: Any) -> Any:
+    """The numbers of a v, a sequence or text with commas between; 'uniform' and None as they are.
+
+    >>> shares("stationary", "1/2, 1/4, 1/4")
+    (0.5, 0.25, 0.25)
+    """
+    if given is None or (isinstance(given, str) and given == "uniform"):
+        return given
+    parts = given.split(",") if isinstance(given, str) else list(given)
+    try:
+        return tuple(float(read_fraction(p.strip()) if isinstance(p, str) else p) for p in parts)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        wanted = "'uniform', or numbers below 1e308 between commas, such as 1/2,1/4,1/4"
+        raise fail(argument, wanted, shorten(repr(given)), "correct it") from None
+
+
+# What options are called, where [design] has a longer name.
+_OPTIONS = {"fixed": "fixed_agents"}
+
+
+def _limits(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of [design] with their values, checked as those of a file are."""
+    named = {name.replace("-", "_"): value for name, value in changes.items()}
+    named = {_OPTIONS.get(name, name): value for name, value in named.items()}
+    if "fixed_agents" in named:
+        named["fixed_agents"] = agent_list("fixed_agents", named["fixed_agents"])
+    try:
+        section = DesignSection.model_validate(named)
+    except ValidationError as error:
+        raise translate(error, source="", sections={"": DesignSection}) from None
+    return {name: getattr(section, name) for name in named}
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +264,6 @@ def _stationary(request: DesignRequest, network: Network, constraints: Constrain
     agents = network.agents
     wanted = request.stationary
     if isinstance(wanted, str):
-        if wanted != "uniform":
-            raise fail("stationary", f"'uniform' or {agents} numbers", repr(wanted), "mend it")
         return read_only(np.full(agents, 1 / agents))
     if wanted is not None:
         v = as_distribution("stationary", np.asarray(wanted, dtype=np.float64))
@@ -238,12 +291,20 @@ def target_of(request: DesignRequest, network: Network, model: FiniteModel) -> i
     ValueError
         If there is no such hypothesis.
     """
+    named = named_hypothesis(request.target, model)
+    return learning_rate(network, model).reference[0] if named is None else named
+
+
+def named_hypothesis(target: str | None, model: FiniteModel) -> int | None:
+    """The number of a hypothesis that is given by name; None for none.
+
+    Raises
+    ------
+    ValueError
+        If there is no such hypothesis.
+    """
     names = model.hypotheses
-    if request.target is None:
-        return learning_rate(network, model).reference[0]
-    if request.target not in names:
-        guess = nearest(request.target, names)
-        remedy = f"did you mean {guess!r}?" if guess else "name one of them"
-        shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-        raise fail("target", f"one of {shown}", repr(request.target), remedy)
-    return names.index(request.target)
+    if target is None:
+        return None
+    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return names.index(choose("target", target, names, wanted=f"one of {shown}"))

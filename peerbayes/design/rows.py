@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from exact import Run, SimulatedSampleSize, prepare, simulated_sample_size
-from peerbayes.documents import interval, number
+from peerbayes.design.documents import BaselineRow, RoundsDocument, SimulatedRoundsDocument
+from peerbayes.documents import number
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 
@@ -34,36 +34,24 @@ class NetworkRow:
     samples: SampleSizes | None
     simulated: SimulatedSampleSize | None
 
-    def as_json(self) -> dict[str, Any]:
+    def document(self) -> BaselineRow:
         """The row as it stands under ``baselines``."""
         samples, simulated = self.samples, self.simulated
-        return {
-            "settles_on": self.settles,
-            "rate": number(self.rate),
-            "error_exponent": None if self.exponent is None else number(self.exponent),
-            "slem": number(self.slem),
-            "samples": None if samples is None else samples_json(samples),
-            "simulated": None if simulated is None else simulated_json(simulated),
-        }
-
-
-def samples_json(samples: SampleSizes) -> dict[str, Any]:
-    """Rounds that are enough: Chernoff's bound, and both ends of the certified number."""
-    return {
-        "delta": samples.delta,
-        "chernoff": samples.chernoff.rounds,
-        "certified": interval(samples.certified),
-    }
-
-
-def simulated_json(size: SimulatedSampleSize) -> dict[str, Any]:
-    """A measured number of rounds, with its limits."""
-    return {
-        "rounds": size.rounds,
-        "lower": size.lower,
-        "upper": size.upper,
-        "replicates": size.replicates,
-    }
+        return BaselineRow(
+            settles_on=self.settles,
+            rate=number(self.rate),
+            error_exponent=None if self.exponent is None else number(self.exponent),
+            slem=number(self.slem),
+            samples=None if samples is None else RoundsDocument.of(samples),
+            simulated=None
+            if simulated is None
+            else SimulatedRoundsDocument(
+                rounds=simulated.rounds,
+                lower=simulated.lower,
+                upper=simulated.upper,
+                replicates=simulated.replicates,
+            ),
+        )
 
 
 def measure(
@@ -95,7 +83,7 @@ def measure(
         run = Run(rounds=fewest, replicates=replicates, seed=seed)
         check_hours(prepare(network, model, run=run).cost())
         simulated = simulated_sample_size(
-            network, model, delta=delta, replicates=replicates, seed=seed
+            network, model, delta=delta, replicates=replicates, seed=seed, proved=samples
         )
     return NetworkRow(
         name,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +28,9 @@ from theory.validation import FloatArray
 MOST_FASTEST = 300
 # Beyond this a search among directed networks takes minutes.
 MOST_DIRECTED = 60
+# Flows between agents are rounded down to multiples of this, so that every agent keeps the rest.
+_UNIT = 2**60
+_MOST_EXACT = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,9 @@ class Weights:
         How W was found, and what is to be said about it.
     failed
         Whether a solver gave up; then `network` is the best that it had.
+    rows
+        The weights of `network` as fractions, shape (N, N), where they have a stationary
+        distribution that was asked for exactly; None where they are doubles alone.
     """
 
     network: Network
@@ -52,6 +60,7 @@ class Weights:
     method: str
     notes: tuple[str, ...] = ()
     failed: bool = False
+    rows: tuple[tuple[Fraction, ...], ...] | None = None
 
 
 def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -> Weights:
@@ -133,3 +142,40 @@ def expected_network(network: Network, graph: DesignGraph, up: FloatArray) -> Ne
         layout=network.layout,
         names=network.names,
     )
+
+
+def exactly(weights: Weights, v: Sequence[Fraction], task: DesignTask) -> Weights:
+    """The weights, moved by rounding alone to have exactly the stationary distribution `v`.
+
+    What flows between two agents, v_i W_ij = v_j W_ji, is made a fraction; then v is stationary by
+    detailed balance. As they are where no fractions are near: on directed graphs, for links that
+    fail, for agents whose weights are fixed, for more than 100 agents, or where a weight is below
+    rounding.
+    """
+    agents, limits = weights.network.agents, task.constraints
+    if (
+        not task.graph.is_undirected
+        or weights.expected is not weights.network
+        or limits.fixed_rows
+        or agents > _MOST_EXACT
+    ):
+        return weights
+    table = as_dense(weights.network.weights)
+    rows = [[Fraction(0)] * agents for _ in range(agents)]
+    for i, j in np.argwhere(np.triu(table + table.T, 1) > 0).tolist():
+        flow = min(v[i] * Fraction(table[i, j]), v[j] * Fraction(table[j, i]))
+        flow = Fraction(int(flow * _UNIT), _UNIT)
+        if not flow:
+            return weights
+        rows[i][j], rows[j][i] = flow / v[i], flow / v[j]
+    for i, row in enumerate(rows):
+        row[i] = 1 - sum(row)
+        if row[i] < 0:
+            return weights
+    network = Network(
+        np.array(rows, dtype=np.float64),
+        name=weights.network.name,
+        layout=weights.network.layout,
+    )
+    exact = tuple(tuple(row) for row in rows)
+    return replace(weights, network=network, expected=network, rows=exact)

@@ -15,14 +15,19 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from peerbayes.documents import Documented
 from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
 from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.campaign_state import Campaign, TaskState
 from peerbayes.experiments.holding import Held, held
 from peerbayes.experiments.net_rows import ROWS
 from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 # What is run for each part, with an order in JSON as its argument.
 WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign_worker")
@@ -35,7 +40,7 @@ _ONE_THREAD = {
 
 
 @dataclass(frozen=True, eq=False)
-class CampaignResult:
+class CampaignResult(Documented):
     """What a campaign did, or found.
 
     Attributes
@@ -62,27 +67,33 @@ class CampaignResult:
         """Of one core, for all that is not done; an estimate."""
         return sum(one.seconds for one in self.states if one.state != "done") / 3600
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `campaign`."""
-        return {
-            "build": build_of_nets(),
-            "out": str(self.campaign.out),
-            "records": str(self.campaign.records),
-            "hours_left": round(self.hours_left, 3),
-            "finished": list(self.finished),
-            "parts": [
-                {
-                    "row": one.task.row,
-                    "part": one.task.part.name,
-                    "state": one.state,
-                    "share": round(one.share, 4),
-                    "seconds": round(one.seconds, 1),
-                    "build": one.build,
-                    "remark": one.remark,
-                }
+    def document(self) -> CampaignDocument:
+        """What `campaign` prints."""
+        return CampaignDocument(
+            build=build_of_nets(),
+            out=str(self.campaign.out),
+            records=str(self.campaign.records),
+            hours_left=round(self.hours_left, 3),
+            finished=list(self.finished),
+            parts=[
+                TaskDocument(
+                    row=one.task.row,
+                    part=one.task.part.name,
+                    state=one.state,
+                    share=round(one.share, 4),
+                    seconds=round(one.seconds, 1),
+                    build=one.build,
+                    remark=one.remark,
+                )
                 for one in self.states
             ],
-        }
+        )
+
+    def tables(self) -> Sequence[RenderableType]:
+        """The same for people."""
+        from peerbayes.experiments.tables import campaign_parts
+
+        return campaign_parts(self.document())
 
 
 def campaign_status(campaign: Campaign, tasks: Sequence[Task]) -> CampaignResult:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
-from peerbayes.experiments.net_parts import Part, part_values, parts_of
+from peerbayes.experiments.net_parts import Part, active, is_served, part_values, parts_of
 from peerbayes.experiments.net_problem import network_of, server_recipe
 from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.messages import nearest
+from peerbayes.messages import guessed
 from theory.validation import fail
 
 # Rows in the order of what they tell for the time they take.
@@ -50,7 +50,7 @@ class Task:
     @property
     def kind(self) -> str:
         """``"nets"`` for federated averaging, ``"beliefs"`` for all else."""
-        return "nets" if _is_served(ROWS[self.row], self.part) else "beliefs"
+        return "nets" if is_served(ROWS[self.row], self.part) else "beliefs"
 
     @property
     def seconds(self) -> float:
@@ -68,20 +68,20 @@ class Task:
         """Local steps of all agents together, and what looking takes, in such steps."""
         row = ROWS[self.row]
         values = part_values(row, self.part, is_quick=False)
-        if _is_served(row, self.part):
+        if is_served(row, self.part):
             plan = server_recipe(values)
             agents = 9 if self.part.role == "fedavg" else 100
             of_epochs = plan.epochs * 60_000 // agents // plan.batch
             local = plan.local_steps or of_epochs
             return int(plan.rounds * plan.clients(agents) * local) + _LOOKING
-        agents = 1 if self.part.role == "central" else _trained(row, self.part)
+        agents = 1 if self.part.role == "central" else active(row, self.part)
         return int(values["rounds"] * values["local_steps"] * agents) + _LOOKING
 
     @property
     def agents(self) -> int:
         """How many beliefs are kept."""
         table = ROWS[self.row].variant(self.part.variant).network
-        if _is_served(ROWS[self.row], self.part) or self.part.role == "central":
+        if is_served(ROWS[self.row], self.part) or self.part.role == "central":
             return 1
         return network_of(table).agents
 
@@ -134,20 +134,8 @@ def selected(pattern: str | None) -> tuple[Task, ...]:
         return tasks
     found = tuple(t for t in tasks if pattern in t.name or fnmatchcase(t.name, pattern))
     if not found:
-        guess = nearest(pattern, [task.name for task in tasks])
-        remedy = f"did you mean {guess!r}?" if guess else "see 'peerbayes campaign --status'"
+        names = [task.name for task in tasks]
+        remedy = guessed(pattern, names, otherwise="see 'peerbayes campaign --status'")
         wanted = "words or a pattern of a part's name, such as 'star-*: paper*'"
         raise fail("--only", wanted, repr(pattern[:60]), remedy)
     return found
-
-
-def _is_served(row: Row, part: Part) -> bool:
-    return part.role == "fedavg" or "server" in row.variant(part.variant).network
-
-
-def _trained(row: Row, part: Part) -> int:
-    """How many agents train in a round."""
-    table = row.variant(part.variant).network
-    if "rotating_star" in table and part.role != "alone":
-        return int(table["rotating_star"]["group_size"]) + 1
-    return network_of(table).agents

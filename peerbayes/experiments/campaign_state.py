@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any, Literal
+from typing import Any
 
 from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.campaign_documents import State
 from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.net_rows import ROWS
@@ -25,7 +26,6 @@ from peerbayes.record_names import file_name
 from peerbayes.records import read_record, write_record
 from theory.validation import fail
 
-State = Literal["done", "running", "failed", "missing"]
 FAILED_KIND, FOLDER_KIND = "failed-part", "campaign-folder"
 _FOLDER_FILE = "campaign.json"
 # Kept of one agent, in float32: two states of six tensors, and the beliefs at the end.
@@ -126,8 +126,7 @@ class Campaign:
             elif self.again and short.build != build_of_nets():
                 remark = f"the record is of build {short.build}"
             else:
-                seconds = float(short.content["curve"]["seconds"])
-                return TaskState(task, "done", 1.0, seconds, short.build)
+                return TaskState(task, "done", 1.0, short.found.curve.seconds, short.build)
         folder = parts_folder(self.out, task.row)
         share = share_done(task.part, folder)
         left = (1.0 - share) * task.seconds

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from pydantic import Field
+
+from peerbayes.documents import Document, Number
 from theory.progress import Progress
 
 
@@ -31,11 +34,13 @@ class Line:
     """
 
     what: str
-    printed: str
-    measured: float | None
-    standard_error: float | None
-    predicted: float | None
-    holds: bool | None = None
+    printed: Annotated[str, Field(description="in the paper; empty if nothing is")]
+    measured: Number
+    standard_error: Number
+    predicted: Number
+    holds: Annotated[
+        bool | None, Field(description="within sampling error; null where nothing is claimed")
+    ] = None
     remark: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -90,8 +95,8 @@ class Experiment(Protocol):
 
     def run_part(
         self, part: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> dict[str, Any]:
-        """What one part measures and predicts, in plain values."""
+    ) -> Document:
+        """What one part measures and predicts."""
         ...
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:

@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
+
+from exact.whole_files import HAS_LOCKS, NO_LINKS, lock
 
 _TRIES, _SECONDS = 3, 0.05
 
@@ -30,7 +31,7 @@ def held(path: Path) -> Iterator[None]:
     OSError
         If the file cannot be opened, or is a link.
     """
-    if find_spec("fcntl") is None:
+    if not HAS_LOCKS:
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,41 +46,31 @@ def held(path: Path) -> Iterator[None]:
 
 def is_held(path: Path) -> bool:
     """Whether another process holds the file at this moment."""
-    if find_spec("fcntl") is None:
+    if not HAS_LOCKS:
         return False
-    import fcntl
-
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDWR | NO_LINKS)
     except OSError:
         return False
     try:
         # Shared, so that those who ask do not stop each other.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        return not lock(descriptor, shared=True)
     finally:
         os.close(descriptor)
-    return False
 
 
 def _taken(path: Path) -> int:
     """The descriptor of the file, locked, and still the one that the name leads to."""
-    import fcntl
-
     tries = 0
     while True:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o644)
+        if not lock(descriptor):
             os.close(descriptor)
             tries += 1
             if tries < _TRIES:  # somebody may only be asking whether it is held
                 time.sleep(_SECONDS)
                 continue
-            raise Held(str(path)) from None
+            raise Held(str(path))
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
                 return descriptor

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy.stats import linregress
 
 from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.link_documents import Forecast, LinkContent, TrainedPart
+from peerbayes.experiments.link_setting import AMBIGUOUS
 from theory.validation import FloatArray
 
 # Of the bootstraps: part of the record's definition.
@@ -25,36 +26,34 @@ _CENTRE = range(8)
 
 
 def link_lines(
-    parts: Mapping[str, Any], *, networks: Sequence[str], targets: Sequence[float]
+    parts: LinkContent, *, networks: Sequence[str], targets: Sequence[float]
 ) -> tuple[Line, ...]:
     """The lines of all parts that are there."""
     lines: list[Line] = []
-    if "snapshots" in parts:
-        forecasts = parts["snapshots"]["forecasts"]
-        rates = np.array([forecasts[name]["rate"] for name in networks])
+    if parts.snapshots is not None:
+        forecasts = parts.snapshots.forecasts
+        rates = np.array([forecasts[name].rate for name in networks])
+        trained = [parts.trained[name] for name in networks]
         for index, target in enumerate(targets if networks else ()):
-            rounds = rounds_reached(parts, networks=networks, index=index)
+            rounds = rounds_reached(trained, index=index)
             if index == 0:
                 lines += _table(
                     rates, rounds, networks=networks, target=target, forecasts=forecasts
                 )
             lines += _correlation(rates, rounds, target=target)
             lines += _proportion(rates, rounds, target=target)
-        lines += _orderings(parts, networks=networks, rates=rates)
+        lines += _orderings(dict(zip(networks, trained, strict=True)), rates=rates)
         lines += _control(forecasts)
         lines += _exact(forecasts)
-    if "star-mnist-2" in parts:
-        lines += _ambiguous(parts["star-mnist-2"])
+    if AMBIGUOUS in parts.trained:
+        lines += _ambiguous(parts.trained[AMBIGUOUS])
     return tuple(lines)
 
 
-def rounds_reached(parts: Mapping[str, Any], *, networks: Sequence[str], index: int) -> FloatArray:
+def rounds_reached(trained: Sequence[TrainedPart], *, index: int) -> FloatArray:
     """Rounds to the target of this number, shape (networks, seeds); infinite where never."""
     return np.array(
-        [
-            [math.inf if r is None else float(r) for r in parts[name]["rounds_to_loss"][index]]
-            for name in networks
-        ]
+        [[math.inf if r is None else r for r in part.rounds_to_loss[index]] for part in trained]
     )
 
 
@@ -64,7 +63,7 @@ def _table(
     *,
     networks: Sequence[str],
     target: float,
-    forecasts: Mapping[str, Any],
+    forecasts: Mapping[str, Forecast],
 ) -> list[Line]:
     """Each network's rounds, and c/K with the one constant c that fits all of them best."""
     logs = np.log(np.where(np.isfinite(rounds), rounds, np.nan))
@@ -86,8 +85,8 @@ def _table(
                 _error(row) if finite else None,
                 _finite(constant / rate),
                 None,
-                f"K = {rate:.4g} nats, binding: {found['binding']}; v of the informative agent "
-                f"{found['influence']:.3f}; predicted is c/K, one c for all"
+                f"K = {rate:.4g} nats, binding: {found.binding}; v of the informative agent "
+                f"{found.influence:.3f}; predicted is c/K, one c for all"
                 + ("" if finite else "; not reached by every seed"),
             )
         )
@@ -133,10 +132,10 @@ def _proportion(rates: FloatArray, rounds: FloatArray, *, target: float) -> list
     return [Line(what, "", float(fit.slope), float(fit.stderr), 1.0, None, remark)]
 
 
-def _control(forecasts: Mapping[str, Any]) -> list[Line]:
+def _control(forecasts: Mapping[str, Forecast]) -> list[Line]:
     """How far the rates differ over networks: of label hypotheses, and of early stages."""
-    early = np.array([min(filter(None, f["stage_rates"].values())) for f in forecasts.values()])
-    labels = np.array([f["rate"] for f in forecasts.values()])
+    early = np.array([min(filter(None, f.stage_rates.values())) for f in forecasts.values()])
+    labels = np.array([f.rate for f in forecasts.values()])
     return [
         Line(
             "largest over smallest K of the networks, stages of one training as hypotheses",
@@ -151,10 +150,9 @@ def _control(forecasts: Mapping[str, Any]) -> list[Line]:
     ]
 
 
-def _orderings(
-    parts: Mapping[str, Any], *, networks: Sequence[str], rates: FloatArray
-) -> list[Line]:
-    mean = {name: np.array(parts[name]["accuracies"]).mean(axis=0) for name in networks}
+def _orderings(parts: Mapping[str, TrainedPart], *, rates: FloatArray) -> list[Line]:
+    networks = list(parts)
+    mean = {name: np.array(part.accuracies).mean(axis=0) for name, part in parts.items()}
     lines = []
     stars = [name for name in networks if name.startswith("star")]
     if len(stars) > 1:
@@ -186,9 +184,8 @@ def _orderings(
                 f"{ahead.size} looks; means over agents and seeds",
             )
         )
-        rounds = rounds_reached(parts, networks=["grid corner", "grid centre"], index=0).mean(
-            axis=1
-        )
+        both = [parts["grid corner"], parts["grid centre"]]
+        rounds = rounds_reached(both, index=0).mean(axis=1)
         known = dict(zip(networks, rates, strict=True))
         lines.append(
             Line(
@@ -204,15 +201,15 @@ def _orderings(
     return lines
 
 
-def _ambiguous(part: Mapping[str, Any]) -> list[Line]:
+def _ambiguous(part: TrainedPart) -> list[Line]:
     """The pair {4, 9} of star-mnist-2, a = .5: predicted from who holds what, by looks."""
     from empirical.rank_correlation import rank_correlation
     from peerbayes.problem.builtins.label_forecast import label_forecast
 
     forecast = label_forecast("star-mnist-2")
     lost = [e - c for e, c in zip(forecast.even_confidences, forecast.confidences, strict=True)]
-    after = np.array(part["label_confidences"], dtype=np.float64).mean(axis=0)
-    before = np.array(part["local_label_confidences"], dtype=np.float64).mean(axis=0)
+    after = np.array(part.label_confidences, dtype=np.float64).mean(axis=0)
+    before = np.array(part.local_label_confidences, dtype=np.float64).mean(axis=0)
     four, nine = _PAIR
     lines = []
     for when, table in (("after", after), ("before", before)):
@@ -261,21 +258,21 @@ def _ambiguous(part: Mapping[str, Any]) -> list[Line]:
     return lines
 
 
-def _exact(forecasts: Mapping[str, Any]) -> list[Line]:
+def _exact(forecasts: Mapping[str, Forecast]) -> list[Line]:
     """Social learning over the snapshots, beside its exact means."""
     lines = []
     for name, forecast in forecasts.items():
-        exact = forecast["exact"]
+        exact = forecast.exact
         lines.append(
             Line(
                 f"snapshots' log-odds on {name}, largest difference from their exact means",
                 "",
-                exact["share_of_allowed"],
+                exact.share_of_allowed,
                 None,
                 1.0,
-                exact["holds"],
-                f"as a share of what chance allows, at most 1; {exact['rounds']} rounds, "
-                f"{exact['replicates']} runs",
+                exact.holds,
+                f"as a share of what chance allows, at most 1; {exact.rounds} rounds, "
+                f"{exact.replicates} runs",
             )
         )
     return lines

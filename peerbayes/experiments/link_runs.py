@@ -6,7 +6,7 @@ Everything that needs torch is imported when a part is run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from empirical.dealing import DEALINGS, held_labels, stratified_subset
 from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
 from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
 from peerbayes.comparison import allowed_deviation, means_agree
-from peerbayes.experiments.link import AMBIGUOUS, RateLink
+from peerbayes.experiments.link_documents import ExactRun, Forecast, SnapshotsPart, TrainedPart
+from peerbayes.experiments.link_setting import AMBIGUOUS, LinkSetting
 from theory import Network
 from theory.progress import Progress
 
@@ -30,7 +31,7 @@ _DEAL = 0
 _AMBIGUOUS_CONFIDENCE = 0.5
 
 
-def run_forecasts(link: RateLink, *, seed: int, progress: Progress | None) -> dict[str, Any]:
+def run_forecasts(link: LinkSetting, *, seed: int, progress: Progress | None) -> SnapshotsPart:
     """Train the hypotheses, and lay the exact run over them beside the rates of each network."""
     from empirical.nets.prediction import train_snapshots
 
@@ -57,20 +58,20 @@ def run_forecasts(link: RateLink, *, seed: int, progress: Progress | None) -> di
         progress=progress,
     )
     table = snapshots.table(shares.inputs, shares.labels)
-    return {
-        "hypotheses": list(table.hypotheses),
-        "accuracies": table.accuracies,
-        "label_losses": label_losses(table, images.labels, classes=10),
-        "forecasts": {
+    return SnapshotsPart(
+        hypotheses=list(table.hypotheses),
+        accuracies=table.accuracies.tolist(),
+        label_losses=label_losses(table, images.labels, classes=10).tolist(),
+        forecasts={
             name: _forecast(link, table, len(hypotheses), site, seed=seed)
             for name, site in sites.items()
         },
-    }
+    )
 
 
 def run_training(
-    link: RateLink, part: str, *, seed: int, replicates: int, progress: Progress | None
-) -> dict[str, Any]:
+    link: LinkSetting, part: str, *, seed: int, replicates: int, progress: Progress | None
+) -> TrainedPart:
     """Train one network with each seed, and look at test images."""
     from empirical.nets.prediction import loss_curve
     from empirical.nets.shares import as_inputs, as_labels
@@ -106,20 +107,22 @@ def run_training(
         for index, own_seed in enumerate(_seeds(seed, replicates))
     ]
     losses = np.array([curve.losses.mean(axis=1) for curve in curves])
-    return {
-        "rounds": curves[0].rounds,
-        "losses": losses,
-        "accuracies": np.array([curve.accuracies.mean(axis=1) for curve in curves]),
-        "rounds_to_loss": [
+    return TrainedPart(
+        rounds=list(curves[0].rounds),
+        losses=losses.tolist(),
+        accuracies=[curve.accuracies.mean(axis=1).tolist() for curve in curves],
+        rounds_to_loss=[
             [rounds_to_loss(curves[0].rounds, loss, target) for loss in losses]
             for target in link.targets
         ],
-        "label_confidences": np.array([curve.label_confidences for curve in curves]),
-        "local_label_confidences": np.array([curve.local_label_confidences for curve in curves]),
-    }
+        label_confidences=[np.asarray(curve.label_confidences).tolist() for curve in curves],
+        local_label_confidences=[
+            np.asarray(curve.local_label_confidences).tolist() for curve in curves
+        ],
+    )
 
 
-def link_sites(link: RateLink, images: Images) -> Mapping[str, Site]:
+def link_sites(link: LinkSetting, images: Images) -> Mapping[str, Site]:
     """The networks that are compared, and who holds what in them."""
     dealt = DEALINGS["star-mnist-1"].deal(images.labels, seed=_DEAL)
     sites = {
@@ -141,8 +144,8 @@ def _ambiguous_site(images: Images) -> Site:
 
 
 def _forecast(
-    link: RateLink, table: SnapshotTable, count: int, site: Site, *, seed: int
-) -> dict[str, Any]:
+    link: LinkSetting, table: SnapshotTable, count: int, site: Site, *, seed: int
+) -> Forecast:
     """Rates over the label hypotheses, which are the first `count`; the stages are a control."""
     labels = table.only(range(count))
     found = rate_forecast(labels, site)
@@ -156,29 +159,29 @@ def _forecast(
     )
     chance = allowed_deviation(run.variance, run.reach, run.replicates, scores=run.measured.size)
     verdict = means_agree("", measured=run.measured, expected=run.expected, chance=chance)
-    return {
-        "influence": found.influence,
-        "rate": found.rate,
-        "binding": found.binding,
-        "reference": found.reference,
-        "is_compromise": found.is_compromise,
-        "rates": dict(found.rates),
-        "stage_rates": dict(stages.rates),
-        "exact": {
-            "rounds": run.rounds,
-            "replicates": run.replicates,
-            "best": run.best,
-            "expected": run.expected,
-            "measured": run.measured,
-            "standard_error": run.standard_error,
-            "share_of_allowed": verdict.measured,
-            "holds": verdict.holds,
-        },
-    }
+    return Forecast(
+        influence=found.influence,
+        rate=found.rate,
+        binding=found.binding,
+        reference=found.reference,
+        is_compromise=found.is_compromise,
+        rates=dict(found.rates),
+        stage_rates=dict(stages.rates),
+        exact=ExactRun(
+            rounds=run.rounds,
+            replicates=run.replicates,
+            best=run.best,
+            expected=run.expected.tolist(),
+            measured=run.measured.tolist(),
+            standard_error=run.standard_error.tolist(),
+            share_of_allowed=verdict.measured,
+            holds=verdict.holds,
+        ),
+    )
 
 
 def _recipe(
-    link: RateLink,
+    link: LinkSetting,
     *,
     rounds: int,
     rate: float,
@@ -197,13 +200,13 @@ def _recipe(
     )
 
 
-def _architecture(link: RateLink, shares: Shares) -> Architecture:
+def _architecture(link: LinkSetting, shares: Shares) -> Architecture:
     from empirical.nets.architecture import perceptron
 
     return perceptron(shares.inputs.shape[1], *link.hidden, outputs=10)
 
 
-def _shares(link: RateLink, images: Images, partition: Partition) -> Shares:
+def _shares(link: LinkSetting, images: Images, partition: Partition) -> Shares:
     from empirical.nets.shares import Shares
 
     pixels = images.pixels.shape[1] * images.pixels.shape[2]

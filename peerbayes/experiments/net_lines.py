@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 from peerbayes.comparison import STANDARD_ERRORS
 from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.net_documents import NetPart, When
 from peerbayes.experiments.net_measures import (
     WHEN,
-    Content,
-    When,
-    both_of,
     group_mean,
     has_before,
     has_numbers,
@@ -26,7 +25,6 @@ from peerbayes.experiments.net_measures import (
     least_label,
     mean_and_error,
     mean_over_rounds,
-    over_seeds,
 )
 from peerbayes.experiments.net_rows import Row
 
@@ -34,24 +32,20 @@ Groups = Sequence[tuple[str, tuple[int, ...]]]
 _CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}
 
 
-def net_lines(row: Row, parts: Mapping[str, Content]) -> tuple[Line, ...]:
-    """All lines of a row, from the parts that are there."""
-    runs = list(parts.values())
-    builds = list(dict.fromkeys(run.get("build", "unknown") for run in runs))
+def net_lines(row: Row, parts: Mapping[str, Any]) -> tuple[Line, ...]:
+    """All lines of a row, from the parts that are there: documents, or their plain values."""
+    runs = [NetPart.model_validate(part) for part in parts.values()]
+    builds = list(dict.fromkeys(run.build for run in runs))
     lines: list[Line] = []
-    for recipe in dict.fromkeys(run["recipe"] for run in runs):
+    for recipe in dict.fromkeys(run.recipe for run in runs):
         for build in builds:
-            own = [
-                run
-                for run in runs
-                if run["recipe"] == recipe and run.get("build", "unknown") == build
-            ]
+            own = [run for run in runs if (run.recipe, run.build) == (recipe, build)]
             head = recipe if len(builds) == 1 else f"{recipe} (build {build})"
             lines += _recipe_lines(row, head, own)
     return tuple(lines)
 
 
-def _recipe_lines(row: Row, head: str, own: Sequence[Content]) -> list[Line]:
+def _recipe_lines(row: Row, head: str, own: Sequence[NetPart]) -> list[Line]:
     lines: list[Line] = []
     for variant in row.variants:
         together = _of(own, "cooperating", variant.name)
@@ -73,8 +67,8 @@ def _recipe_lines(row: Row, head: str, own: Sequence[Content]) -> list[Line]:
     return lines
 
 
-def _of(runs: Sequence[Content], role: str, variant: str) -> list[Content]:
-    return [run for run in runs if run["role"] == role and run["variant"] == variant]
+def _of(runs: Sequence[NetPart], role: str, variant: str) -> list[NetPart]:
+    return [run for run in runs if (run.role, run.variant) == (role, variant)]
 
 
 def _line(
@@ -90,22 +84,22 @@ def _line(
     return Line(what, printed, mean, error, predicted, holds, remark)
 
 
-def _whens(runs: Sequence[Content]) -> tuple[tuple[When, str], ...]:
+def _whens(runs: Sequence[NetPart]) -> tuple[tuple[When, str], ...]:
     """When the runs have beliefs, and the words for it."""
-    if not has_before(runs) or runs[0]["network"].get("agents") == 1:
+    if not has_before(runs) or runs[0].network.agents == 1:
         return (("after", ""),)
     return tuple((when, _CONSENSUS[when]) for when in WHEN)
 
 
 def _accuracies(
-    head: str, runs: Sequence[Content], groups: Groups, printed: Mapping[str, str]
+    head: str, runs: Sequence[NetPart], groups: Groups, printed: Mapping[str, str]
 ) -> list[Line]:
     """One line a group of agents and belief; printed numbers are of the first."""
     whens = _whens(runs)
     return [
         _line(
             f"accuracy [%], {head}, {name}{words}",
-            [group_mean(last_of(run, when)["accuracy"], agents) for run in runs],
+            [group_mean(last_of(run, when).accuracy, agents) for run in runs],
             printed=printed.get(name, "") if when == whens[0][0] else "",
             remark=_remark(runs, agents, when),
         )
@@ -114,16 +108,16 @@ def _accuracies(
     ]
 
 
-def _confidences(head: str, runs: Sequence[Content], groups: Groups) -> list[Line]:
+def _confidences(head: str, runs: Sequence[NetPart], groups: Groups) -> list[Line]:
     """How sure each side is of labels that only others hold, and of every label."""
     lines = []
     for name, agents in groups:
-        held = set(runs[0]["network"]["labels"][agents[0]]) if agents else set()
+        held = set(runs[0].network.labels[agents[0]]) if agents else set()
         labels = range(len(label_confidence(runs[0], agents)))
         if not agents or all(label in held for label in labels):
             continue
         for when, words in _whens(runs):
-            outside = [last_of(run, when).get("out_of_domain_confidence") for run in runs]
+            outside = [last_of(run, when).out_of_domain_confidence for run in runs]
             if not all(has_numbers(values, agents) for values in outside):
                 continue
             by_label = [label_confidence(run, agents, when) for run in runs]
@@ -141,28 +135,28 @@ def _confidences(head: str, runs: Sequence[Content], groups: Groups) -> list[Lin
     return lines
 
 
-def _remark(runs: Sequence[Content], agents: tuple[int, ...], when: When) -> str:
+def _remark(runs: Sequence[NetPart], agents: tuple[int, ...], when: When) -> str:
     """The other way to predict, and how good the probabilities are."""
     words = []
-    both = [both_of(run, when) or run["curve"]["last"] for run in runs]
-    if "sampled" in both[0]:
-        means = [group_mean(one["mean"]["accuracy"], agents) for one in both]
-        words.append(f"mean weights {mean_and_error(means)[0]:.2f}")
-    for name, label in (("nll", "NLL"), ("calibration_error", "ECE")):
-        found = over_seeds(runs, lambda run, n=name: group_mean(last_of(run, when)[n], agents))  # type: ignore[misc]
-        words.append(f"{label} {found / 100:.3f}")
-    # How well predictive entropy tells images of another kind, and labels an agent never had.
-    for name, label in (
-        ("other_data_auroc", "other data"),
-        ("out_of_domain_auroc", "labels not its own"),
+    means = [(run.last(when) or run.curve.last).mean for run in runs]
+    if (runs[0].last(when) or runs[0].curve.last).sampled is not None:
+        own = [group_mean(one.accuracy, agents) for one in means if one is not None]
+        words.append(f"mean weights {mean_and_error(own)[0]:.2f}")
+    last = [last_of(run, when) for run in runs]
+    for values, label in (
+        ([one.nll for one in last], "NLL"),
+        ([one.calibration_error for one in last], "ECE"),
+        # How well predictive entropy tells images of another kind, and labels an agent never had.
+        ([one.other_data_auroc for one in last], "AUROC of other data"),
+        ([one.out_of_domain_auroc for one in last], "AUROC of labels not its own"),
     ):
-        if all(has_numbers(last_of(run, when).get(name), agents) for run in runs):
-            found = over_seeds(runs, lambda run, n=name: group_mean(last_of(run, when)[n], agents))  # type: ignore[misc]
-            words.append(f"AUROC of {label} {found / 100:.3f}")
+        if all(has_numbers(found, agents) for found in values):
+            mean, _ = mean_and_error([group_mean(found or (), agents) for found in values])
+            words.append(f"{label} {mean / 100:.3f}")
     return ", ".join(words)
 
 
-def _baselines(row: Row, head: str, runs: Sequence[Content]) -> list[Line]:
+def _baselines(row: Row, head: str, runs: Sequence[NetPart]) -> list[Line]:
     """What the network is compared with."""
     lines: list[Line] = []
     alone = _of(runs, "alone", row.main)
@@ -186,7 +180,7 @@ def _baselines(row: Row, head: str, runs: Sequence[Content]) -> list[Line]:
     return lines
 
 
-def _differences(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
+def _differences(row: Row, head: str, runs: Sequence[NetPart], when: When) -> list[Line]:
     """Two nodes: theory lets both learn the same."""
     together = _of(runs, "cooperating", row.main)
     if len(row.groups) != 2 or row.groups[0][0] != "node 1" or not together:
@@ -194,7 +188,7 @@ def _differences(row: Row, head: str, runs: Sequence[Content], when: When) -> li
     if when == "before" and not has_before(together):  # a record of an earlier version
         return []
     printed = [row.variant(row.main).printed[name] for name, _ in row.groups]
-    gap = [100 * (a - b) for a, b in (last_of(run, when)["accuracy"] for run in together)]
+    gap = [100 * (a - b) for a, b in (last_of(run, when).accuracy for run in together)]
     return [
         _line(
             f"accuracy of node 1 less that of node 2 [%], {head}{_CONSENSUS[when]}",
@@ -206,15 +200,14 @@ def _differences(row: Row, head: str, runs: Sequence[Content], when: When) -> li
     ]
 
 
-def _order_over_influence(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
+def _order_over_influence(row: Row, head: str, runs: Sequence[NetPart], when: When) -> list[Line]:
     """Whether a larger influence of the informative agent makes the network faster."""
     found = []
     for variant in row.variants:
         together = _of(runs, "cooperating", variant.name)
         if together and (when == "after" or has_before(together)):
-            v = together[0]["network"]["influence"][together[0]["network"]["informative"]]
-            speeds = {run["seed"]: mean_over_rounds(run, when=when) for run in together}
-            found.append((float(v), variant.name, speeds))
+            speeds = {run.seed: mean_over_rounds(run, when=when) for run in together}
+            found.append((_influence(together[0]), variant.name, speeds))
     if len(found) < 2:
         return []
     seeds = set.intersection(*(set(speeds) for _, _, speeds in found))
@@ -237,6 +230,14 @@ def _order_over_influence(row: Row, head: str, runs: Sequence[Content], when: Wh
     ]
 
 
+def _influence(run: NetPart) -> float:
+    """V of the informative agent."""
+    facts = run.network
+    if facts.influence is None or facts.informative is None:
+        raise LookupError("no influence of an informative agent")
+    return facts.influence[facts.informative]
+
+
 def _tau(pairs: Sequence[tuple[float, float]]) -> float:
     """Kendall's τ of pairs without ties."""
     signs = [
@@ -246,21 +247,19 @@ def _tau(pairs: Sequence[tuple[float, float]]) -> float:
     return sum(signs) / len(signs)
 
 
-def _order_of_placements(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
+def _order_of_placements(row: Row, head: str, runs: Sequence[NetPart], when: When) -> list[Line]:
     """Whether the placement with the larger influence learns faster."""
     first, second = (_of(runs, "cooperating", variant.name) for variant in row.variants[:2])
     if when == "before" and not has_before([*first, *second]):
         return []
     speeds = [
-        {run["seed"]: mean_over_rounds(run, when=when) for run in own} for own in (first, second)
+        {run.seed: mean_over_rounds(run, when=when) for run in own} for own in (first, second)
     ]
     seeds = sorted(set(speeds[0]) & set(speeds[1]))
     if not seeds:
         return []
     gaps = [speeds[0][seed] - speeds[1][seed] for seed in seeds]
-    v = [
-        own[0]["network"]["influence"][own[0]["network"]["informative"]] for own in (first, second)
-    ]
+    v = [_influence(own[0]) for own in (first, second)]
     mean, error = mean_and_error(gaps)
     names = [variant.name for variant in row.variants[:2]]
     return [
@@ -275,7 +274,7 @@ def _order_of_placements(row: Row, head: str, runs: Sequence[Content], when: Whe
     ]
 
 
-def _least_sure(row: Row, head: str, runs: Sequence[Content], when: When) -> list[Line]:
+def _least_sure(row: Row, head: str, runs: Sequence[NetPart], when: When) -> list[Line]:
     """Of which label a side is least sure, over the rounds, among those it does not hold."""
     from peerbayes.problem.builtins.label_forecast import label_forecast
 
@@ -284,7 +283,7 @@ def _least_sure(row: Row, head: str, runs: Sequence[Content], when: When) -> lis
         return []
     forecast = label_forecast(row.forecast)
     lines = []
-    held = together[0]["network"]["labels"]
+    held = together[0].network.labels
     pair = forecast.least_separated
     for name, agents in row.groups:
         if not agents:

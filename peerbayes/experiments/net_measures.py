@@ -8,12 +8,12 @@ sample from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import Any, Literal
+from typing import Any
 
-Content = Mapping[str, Any]
-When = Literal["before", "after"]
+from peerbayes.experiments.net_documents import Measured, NetPart, When
+
 WHEN: tuple[When, ...] = ("before", "after")
 
 
@@ -33,72 +33,62 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
     return mean, sqrt(variance / n)
 
 
-def group_mean(values: Sequence[float], agents: Sequence[int]) -> float:
+def group_mean(values: Sequence[float | None], agents: Sequence[int]) -> float:
     """Mean over some agents, or over all if none is named, in per cent."""
-    chosen = [values[agent] for agent in agents] if agents else list(values)
-    return 100 * sum(chosen) / len(chosen)
+    chosen = [values[agent] for agent in agents] if agents else values
+    known = [value for value in chosen if value is not None]
+    if len(known) < len(chosen):
+        raise LookupError("no number for every agent")
+    return 100 * sum(known) / len(known)
 
 
-def way_of(measured: Content) -> Content:
-    """The measurements by sampled prediction, if there are any; else by the mean weights."""
-    found: Content = measured.get("sampled") or measured["mean"]
+def way_of(measured: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What `Beliefs.way` says, of the plain values of a record."""
+    found: Mapping[str, Any] = measured.get("sampled") or measured["mean"]
     return found
 
 
-def both_of(run: Content, when: When) -> Content | None:
-    """A run's final measurements, by both ways to predict; None where there is no consensus."""
-    curve = run["curve"]
-    found: Content | None = curve["last"] if when == "after" else curve.get("last_before")
-    return found
-
-
-def last_of(run: Content, when: When = "after") -> Content:
+def last_of(run: NetPart, when: When = "after") -> Measured:
     """A run's final measurements; those after the consensus where there is none before it."""
-    return way_of(both_of(run, when) or run["curve"]["last"])
+    return (run.last(when) or run.curve.last).way
 
 
-def has_before(runs: Sequence[Content]) -> bool:
+def has_before(runs: Sequence[NetPart]) -> bool:
     """Whether all these runs were measured before their last consensus."""
-    return all(both_of(run, "before") is not None for run in runs)
+    return all(run.curve.last_before is not None for run in runs)
 
 
-def mean_over_rounds(run: Content, agents: Sequence[int] = (), when: When = "after") -> float:
+def mean_over_rounds(run: NetPart, agents: Sequence[int] = (), when: When = "after") -> float:
     """The mean accuracy over the recorded rounds, in per cent: the higher, the faster.
 
     Runs that are compared have the same recorded rounds.
     """
-    points = run["curve"]["points"]
-    values = [group_mean(way_of(point[when])["accuracy"], agents) for point in points]
+    seen = [point.at(when) for point in run.curve.points]
+    values = [group_mean(one.way.accuracy, agents) for one in seen if one is not None]
     return sum(values) / len(values)
 
 
-def label_confidence(run: Content, agents: Sequence[int], when: When = "after") -> list[float]:
+def label_confidence(run: NetPart, agents: Sequence[int], when: When = "after") -> list[float]:
     """Mean probability of the true label at the end, by true label, over some agents."""
-    rows = last_of(run, when)["confidence"]
+    rows = last_of(run, when).confidence or []
     chosen = [rows[agent] for agent in agents] if agents else rows
-    return [
-        sum(known) / len(known) if (known := [r[k] for r in chosen if r[k] is not None]) else 0.0
-        for k in range(len(chosen[0]))
-    ]
+    labels = zip(*chosen, strict=True)
+    known = [[value for value in values if value is not None] for values in labels]
+    return [sum(values) / len(values) if values else 0.0 for values in known]
 
 
 def least_label(
-    run: Content, agents: Sequence[int], outside: Sequence[int], when: When = "after"
+    run: NetPart, agents: Sequence[int], outside: Sequence[int], when: When = "after"
 ) -> int:
     """The label of least confidence, summed over the recorded rounds, among some labels."""
-    seen = [agent for agent in run["curve"]["agents"] if agent in agents]
+    seen = [agent for agent in run.curve.agents if agent in agents]
     total = dict.fromkeys(outside, 0.0)
-    for point in run["curve"]["points"]:
-        for agent in seen:
-            row = way_of(point[when])["confidence"][run["curve"]["agents"].index(agent)]
+    for beliefs in (point.at(when) for point in run.curve.points):
+        rows = [] if beliefs is None else beliefs.way.confidence or []
+        for row in rows and (rows[run.curve.agents.index(agent)] for agent in seen):
             for label in outside:
                 total[label] += row[label] or 0.0
     return min(total, key=lambda label: total[label])
-
-
-def over_seeds(runs: Sequence[Content], measure: Callable[[Content], float]) -> float:
-    """The mean of a measurement over runs."""
-    return mean_and_error([measure(run) for run in runs])[0]
 
 
 def has_numbers(values: Sequence[float | None] | None, agents: Sequence[int]) -> bool:

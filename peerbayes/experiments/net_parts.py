@@ -69,17 +69,21 @@ def _in_quick(row: Row, variant: str) -> bool:
 
 def part_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
     """The numbers of a part's recipe, and ``rounds_run``, how many of its rounds are run."""
-    network = row.variant(part.variant).network
-    if part.role == "fedavg" or "server" in network:
+    if is_served(row, part):
         return _server_values(row, part, is_quick=is_quick)
     values = recipe_values(row.name, part.recipe)
     if part.role == "averaging":
         values["estimator"] = "point"
     if is_quick:
-        values = quick(values, active=_active(row, part))
+        values = quick(values, active=active(row, part))
     if part.role == "central":  # as many examples a step as the network takes together
-        values["batch"] *= _active(row, replace(part, role="cooperating"))
+        values["batch"] *= active(row, replace(part, role="cooperating"))
     return {**values, "rounds_run": values["rounds"]}
+
+
+def is_served(row: Row, part: Part) -> bool:
+    """Whether a server averages plain nets in this part: it has no beliefs."""
+    return part.role == "fedavg" or "server" in row.variant(part.variant).network
 
 
 def _server_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
@@ -91,7 +95,7 @@ def _server_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
     return {"server": name, **({"rounds": 10, "rounds_run": 10} if is_quick else {})}
 
 
-def _active(row: Row, part: Part) -> int:
+def active(row: Row, part: Part) -> int:
     """How many agents train in a round."""
     network = row.variant(part.variant).network
     if "rotating_star" in network:

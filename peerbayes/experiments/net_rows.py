@@ -144,13 +144,9 @@ def _star(
     server: str,
     printed_server: str = "",
 ) -> Row:
+    star = {"topology": "star", "agents": 9}
     variants = tuple(
-        Variant(
-            f"a={a}",
-            name,
-            {"topology": "star", "agents": 9, "edge_confidence": float(a)},
-            printed.get(a, {}),
-        )
+        Variant(f"a={a}", name, {**star, "edge_confidence": float(a)}, printed.get(a, {}))
         for a in over
     )
     return Row(

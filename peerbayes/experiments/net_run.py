@@ -5,18 +5,19 @@ Everything that needs torch is imported when a part is run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from empirical.tensor_files import read_words
 from exact.whole_files import remove_leftovers
 from peerbayes import __version__
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.holding import Held, held
+from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_parts import Part, part_values, schedule_values
 from peerbayes.experiments.net_problem import net_problem, part_learner
 from peerbayes.experiments.net_rows import Row
@@ -26,9 +27,7 @@ from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
     from empirical.nets.keeping import Generations
-
-# Bytes of a state's header that are read to see how far it is.
-MOST_HEADER = 1 << 24
+    from empirical.nets.posterior import Posterior
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,8 @@ def run_net_part(
     seed: int,
     fingerprint: str,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
-    """Train and measure, in plain values.
+) -> NetPart:
+    """Train and measure.
 
     Raises
     ------
@@ -105,7 +104,6 @@ def run_net_part(
     """
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
-    from empirical.nets.keeping import save_posterior
 
     check_setting(row, setting)
     problem = net_problem(
@@ -127,26 +125,33 @@ def run_net_part(
             progress=progress,
             say=sayer(progress),
         )
-    content: dict[str, Any] = {
-        "recipe": part.recipe,
-        "role": part.role,
-        "variant": part.variant,
-        "seed": part.seed,
-        "settings": {**recipe, "rounds_run": rounds},
-        "network": problem.facts,
-        "classes": list(problem.classes),
-        "data": dict(CHECKSUMS[row.dataset]),
-        "curve": curve.as_json(),
-        "build": build_of_nets(),
-        "versions": _versions(),
-        "posterior": None,
-    }
-    if setting.folder is not None:
-        path = setting.folder / f"{_file(part)}.safetensors"
-        words = {"experiment": row.name, "part": part.name, "fingerprint": fingerprint}
-        sha256 = save_posterior(path, learner.posterior, words)
-        content["posterior"] = {"file": path.name, "sha256": sha256}
-    return content
+    words = {"experiment": row.name, "part": part.name, "fingerprint": fingerprint}
+    return NetPart(
+        recipe=part.recipe,
+        role=part.role,
+        variant=part.variant,
+        seed=part.seed,
+        settings={**recipe, "rounds_run": rounds},
+        network=Facts.model_validate(problem.facts),
+        classes=list(problem.classes),
+        data=dict(CHECKSUMS[row.dataset]),
+        curve=Curve.model_validate(curve.as_json()),
+        build=build_of_nets(),
+        versions=_versions(),
+        posterior=_kept_beliefs(learner.posterior, part, setting.folder, words),
+    )
+
+
+def _kept_beliefs(
+    posterior: Posterior, part: Part, folder: Path | None, words: dict[str, str]
+) -> PosteriorFile | None:
+    """The file that the beliefs are kept in; None where there is no folder for them."""
+    if folder is None:
+        return None
+    from empirical.nets.keeping import save_posterior
+
+    path = folder / f"{_file(part)}.safetensors"
+    return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
 
 
 def forget_unfinished(part: Part, setting: Setting) -> None:
@@ -200,12 +205,9 @@ def share_done(part: Part, folder: Path) -> float:
     for slot in (0, 1):
         path = folder / f"{_file(part)}.unfinished.{slot}.safetensors"
         try:
-            with path.open("rb") as file:
-                size = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(min(size, MOST_HEADER)))
-            words = json.loads(header["__metadata__"]["words"])
+            words = read_words(path)
             shares.append(words["done"] / words["rounds"])
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError):
             continue  # an estimate; what is damaged is reported by the run that needs it
     return min(max(shares), 1.0)
 

@@ -14,11 +14,13 @@ from typing import Any
 
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
 from peerbayes.experiments.net_problem import server_recipe, weights_mark
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
+from peerbayes.messages import guessed
 from theory.progress import Progress
 from theory.validation import as_integer, fail
 
@@ -91,7 +93,8 @@ class NetExperiment:
             If there is no such recipe, or no such part.
         """
         if recipe not in RECIPE_NAMES:
-            raise fail("--recipe", " or ".join(RECIPE_NAMES), repr(recipe), "choose one of them")
+            remedy = guessed(recipe, RECIPE_NAMES, otherwise="choose one of them")
+            raise fail("--recipe", " or ".join(RECIPE_NAMES), repr(recipe), remedy)
         first = self.seeds if seeds is None else seeds
         own = [
             name
@@ -160,7 +163,7 @@ class NetExperiment:
 
     def run_part(
         self, name: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> dict[str, Any]:
+    ) -> NetPart:
         """One training, measured over its rounds."""
         from exact.checkpoint import fingerprint
 

@@ -40,7 +40,7 @@ def configured(
         if recipe:
             raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
         link = experiment.quick() if quick else experiment
-        link = replace(link, device=device or "cpu", data=data)
+        link = link.placed(device=device or "cpu", data=data)
         link.check()
         return link, link.parts_with(part or "")
     if not isinstance(experiment, NetExperiment):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from empirical.tensor_files import AGAIN, verify_file
+from peerbayes.experiments.net_documents import PosteriorFile
 from peerbayes.experiments.net_parts import Part
 from peerbayes.experiments.run import KIND, PART_KIND, parts_folder
 from peerbayes.records import Record
@@ -31,11 +32,10 @@ def posterior_damage(
     experiment, part
         What the file has to say that it is of; an experiment that is not known may be any.
     """
-    kept = content.get("posterior")
-    if kept is None:
+    if content.get("posterior") is None:
         return None
-    name = str(kept["file"])
-    path = folder / Path(name).name
+    kept = PosteriorFile.model_validate(content["posterior"])
+    path = folder / Path(kept.file).name
     try:
         found = verify_file(path)
     except ValueError as error:
@@ -45,7 +45,7 @@ def posterior_damage(
     if own != expected:
         wanted, got = (f"the beliefs of '{one}: {other}'" for one, other in (expected, own))
         return str(fail(str(path), wanted, got, AGAIN))
-    if found.sha256 != kept["sha256"]:
+    if found.sha256 != kept.sha256:
         return str(fail(str(path), "the beliefs that are on record", "those of another run", AGAIN))
     return None
 

@@ -10,7 +10,7 @@ from peerbayes.experiments.link import LINKS
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.regression import RegressionExperiment
-from peerbayes.messages import input_error, nearest
+from peerbayes.messages import choose
 
 _ALL: tuple[Experiment, ...] = (
     RegressionExperiment(
@@ -48,9 +48,4 @@ def find_experiment(name: str) -> Experiment:
     >>> find_experiment("regression-2").source
     'P1 5.1'
     """
-    if name in EXPERIMENTS:
-        return EXPERIMENTS[name]
-    guess = nearest(name, EXPERIMENTS)
-    remedy = f"did you mean {guess!r}?" if guess else "see 'peerbayes list'"
-    wanted = f"one of {', '.join(EXPERIMENTS)}"
-    raise input_error("EXPERIMENT", (), wanted, repr(name[:60]), remedy)
+    return EXPERIMENTS[choose("EXPERIMENT", name, EXPERIMENTS, otherwise="see 'peerbayes list'")]

@@ -14,9 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from peerbayes.error_curves import ErrorCurve
+from peerbayes.experiments.documents import RunSummary
 from peerbayes.experiments.experiment import Line
 from peerbayes.resources import check_hours
 from theory.progress import Progress
+
+
+class RegressionRun(RunSummary):
+    """A record of an experiment with a regression."""
+
+    content: dict[str, ErrorCurve]
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class RegressionExperiment:
 
     def run_part(
         self, part: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> dict[str, Any]:
+    ) -> ErrorCurve:
         """One curve, measured and predicted."""
         from exact import Run, prepare_regression
         from peerbayes.kinds.regression.curves import coordinate_curves, run_learner
@@ -103,14 +111,15 @@ class RegressionExperiment:
         if learner.role == "cooperating":
             limits = calibration(problem.network, problem.regression).coordinates
             coordinates = coordinate_curves(curve, limits)
-        return curve.document(coordinates, with_ends=True).as_json()
+        return curve.document(coordinates, with_ends=True)
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """Each curve's last point, what the papers say of it, and how the curves compare."""
+        curves = {name: ErrorCurve.model_validate(part) for name, part in parts.items()}
         lines = []
-        for name, part in parts.items():
-            predicted, measured, error, allowed = part["error_at_end"]
-            alone = part["role"] == "alone"
+        for name, curve in curves.items():
+            predicted, measured, error, allowed = _at_end(curve)
+            alone = curve.role == "alone"
             lines.append(
                 Line(
                     f"excess error after {self.rounds} rounds, {name}",
@@ -119,38 +128,38 @@ class RegressionExperiment:
                     error,
                     predicted,
                     _agree(measured, predicted, allowed),
-                    f"tends to {part['limit']:.4g}" if alone else _tends(part),
+                    f"tends to {curve.limit:.4g}" if alone else f"tends to {curve.constant:.5g}/n",
                 )
             )
-        together, central = parts["cooperating"], parts["central node"]
-        pooled = parts["all data in one place"]
+        together, central = curves["cooperating"], curves["central node"]
+        pooled = curves["all data in one place"]
         lines.append(
             _quotient(
                 "cooperating over central node",
-                together["error_at_end"],
-                central["error_at_end"],
+                _at_end(together),
+                _at_end(central),
                 self.printed_cooperating,
-                _limit_words(together["constant"] / central["constant"])
+                _tends(together.constant, central.constant)
                 + f": {self.agents} samples a round against one",
             )
         )
         lines.append(
             _quotient(
                 "cooperating over all data in one place",
-                together["error_at_end"],
-                pooled["error_at_end"],
+                _at_end(together),
+                _at_end(pooled),
                 "",
-                _limit_words(together["constant"] / pooled["constant"]),
+                _tends(together.constant, pooled.constant),
             )
         )
-        ratio = together["constant"] / together["reported"]["constant"]
         lines.append(
             _quotient(
                 "true error over reported error, cooperating",
-                together["error_at_end"],
-                together["report_at_end"],
+                _at_end(together),
+                together.report_at_end or [],
                 "",
-                _limit_words(ratio) + "; the papers do not show it",
+                _tends(together.constant, together.reported.constant)
+                + "; the papers do not show it",
             )
         )
         return tuple(lines)
@@ -160,12 +169,13 @@ def _agree(measured: float, predicted: float, allowed: float) -> bool:
     return bool(abs(measured - predicted) <= allowed + 1e-11 * abs(predicted))
 
 
-def _tends(part: Mapping[str, Any]) -> str:
-    return f"tends to {part['constant']:.5g}/n"
+def _at_end(curve: ErrorCurve) -> list[float]:
+    """Of the error at the last round: predicted, measured, standard error, allowed."""
+    return curve.error_at_end or []
 
 
-def _limit_words(value: float) -> str:
-    return f"tends to {value:.4g}"
+def _tends(above: float | None, below: float | None) -> str:
+    return f"tends to {(above or 0.0) / (below or np.nan):.4g}"
 
 
 def _quotient(what: str, above: list[float], below: list[float], printed: str, remark: str) -> Line:

@@ -9,8 +9,6 @@ read back if they are on record, and left out if not.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from peerbayes import __version__
-from peerbayes.experiments.experiment import Experiment, Line
+from peerbayes.experiments.documents import PartRecord, RunRecord
+from peerbayes.experiments.experiment import Experiment
 from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, plain, read_record, write_record
+from peerbayes.records import check_folder, checksum, plain, read_record, write_record
 from theory.progress import Progress
 from theory.validation import as_integer
 
@@ -33,46 +32,20 @@ class ExperimentRun:
     """What an experiment found, and where it is on disk."""
 
     experiment: Experiment
-    seed: int
-    replicates: int
-    parts: Mapping[str, Any]
-    lines: tuple[Line, ...]
+    record: RunRecord
     reused: tuple[str, ...]
     discarded: tuple[str, ...]  # a sentence on each part on record that was not taken
     record_path: Path
-    report_path: Path
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """What each part found, in plain values."""
+        return self.record.content
 
     @property
     def failed(self) -> bool:
         """Whether a measurement contradicts its prediction beyond sampling error."""
-        return any(line.holds is False for line in self.lines)
-
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `run`."""
-        return {
-            **_summary(self.experiment, self.seed, self.replicates, self.parts, self.lines),
-            "reused": list(self.reused),
-            "record": str(self.record_path),
-            "report": str(self.report_path),
-        }
-
-
-def _summary(
-    experiment: Experiment,
-    seed: int,
-    replicates: int,
-    parts: Mapping[str, Any],
-    lines: tuple[Line, ...],
-) -> dict[str, Any]:
-    return {
-        "experiment": experiment.name,
-        "title": experiment.title,
-        "source": experiment.source,
-        "seed": seed,
-        "replicates": replicates,
-        "parts": list(parts),
-        "lines": [line.as_json() for line in lines],
-    }
+        return any(line.holds is False for line in self.record.lines)
 
 
 def run_experiment(
@@ -85,7 +58,7 @@ def run_experiment(
     out: Path,
     progress: Callable[[str], Progress] | None = None,
 ) -> ExperimentRun:
-    """Run an experiment and leave its record, its parts, and a page.
+    """Run an experiment and leave its record and its parts.
 
     Parameters
     ----------
@@ -105,62 +78,66 @@ def run_experiment(
     ValueError
         If a number is out of range, or nothing can be written to `out`, which is tried first.
     """
-    from peerbayes.report import write_report
-
     seed = as_integer("seed", seed, minimum=0)
-    if replicates is None:
-        replicates = experiment.replicates
-    # One replicate has no standard error, without which nothing can be compared.
-    fewest = 1 if experiment.replicates_are_parts else 2
-    replicates = as_integer("replicates", replicates, minimum=fewest)
+    replicates = _replicates(experiment, replicates)
     in_part = 1 if experiment.replicates_are_parts else replicates
     check_folder(out)
-    bar = progress or (lambda _: lambda done, total: None)
     parts: dict[str, Any] = {}
-    reused: list[str] = []
-    discarded: list[str] = []
+    reused, discarded = list[str](), list[str]()
     for part in experiment.parts:
         wanted = only is None or part in only
-        path = part_path(out, experiment, part)
-        asked = resume or not wanted
-        found = kept_part(experiment, part, seed=seed, replicates=in_part, out=out, asked=asked)
-        kept = found.content
-        if kept is None and not wanted:
-            if found.refusal:
-                discarded.append(f"{path}: left out of the record, {found.refusal}")
+        found = KeptPart()
+        if resume or not wanted:
+            found = kept_part(experiment, part, seed=seed, replicates=in_part, out=out)
+        if found.refusal:
+            at = part_path(out, experiment, part)
+            discarded.append(_thrown_away(at, part, found.refusal, wanted=wanted))
+        content = found.content
+        if content is None and not wanted:
             continue
-        if kept is not None:
-            if wanted:
-                reused.append(part)
-        else:
-            if found.refusal:
-                discarded.append(f"{path}: not read back, {found.refusal}; {part!r} was run again")
-            report = bar(f"{experiment.name}: {part}")
-            kept = keep_part(
+        if content is None:
+            report = None if progress is None else progress(f"{experiment.name}: {part}")
+            content = keep_part(
                 experiment, part, seed=seed, replicates=in_part, out=out, progress=report
             )
-        parts[part] = kept
+        elif wanted:
+            reused.append(part)
+        parts[part] = content
     if experiment.replicates_are_parts:
         replicates = len({experiment.stream(part) for part in parts})
-    lines = experiment.conclude(parts)
-    body = {
-        **_summary(experiment, seed, replicates, parts, lines),
-        "settings": experiment.settings(),
-        "version": __version__,
-        "content": parts,
-    }
-    record_path = write_record(out / file_name("run", experiment.name), kind=KIND, body=body)
-    report_path = write_report([record_path], record_path.with_suffix(".html"))
-    return ExperimentRun(
-        experiment,
-        seed,
-        replicates,
-        parts,
-        lines,
-        tuple(reused),
-        tuple(discarded),
-        record_path,
-        report_path,
+    record = _record(experiment, parts, seed=seed, replicates=replicates)
+    path = write_record(out / file_name("run", experiment.name), kind=KIND, body=record.as_json())
+    return ExperimentRun(experiment, record, tuple(reused), tuple(discarded), path)
+
+
+def _thrown_away(path: Path, part: str, why: str, *, wanted: bool) -> str:
+    """What became of a part on record that was not taken."""
+    if wanted:
+        return f"{path}: not read back, {why}; {part!r} was run again"
+    return f"{path}: left out of the record, {why}"
+
+
+def _replicates(experiment: Experiment, given: int | None) -> int:
+    # One replicate has no standard error, without which nothing can be compared.
+    fewest = 1 if experiment.replicates_are_parts else 2
+    number = experiment.replicates if given is None else given
+    return as_integer("replicates", number, minimum=fewest)
+
+
+def _record(
+    experiment: Experiment, parts: dict[str, Any], *, seed: int, replicates: int
+) -> RunRecord:
+    return RunRecord(
+        experiment=experiment.name,
+        title=experiment.title,
+        source=experiment.source,
+        seed=seed,
+        replicates=replicates,
+        parts=list(parts),
+        lines=list(experiment.conclude(parts)),
+        settings=experiment.settings(),
+        version=__version__,
+        content=parts,
     )
 
 
@@ -180,21 +157,19 @@ def keep_part(
     ValueError
         If it fails, or cannot be written; in one line.
     """
-    kept = plain(
-        experiment.run_part(
-            part,
-            seed=part_seed(seed, experiment.stream(part)),
-            replicates=replicates,
-            progress=progress,
-        )
+    found = experiment.run_part(
+        part,
+        seed=part_seed(seed, experiment.stream(part)),
+        replicates=replicates,
+        progress=progress,
     )
     mark = fingerprint(experiment, part, seed=seed, replicates=replicates)
-    body = {"fingerprint": mark, "content": kept}
-    write_record(part_path(out, experiment, part), kind=PART_KIND, body=body)
+    kept = PartRecord(fingerprint=mark, content=plain(found.as_json()))
+    write_record(part_path(out, experiment, part), kind=PART_KIND, body=kept.as_json())
     settled = getattr(experiment, "settled", None)
     if settled is not None:
         settled(part)
-    return kept
+    return kept.content
 
 
 def part_path(out: Path, experiment: Experiment, part: str) -> Path:
@@ -223,8 +198,7 @@ def fingerprint(experiment: Experiment, part: str, *, seed: int, replicates: int
         "replicates": replicates,
         "version": __version__,
     }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return checksum(content)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,17 +210,11 @@ class KeptPart:
 
 
 def kept_part(
-    experiment: Experiment,
-    part: str,
-    *,
-    seed: int,
-    replicates: int,
-    out: Path,
-    asked: bool = True,
+    experiment: Experiment, part: str, *, seed: int, replicates: int, out: Path
 ) -> KeptPart:
-    """What a part left on disk, if it is asked for, whole, and of these settings."""
+    """What a part left on disk, if it is whole, and of these settings."""
     path = part_path(out, experiment, part)
-    if not asked or not path.exists():
+    if not path.exists():
         return KeptPart()
     try:
         record = read_record(path)

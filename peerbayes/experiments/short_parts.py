@@ -8,16 +8,15 @@ the fourth. A folder of short records has a folder for each row and a file for e
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.record_names import file_name
-from peerbayes.records import plain, read_record, write_record
+from peerbayes.records import checksum, plain, read_record, write_record
 from theory.validation import fail
 
 KIND = "short-part"
@@ -51,6 +50,11 @@ class ShortPart:
     part: str
     settings: str
     content: Mapping[str, Any]
+
+    @property
+    def found(self) -> NetPart:
+        """What the part found."""
+        return NetPart.model_validate(self.content)
 
     @property
     def build(self) -> str:
@@ -111,8 +115,7 @@ def settings_mark(experiment: NetExperiment, part: str) -> str:
     """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
     settings = {k: v for k, v in experiment.part_settings(part).items() if k != "build"}
     content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return checksum(content)
 
 
 def shortened(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,109 +23,129 @@ from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.wording import number
 from theory.validation import FloatArray
 
-Run = Mapping[str, Any]
-Series = tuple[str, Sequence[Run], tuple[int, ...]]  # its name, its seeds' runs, which agents
-
 _MOST_SERIES = 9
 
 
-def accuracy_plot(series: Sequence[Series], *, title: str, by_steps: bool = False) -> Plot:
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A measurement over rounds, or over steps: shapes (n,); NaN where nothing was measured."""
+
+    name: str
+    along: FloatArray
+    after: FloatArray
+    before: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Confidence:
+    """Mean probability of the true label over rounds: of labels held, and of others'; (n,)."""
+
+    name: str
+    along: FloatArray
+    inside: FloatArray
+    outside: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Widths:
+    """Quantiles of σ over rounds, 5, 25, 50, 75 and 95 %: shape (n, 5)."""
+
+    name: str
+    along: FloatArray
+    spread: FloatArray
+
+
+def accuracy_plot(
+    courses: Sequence[Course], *, title: str, who: str, sampled: bool, by_steps: bool = False
+) -> Plot:
     """Test accuracy over the rounds: after consensus as a line with marks, before it in dashes.
 
-    Learners alone have no rounds; with `by_steps` all are drawn over the steps of each learner.
+    Parameters
+    ----------
+    courses
+        Accuracies in per cent.
+    who
+        Whom they are of, in words.
+    sampled
+        Whether they are by sampled prediction.
+    by_steps
+        Whether they are drawn over the steps of each learner: learners alone have no rounds.
     """
-    along = _steps if by_steps else _rounds
-    shown = list(series[:_MOST_SERIES])
-    curves = [
-        (name, along(runs), _curve(runs, agents, "after"), _curve(runs, agents, "before"))
-        for name, runs, agents in shown
-    ]
-    rounds = np.concatenate([own for _, own, _, _ in curves])
-    values = np.concatenate([part for _, _, after, before in curves for part in (after, before)])
-    figure, axes = panel(log_scale(rounds), linear_scale(values[np.isfinite(values)]))
-    legend = []
-    for index, (name, own, after, before) in enumerate(curves):
-        colour, mark = series_style(index)
-        axes.plot(own, before, color=COLOURS[colour], linewidth=1, dashes=(3, 2), zorder=2.5)
-        _line(axes, own, after, colour, mark)
-        legend.append(LegendEntry(mark, colour, name))
+    shown = list(courses[:_MOST_SERIES])
+    values = np.concatenate([part for one in shown for part in (one.after, one.before)])
+    along = log_scale(np.concatenate([one.along for one in shown]))
+    figure, axes = panel(along, linear_scale(values[np.isfinite(values)]))
+    legend = _courses(axes, shown)
     axis_label(axes, x="steps of each learner" if by_steps else "round", y="accuracy [%]")
-    dashed = any(np.isfinite(before).any() for _, _, _, before in curves)
-    if dashed:
-        legend.append(LegendEntry("dashes", "ink", "before consensus"))
-    last = ", ".join(f"{name} {number(after[-1], 4)}" for name, _, after, _ in curves[:5])
-    hidden = len(series) - len(shown)
+    last = ", ".join(f"{one.name} {number(one.after[-1], 4)}" for one in shown[:5])
+    hidden = len(courses) - len(shown)
     return Plot(
         figure,
         title,
-        f"At the end: {last}. Means over {_who(shown)} and seeds, on a sample of the test images"
-        f"{', by sampled prediction' if _has_samples(shown) else ''}."
+        f"At the end: {last}. Means over {who} and seeds, on a sample of the test images"
+        f"{', by sampled prediction' * sampled}."
         f"{f' {hidden} curves are not drawn.' * (hidden > 0)}",
-        tuple(legend),
+        legend,
     )
 
 
-def loss_plot(series: Sequence[Series]) -> Plot:
+def loss_plot(courses: Sequence[Course]) -> Plot:
     """Negative log-likelihood against the steps of each learner."""
-    shown = list(series[:_MOST_SERIES])
-    curves = [
-        (
-            name,
-            _steps(runs),
-            _curve(runs, (), "after", "nll", 1.0),
-            _curve(runs, (), "before", "nll", 1.0),
-        )
-        for name, runs, _ in shown
-    ]
-    steps = np.concatenate([along for _, along, _, _ in curves])
-    values = np.concatenate([part for _, _, after, before in curves for part in (after, before)])
-    figure, axes = panel(log_scale(steps), log_scale(values[np.isfinite(values)]))
-    legend = []
-    for index, (name, along, after, before) in enumerate(curves):
-        colour, mark = series_style(index)
-        axes.plot(along, before, color=COLOURS[colour], linewidth=1, dashes=(3, 2), zorder=2.5)
-        _line(axes, along, after, colour, mark)
-        legend.append(LegendEntry(mark, colour, name))
-    if any(np.isfinite(before).any() for _, _, _, before in curves):
-        legend.append(LegendEntry("dashes", "ink", "before consensus"))
+    shown = list(courses[:_MOST_SERIES])
+    values = np.concatenate([part for one in shown for part in (one.after, one.before)])
+    along = log_scale(np.concatenate([one.along for one in shown]))
+    figure, axes = panel(along, log_scale(values[np.isfinite(values)]))
+    legend = _courses(axes, shown)
     axis_label(axes, x="steps of each learner", y="−log p [nats]")
-    last = ", ".join(f"{name} {number(after[-1], 3)}" for name, _, after, _ in curves[:6])
+    last = ", ".join(f"{one.name} {number(one.after[-1], 3)}" for one in shown[:6])
     return Plot(
         figure,
         "Negative log-likelihood against work",
         f"Of the test labels, averaged over agents; lower is better. At the end: {last}.",
-        tuple(legend),
+        legend,
     )
 
 
-def confidence_plot(series: Sequence[Series], *, when: str = "after") -> Plot | None:
+def _courses(axes: Any, courses: Sequence[Course]) -> tuple[LegendEntry, ...]:
+    """Draw them; their legend."""
+    legend = []
+    for index, one in enumerate(courses):
+        colour, mark = series_style(index)
+        axes.plot(
+            one.along, one.before, color=COLOURS[colour], linewidth=1, dashes=(3, 2), zorder=2.5
+        )
+        _line(axes, one.along, one.after, colour, mark)
+        legend.append(LegendEntry(mark, colour, one.name))
+    if any(np.isfinite(one.before).any() for one in courses):
+        legend.append(LegendEntry("dashes", "ink", "before consensus"))
+    return tuple(legend)
+
+
+def confidence_plot(series: Sequence[Confidence], *, when: str = "after") -> Plot | None:
     """Confidence in labels of an agent's own data, and in labels that only others have.
 
     `when` says of which belief: ``"before"`` or ``"after"`` consensus.
     """
-    curves = []
-    for name, runs, agents in series:
-        inside = _curve(runs, agents, when, "in_domain_confidence", 1.0)
-        outside = _curve(runs, agents, when, "out_of_domain_confidence", 1.0)
-        if np.isfinite(outside).any():
-            curves.append((name, _rounds(runs), inside, outside))
-    if not curves:
+    shown = [one for one in series if np.isfinite(one.outside).any()]
+    if not shown:
         return None
     figure, axes = panel(
-        log_scale(np.concatenate([along for _, along, _, _ in curves])),
+        log_scale(np.concatenate([one.along for one in shown])),
         linear_scale([0.0, 1.0], zero=True),
     )
     legend = []
-    for index, (name, along, inside, outside) in enumerate(curves):
+    for index, one in enumerate(shown):
         colour, mark = series_style(index)
-        _line(axes, along, inside, colour, mark)
-        axes.plot(along, outside, color=COLOURS[colour], linewidth=1.4, dashes=(3, 2), zorder=3)
-        legend.append(LegendEntry(mark, colour, name))
+        _line(axes, one.along, one.inside, colour, mark)
+        axes.plot(
+            one.along, one.outside, color=COLOURS[colour], linewidth=1.4, dashes=(3, 2), zorder=3
+        )
+        legend.append(LegendEntry(mark, colour, one.name))
     axis_label(axes, x="round", y="confidence")
     legend.append(LegendEntry("dashes", "ink", "in labels only others have"))
     last = ", ".join(
-        f"{name} {number(inside[-1], 3)} and {number(outside[-1], 3)}"
-        for name, _, inside, outside in curves[:4]
+        f"{one.name} {number(one.inside[-1], 3)} and {number(one.outside[-1], 3)}"
+        for one in shown[:4]
     )
     return Plot(
         figure,
@@ -135,38 +156,28 @@ def confidence_plot(series: Sequence[Series], *, when: str = "after") -> Plot | 
     )
 
 
-def sigma_plot(series: Sequence[Series]) -> Plot | None:
+def sigma_plot(series: Sequence[Widths]) -> Plot | None:
     """How wide the beliefs are: median, and from 5 to 95 % of the weights."""
-    curves = []
-    for name, runs, _ in series:
-        if all(point["sigma"] for run in runs for point in run["curve"]["points"]):
-            spread = np.mean(
-                [
-                    [np.mean(_array2(point["sigma"]), axis=0) for point in run["curve"]["points"]]
-                    for run in runs
-                ],
-                axis=0,
-            )
-            curves.append((name, _rounds(runs), spread))
-    if not curves:
+    if not series:
         return None
-    values = np.concatenate([spread[:, (0, 2, 4)].ravel() for _, _, spread in curves])
+    values = np.concatenate([one.spread[:, (0, 2, 4)].ravel() for one in series])
     figure, axes = panel(
-        log_scale(np.concatenate([along for _, along, _ in curves])), log_scale(values)
+        log_scale(np.concatenate([one.along for one in series])), log_scale(values)
     )
     legend = []
-    for index, (name, along, spread) in enumerate(curves):
+    for index, one in enumerate(series):
         colour, mark = series_style(index)
         axes.fill_between(
-            along, spread[:, 0], spread[:, 4], color=COLOURS[colour], alpha=0.15, linewidth=0
-        )
-        _line(axes, along, spread[:, 2], colour, mark)
-        legend.append(LegendEntry(mark, colour, name))
+            one.along, one.spread[:, 0], one.spread[:, 4],
+            color=COLOURS[colour], alpha=0.15, linewidth=0,
+        )  # fmt: skip
+        _line(axes, one.along, one.spread[:, 2], colour, mark)
+        legend.append(LegendEntry(mark, colour, one.name))
     axis_label(axes, x="round", y="σ")
     last = "; ".join(
-        f"{name}: {number(spread[-1, 2], 3)}, 90 % of the weights from {number(spread[-1, 0], 2)} "
-        f"to {number(spread[-1, 4], 2)}"
-        for name, _, spread in curves
+        f"{one.name}: {number(one.spread[-1, 2], 3)}, 90 % of the weights from "
+        f"{number(one.spread[-1, 0], 2)} to {number(one.spread[-1, 4], 2)}"
+        for one in series
     )
     return Plot(
         figure,
@@ -268,61 +279,3 @@ def _line(axes: Any, along: FloatArray, values: FloatArray, colour: str, mark: s
         along, values, mark, color=COLOURS[colour], markersize=4, zorder=4, linestyle="-",
         linewidth=1.4, markeredgecolor=COLOURS["paper"], markeredgewidth=0.4,
     )  # fmt: skip
-
-
-def _who(series: Sequence[Series]) -> str:
-    """Whom the curves are of: over the rounds not everybody is looked at."""
-    curves = [run["curve"] for _, runs, _ in series for run in runs]
-    seen = min(len(curve["agents"]) for curve in curves)
-    known = max(len(curve["last"]["mean"]["accuracy"]) for curve in curves)
-    return "agents" if seen == known else f"the first {seen} of {known} agents"
-
-
-def _has_samples(series: Sequence[Series]) -> bool:
-    return all("sampled" in run["curve"]["last"] for _, runs, _ in series for run in runs)
-
-
-def _points(runs: Sequence[Run], value: Callable[[Mapping[str, Any]], float]) -> FloatArray:
-    """The mean over seeds of something of each recorded round."""
-    rows = [[value(point) for point in run["curve"]["points"]] for run in runs]
-    return np.asarray(np.mean(rows, axis=0), dtype=float)
-
-
-def _rounds(runs: Sequence[Run]) -> FloatArray:
-    return _points(runs, lambda point: float(point["round"]))
-
-
-def _steps(runs: Sequence[Run]) -> FloatArray:
-    learners = _learners(runs[0])
-    return _points(runs, lambda point: point["local_steps"] / learners)
-
-
-def _learners(run: Run) -> int:
-    return 1 if run["role"] == "central" else int(run["network"]["agents"])
-
-
-def _curve(
-    runs: Sequence[Run],
-    agents: Sequence[int],
-    when: str,
-    what: str = "accuracy",
-    scale: float = 100.0,
-) -> FloatArray:
-    """A measurement over the recorded rounds, averaged over agents and seeds."""
-
-    def value(point: Mapping[str, Any]) -> float:
-        seen = point[when]
-        if seen is None:
-            return np.nan
-        values = (seen.get("sampled") or seen["mean"]).get(what)
-        if values is None:
-            return np.nan
-        chosen = [values[k] for k in agents if k < len(values)] if agents else values
-        known = [entry for entry in chosen if entry is not None]
-        return scale * float(np.mean(known)) if known else np.nan
-
-    return _points(runs, value)
-
-
-def _array2(values: Sequence[Sequence[float]]) -> FloatArray:
-    return np.array(values, dtype=float)

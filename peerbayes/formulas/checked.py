@@ -9,17 +9,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy
 
-from peerbayes.messages import nearest
+from peerbayes.documents import Documented
+from peerbayes.formulas.documents import (
+    AgentClassDocument,
+    Checks,
+    ComparisonDocument,
+    DeviationEntry,
+    Eigenvalue,
+    Expression,
+    Families,
+    Family,
+    FormulaDocument,
+    Index,
+    NamedStatement,
+    Parameter,
+    Weight,
+)
+from peerbayes.messages import choose
 from theory.symbolic import FAMILIES, Formula, closed_form
 from theory.symbolic.checks import FormulaCheck, check_formula
 from theory.symbolic.general import weights_formula
+from theory.symbolic.parameter import Parameter as Letter
 from theory.symbolic.parsing import parse_text
-from theory.symbolic.parts import AgentClass
+from theory.symbolic.parts import AgentClass, Eigenvalues
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 POINTS = 12
 """How many random parameter values every formula is tried at before it is shown."""
@@ -33,7 +53,7 @@ _MOST_WEIGHTS = 25
 
 
 @dataclass(frozen=True, eq=False)
-class FormulaResult:
+class FormulaResult(Documented):
     """The formulas of a family or of one matrix, with the outcome of their check."""
 
     formula: Formula
@@ -64,102 +84,85 @@ class FormulaResult:
             notes.append("checked at smaller numbers of agents than the one given")
         return notes
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `formula`; expressions are sympy's text, numbers exact strings."""
+    def document(self) -> FormulaDocument:
+        """What `formula` prints; expressions are sympy's text, numbers exact strings."""
         formula = self.formula
-        return {
-            "topology": formula.name,
-            "title": formula.title,
-            "parameters": [
-                {
-                    "name": p.name,
-                    "symbol": str(p.symbol),
-                    "meaning": p.meaning,
-                    "domain": p.domain,
-                    "value": _value(formula, p.symbol),
-                    "default": None if p.default is None else str(p.default),
-                }
-                for p in formula.parameters
-                if not p.fixed
-            ],
-            "weights": [
-                {"entry": w.name, "meaning": w.words, **self._expression(w.expression)}
+        return FormulaDocument(
+            topology=formula.name,
+            title=formula.title,
+            parameters=[_parameter(formula, p) for p in formula.parameters if not p.fixed],
+            weights=[
+                Weight(entry=w.name, meaning=w.words, **self._forms(w.expression))
                 for w in formula.weights_text
             ],
-            "matrix": self._matrix(),
-            "classes": [
-                {
-                    "name": c.name,
-                    "size": self._expression(c.size),
-                    "stationary": self._expression(c.stationary),
-                    "information": str(c.information),
-                    "deviation": self._optional(self._deviation(c)),
-                    "condition": None
-                    if formula.shown(c.condition) in (sympy.true, sympy.false)
-                    else str(formula.shown(c.condition)),
-                }
-                for c in formula.classes
-            ],
-            "eigenvalues": [
-                {
-                    **self._expression(e.value),
-                    "multiplicity": self._expression(e.multiplicity),
-                    "indices": [
-                        {
-                            "symbol": str(index.symbol),
-                            "first": str(formula.shown(index.first)),
-                            "last": str(formula.shown(index.last)),
-                        }
-                        for index in e.indices
-                    ],
-                }
-                for e in formula.spectrum
-            ],
-            "characteristic_polynomial": self._optional(formula.characteristic),
-            "slem": self._optional(formula.slem),
-            "second_eigenvalue": self._optional(formula.second_eigenvalue),
-            "deviation_matrix": [
-                {
-                    "pair": p.name,
-                    "symbols": {str(symbol): words for symbol, words in p.symbols},
-                    **self._expression(p.value),
-                }
+            matrix=self._matrix(),
+            classes=[self._class(agents) for agents in formula.classes],
+            eigenvalues=[self._eigenvalue(one) for one in formula.spectrum],
+            characteristic_polynomial=self._optional(formula.characteristic),
+            slem=self._optional(formula.slem),
+            second_eigenvalue=self._optional(formula.second_eigenvalue),
+            deviation_matrix=[
+                DeviationEntry(
+                    pair=p.name,
+                    symbols={str(symbol): words for symbol, words in p.symbols},
+                    **self._forms(p.value),
+                )
                 for p in formula.deviation_matrix
             ],
-            "rate": self._expression(formula.rate),
-            "gaussian_exponent": self._expression(formula.gaussian_exponent),
-            "statements": [
-                {"name": s.name, "words": s.words, **self._expression(s.expression)}
+            rate=self._expression(formula.rate),
+            gaussian_exponent=self._expression(formula.gaussian_exponent),
+            statements=[
+                NamedStatement(name=s.name, words=s.words, **self._forms(s.expression))
                 for s in formula.statements
             ],
-            "docs": formula.docs,
-            "checks": {
-                "points": len(self.check.points),
-                "seed": self.seed,
-                "passed": self.check.passed,
-                "values": [dict(point) for point in self.check.points],
-                "comparisons": [
-                    {
-                        "quantity": c.quantity,
-                        "method": c.method,
-                        "points": c.points,
-                        "failures": list(c.failures),
-                    }
-                    for c in self.check.comparisons
-                ],
-            },
-            "notes": self.notes,
-        }
+            docs=formula.docs,
+            checks=_checks(self.check, self.seed),
+            notes=self.notes,
+        )
 
-    def _expression(self, expression: sympy.Basic) -> dict[str, str]:
+    def tables(self) -> Sequence[RenderableType]:
+        """The same for people."""
+        from peerbayes.formulas.text import formula_parts
+
+        return formula_parts(self.document())
+
+    def _class(self, agents: AgentClass) -> AgentClassDocument:
+        condition = self.formula.shown(agents.condition)
+        return AgentClassDocument(
+            name=agents.name,
+            size=self._expression(agents.size),
+            stationary=self._expression(agents.stationary),
+            information=str(agents.information),
+            deviation=self._optional(self._deviation(agents)),
+            condition=None if condition in (sympy.true, sympy.false) else str(condition),
+        )
+
+    def _eigenvalue(self, one: Eigenvalues) -> Eigenvalue:
+        return Eigenvalue(
+            **self._forms(one.value),
+            multiplicity=self._expression(one.multiplicity),
+            indices=[
+                Index(
+                    symbol=str(index.symbol),
+                    first=str(self.formula.shown(index.first)),
+                    last=str(self.formula.shown(index.last)),
+                )
+                for index in one.indices
+            ],
+        )
+
+    def _forms(self, expression: sympy.Basic) -> dict[str, str]:
         shown = self.formula.shown(expression)
         return {"expression": str(shown), "text": text(shown), "latex": str(sympy.latex(shown))}
+
+    def _expression(self, expression: sympy.Basic) -> Expression:
+        return Expression(**self._forms(expression))
 
     def _deviation(self, agents: AgentClass) -> sympy.Expr | None:
         """D_i where it has a closed form, or has one under a condition."""
         return None if self.formula.shown(agents.condition) == sympy.false else agents.deviation
 
-    def _optional(self, expression: sympy.Expr | None) -> dict[str, str] | None:
+    def _optional(self, expression: sympy.Expr | None) -> Expression | None:
         return None if expression is None else self._expression(expression)
 
     def _matrix(self) -> list[list[str]] | None:
@@ -211,16 +214,15 @@ def _formula(topology: str, weights: str | None) -> Formula:
         return weights_formula(parse_text(weights))
     if weights is not None:
         raise fail("--weights", "none, for any topology but 'weights'", "a matrix", "leave it out")
-    if topology in FAMILIES:
-        return closed_form(topology)
-    from peerbayes.formulas.problem_formula import names_a_problem, problem_formula
+    if topology not in FAMILIES:
+        from peerbayes.formulas.problem_formula import names_a_problem, problem_formula
 
-    if names_a_problem(topology):
-        return problem_formula(topology)
+        if names_a_problem(topology):
+            return problem_formula(topology)
     known = [*FAMILIES, "weights"]
-    guess = nearest(topology, known)
-    remedy = f"did you mean {guess!r}?" if guess else "see 'peerbayes formula list'"
-    raise fail("TOPOLOGY", f"a problem, or one of {', '.join(known)}", repr(topology[:60]), remedy)
+    wanted = f"a problem, or one of {', '.join(known)}"
+    choose("TOPOLOGY", topology, known, wanted=wanted, otherwise="see 'peerbayes formula list'")
+    return closed_form(topology)
 
 
 def read_settings(named: Mapping[str, str | None], settings: Sequence[str]) -> dict[str, str]:
@@ -243,9 +245,7 @@ def read_settings(named: Mapping[str, str | None], settings: Sequence[str]) -> d
     return values
 
 
-def families(
-    values: Mapping[str, str] | None = None, *, weights: str | None = None
-) -> list[dict[str, Any]]:
+def families(values: Mapping[str, str] | None = None, *, weights: str | None = None) -> Families:
     """What there is: for each family its name, title and parameters.
 
     Raises
@@ -257,15 +257,42 @@ def families(
         raise fail("TOPOLOGY", "a name, to which the values belong", "none",
                    f"choose one of {', '.join(FAMILIES)}, weights")  # fmt: skip
     entries = [
-        {
-            "name": name,
-            "title": formula.title,
-            "parameters": [p.name for p in formula.parameters if not p.fixed],
-        }
+        Family(
+            name=name,
+            title=formula.title,
+            parameters=[p.name for p in formula.parameters if not p.fixed],
+        )
         for name, formula in ((name, closed_form(name)) for name in FAMILIES)
     ]
     title = "any small matrix of fractions and letters, such as '1-a a; b 1-b'"
-    return [*entries, {"name": "weights", "title": title, "parameters": ["weights"]}]
+    any_matrix = Family(name="weights", title=title, parameters=["weights"])
+    return Families(families=[*entries, any_matrix])
+
+
+def _parameter(formula: Formula, parameter: Letter) -> Parameter:
+    return Parameter(
+        name=parameter.name,
+        symbol=str(parameter.symbol),
+        meaning=parameter.meaning,
+        domain=parameter.domain,
+        value=_value(formula, parameter.symbol),
+        default=None if parameter.default is None else str(parameter.default),
+    )
+
+
+def _checks(check: FormulaCheck, seed: int) -> Checks:
+    return Checks(
+        points=len(check.points),
+        seed=seed,
+        passed=check.passed,
+        values=[dict(point) for point in check.points],
+        comparisons=[
+            ComparisonDocument(
+                quantity=c.quantity, method=c.method, points=c.points, failures=list(c.failures)
+            )
+            for c in check.comparisons
+        ],
+    )
 
 
 def _value(formula: Formula, symbol: sympy.Symbol) -> str | None:

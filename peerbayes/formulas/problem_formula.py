@@ -6,7 +6,7 @@ from pathlib import Path
 
 from peerbayes.problem.changes_section import SequenceNetwork
 from peerbayes.problem.loading import BUILTINS, ImageBuiltin, load_problem
-from peerbayes.problem.network_section import EdgesNetwork, WeightsNetwork
+from peerbayes.problem.network_section import EdgesNetwork, LinksNetwork, WeightsNetwork
 from theory.rational.network import RationalNetwork
 from theory.symbolic import Formula, closed_form
 from theory.symbolic.general import weights_formula
@@ -40,10 +40,8 @@ def problem_formula(name: str) -> Formula:
                    "name its topology, such as 'star'")  # fmt: skip
     if isinstance(section, WeightsNetwork):
         return weights_formula(section.weights, name=problem.name)
-    if isinstance(section, EdgesNetwork):
-        network = RationalNetwork.from_edges(
-            section.edges, agents=section.agents, rule=section.rule, directed=section.directed
-        )
+    if isinstance(section, EdgesNetwork | LinksNetwork):
+        network = section.build_rational(problem.name)
         return weights_formula(network.rows, name=problem.name)
     confidence = section.edge_confidence
     if confidence is None:

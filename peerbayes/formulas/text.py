@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich import box
@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 from sympy import true
 from sympy.printing.str import StrPrinter
+
+from peerbayes.formulas.documents import Checks, Eigenvalue, Expression, Family, FormulaDocument
 
 # A matrix of many agents has too many entries for a table; JSON has them all.
 _MOST_PAIRS = 16
@@ -62,65 +64,64 @@ class FormulaPrinter(StrPrinter):  # type: ignore[misc]
         return f"{name}({', '.join(self._print(part) for part in expr.args)})"
 
 
-def formula_parts(result: Mapping[str, Any]) -> list[RenderableType]:
-    """The tables of `formula`, from its JSON object."""
-    parts: list[RenderableType] = [Text(f"{result['topology']}: {result['title']}"), Text()]
-    if result["parameters"]:
+def formula_parts(formula: FormulaDocument) -> list[RenderableType]:
+    """The tables of `formula`."""
+    parts: list[RenderableType] = [Text(f"{formula.topology}: {formula.title}"), Text()]
+    if formula.parameters:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for column in ("parameter", "", "domain", "meaning"):
             table.add_column(column, overflow="fold")
-        for p in result["parameters"]:
-            default = "" if p["default"] is None else f"; else {p['default']}"
-            given = p["domain"] + default if p["value"] is None else f"= {p['value']}"
-            table.add_row(p["name"], p["symbol"], given, p["meaning"])
+        for p in formula.parameters:
+            default = "" if p.default is None else f"; else {p.default}"
+            given = p.domain + default if p.value is None else f"= {p.value}"
+            table.add_row(p.name, p.symbol, given, p.meaning)
         parts.append(table)
-    entries = [(w["entry"], w["text"]) for w in result["weights"]]
+    entries = [(weight.entry, weight.text) for weight in formula.weights]
     if len(entries) <= _MOST_PAIRS:
         parts.append(_rows(entries))
     else:
         parts.append(Text(f"W: {len(entries)} positive weights, see --json"))
     parts.append(Text())
-    parts.append(_rows(_lines(result, "text")))
-    if len(result["deviation_matrix"]) > _MOST_PAIRS:
-        parts.append(Text(f"Z: {len(result['deviation_matrix'])} entries, see --json"))
+    parts.append(_rows(_lines(formula, tex=False)))
+    if len(formula.deviation_matrix) > _MOST_PAIRS:
+        parts.append(Text(f"Z: {len(formula.deviation_matrix)} entries, see --json"))
     parts.append(Text())
-    parts.append(Text("\n".join(_words(result))))
-    parts.append(Text(checked(result["checks"])))
+    parts.append(Text("\n".join(_words(formula))))
+    parts.append(Text(checked(formula.checks)))
     return parts
 
 
-def checked(checks: Mapping[str, Any]) -> str:
+def checked(checks: Checks) -> str:
     """The last line: what the formulas were checked against, and how that ended."""
-    where = f"at {checks['points']} random rational parameter values"
-    if checks["points"] == 1:
+    where = f"at {checks.points} random rational parameter values"
+    if checks.points == 1:
         where = "at the values given"
-    if checks["passed"]:
+    if checks.passed:
         return f"checked {where} against exact arithmetic"
-    failed = [c["quantity"] for c in checks["comparisons"] if c["failures"]]
+    failed = [c.quantity for c in checks.comparisons if c.failures]
     return f"CHECK FAILED {where}: {', '.join(failed)}"
 
 
-def latex_text(result: Mapping[str, Any]) -> str:
+def latex_text(formula: FormulaDocument) -> str:
     """The formulas as LaTeX, one aligned block."""
-    lines = [f"{label} &= {expression}" for label, expression in _lines(result, "latex")]
+    lines = [f"{label} &= {expression}" for label, expression in _lines(formula, tex=True)]
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n"
 
 
-def family_parts(families: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+def family_parts(families: Sequence[Family]) -> list[RenderableType]:
     """The table of `formula list`."""
     table = Table(title="Closed forms", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("topology", no_wrap=True)
     table.add_column("what it is", overflow="fold")
     table.add_column("parameters", overflow="fold")
     for family in families:
-        options = " ".join("--" + name.replace("_", "-") for name in family["parameters"])
-        table.add_row(family["name"], family["title"], options)
+        options = " ".join("--" + name.replace("_", "-") for name in family.parameters)
+        table.add_row(family.name, family.title, options)
     return [table]
 
 
-def _lines(result: Mapping[str, Any], form: str) -> list[tuple[str, str]]:
+def _lines(formula: FormulaDocument, *, tex: bool) -> list[tuple[str, str]]:
     """All formulas, as (label, expression), in text or LaTeX."""
-    tex = form == "latex"
 
     def label(letter: str, name: str) -> str:
         return f"{letter}_{{\\text{{{name}}}}}" if tex else f"{letter} ({name})"
@@ -128,63 +129,62 @@ def _lines(result: Mapping[str, Any], form: str) -> list[tuple[str, str]]:
     def plain(word: str, letter: str) -> str:
         return letter if tex else word
 
-    lines = [(label("v", c["name"]), c["stationary"][form]) for c in result["classes"]]
+    def shown(expression: Expression) -> str:
+        return expression.latex if tex else expression.text
+
+    lines = [(label("v", c.name), shown(c.stationary)) for c in formula.classes]
     lines += [
-        (plain("eigenvalue", r"\lambda"), e[form] + _repeated(e, tex=tex))
-        for e in result["eigenvalues"]
+        (plain("eigenvalue", r"\lambda"), shown(e) + _repeated(e, tex=tex))
+        for e in formula.eigenvalues
     ]
-    for key, word, letter in (
-        ("characteristic_polynomial", "det(xI - W)", r"\det(xI-W)"),
-        ("slem", "subdominant modulus", r"\lambda_*"),
-        ("second_eigenvalue", "second eigenvalue", r"\lambda_2"),
+    for found, word, letter in (
+        (formula.characteristic_polynomial, "det(xI - W)", r"\det(xI-W)"),
+        (formula.slem, "subdominant modulus", r"\lambda_*"),
+        (formula.second_eigenvalue, "second eigenvalue", r"\lambda_2"),
     ):
-        if result[key] is not None:
-            lines.append((plain(word, letter), result[key][form]))
-    pairs = result["deviation_matrix"]
+        if found is not None:
+            lines.append((plain(word, letter), shown(found)))
+    pairs = formula.deviation_matrix
     if tex or len(pairs) <= _MOST_PAIRS:
-        lines += [(label("Z", p["pair"]), p[form]) for p in pairs]
+        lines += [(label("Z", p.pair), shown(p)) for p in pairs]
     lines += [
-        (label("D", c["name"]), c["deviation"][form])
-        for c in result["classes"]
-        if c["deviation"] is not None
+        (label("D", c.name), shown(c.deviation)) for c in formula.classes if c.deviation is not None
     ]
-    lines.append(("K", result["rate"][form]))
-    lines.append((plain("E (normal z)", r"E_{\text{normal}}"), result["gaussian_exponent"][form]))
+    lines.append(("K", shown(formula.rate)))
+    exponent = shown(formula.gaussian_exponent)
+    lines.append((plain("E (normal z)", r"E_{\text{normal}}"), exponent))
     return lines + [
-        (rf"\text{{{s['name']}}}" if tex else s["name"], s[form]) for s in result["statements"]
+        (rf"\text{{{s.name}}}" if tex else s.name, shown(s)) for s in formula.statements
     ]
 
 
-def _repeated(eigenvalue: Mapping[str, Any], *, tex: bool) -> str:
+def _repeated(eigenvalue: Eigenvalue, *, tex: bool) -> str:
     """For which indices, and how often; nothing for a single eigenvalue."""
-    words = [
-        f"{x['symbol']} = {x['first']}..{x['last']}".replace("**", "^")
-        for x in eigenvalue["indices"]
-    ]
+    words = [f"{x.symbol} = {x.first}..{x.last}".replace("**", "^") for x in eigenvalue.indices]
     if tex:
-        words = [rf"{x['symbol']}={x['first']},\dots,{x['last']}" for x in eigenvalue["indices"]]
-    times = eigenvalue["multiplicity"]["latex" if tex else "text"]
+        words = [rf"{x.symbol}={x.first},\dots,{x.last}" for x in eigenvalue.indices]
+    times = eigenvalue.multiplicity.latex if tex else eigenvalue.multiplicity.text
     if times != "1":
         words.append(rf"{times}\text{{ times}}" if tex else f"{times} times")
     space = r"\quad " if tex else "   "
     return "".join((space if place == 0 else ", ") + word for place, word in enumerate(words))
 
 
-def _words(result: Mapping[str, Any]) -> list[str]:
+def _words(formula: FormulaDocument) -> list[str]:
     """What the letters mean, and what needs a word."""
     names = {"everyone": "all agents"}
     words = [
-        f"{c['information']}: I_j of the {c['name']}"
-        if c["size"]["text"] == "1"
-        else f"{c['information']}: sum of I_j over {names.get(c['name'], c['name'] + ' agents')}"
-        for c in result["classes"]
-        if not c["name"].startswith("agent ")
+        f"{c.information}: I_j of the {c.name}"
+        if c.size.text == "1"
+        else f"{c.information}: sum of I_j over {names.get(c.name, c.name + ' agents')}"
+        for c in formula.classes
+        if not c.name.startswith("agent ")
     ]
-    symbols = {s: w for p in result["deviation_matrix"] for s, w in p["symbols"].items()}
+    symbols = {s: w for p in formula.deviation_matrix for s, w in p.symbols.items()}
     words += [f"{symbol}: {meaning}" for symbol, meaning in symbols.items()]
     words.append("Z = sum over k >= 0 of W^k - 1v'; D_i = sum over k >= 1, j of |W^k_ij - v_j|")
-    words += [f"{s['name']}: {s['words']}" for s in result["statements"]]
-    return words + [f"note: {note}" for note in result["notes"]]
+    words += [f"{s.name}: {s.words}" for s in formula.statements]
+    return words + [f"note: {note}" for note in formula.notes]
 
 
 def _rows(lines: Sequence[tuple[str, str]]) -> Table:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from peerbayes.design.outcome import DesignOutcome, file_of
 from peerbayes.design.request import DesignRequest
-from peerbayes.kinds.kind import DesignResult
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.written import check_writable, write_problem
 from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, write_record
 from theory.design.time_budget import time_budget
 from theory.progress import Progress
+from theory.validation import fail
 
 
 def design(
@@ -19,8 +21,9 @@ def design(
     request: DesignRequest,
     *,
     out: Path | None = None,
+    write: Path | None = None,
     progress: Progress | None = None,
-) -> DesignResult:
+) -> DesignOutcome:
     """The design that a request asks for, for a problem of any kind.
 
     Faulty agents are designed for as if they were honest; a note says so.
@@ -29,15 +32,24 @@ def design(
     ----------
     out
         Folder for the record; left out: none is written.
+    write
+        File for the problem with the designed weights, TOML or JSON by its suffix; all else of the
+        problem is kept. Left out: none is written.
 
     Raises
     ------
     ValueError
         If the request does not go with the problem, no design reaches the objective, limits
-        exclude each other, or the record cannot be written; in one line.
+        exclude each other, the record or the file cannot be written, or a problem that has no file
+        is to be written; in one line.
     """
     if out is not None:
         check_folder(out)
+    if write is not None:
+        check_writable(write)
+        file_of(problem)
+        if request.objective == "next-edge":
+            raise fail("write", "an objective that designs weights", "next-edge", "leave it out")
     if progress is not None:
         progress(0, 1)  # a bar from the start, before anything is known of how far there is to go
     with time_budget(request.seconds) as budget:
@@ -48,8 +60,11 @@ def design(
             "more time may find better (--seconds)"
         )
         result = result.remarked(remark, stopped=True)
+    if write is not None:
+        write_problem(write, result.specification())
+        result = result.remarked(written_path=write)
     if out is None:
         return result
     path = out / file_name("design", result.problem.name, request.objective)
-    write_record(path, kind="design", body=result.as_record())
+    write_record(path, kind="design", body=result.record().as_json())
     return result.remarked(record_path=path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from peerbayes.design.place import PlacementRequest, PlacementResult
@@ -38,5 +37,5 @@ def place(
     if out is None:
         return result
     path = out / file_name("place", problem.name, request.objective)
-    write_record(path, kind="place", body=result.as_record())
-    return replace(result, record_path=path)
+    write_record(path, kind="place", body=result.record().as_json())
+    return result.remarked(record_path=path)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from peerbayes.comparison import Comparison
+    from peerbayes.design.outcome import DesignOutcome
     from peerbayes.design.place import PlacementRequest, PlacementResult
     from peerbayes.design.request import DesignRequest
     from peerbayes.figures.views import ProblemView
@@ -43,33 +44,6 @@ class Result(Protocol):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        ...
-
-
-class DesignResult(Result, Protocol):
-    """The design of a network for a problem of any kind."""
-
-    @property
-    def problem(self) -> AnyProblem:
-        """What was designed for."""
-        ...
-
-    @property
-    def record_path(self) -> Path | None:
-        """Where it is on disk; None if it left no record."""
-        ...
-
-    @property
-    def failed(self) -> bool:
-        """Whether a solver gave up on the way."""
-        ...
-
-    def as_record(self) -> Any:
-        """What is left on disk."""
-        ...
-
-    def remarked(self, *remarks: str, **changes: Any) -> DesignResult:
-        """The same with remarks before its own, and with other changes."""
         ...
 
 
@@ -169,7 +143,9 @@ class Kind(ABC, Generic[P]):
         """Prediction beside measurement."""
 
     @abstractmethod
-    def design(self, problem: P, request: DesignRequest, progress: Progress | None) -> DesignResult:
+    def design(
+        self, problem: P, request: DesignRequest, progress: Progress | None
+    ) -> DesignOutcome:
         """The best weights on the problem's graph."""
 
     @abstractmethod

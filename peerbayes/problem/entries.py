@@ -27,7 +27,7 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType
 
-from peerbayes.messages import TAG, describe, nearest, problem_error, shorten
+from peerbayes.messages import TAG, describe, guessed, problem_error, shorten
 from theory.validation import SUM_TOLERANCE
 
 _UNSIGNED = r"(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?)"
@@ -69,8 +69,7 @@ def known_table(
     if word is None:
         raise problem_error((key,), wanted, "none", remedy)
     if not isinstance(word, str) or word not in known:
-        guess = nearest(word, known) if isinstance(word, str) else None
-        advice = f"did you mean {guess!r}?" if guess else "choose one"
+        advice = guessed(word if isinstance(word, str) else "", known, otherwise="choose one")
         raise problem_error((key,), wanted, describe(word), advice)
     return value
 
@@ -167,21 +166,34 @@ def _parse_positive(value: object) -> Rational:
     return number
 
 
-def _sums_to_one(row: tuple[Rational, ...]) -> tuple[Rational, ...]:
+def sums_to_one(
+    row: tuple[Rational, ...], place: tuple[str | int, ...] = (), *, of: str = ""
+) -> tuple[Rational, ...]:
+    """The row, if it sums to one: exactly if all of it is exact, else up to rounding.
+
+    Raises
+    ------
+    PydanticCustomError
+        If it does not; `place` says where, and `of` whose numbers they are.
+    """
     remedy = 'mend the row, or write fractions such as "1/3"'
     exact = [entry for entry in row if isinstance(entry, Fraction)]
     if len(exact) == len(row):
         total = sum(exact, Fraction(0))
         if total != 1:
             got = f"a sum of {shorten(str(total))} = {float(total):.12g}"
-            raise problem_error((), "exact numbers that sum to exactly 1", got, remedy)
+            raise problem_error(place, f"exact numbers that sum to exactly 1{of}", got, remedy)
         return row
     size = math.fsum(float(entry) for entry in row)
     # A decimal typed in full is off by at most half a unit in the last place, hence the second
     # term; the first is the tolerance of every distribution in the project.
     if abs(size - 1) > SUM_TOLERANCE + len(row) * 2.0**-52:
-        raise problem_error((), "numbers that sum to 1", f"a sum of {size:.12g}", remedy)
+        raise problem_error(place, f"numbers that sum to 1{of}", f"a sum of {size:.12g}", remedy)
     return row
+
+
+def _distribution(row: tuple[Rational, ...]) -> tuple[Rational, ...]:
+    return sums_to_one(row)
 
 
 def list_only(value: object) -> object:
@@ -245,7 +257,7 @@ Pair = Annotated[
 ]
 """Two whole numbers."""
 Distribution = TypeAliasType(
-    "Distribution", Annotated[Row[Probability], AfterValidator(_sums_to_one)]
+    "Distribution", Annotated[Row[Probability], AfterValidator(_distribution)]
 )
 """Probabilities that sum to one."""
 Table = Row[Distribution]

@@ -1,8 +1,8 @@
-"""The ``[network]`` table of a problem file, in its four forms, and the network it describes.
+"""The ``[network]`` table of a problem file, in its five forms, and the network it describes.
 
-Exactly one of: the weight matrix itself; the name of a topology; a list of edges with a rule; a
-sequence of phases. The first three may say besides what changes
-(`peerbayes.problem.changes_section`).
+Exactly one of: the weight matrix itself; its positive entries, link by link; the name of a
+topology; a list of edges with a rule; a sequence of phases. All but the last may say besides what
+changes (`peerbayes.problem.changes_section`).
 What can be judged here is checked here, with its place in the file; that the network is
 irreducible and aperiodic is checked by `theory.Network`.
 """
@@ -10,15 +10,27 @@ irreducible and aperiodic is checked by `theory.Network`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from scipy import sparse
 
 from peerbayes.messages import TAG, describe, nearest, problem_error
 from peerbayes.problem.changes_section import ChangesSection, SequenceNetwork
-from peerbayes.problem.entries import Pair, PositiveNumber, Row, Section, Table
+from peerbayes.problem.entries import (
+    Pair,
+    PositiveNumber,
+    Rational,
+    Row,
+    Section,
+    Table,
+    list_only,
+    sums_to_one,
+)
 from theory import Network
+from theory.network.weights import DENSE_AGENTS
 from theory.rational import RationalNetwork
 
 Rule = Literal["uniform", "metropolis", "lazy-metropolis", "max-degree"]
@@ -70,6 +82,57 @@ class WeightsNetwork(FixedNetwork):
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly; doubles are read as the binary fractions they are."""
         return RationalNetwork.from_rows(self.weights, name=name)
+
+
+Link = Annotated[
+    tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], PositiveNumber],
+    Field(strict=False),
+    BeforeValidator(list_only),
+]
+"""Listener, speaker, weight."""
+
+
+class LinksNetwork(FixedNetwork):
+    """A network given by its positive weights: W of many agents, link by link."""
+
+    links: Row[Link] = Field(
+        description="[i, j, W_ij] for every positive weight, also those on oneself; the weights of "
+        "an agent i sum to 1."
+    )
+    agents: int = Field(ge=1, description="Number of agents.")
+
+    @model_validator(mode="after")
+    def _stochastic(self) -> LinksNetwork:
+        rows: list[dict[int, Rational]] = [{} for _ in range(self.agents)]
+        for k, (listener, speaker, weight) in enumerate(self.links):
+            for end, agent in enumerate((listener, speaker)):
+                if agent >= self.agents:
+                    wanted, remedy = f"an agent from 0 to {self.agents - 1}", "correct the link"
+                    raise problem_error(("links", k, end), wanted, agent, remedy)
+            if speaker in rows[listener]:
+                got = f"{listener} hears {speaker} twice"
+                raise problem_error(("links", k), "each link once", got, "keep one of them")
+            rows[listener][speaker] = weight
+        for agent, row in enumerate(rows):
+            if not row:
+                wanted, got = "weights of every agent", f"none of agent {agent}"
+                raise problem_error(("links",), wanted, got, "list what it puts on whom")
+            sums_to_one(tuple(row.values()), ("links",), of=f" for agent {agent}")
+        return self
+
+    def build(self, name: str) -> Network:
+        """The network described; stored as a sparse array above 2000 agents."""
+        listener, speaker, weight = zip(*self.links, strict=True)
+        values = np.array(weight, dtype=np.float64)
+        table = sparse.csr_array((values, (listener, speaker)), shape=(self.agents, self.agents))
+        return Network(table if self.agents > DENSE_AGENTS else table.toarray(), name=name)
+
+    def build_rational(self, name: str) -> RationalNetwork:
+        """The network described, exactly; doubles are read as the binary fractions they are."""
+        rows: list[list[Rational]] = [[Fraction(0)] * self.agents for _ in range(self.agents)]
+        for listener, speaker, weight in self.links:
+            rows[listener][speaker] = weight
+        return RationalNetwork.from_rows(rows, name=name)
 
 
 class EdgesNetwork(FixedNetwork):
@@ -150,8 +213,11 @@ class TopologyNetwork(FixedNetwork):
         return options
 
 
-FORMS: dict[str, type[WeightsNetwork | TopologyNetwork | EdgesNetwork | SequenceNetwork]] = {
+FORMS: dict[
+    str, type[WeightsNetwork | LinksNetwork | TopologyNetwork | EdgesNetwork | SequenceNetwork]
+] = {
     "weights": WeightsNetwork,
+    "links": LinksNetwork,
     "topology": TopologyNetwork,
     "edges": EdgesNetwork,
     "sequence": SequenceNetwork,
@@ -187,6 +253,7 @@ def _form(value: object) -> str:
 
 NetworkSection = Annotated[
     Annotated[WeightsNetwork, Tag(TAG + "weights")]
+    | Annotated[LinksNetwork, Tag(TAG + "links")]
     | Annotated[TopologyNetwork, Tag(TAG + "topology")]
     | Annotated[EdgesNetwork, Tag(TAG + "edges")]
     | Annotated[SequenceNetwork, Tag(TAG + "sequence")],

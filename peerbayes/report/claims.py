@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from peerbayes.claims import ClaimDocument, ClaimsRecord
 from peerbayes.figures.views import BROKEN, Verdict
 from peerbayes.figures.wording import count, subscripts
 
@@ -49,18 +48,18 @@ class ClaimsView:
     groups: tuple[tuple[str, tuple[ClaimRow, ...]], ...]
 
 
-def claims_view(body: Mapping[str, Any], *, key: str) -> ClaimsView:
+def claims_view(record: ClaimsRecord, *, key: str) -> ClaimsView:
     """Everything the page says of a trial."""
-    claims = body["claims"]
-    rows = [(bool(c["published"]), _row(c, f"{key}-{c['key']}")) for c in claims]
+    claims = record.claims
+    rows = [(c.published, _row(c, f"{key}-{c.key}")) for c in claims]
     groups = (
         ("Published", tuple(row for published, row in rows if published)),
         ("Repaired, by this project", tuple(row for published, row in rows if not published)),
     )
-    published = [c for c in claims if c["published"]]
-    wrong = sum(not c["confirmed"] for c in claims)
-    by_verdict = {verdict: sum(c["verdict"] == verdict for c in published) for verdict in _VERDICTS}
-    cases = count(sum(int(c["cases"]) for c in claims))
+    published = [c for c in claims if c.published]
+    wrong = sum(not c.confirmed for c in claims)
+    by_verdict = {verdict: sum(c.verdict == verdict for c in published) for verdict in _VERDICTS}
+    cases = count(sum(c.cases for c in claims))
     if wrong:
         return ClaimsView(
             f"{wrong} of {len(claims)} recorded verdicts NOT CONFIRMED by their witnesses",
@@ -78,19 +77,19 @@ def claims_view(body: Mapping[str, Any], *, key: str) -> ClaimsView:
     return ClaimsView(summary, _VERDICTS["holds"], groups)
 
 
-def _row(claim: Mapping[str, Any], key: str) -> ClaimRow:
-    details = [(_ROLES[witness["role"]], str(witness["text"])) for witness in claim["witnesses"]]
-    if claim["condition"]:
-        details.append(("right if", str(claim["condition"])))
-    if claim["repaired"]:
-        details.append(("repaired", str(claim["repaired"])))
-    verdict = _VERDICTS[claim["verdict"]] if claim["confirmed"] else _UNCONFIRMED
+def _row(claim: ClaimDocument, key: str) -> ClaimRow:
+    details = [(_ROLES[witness.role], witness.text) for witness in claim.witnesses]
+    if claim.condition:
+        details.append(("right if", claim.condition))
+    if claim.repaired:
+        details.append(("repaired", claim.repaired))
+    verdict = _VERDICTS[claim.verdict] if claim.confirmed else _UNCONFIRMED
     return ClaimRow(
         key,
-        subscripts(claim["statement"]),
-        subscripts(claim["words"]),
-        claim["source"],
+        subscripts(claim.statement),
+        subscripts(claim.words),
+        claim.source,
         verdict,
         tuple((term, subscripts(text)) for term, text in details),
-        count(claim["cases"]),
+        count(claim.cases),
     )

@@ -8,7 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.documents import GraphDocument
+from peerbayes.design.documents import (
+    CurveDocument,
+    DesignRecord,
+    FiniteDesignDocument,
+    FiniteRow,
+    NetworkDesign,
+    NextEdgeDocument,
+    RegressionDesignDocument,
+    SomeDesign,
+    TradeOffPoint,
+)
+from peerbayes.design.placement_documents import (
+    FinitePlacementDocument,
+    PlacementClassDocument,
+    PlacementRecord,
+    SomePlacement,
+)
+from peerbayes.design.tables import weight_rows
+from peerbayes.design.weight_text import row_text
 from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
 from peerbayes.figures.graph import network_plot
 from peerbayes.figures.panels import panel
@@ -18,6 +36,8 @@ from peerbayes.figures.wording import DASH, count, listed, number
 
 _BARS: Any = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 _MOST_ROWS = 20
+# W is a table for few agents, and else a list that stops somewhere.
+_MOST_COLUMNS, _MOST_LISTED, _MOST_PHASES = 12, 60, 6
 
 
 @dataclass(frozen=True)
@@ -36,88 +56,130 @@ class DesignView:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     notes: tuple[str, ...]
+    weights: tuple[WeightTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class WeightTable:
+    """W as the page shows it: a table for few agents, else whom each agent hears."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    more: str
 
 
 def design_view(body: Mapping[str, Any], *, key: str) -> DesignView:
     """Everything the page says of one design."""
-    result = body["result"]
-    columns, rows = _next_edges(result) if "added" in result else _networks(result)
-    plots = [] if "added" in result else _plots(body)
+    record = DesignRecord.model_validate(body)
+    result = record.result
+    if isinstance(result, NextEdgeDocument):
+        columns, rows = _next_edges(result)
+        return DesignView(
+            key=key,
+            name=result.problem,
+            title=record.title,
+            heading=f"{result.problem}: design, {result.objective}",
+            finding=finding(result),
+            failed=False,
+            facts=_facts(result),
+            pictures=(),
+            row="edge",
+            columns=columns,
+            rows=rows,
+            notes=tuple(result.notes),
+        )
+    columns, rows = _networks(result)
     return DesignView(
         key=key,
-        name=result["problem"],
-        title=body["title"],
-        heading=f"{result['problem']}: design, {result['objective']}",
-        finding=_finding(result),
-        failed=bool(result.get("failed", False)),
+        name=result.problem,
+        title=record.title,
+        heading=f"{result.problem}: design, {result.objective}",
+        finding=finding(result),
+        failed=result.failed,
         facts=_facts(result),
-        pictures=tuple(picture(plot, f"{key}-{i}") for i, plot in enumerate(plots)),
-        row="edge" if "added" in result else "weights",
+        pictures=tuple(picture(plot, f"{key}-{i}") for i, plot in enumerate(_plots(record))),
+        row="weights",
         columns=columns,
         rows=rows,
-        notes=tuple(result["notes"]),
+        notes=tuple(result.notes),
+        weights=tuple(_weights(result)),
     )
+
+
+def _weights(result: NetworkDesign) -> list[WeightTable]:
+    """W, or as much of it as a page holds; rows sum to one as shown."""
+    matrices = weight_rows(result)
+    tables = []
+    for title, rows in matrices[:_MOST_PHASES]:
+        shown = [row_text(row) for row in rows[:_MOST_LISTED]]
+        columns: tuple[str, ...] = ("hears, with weight",)
+        if len(rows) <= _MOST_COLUMNS:
+            columns = tuple(map(str, range(len(rows))))
+            cells = [tuple(row.get(j, "0") for j in range(len(rows))) for row in shown]
+        else:
+            cells = [(", ".join(f"{j}: {w}" for j, w in row.items()),) for row in shown]
+        left = len(rows) - len(shown)
+        more = f"and {left} more agents: the record has them all" if left else ""
+        named = tuple((str(i), row) for i, row in enumerate(cells))
+        tables.append(WeightTable(title, columns, named, more))
+    return tables
 
 
 def placement_view(body: Mapping[str, Any], *, key: str) -> DesignView:
     """Everything the page says of one placement."""
-    result = body["result"]
-    plots = [network_plot(GraphDocument.model_validate(body["network"]))] if body["network"] else []
-    moved = result["moved"]
+    record = PlacementRecord.model_validate(body)
+    result = record.result
+    drawn = None if record.network is None else network_plot(record.network)
     finding = (
         "No data should move."
-        if not moved
-        else "Data sets by agent, in the best placement: " + _order(result["assignment"]) + "."
+        if not result.moved
+        else "Data sets by agent, in the best placement: " + _order(result.assignment) + "."
     )
-    rows = tuple(
-        (
-            _order(entry["assignment"]),
-            (
-                count(entry["count"]),
-                number(entry["rate"]),
-                number(entry["error_exponent"]),
-                _interval(entry["samples"]["certified"]),
-                DASH
-                if entry["simulated_rate"] is None
-                else number(entry["simulated_rate"]["predicted"]),
-                DASH
-                if entry["simulated_rate"] is None
-                else f"{number(entry['simulated_rate']['mean'])} ± "
-                f"{number(entry['simulated_rate']['standard_error'], 2)}",
-            ),
-        )
-        for entry in (result.get("classes") or [])[:_MOST_ROWS]
-    )
+    classes = (result.classes or []) if isinstance(result, FinitePlacementDocument) else []
     return DesignView(
         key=key,
-        name=result["problem"],
-        title=body["title"],
-        heading=f"{result['problem']}: placement, {result['objective']}",
+        name=result.problem,
+        title=record.title,
+        heading=f"{result.problem}: placement, {result.objective}",
         finding=finding,
         failed=False,
         facts=_placement_facts(result),
-        pictures=tuple(
-            picture(plot, f"{key}-{i}") for i, plot in enumerate(plots) if plot is not None
-        ),
+        pictures=() if drawn is None else (picture(drawn, f"{key}-0"),),
         row="data sets by agent",
         columns=("alike", "K", "E", "certified rounds", "mean rate, predicted", "measured"),
-        rows=rows,
-        notes=tuple(result["notes"]),
+        rows=tuple(map(_class_row, classes[:_MOST_ROWS])),
+        notes=tuple(result.notes),
     )
 
 
-def curves_plot(curves: Sequence[Mapping[str, Any]]) -> Plot:
+def _class_row(entry: PlacementClassDocument) -> tuple[str, tuple[str, ...]]:
+    run = entry.simulated_rate
+    return (
+        _order(entry.assignment),
+        (
+            count(entry.count),
+            number(entry.rate),
+            number(entry.error_exponent),
+            _interval(entry.samples.certified),
+            DASH if run is None else number(run.predicted),
+            DASH if run is None else f"{number(run.mean)} ± {number(run.standard_error, 2)}",
+        ),
+    )
+
+
+def curves_plot(curves: Sequence[CurveDocument]) -> Plot:
     """Measured log-beliefs against the hypothesis rejected last, one line a network."""
-    rounds = np.array(curves[0]["rounds"], dtype=float)
-    means = [np.array(curve["mean"], dtype=float) for curve in curves]
+    rounds = np.array(curves[0].rounds, dtype=float)
+    means = [np.array(curve.mean, dtype=float) for curve in curves]
     x = linear_scale([0.0, *rounds], zero=True)
     y = linear_scale([0.0, *np.concatenate(means)])
     figure, axes = panel(x, y, height=3.2)
     legend = []
     for index, (curve, mean) in enumerate(zip(curves, means, strict=True)):
         colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
-        error = np.nan_to_num(np.array(_numbers(curve["standard_error"])))
-        slope = float(curve["rate"])
+        error = np.nan_to_num(np.array(_numbers(curve.standard_error)))
+        slope = float(curve.rate)
         axes.plot(
             [0, rounds[-1]], [0, slope * rounds[-1]],
             color=COLOURS[colour], linewidth=0.8, dashes=(4, 2.5), zorder=3,
@@ -130,23 +192,23 @@ def curves_plot(curves: Sequence[Mapping[str, Any]]) -> Plot:
             rounds[::every], mean[::every], mark, color=COLOURS[colour], markersize=4, zorder=5,
             linestyle="none", markeredgecolor=COLOURS["paper"], markeredgewidth=0.5,
         )  # fmt: skip
-        legend.append(LegendEntry(mark, colour, f"{curve['name']}, against {curve['hypothesis']}"))
+        legend.append(LegendEntry(mark, colour, f"{curve.name}, against {curve.hypothesis}"))
     axis_label(axes, x="round", y=f"log belief ratio [{y.unit('nats')}]")
-    best = max(curves, key=lambda curve: float(curve["rate"]))
+    best = max(curves, key=lambda curve: float(curve.rate))
     return Plot(
         figure,
         "Belief before and after",
         "How much more the target is believed than the hypothesis rejected last, measured, bars "
-        f"± 2 s.e.; dashes have the predicted slope K. Steepest: {best['name']}, "
-        f"{number(best['rate'])} nats a round.",
+        f"± 2 s.e.; dashes have the predicted slope K. Steepest: {best.name}, "
+        f"{number(best.rate)} nats a round.",
         tuple(legend),
     )
 
 
-def failures_plot(curves: Sequence[Mapping[str, Any]], *, delta: float) -> Plot:
+def failures_plot(curves: Sequence[CurveDocument], *, delta: float) -> Plot:
     """How often some agent is wrong, round by round, one line a network."""
-    rounds = np.array(curves[0]["rounds"], dtype=float)
-    shares = [np.array(curve["failures"], dtype=float) for curve in curves]
+    rounds = np.array(curves[0].rounds, dtype=float)
+    shares = [np.array(curve.failures, dtype=float) for curve in curves]
     positive = np.concatenate([*(s[s > 0] for s in shares), [delta]])
     x, y = linear_scale([0.0, *rounds], zero=True), log_scale(positive)
     figure, axes = panel(x, y, height=3.2)
@@ -158,7 +220,7 @@ def failures_plot(curves: Sequence[Mapping[str, Any]], *, delta: float) -> Plot:
             rounds[seen], share[seen], mark, color=COLOURS[colour], markersize=4, zorder=5,
             linestyle="-", linewidth=0.8, markeredgecolor=COLOURS["paper"], markeredgewidth=0.5,
         )  # fmt: skip
-        legend.append(LegendEntry(mark, colour, curve["name"]))
+        legend.append(LegendEntry(mark, colour, curve.name))
     axes.axhline(delta, color=COLOURS["ink"], linewidth=1.2, dashes=(4, 2.5), zorder=3)
     legend.append(LegendEntry("dashes", "ink", f"δ = {number(delta)}"))
     axis_label(axes, x="round", y="share of runs with an error")
@@ -170,15 +232,15 @@ def failures_plot(curves: Sequence[Mapping[str, Any]], *, delta: float) -> Plot:
     )
 
 
-def trade_off_plot(points: Sequence[Mapping[str, Any]]) -> Plot:
+def trade_off_plot(points: Sequence[TradeOffPoint]) -> Plot:
     """Rate against mixing: achieved, and the bound on the mixing for each v."""
-    rates = [float(point["rate"]) for point in points]
-    slems = [float(point["slem"]) for point in points]
-    bounds = [float(point["slem_bound"]) for point in points if point["slem_bound"] is not None]
+    rates = [point.rate for point in points]
+    slems = [point.slem for point in points]
+    bounds = [point.slem_bound for point in points if point.slem_bound is not None]
     x, y = linear_scale(rates, room=0.06), linear_scale([*slems, *bounds])
     figure, axes = panel(x, y, height=3.2)
     for name, wanted in (("predicted", True), ("muted", False)):
-        chosen = [k for k, point in enumerate(points) if bool(point["efficient"]) is wanted]
+        chosen = [k for k, point in enumerate(points) if point.efficient is wanted]
         axes.plot(
             [rates[k] for k in chosen], [slems[k] for k in chosen], "o", color=COLOURS[name],
             markersize=5, zorder=4, mew=0, linestyle="-" if wanted else "none", linewidth=1.0,
@@ -196,138 +258,141 @@ def trade_off_plot(points: Sequence[Mapping[str, Any]]) -> Plot:
     )
 
 
-def _plots(body: Mapping[str, Any]) -> list[Plot]:
-    result, plots = body["result"], []
-    for name in ("before", "after"):
-        drawn = network_plot(GraphDocument.model_validate(body[name])) if body[name] else None
+def _plots(record: DesignRecord) -> list[Plot]:
+    result, plots = record.result, []
+    for name, graph in (("before", record.before), ("after", record.after)):
+        drawn = None if graph is None else network_plot(graph)
         if drawn is not None:
             plots.append(Plot(drawn.figure, f"Network {name}", drawn.finding, drawn.legend))
-    if result.get("trade_off"):
-        plots.append(trade_off_plot(result["trade_off"]))
-    if body["curves"]:
-        plots.append(curves_plot(body["curves"]))
-        plots.append(failures_plot(body["curves"], delta=float(body["delta"])))
+    if isinstance(result, FiniteDesignDocument) and result.trade_off:
+        plots.append(trade_off_plot(result.trade_off))
+    if record.curves:
+        plots.append(curves_plot(record.curves))
+        plots.append(failures_plot(record.curves, delta=record.delta))
     return plots
 
 
-def _finding(result: Mapping[str, Any]) -> str:
-    if "added" in result:
-        best = result["added"][0] if result["added"] else None
-        if best is None:
-            return "There is no edge to add."
-        first, second = best["edge"]
-        before, after = result["base"]["chernoff"], best["chernoff"]
-        if before is not None and (after is None or after >= before):
-            return (
-                "No edge lowers the number of rounds that is enough; weights by the rule "
-                f"“{result['rule']}”."
-            )
+def finding(result: SomeDesign) -> str:
+    """What a design came to, in a sentence or two."""
+    if isinstance(result, NextEdgeDocument):
+        return _edge_finding(result)
+    said = _certified(result)
+    return (
+        said if result.recommended is None else f"{said} Recommended {result.recommended.sentence}."
+    )
+
+
+def _edge_finding(result: NextEdgeDocument) -> str:
+    best = result.added[0] if result.added else None
+    if best is None or best.edge is None:
+        return "There is no edge to add."
+    first, second = best.edge
+    before, after = result.base.chernoff, best.chernoff
+    if before is not None and (after is None or after >= before):
         return (
-            f"Most is gained by an edge between agents {first} and {second}; weights by the rule "
-            f"“{result['rule']}”."
+            "No edge lowers the number of rounds that is enough; weights by the rule "
+            f"“{result.rule}”."
         )
-    certificate = result["certificate"]
-    if certificate is None and result.get("failed"):
+    return (
+        f"Most is gained by an edge between agents {first} and {second}; weights by the rule "
+        f"“{result.rule}”."
+    )
+
+
+def _certified(result: NetworkDesign) -> str:
+    certificate = result.certificate
+    if certificate is None and result.failed:
         return "A solver gave up: these are the best weights that it had, without a proof."
     if certificate is None:
         return "There is nothing to prove about this design."
-    bound = certificate["bound"]
-    of_mixing = result["objective"] == "mixing"
     # The bound of a local search, on directed graphs, holds for all W.
-    kind = "W with this v" if certificate["kind"] == "local" else "reversible W with this v"
-    verb = f"No {kind if of_mixing else 'design'} does better than"
-    if bound is None:
-        return f"Achieved {number(certificate['value'], 6)}; no bound is known."
+    kind = "W with this v" if certificate.kind == "local" else "reversible W with this v"
+    verb = f"No {kind if result.objective == 'mixing' else 'design'} does better than"
+    if certificate.bound is None:
+        return f"Achieved {number(certificate.value, 6)}; no bound is known."
     return (
-        f"Achieved {number(certificate['value'], 6)}. {verb} {number(bound, 6)}: the gap is "
-        f"{number(certificate['gap'], 2)}."
+        f"Achieved {number(certificate.value, 6)}. {verb} {number(certificate.bound, 6)}: the gap "
+        f"is {number(certificate.gap, 2)}."
     )
 
 
-def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
-    if "added" in result:
+def _facts(result: SomeDesign) -> tuple[Fact, ...]:
+    if isinstance(result, NextEdgeDocument):
         return (
-            Fact("Candidates", count(result["candidates"])),
-            Fact("Bridges", count(len(result["bridges"])), "without one the network falls apart"),
+            Fact("Candidates", count(result.candidates)),
+            Fact("Bridges", count(len(result.bridges)), "without one the network falls apart"),
         )
-    facts = [Fact("Objective", result["objective"])]
-    if "target" in result:
-        facts.append(Fact("To settle on", result["target"]))
-    if "excess_error_constant" in result:
-        constant = result["excess_error_constant"]
-        facts.append(Fact("Error", f"{number(constant)}/n", "in the limit"))
-    else:
-        facts.append(Fact("Rate K", number(result["rate"]), "nats a round"))
-        facts.append(Fact("Exponent E", number(result["error_exponent"]), "nats a round"))
-    if result.get("slem") is not None:
-        facts.append(Fact("Subdominant modulus", number(result["slem"])))
-    if result.get("binding"):
-        facts.append(Fact("Rejected last", listed(list(result["binding"][:6]))))
+    facts = [Fact("Objective", result.objective)]
+    if isinstance(result, RegressionDesignDocument):
+        facts.append(Fact("Error", f"{number(result.excess_error_constant)}/n"))
+        facts.append(Fact("Subdominant modulus", number(result.slem)))
+        return tuple(facts)
+    facts.append(Fact("Rate K", number(result.rate), "nats a round"))
+    facts.append(Fact("Exponent E", number(result.error_exponent), "nats a round"))
+    if isinstance(result, FiniteDesignDocument):
+        facts.append(Fact("Subdominant modulus", number(result.slem)))
+        if result.binding:
+            facts.append(Fact("Rejected last", listed(result.binding[:6])))
     return tuple(facts)
 
 
-def _placement_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
-    if "excess_error_constant" in result:
+def _placement_facts(result: SomePlacement) -> tuple[Fact, ...]:
+    if isinstance(result, FinitePlacementDocument):
         return (
-            Fact("Error", f"{number(result['excess_error_constant'])}/n"),
-            Fact("As given", f"{number(result['original']['excess_error_constant'])}/n"),
+            Fact("Value", number(result.value), result.objective),
+            Fact("As given", number(result.original)),
+            Fact("Worst", number(result.worst)),
+            Fact("Found by", result.method),
         )
     return (
-        Fact("Value", number(result["value"]), result["objective"]),
-        Fact("As given", number(result["original"])),
-        Fact("Worst", number(result["worst"])),
-        Fact("Found by", result["method"]),
+        Fact("Error", f"{number(result.excess_error_constant)}/n"),
+        Fact("As given", f"{number(result.original.excess_error_constant)}/n"),
     )
 
 
-def _networks(
-    result: Mapping[str, Any],
-) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    rows = {"designed": result, **result["baselines"]}
-    if "excess_error_constant" in result:
+Rows = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def _networks(result: NetworkDesign) -> tuple[tuple[str, ...], Rows]:
+    if isinstance(result, RegressionDesignDocument):
         columns: tuple[str, ...] = ("limit of the error", "c of c/n", "modulus")
         cells = {
-            name: tuple(number(row[k]) for k in ("limit", "excess_error_constant", "slem"))
-            for name, row in rows.items()
+            name: (number(row.limit), number(row.excess_error_constant), number(row.slem))
+            for name, row in {"designed": result, **result.baselines}.items()
         }
         return columns, tuple(cells.items())
     columns = ("K", "E", "modulus", "certified rounds", "simulated rounds")
     table = []
-    for name, row in rows.items():
-        samples, simulated = row["samples"], row.get("simulated")
-        table.append(
-            (
-                name,
-                (
-                    number(row["rate"]),
-                    number(row["error_exponent"]),
-                    number(row.get("slem")),
-                    DASH if samples is None else _interval(samples["certified"]),
-                    DASH if simulated is None else count(simulated["rounds"]),
-                ),
-            )
+    for name, row in {"designed": result, **result.baselines}.items():
+        simulated = row.simulated if isinstance(row, FiniteRow) else None
+        shown = (
+            number(row.rate),
+            number(row.error_exponent),
+            number(row.slem if isinstance(row, FiniteRow) else row.mean_slem),
+            DASH if row.samples is None else _interval(row.samples.certified),
+            DASH if simulated is None else count(simulated.rounds),
         )
+        table.append((name, shown))
     return columns, tuple(table)
 
 
-def _next_edges(
-    result: Mapping[str, Any],
-) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    effects = [("as it is", result["base"])]
-    for sign, key in (("+", "added"), ("−", "removed")):
+def _next_edges(result: NextEdgeDocument) -> tuple[tuple[str, ...], Rows]:
+    effects = [("as it is", result.base)]
+    for sign, listed_edges in (("+", result.added), ("−", result.removed)):
         effects += [
-            (f"{sign} {effect['edge'][0]} – {effect['edge'][1]}", effect)
-            for effect in result[key][:_MOST_ROWS]
+            (f"{sign} {effect.edge[0]} – {effect.edge[1]}", effect)
+            for effect in listed_edges[:_MOST_ROWS]
+            if effect.edge is not None
         ]
     rows = tuple(
         (
             name,
             (
-                number(effect["rate"]),
-                number(effect["error_exponent"]),
-                number(effect["slem"]),
-                count(effect["chernoff"]),
-                _interval(effect["certified"]),
+                number(effect.rate),
+                number(effect.error_exponent),
+                number(effect.slem),
+                count(effect.chernoff),
+                _interval(effect.certified),
             ),
         )
         for name, effect in effects

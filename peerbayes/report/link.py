@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from peerbayes.experiments.link_documents import LinkRun, TrainedPart
 from peerbayes.experiments.link_lines import rounds_reached
 from peerbayes.figures.canvas import (
     COLOURS,
@@ -22,31 +22,32 @@ from peerbayes.report.run_view import RunView, line_row
 from theory.validation import FloatArray
 
 
-def link_view(body: Mapping[str, Any], *, key: str) -> RunView:
+def link_view(run: LinkRun, *, key: str) -> RunView:
     """Everything the page says of the link."""
-    settings, parts = body["settings"], body["content"]
-    names = [name for name in settings["networks"] if name in parts]
+    settings, parts = run.settings, run.parts_found
+    names = [name for name in settings.networks if name in parts.trained]
+    trained = [parts.trained[name] for name in names]
     plots: list[Plot] = []
-    if "snapshots" in parts and names:
-        forecasts = parts["snapshots"]["forecasts"]
-        rates = np.array([forecasts[name]["rate"] for name in names])
-        rounds = rounds_reached(parts, networks=names, index=0)
-        plots += link_plot(names, rates, rounds, target=settings["targets"][0])
+    if parts.snapshots is not None and names:
+        forecasts = parts.snapshots.forecasts
+        rates = np.array([forecasts[name].rate for name in names])
+        rounds = rounds_reached(trained, index=0)
+        plots += link_plot(names, rates, rounds, target=settings.targets[0])
     if names:
-        plots.append(losses_plot(names, parts))
+        plots.append(losses_plot(names, trained))
     return RunView(
         key=key,
-        name=body["experiment"],
-        title=body["title"],
-        source=body["source"],
+        name=run.experiment,
+        title=run.title,
+        source=run.source,
         facts=(
-            Fact("Source", body["source"]),
+            Fact("Source", run.source),
             Fact("Networks", count(len(names))),
-            Fact("Seeds", count(body["replicates"]), f"of each, seed {body['seed']}"),
-            Fact("Net", "–".join(map(str, settings["hidden"])), "units of the hidden layers"),
-            Fact("Adam’s ε", number(settings["mean_epsilon"])),
+            Fact("Seeds", count(run.replicates), f"of each, seed {run.seed}"),
+            Fact("Net", "–".join(map(str, settings.hidden)), "units of the hidden layers"),
+            Fact("Adam’s ε", number(settings.mean_epsilon)),
         ),
-        lines=tuple(line_row(line) for line in body["lines"]),
+        lines=tuple(line_row(line) for line in run.lines),
         pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
     )
 
@@ -93,12 +94,9 @@ def link_plot(
     ]
 
 
-def losses_plot(names: Sequence[str], parts: Mapping[str, Any]) -> Plot:
+def losses_plot(names: Sequence[str], trained: Sequence[TrainedPart]) -> Plot:
     """Test loss over the rounds, the mean over agents and seeds."""
-    curves = [
-        (np.array(parts[name]["rounds"]), np.array(parts[name]["losses"]).mean(axis=0))
-        for name in names
-    ]
+    curves = [(np.array(one.rounds), np.array(one.losses).mean(axis=0)) for one in trained]
     rounds = np.concatenate([own[own > 0] for own, _ in curves])
     losses = np.concatenate([own for _, own in curves])
     figure, axes = panel(log_scale(rounds), log_scale(losses))

@@ -12,7 +12,11 @@ from typing import Any
 import jinja2
 
 from peerbayes import __version__
+from peerbayes.claims import ClaimsRecord
+from peerbayes.experiments.link_documents import LinkRun
+from peerbayes.experiments.net_documents import NetRun
 from peerbayes.experiments.posterior_files import damaged_posteriors
+from peerbayes.experiments.regression import RegressionRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.compact import share_styles
 from peerbayes.figures.views import (
@@ -201,20 +205,27 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
         simulation = kind_of_problem.simulation_view(body, key=f"{key}-s")
         return Chapter(key, kind, simulation.name, simulation=simulation)
     if kind == "run":
-        setting = f"{_value(body, 'experiment', str)}, seed {_value(body, 'seed', int)}"
-        views = {"nets": net_run_view, "rate-link": link_view}
         form = body.get("settings", {}).get("form")  # experiments with regressions name none
-        shown = views.get(form, run_view)
-        return Chapter(key, kind, setting, experiment=shown(body, key=f"{key}-x"))
+        shown = _run_view(form, body, key=f"{key}-x")
+        setting = f"{shown.name}, seed {_value(body, 'seed', int)}"
+        return Chapter(key, kind, setting, experiment=shown)
     if kind == "claims":
-        effort = number(_value(body, "effort", float))
-        setting = f"seed {_value(body, 'seed', int)}, effort {effort}"
-        return Chapter(key, kind, setting, claims=claims_view(body, key=key))
+        trial = ClaimsRecord.model_validate(body)
+        setting = f"seed {trial.seed}, effort {number(trial.effort)}"
+        return Chapter(key, kind, setting, claims=claims_view(trial, key=key))
     if kind in ("design", "place"):
         designed = (design_view if kind == "design" else placement_view)(body, key=f"{key}-d")
         return Chapter(key, kind, designed.name, design=designed)
     other = json.dumps(body, indent=1, ensure_ascii=False)
     return Chapter(key, kind, "as recorded", other=other)
+
+
+def _run_view(form: str | None, body: Any, *, key: str) -> RunView:
+    if form == "nets":
+        return net_run_view(NetRun.model_validate(body), key=key)
+    if form == "rate-link":
+        return link_view(LinkRun.model_validate(body), key=key)
+    return run_view(RegressionRun.model_validate(body), key=key)
 
 
 def _families(body: Any, key: str) -> tuple[Family, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from peerbayes.error_curves import ErrorCurve
+from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.regression import RegressionRun
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import BROKEN, HOLDS, Fact, Picture, Verdict, picture
 from peerbayes.figures.wording import DASH, count, number
@@ -52,37 +51,35 @@ class RunView:
         return sum(line.verdict == BROKEN for line in self.lines)
 
 
-def run_view(body: Mapping[str, Any], *, key: str) -> RunView:
+def run_view(run: RegressionRun, *, key: str) -> RunView:
     """Everything the page says of one experiment."""
-    parts = body["content"]
-    curves = [ErrorCurve.model_validate(parts[name]) for name in body["parts"]]
+    curves = [run.content[name] for name in run.parts]
     together = next(curve for curve in curves if curve.role == "cooperating")
     plots = [errors_plot(curves), honesty_plot(together, together.reported)]
     if together.coordinates:
         plots.append(calibration_plot(together.coordinates))
     return RunView(
         key=key,
-        name=body["experiment"],
-        title=body["title"],
-        source=body["source"],
+        name=run.experiment,
+        title=run.title,
+        source=run.source,
         facts=(
-            Fact("Source", body["source"]),
-            Fact("Runs", count(body["replicates"]), f"of each learner, seed {body['seed']}"),
+            Fact("Source", run.source),
+            Fact("Runs", count(run.replicates), f"of each learner, seed {run.seed}"),
         ),
-        lines=tuple(line_row(line) for line in body["lines"]),
+        lines=tuple(line_row(line) for line in run.lines),
         pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
     )
 
 
-def line_row(line: Mapping[str, Any]) -> LineRow:
+def line_row(line: Line) -> LineRow:
     """One line of an experiment as text."""
-    holds = line["holds"]
     return LineRow(
-        line["what"],
-        line["printed"] or DASH,
-        number(line["measured"], 5),
-        number(line["standard_error"], 2),
-        number(line["predicted"], 5),
-        line["remark"],
-        _NOTHING if holds is None else HOLDS if holds else BROKEN,
+        line.what,
+        line.printed or DASH,
+        number(line.measured, 5),
+        number(line.standard_error, 2),
+        number(line.predicted, 5),
+        line.remark,
+        _NOTHING if line.holds is None else HOLDS if line.holds else BROKEN,
     )

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 import theory.claims.registry
 from peerbayes import cli
 from peerbayes.front import claims as claims_module
-from peerbayes.front.claims import ClaimsOutcome, claims_parts, verify_claims
+from peerbayes.front.claims import ClaimsOutcome, verify_claims
 from peerbayes.layout import render
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
@@ -203,7 +203,7 @@ def test_a_record_that_lacks_something_is_refused(tmp_path: Path, key: str) -> N
 
 
 def test_tables_are_plain_and_narrow(tmp_path: Path) -> None:
-    text = render(claims_parts(outcome(tmp_path, *SOME, BROKEN).as_json()))
+    text = render(outcome(tmp_path, *SOME, BROKEN).tables())
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
     assert "NOT CONFIRMED" in text

@@ -13,13 +13,14 @@ from jsonschema import Draft202012Validator
 import peerbayes.design.objectives as objectives_room
 import peerbayes.design.weights as weights_room
 from peerbayes.cli import main
+from peerbayes.design.documents import NextEdgeDocument
 from peerbayes.design.request import DesignRequest
 from peerbayes.front.design import design
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
-from peerbayes.report.designed import _finding, design_view
+from peerbayes.report.designed import design_view, finding
 from peerbayes.schemas import read_schema
 from tests.peerbayes.documents import COINS, changed
 from tests.peerbayes.test_bad_input import complaint
@@ -316,7 +317,7 @@ def test_what_is_as_good_as_the_target_does_not_bind() -> None:
 def test_the_page_says_what_is_true() -> None:
     request = DesignRequest("mixing", replicates=100)
     ring = changed("network", {"topology": "ring", "agents": 9}, base=STATIONS)
-    body = design(problem_from_document(ring), request).as_record()
+    body = design(problem_from_document(ring), request).record().as_json()
     # As given and by the uniform rule are one network, and one curve.
     assert [curve["name"] for curve in body["curves"]] in (
         ["designed", "as given"],
@@ -325,10 +326,12 @@ def test_the_page_says_what_is_true() -> None:
     assert "No reversible W with this v does better" in design_view(body, key="a").finding
     body["result"] |= {"certificate": None, "failed": True}
     assert "gave up" in design_view(body, key="a").finding
-    edge = {"edge": [0, 2], "chernoff": 9}
-    for base, words in ((10, "between agents 0 and 2"), (9, "No edge lowers")):
-        result = {"added": [edge], "base": {"chernoff": base}, "rule": "uniform"}
-        assert words in _finding(result)
+    edges = design(problem_from_document(ring), DesignRequest("next-edge")).document()
+    assert isinstance(edges, NextEdgeDocument)
+    edge = edges.added[0].model_copy(update={"edge": (0, 2), "chernoff": 9})
+    for most, words in ((10, "between agents 0 and 2"), (9, "No edge lowers")):
+        base = edges.base.model_copy(update={"chernoff": most})
+        assert words in finding(edges.model_copy(update={"base": base, "added": [edge]}))
 
 
 def test_the_record_is_complete_and_the_same_again(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 import peerbayes.formulas.checked
 from peerbayes import cli
 from peerbayes.formulas.checked import families, formula_of
+from peerbayes.formulas.documents import Checks, ComparisonDocument
 from peerbayes.formulas.text import checked
 from peerbayes.schemas import read_schema
 from theory.symbolic import FAMILIES
@@ -110,15 +111,15 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(["--json"], capsys)
     listing = json.loads(out)
     SCHEMA.validate(listing)
-    assert listing["families"] == families()
+    assert listing == families().as_json()
     assert [f["name"] for f in listing["families"]] == [*FAMILIES, "weights"]
 
 
 def test_every_parameter_is_an_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["formula", "--help"]) == 0
     text = capsys.readouterr().out
-    for family in families():
-        for name in family["parameters"]:
+    for family in families().families:
+        for name in family.parameters:
             assert "--" + name.replace("_", "-") in text
 
 
@@ -205,7 +206,10 @@ def test_the_seed_moves_the_points() -> None:
 
 
 def test_the_last_line() -> None:
-    checks = {"points": 12, "passed": True, "values": [{"a": "1/2"}] * 12, "comparisons": []}
+    compared = ComparisonDocument(quantity="v", method="exact", points=12, failures=[])
+    checks = Checks(
+        points=12, seed=0, passed=True, values=[{"a": "1/2"}] * 12, comparisons=[compared]
+    )
     assert checked(checks) == (
         "checked at 12 random rational parameter values against exact arithmetic"
     )

@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from peerbayes import cli
+from peerbayes.experiments.campaign_documents import CampaignDocument
+from peerbayes.experiments.documents import RunPrinted
 from peerbayes.experiments.tables import campaign_parts, run_parts
 from peerbayes.kinds.verification_tables import verification_parts
 from peerbayes.layout import render
@@ -110,6 +112,7 @@ def test_tables_of_runs_that_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     run = {
         "experiment": "regression-2", "title": "two nodes", "source": "P1 5.1", "replicates": 2000,
         "seed": 0, "reused": [], "lines": [line(), line(holds=None, measured=-1.234e-05)],
+        "parts": [], "record": "", "report": "",
     }  # fmt: skip
     part = {
         "row": "star-mnist-1", "part": "paper a=0.5 seed 0", "state": "running", "share": 0.25,
@@ -118,8 +121,10 @@ def test_tables_of_runs_that_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = {
         "parts": [part, {**part, "state": "done", "build": "0123456789ab"}],
         "hours_left": 123.4, "build": "0123456789ab", "records": "docs/experiments",
+        "out": "peerbayes-out", "finished": [],
     }  # fmt: skip
-    for parts in (run_parts(run), campaign_parts(campaign)):
+    printed = run_parts(RunPrinted.model_validate(run))
+    for parts in (printed, campaign_parts(CampaignDocument.model_validate(campaign))):
         check(parts, monkeypatch)
     for every in (False, True):
         check(verification_parts(COMPARISONS, every=every), monkeypatch)

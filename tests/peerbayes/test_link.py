@@ -12,11 +12,14 @@ import pytest
 
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.link import AMBIGUOUS, SNAPSHOTS, RateLink
+from peerbayes.experiments.link import RateLink
+from peerbayes.experiments.link_documents import LinkRun, SnapshotsPart, TrainedPart
+from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, LinkSetting
 from peerbayes.records import plain
 from peerbayes.report.link import link_view
 
-LINK = RateLink(edge_confidences=(0.1, 0.3, 0.7), targets=(1.0, 0.5), rounds=64)
+SETTING = LinkSetting(edge_confidences=(0.1, 0.3, 0.7), targets=(1.0, 0.5), rounds=64)
+LINK = RateLink(setting=SETTING)
 RATES = {"star a=0.1": 0.1, "star a=0.3": 0.3, "star a=0.7": 0.7, "grid corner": 0.05,
          "grid centre": 0.2}  # fmt: skip
 
@@ -25,14 +28,17 @@ def made_up(power: float = 1.0, *, never: str | None = None) -> dict[str, Any]:
     """Rounds = 12 / K^power with each of two seeds, exactly; accuracy in the order of K."""
     parts: dict[str, Any] = {
         SNAPSHOTS: {
+            "hypotheses": [], "accuracies": [], "label_losses": [],
             "forecasts": {
                 name: {
                     "influence": rate,
                     "rate": rate,
                     "binding": "without 5",
+                    "rates": {},
                     "stage_rates": {"all labels": 0.0, "after 5": 0.2, "after 0": 2.0},
                     "exact": {
                         "rounds": 100, "replicates": 400, "share_of_allowed": 0.5, "holds": True,
+                        "expected": [], "measured": [], "standard_error": [],
                     },
                 }
                 for name, rate in RATES.items()
@@ -47,10 +53,13 @@ def made_up(power: float = 1.0, *, never: str | None = None) -> dict[str, Any]:
             "losses": np.exp(-rate * rounds) * np.ones((2, 1)),
             "accuracies": (1 - np.exp(-rate * (rounds + 1))) * np.ones((2, 1)),
             "rounds_to_loss": [reached, [2 * r for r in reached]],
+            "label_confidences": [],
+            "local_label_confidences": [],
         }
     sure = np.linspace(0.5, 0.9, 10)
     sure[[4, 9]] = 0.1, 0.2
     parts[AMBIGUOUS] = {
+        **{name: [] for name in ("rounds", "losses", "accuracies", "rounds_to_loss")},
         "label_confidences": np.broadcast_to(sure, (2, 9, 10)),
         "local_label_confidences": np.broadcast_to(sure, (2, 9, 10)),
     }
@@ -129,10 +138,10 @@ def test_parts_that_are_missing_leave_lines_out() -> None:
 
 
 def test_parts_depend_on_their_own_settings() -> None:
-    other = replace(LINK, snapshot_rounds=7)
+    other = replace(LINK, setting=replace(SETTING, snapshot_rounds=7))
     assert other.part_settings(SNAPSHOTS) != LINK.part_settings(SNAPSHOTS)
     assert other.part_settings("grid corner") == LINK.part_settings("grid corner")
-    faster = replace(LINK, mean_rate=1.0)
+    faster = replace(LINK, setting=replace(SETTING, mean_rate=1.0))
     assert faster.part_settings(SNAPSHOTS) == LINK.part_settings(SNAPSHOTS)
     assert faster.part_settings("grid corner") != LINK.part_settings("grid corner")
     kept = {name for part in LINK.parts for name in LINK.part_settings(part)}
@@ -144,9 +153,9 @@ def test_parts_depend_on_their_own_settings() -> None:
 
 
 def test_looks_are_dense_where_losses_fall_fast() -> None:
-    looks = np.array(RateLink().looks)
+    looks = np.array(LinkSetting().looks)
     assert looks[:21].tolist() == list(range(21))
-    assert looks[-1] == RateLink().rounds
+    assert looks[-1] == LinkSetting().rounds
     assert (np.diff(looks) <= np.maximum(1, 0.06 * looks[:-1] + 1)).all()
 
 
@@ -157,8 +166,8 @@ def test_the_page_shows_the_figure(parts: dict[str, Any]) -> None:
         "parts": list(parts), "settings": plain(LINK.settings()), "content": parts,
         "lines": [line.as_json() for line in LINK.conclude(parts)],
     }  # fmt: skip
-    view = link_view(body, key="k")
-    assert len(view.lines) == len(body["lines"])
+    view = link_view(LinkRun.model_validate(body), key="k")
+    assert len(view.lines) == len(LINK.conclude(parts))
     assert len(view.pictures) == (2 if parts else 0)
     if parts and parts["grid corner"]["rounds_to_loss"][0][0] is None:
         assert "2 of 10 runs did not come down to it" in view.pictures[0].finding
@@ -172,24 +181,31 @@ def test_a_tiny_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "peerbayes.experiments.link_runs.load_images", lambda name, **options: load_digits()
     )
-    tiny = replace(
-        LINK, edge_confidences=(0.1, 0.7), places=(), hidden=(16,), rounds=6, local_steps=2,
+    setting = replace(
+        SETTING, edge_confidences=(0.1, 0.7), places=(), hidden=(16,), rounds=6, local_steps=2,
         mean_rate=1.0, targets=(2.2,), snapshot_rounds=20, stages=(0,), test_images=100,
         exact_rounds=20, exact_replicates=50,
     )  # fmt: skip
+    tiny = replace(LINK, setting=setting)
     content = tiny.run_part(SNAPSHOTS, seed=1, replicates=2, progress=None)
-    forecasts = content["forecasts"]
-    assert forecasts["star a=0.7"]["influence"] == pytest.approx(63 / 143)  # 9a / (9a + 8)
-    assert all(found["exact"]["holds"] for found in forecasts.values())
+    assert isinstance(content, SnapshotsPart)
+    forecasts = content.forecasts
+    assert forecasts["star a=0.7"].influence == pytest.approx(63 / 143)  # 9a / (9a + 8)
+    assert all(found.exact.holds for found in forecasts.values())
     seen: list[tuple[int, int]] = []
     trained = tiny.run_part(
         "star a=0.7", seed=2, replicates=2, progress=lambda done, total: seen.append((done, total))
     )
     assert seen == [(k, 12) for k in range(1, 13)]
-    assert trained["losses"].shape == (2, 7)
-    assert (trained["losses"][0] != trained["losses"][1]).all()
+    assert isinstance(trained, TrainedPart)
+    losses = np.array(trained.losses)
+    assert losses.shape == (2, 7)
+    assert (losses[0] != losses[1]).all()
     again = tiny.run_part("star a=0.7", seed=2, replicates=2, progress=None)
-    np.testing.assert_array_equal(trained["losses"], again["losses"])
+    assert isinstance(again, TrainedPart)
+    assert trained.losses == again.losses
     other = tiny.run_part(AMBIGUOUS, seed=2, replicates=2, progress=None)
     parts = {SNAPSHOTS: content, "star a=0.7": trained, AMBIGUOUS: other}
-    assert tiny.conclude(plain(parts))
+    written = {name: plain(part.as_json()) for name, part in parts.items()}
+    assert tiny.conclude(written) == tiny.conclude(parts)
+    assert tiny.conclude(written)

@@ -387,13 +387,18 @@ def test_the_order_is_read_off_the_speeds() -> None:
         return {
             "recipe": "best", "role": "cooperating", "variant": variant, "seed": 0,
             "settings": {"rounds": 4, "rounds_run": 4},
+            "classes": [str(label) for label in range(10)], "data": {},
             "network": {
+                "agents": 9, "sizes": [1] * 9,
                 "influence": [v] + [(1 - v) / 8] * 8, "informative": 0,
                 "labels": [list(range(2, 10))] + [[0, 1]] * 8,
             },
             "curve": {
                 "agents": list(range(9)),
-                "points": [{"before": before, "after": after}],
+                "points": [
+                    {"round": 4, "local_steps": 4, "bytes": 0, "before": before, "after": after}
+                ],
+                "spread": [], "seconds": 1.0,
                 "last": after,
                 "last_before": before,
             },

@@ -5,6 +5,7 @@ from theory.changing.influence import Influence, influence
 from theory.changing.kinds import AnyNetwork, ChangingNetwork
 from theory.changing.links import ON_LOSS, RandomLinks
 from theory.changing.markov import MarkovNetwork
+from theory.changing.mean_mixing import mean_slem
 from theory.changing.periodic import PeriodicNetwork, rotating_star
 from theory.changing.phase import Phase
 from theory.changing.presence import RandomPresence
@@ -21,5 +22,6 @@ __all__ = [
     "RandomLinks",
     "RandomPresence",
     "influence",
+    "mean_slem",
     "rotating_star",
 ]

@@ -7,21 +7,24 @@ is that of a fixed network, certificate included. Otherwise a local search moves
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from rich.console import RenderableType
-from scipy import sparse
-
-from peerbayes.design.documents import record_body
-from peerbayes.design.request import DesignRequest
-from peerbayes.design.tables import design_parts
+from peerbayes.design.documents import (
+    ChangingDesignDocument,
+    ChangingRow,
+    LinksDocument,
+    RoundsDocument,
+)
+from peerbayes.design.outcome import DesignOutcome, file_of, place_text
+from peerbayes.design.recommend import DESIGNED, by_rounds
+from peerbayes.design.request import DesignRequest, named_hypothesis
 from peerbayes.documents import CertificateDocument, number
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.changing import ChangingProblem
-from peerbayes.records import plain
+from peerbayes.problem.specification import FileSpecification
+from peerbayes.problem.written import with_changing_weights
 from theory import Network, learning_rate
 from theory.changing import (
     ChangingNetwork,
@@ -29,6 +32,8 @@ from theory.changing import (
     PeriodicNetwork,
     RandomLinks,
     RandomPresence,
+    influence,
+    mean_slem,
 )
 from theory.design import (
     Certificate,
@@ -43,27 +48,26 @@ from theory.design import (
     optimal_rate,
     realise,
 )
+from theory.network.structure import Weights
 from theory.progress import Progress
-from theory.validation import fail
+from theory.validation import FloatArray, fail
 
 # Networks tried by the search; long absences are judged by all sets of agents at once, slowly.
 _EFFORT, _SLOW_EFFORT = 3000, 150
+# K, E and mixing that differ by less, relatively, are the same but for rounding.
+_SAME = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class ChangingDesign:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChangingDesign(DesignOutcome):
     """The design of a network that changes."""
 
     problem: ChangingProblem
-    request: DesignRequest
     target: int
     certificate: Certificate
     method: str
     designed: ChangingAnalysis
     rows: dict[str, ChangingAnalysis]
-    remarks: tuple[str, ...] = ()
-    stopped: bool = False
-    record_path: Path | None = None
 
     @property
     def failed(self) -> bool:
@@ -75,47 +79,41 @@ class ChangingDesign:
         """What is to be said of the numbers, one sentence each."""
         return [*self.remarks, f"certificate: {self.certificate.note}"]
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `design` for a network that changes."""
-        names = self.problem.model.hypotheses
-        network = self.designed.problem.network
-        content = {
-            "problem": self.problem.name,
-            "objective": self.request.objective,
-            "target": names[self.target],
-            "influence": self.designed.influence.values,
-            "weights": [_rows(weights) for weights in _matrices(network)],
-            "method": self.method,
-            **_row(self.designed),
-            "certificate": CertificateDocument.of(self.certificate).as_json(),
-            "baselines": {name: _row(row) for name, row in self.rows.items()},
-            "failed": False,
-            "stopped_by_time_budget": self.stopped,
-            "record": self.record_path,
-            "notes": self.notes,
+    def document(self) -> ChangingDesignDocument:
+        """What `design` prints for a network that changes."""
+        own = _row(self.designed)
+        baselines = {name: _row(row) for name, row in self.rows.items()}
+        network, target = self.designed.problem.network, self.problem.model.hypotheses[self.target]
+        # Rounds of a network that settles on another hypothesis are no rounds to the target.
+        samples = {
+            name: row.samples if target in row.settles_on.split(", ") else None
+            for name, row in {DESIGNED: own, **baselines}.items()
         }
-        result: dict[str, Any] = plain(content)
-        return result
-
-    def tables(self) -> list[RenderableType]:
-        """The same for people."""
-        return design_parts(self.as_json())
-
-    def remarked(self, *remarks: str, **changes: Any) -> ChangingDesign:
-        """The same with remarks before its own, and with other changes."""
-        return replace(self, remarks=(*remarks, *self.remarks), **changes)
-
-    def as_record(self) -> Any:
-        """What is left on disk."""
-        return record_body(
-            self.problem,
-            seed=self.request.seed,
-            delta=self.request.delta,
-            result=self.as_json(),
-            before=None,
-            after=None,
-            curves=[],
+        return ChangingDesignDocument(
+            problem=self.problem.name,
+            objective="rate",
+            target=target,
+            influence=self.designed.influence.values,
+            weights=[LinksDocument.of(weights) for weights in _matrices(network)],
+            method=self.method,
+            **dict(own),
+            certificate=CertificateDocument.of(self.certificate),
+            recommended=by_rounds("rate", samples, delta=self.request.delta),
+            baselines=baselines,
+            failed=self.failed,
+            stopped_by_time_budget=self.stopped,
+            record=place_text(self.record_path),
+            written=place_text(self.written_path),
+            notes=self.notes,
         )
+
+    def specification(self) -> FileSpecification:
+        """The problem's file with the designed weights."""
+        return with_changing_weights(file_of(self.problem), self.designed.problem.network)
+
+    def pictures(self) -> dict[str, Any]:
+        """Nothing is drawn."""
+        return {}
 
 
 def design_changing(
@@ -139,13 +137,8 @@ def design_changing(
     if section is not None or request.changes:
         raise fail("design", "no limits for a network that changes", "some", "leave out [design]")
     network, model = problem.network, problem.model
-    names = model.hypotheses
-    if request.target is None:
-        target = learning_rate(network, model).reference[0]
-    elif request.target in names:
-        target = names.index(request.target)
-    else:
-        raise fail("target", f"one of {', '.join(names)}", repr(request.target), "name one")
+    named = named_hypothesis(request.target, model)
+    target = learning_rate(network, model).reference[0] if named is None else named
     remarks: tuple[str, ...] = ()
     if isinstance(network, RandomLinks) and network.on_loss == "own":
         found, certificate, method = _for_expected(problem, network, target)
@@ -165,11 +158,78 @@ def design_changing(
             "holds for all weights on these links",
         )
         rivals = _rivals(network)
+
+    def analysed(other: ChangingNetwork) -> ChangingAnalysis:
+        return analyse_changing(replace(problem, network=other), delta=request.delta)
+
     rows = {"as given": analyse_changing(problem, delta=request.delta)}
-    for name, rival in rivals.items():
-        rows[name] = analyse_changing(replace(problem, network=rival), delta=request.delta)
-    designed = analyse_changing(replace(problem, network=found), delta=request.delta)
-    return ChangingDesign(problem, request, target, certificate, method, designed, rows, remarks)
+    rows |= {name: analysed(rival) for name, rival in rivals.items()}
+    designed, tie = analysed(found), ""
+    if _ties(rows["as given"], designed, target):
+        rest = {} if not isinstance(network, RandomLinks) else _same_influence(network)
+        others = rows | {name: analysed(other) for name, other in rest.items()}
+        tie, designed = _best_of_equals(others, designed, target)
+    if tie:
+        method = f"{method}; among equals {tie}"
+        remarks += (
+            "the weights as given have the same K as the best found: of the networks with this K "
+            f"it is {tie}, for the larger exponent, then the faster mixing",
+        )
+    return ChangingDesign(
+        problem=problem,
+        request=request,
+        target=target,
+        certificate=certificate,
+        method=method,
+        designed=designed,
+        rows=rows,
+        remarks=remarks,
+    )
+
+
+def _ties(one: ChangingAnalysis, best: ChangingAnalysis, target: int) -> bool:
+    """Whether a network settles on the target with the best K, but for rounding."""
+    rate, most = float(one.rate.rate), float(best.rate.rate)
+    return target in one.rate.reference and rate >= most - _SAME * abs(most)
+
+
+def _best_of_equals(
+    rows: dict[str, ChangingAnalysis], designed: ChangingAnalysis, target: int
+) -> tuple[str, ChangingAnalysis]:
+    """Of the networks with the largest K the one with the largest E, then the fastest mixing.
+
+    It is never worse than the network as given in either. Its name is empty if it is the design.
+    """
+    given, every = rows["as given"], {"": designed, **rows}
+    measures = {
+        name: (_exponent(row), mean_slem(row.problem.network))
+        for name, row in every.items()
+        if _ties(row, designed, target)
+    }
+    least, slowest = measures["as given"]
+    fair = {
+        name: (exponent, slem)
+        for name, (exponent, slem) in measures.items()
+        if exponent >= least - _SAME * abs(least) and slem <= slowest + _SAME
+    }
+    most = max(exponent for exponent, _ in fair.values())
+    close = {n: slem for n, (e, slem) in fair.items() if e >= most - _SAME * abs(most)}
+    fastest = min(close.values())
+    name = next(n for n, slem in close.items() if slem <= fastest + _SAME)
+    return name, every.get(name, given)
+
+
+def _exponent(row: ChangingAnalysis) -> float:
+    return 0.0 if row.exponent is None else float(row.exponent.exponent)
+
+
+def _same_influence(network: RandomLinks) -> dict[str, ChangingNetwork]:
+    """The fastest E[W] in which everybody counts as now."""
+    if network.on_loss != "own":
+        return {}
+    graph = DesignGraph.from_network(network.network)
+    weights, _ = _fastest(graph, influence(network).values, _availability(network))
+    return {"the fastest with the influence as given": replace(network, network=weights)}
 
 
 def _rivals(network: ChangingNetwork) -> dict[str, ChangingNetwork]:
@@ -187,57 +247,47 @@ def _for_expected(
 ) -> tuple[ChangingNetwork, Certificate, str]:
     """The rate's best v for E[W], and the W whose E[W] has it and mixes fastest."""
     graph = DesignGraph.from_network(network.network)
+    constraints = _availability(network)
+    influences = InfluenceSet(network.agents, constraints=constraints, graph=graph)
+    best = optimal_rate(problem.model, target=target, influences=influences)
+    weights, method = _fastest(graph, best.stationary_distribution, constraints)
+    return replace(network, network=weights), best.certificate, f"linear program{method}"
+
+
+def _availability(network: RandomLinks) -> Constraints:
     up = {
         (int(i), int(j)): float(p)
         for (i, j), p in zip(network.network.edges, network.link_up, strict=True)
         if p > 0
     }
-    constraints = Constraints(availability=up)
-    influences = InfluenceSet(network.agents, constraints=constraints, graph=graph)
-    best = optimal_rate(problem.model, target=target, influences=influences)
-    v = best.stationary_distribution
-    method = "linear program"
+    return Constraints(availability=up)
+
+
+def _fastest(graph: DesignGraph, v: FloatArray, constraints: Constraints) -> tuple[Network, str]:
+    """The W whose E[W] has this v and mixes fastest, and how it was found."""
     if graph.is_undirected:
-        try:
-            weights = fastest_mixing(graph, v, constraints=constraints).network
-            method += ", fastest E[W]"
-        except DesignFailed:
-            weights = realise(graph, v, constraints=constraints)
-    else:
-        weights = realise(graph, v, constraints=constraints)
-    return replace(network, network=weights), best.certificate, method
+        with suppress(DesignFailed):
+            return fastest_mixing(graph, v, constraints=constraints).network, ", fastest E[W]"
+    return realise(graph, v, constraints=constraints), ""
 
 
-def _row(analysis: ChangingAnalysis) -> dict[str, Any]:
-    exponent = analysis.exponent
-    return {
-        "rate": number(analysis.rate.rate),
-        "settles_on": ", ".join(
-            analysis.problem.model.hypotheses[m] for m in analysis.rate.reference
+def _row(analysis: ChangingAnalysis) -> ChangingRow:
+    exponent, names = analysis.exponent, analysis.problem.model.hypotheses
+    return ChangingRow(
+        rate=number(analysis.rate.rate),
+        settles_on=", ".join(names[m] for m in analysis.rate.reference),
+        total_influence=number(analysis.influence.total),
+        error_exponent=None if exponent is None else number(exponent.exponent),
+        mean_slem=mean_slem(analysis.problem.network),
+        samples=RoundsDocument(
+            delta=analysis.samples.delta,
+            chernoff=analysis.samples.chernoff.rounds,
+            certified=None,
         ),
-        "total_influence": number(analysis.influence.total),
-        "error_exponent": None if exponent is None else number(exponent.exponent),
-        "samples": {
-            "delta": analysis.samples.delta,
-            "chernoff": analysis.samples.chernoff.rounds,
-            "certified": None,
-        },
-    }
+    )
 
 
-def _matrices(network: ChangingNetwork) -> list[Any]:
+def _matrices(network: ChangingNetwork) -> list[Weights]:
     if isinstance(network, PeriodicNetwork | MarkovNetwork):
         return [phase.weights for phase in network.phases]
-    inner: Network = network.network
-    return [inner.weights]
-
-
-def _rows(weights: Any) -> Any:
-    """A matrix as its positive entries: listener, speaker, weight."""
-    table = sparse.coo_array(weights)
-    row, column = table.coords
-    return {
-        "listener": np.asarray(row),
-        "speaker": np.asarray(column),
-        "weight": np.asarray(table.data),
-    }
+    return [network.network.weights]

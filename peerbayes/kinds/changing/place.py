@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from peerbayes.design.place import (
-    PlacementRequest,
-    PlacementResult,
-    named_hypothesis,
-    placement_json,
-    placement_notes,
-)
+from peerbayes.design.place import PlacementRequest, PlacementResult, placement_document
+from peerbayes.design.request import named_hypothesis
 from peerbayes.problem.changing import ChangingProblem
 from theory import learning_rate
 from theory.changing import influence
@@ -37,12 +32,6 @@ def place_changing(
     found = place(
         influence(network).values, model, target=wanted, progress=progress, **request.search
     )
-    return PlacementResult(
-        problem,
-        request.objective,
-        placement_json(found, model),
-        None,
-        ("the influence of each agent stands in for v", *placement_notes(found)),
-        request.seed,
-        request.delta,
-    )
+    note = "the influence of each agent stands in for v"
+    content = placement_document(problem, request, found, model, notes=[note])
+    return PlacementResult(problem, request, content, None)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.finite.kind import FiniteKind
-from peerbayes.kinds.kind import AnalysisRequest, DesignResult, Kind
+from peerbayes.kinds.kind import AnalysisRequest, Kind
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import of_kind
@@ -15,6 +14,7 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
+    from peerbayes.design.outcome import DesignOutcome
     from peerbayes.design.place import PlacementRequest, PlacementResult
     from peerbayes.design.request import DesignRequest
     from peerbayes.figures.views import ProblemView
@@ -54,7 +54,7 @@ class FaultyKind(Kind[FaultyProblem]):
 
     def design(
         self, problem: FaultyProblem, request: DesignRequest, progress: Progress | None
-    ) -> DesignResult:
+    ) -> DesignOutcome:
         found = FiniteKind().design(problem.problem, request, progress)
         return found.remarked("designed as if nobody were faulty")
 
@@ -62,8 +62,7 @@ class FaultyKind(Kind[FaultyProblem]):
         self, problem: FaultyProblem, request: PlacementRequest, progress: Progress | None
     ) -> PlacementResult:
         found = FiniteKind().place(problem.problem, request, progress)
-        remarks = ("predicted as if nobody were faulty", *found.remarks)
-        return replace(found, problem=problem, remarks=remarks)
+        return found.remarked("predicted as if nobody were faulty", problem=problem)
 
     def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
         from peerbayes.kinds.faulty.view import faulty_view

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import RenderableType
 
 from exact import Run, simulate
-from peerbayes.design.documents import record_body
+from peerbayes.design.documents import (
+    ChangesOfRates,
+    CurveDocument,
+    DeparturesDocument,
+    FewestDocument,
+    FiniteDesignDocument,
+    LearnabilityDocument,
+    weights_document,
+)
 from peerbayes.design.objectives import Found, binding_at, find
+from peerbayes.design.outcome import DesignOutcome, file_of, place_text
+from peerbayes.design.recommend import DESIGNED, by_rounds
 from peerbayes.design.request import DesignRequest, DesignTask, target_of
 from peerbayes.design.rows import NetworkRow, measure
-from peerbayes.design.tables import design_parts
 from peerbayes.design.weights import expected, kept_weights
-from peerbayes.documents import CertificateDocument, GraphDocument, number, weights_json
+from peerbayes.documents import CertificateDocument, GraphDocument
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
-from peerbayes.records import plain
+from peerbayes.problem.specification import FileSpecification
+from peerbayes.problem.written import with_weights
 from theory import Network
 from theory.design import DesignFailed, baselines, best_edge_confidence, star_centre
 from theory.learnability import FewestAgents, learnability
@@ -31,20 +39,17 @@ _CURVE_REPLICATES = 200
 _MOST_REMOVED = 100
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Design(DesignOutcome):
     """The design of a network for one problem with finitely many hypotheses."""
 
     problem: Problem
-    request: DesignRequest
     task: DesignTask
     target: int
     found: Found
     designed: NetworkRow
     rows: tuple[NetworkRow, ...]
-    remarks: tuple[str, ...] = ()
-    stopped: bool = False
-    record_path: Path | None = None
+    learnability: LearnabilityDocument
 
     @property
     def failed(self) -> bool:
@@ -69,61 +74,58 @@ class Design:
             notes.append("no simulation: errors this rare would take too many runs to be seen")
         return notes
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `design`."""
-        found, designed = self.found, self.designed
-        weights, names = found.weights, self.problem.model.hypotheses
-        own = designed.as_json()
-        mixing = weights.certificate
+    def document(self) -> FiniteDesignDocument:
+        """What `design` prints."""
+        found, problem, request = self.found, self.problem, self.request
+        weights, mixing = found.weights, found.weights.certificate
         v = weights.expected.stationary_distribution
-        binding = found.binding or binding_at(self.problem.model, v, self.target)
-        content = {
-            "problem": self.problem.name,
-            "objective": self.request.objective,
-            "target": names[self.target],
-            "stationary_distribution": v,
-            "weights": weights_json(weights.network),
-            "method": weights.method,
-            **{key: own[key] for key in ("rate", "error_exponent", "slem", "samples", "simulated")},
-            "certificate": None
+        binding = found.binding or binding_at(problem.model, v, self.target)
+        own = self.designed.document()
+        baselines = {row.name: row.document() for row in self.rows}
+        samples = {DESIGNED: own.samples} | {n: row.samples for n, row in baselines.items()}
+        return FiniteDesignDocument(
+            problem=problem.name,
+            objective=request.objective,
+            target=problem.model.hypotheses[self.target],
+            stationary_distribution=v,
+            weights=weights_document(weights.network.weights),
+            method=weights.method,
+            rate=own.rate,
+            error_exponent=own.error_exponent,
+            slem=own.slem,
+            samples=own.samples,
+            simulated=own.simulated,
+            certificate=None
             if found.certificate is None
-            else CertificateDocument.of(found.certificate).as_json(),
-            "mixing": None if mixing is None else CertificateDocument.of(mixing).as_json(),
-            "binding": list(binding),
-            "multipliers": dict(binding) if found.binding else None,
-            **found.details,
-            "baselines": {row.name: row.as_json() for row in self.rows},
-            "learnability": learnability_json(self.problem, weights.expected, self.target),
-            "failed": self.failed,
-            "stopped_by_time_budget": self.stopped,
-            "record": self.record_path,
-            "notes": self.notes,
-        }
-        result: dict[str, Any] = plain(content)
-        return result
-
-    def tables(self) -> list[RenderableType]:
-        """The same for people."""
-        return design_parts(self.as_json())
-
-    def remarked(self, *remarks: str, **changes: Any) -> Design:
-        """The same with remarks before its own, and with other changes."""
-        return replace(self, remarks=(*remarks, *self.remarks), **changes)
-
-    def as_record(self) -> Any:
-        """What is left on disk: the JSON object, both networks, and how belief grows on each."""
-        before, after = self.task.network, self.found.weights.network
-        return record_body(
-            self.problem,
-            seed=self.request.seed,
-            delta=self.request.delta,
-            result=self.as_json(),
-            before=GraphDocument.of(before).as_json(),
-            after=GraphDocument.of(after).as_json(),
-            curves=self._curves(),
+            else CertificateDocument.of(found.certificate),
+            mixing=None if mixing is None else CertificateDocument.of(mixing),
+            binding=list(binding),
+            multipliers=dict(found.binding) if found.binding else None,
+            **dict(found.details),
+            recommended=by_rounds(request.objective, samples, delta=request.delta),
+            baselines=baselines,
+            learnability=self.learnability,
+            failed=self.failed,
+            stopped_by_time_budget=self.stopped,
+            record=place_text(self.record_path),
+            written=place_text(self.written_path),
+            notes=self.notes,
         )
 
-    def _curves(self) -> list[dict[str, Any]]:
+    def specification(self) -> FileSpecification:
+        """The problem's file with the designed weights."""
+        weights = self.found.weights
+        return with_weights(file_of(self.problem), weights.network, rows=weights.rows)
+
+    def pictures(self) -> dict[str, Any]:
+        """Both networks, and how belief grows on each."""
+        return {
+            "before": GraphDocument.of(self.task.network),
+            "after": GraphDocument.of(self.found.weights.network),
+            "curves": self._curves(),
+        }
+
+    def _curves(self) -> list[CurveDocument]:
         """Measured log-beliefs on the network as given, on the usual rule, and as designed."""
         shown = [row for row in self.rows if row.name in ("as given", "uniform", "star a=0.7")]
         sizes = [
@@ -161,15 +163,15 @@ class Design:
                 continue
             m = run.hypotheses.index(binding)
             curves.append(
-                {
-                    "name": row.name,
-                    "hypothesis": binding,
-                    "rate": row.rate,
-                    "rounds": run.rounds,
-                    "mean": run.network_mean[:, m],
-                    "standard_error": run.network_standard_error[:, m],
-                    "failures": run.errors / run.replicates,
-                }
+                CurveDocument(
+                    name=row.name,
+                    hypothesis=binding,
+                    rate=row.rate,
+                    rounds=run.rounds.tolist(),
+                    mean=run.network_mean[:, m].tolist(),
+                    standard_error=run.network_standard_error[:, m],
+                    failures=(run.errors / run.replicates).tolist(),
+                )
             )
         return curves
 
@@ -224,7 +226,16 @@ def design_problem(
         )
     if progress is not None:
         progress(total, total)
-    return Design(problem, request, task, target, found, rows[0], tuple(rows[1:]))
+    return Design(
+        problem=problem,
+        request=request,
+        task=task,
+        target=target,
+        found=found,
+        designed=rows[0],
+        rows=tuple(rows[1:]),
+        learnability=learnability_document(problem, found.weights.expected, target),
+    )
 
 
 def _same(first: Network, second: Network) -> bool:
@@ -255,7 +266,7 @@ def rivals_of(
     return rivals
 
 
-def learnability_json(problem: Problem, network: Network, target: int) -> dict[str, Any]:
+def learnability_document(problem: Problem, network: Network, target: int) -> LearnabilityDocument:
     """What no weights can mend, and who matters."""
     names = problem.model.hypotheses
     many = network.agents > _MOST_REMOVED
@@ -263,33 +274,27 @@ def learnability_json(problem: Problem, network: Network, target: int) -> dict[s
         problem.model, network, target=target, exponents=not many, most_removed=_MOST_REMOVED
     )
     departures, sufficient = found.departures, found.sufficient_for_target
-    content: dict[str, Any] = {
-        "unseparable_pairs": [[names[a], names[b]] for a, b in found.separation.unseparable_pairs],
-        "redundant_agents": found.separation.redundant,
-        "sufficient_agents": _fewest_json(found.sufficient),
-        "sufficient_for_target": None if sufficient is None else _fewest_json(sufficient),
-        "departures": None,
-    }
-    if departures is not None:
-        content["departures"] = {
-            "silent": {
-                "rates": [number(x) for x in departures.silent_rates],
-                "error_exponents": [number(x) for x in departures.silent_exponents],
-            },
-            "removed": {
-                "rates": [number(x) for x in departures.removed_rates],
-                "error_exponents": [number(x) for x in departures.removed_exponents],
-            },
-            "critical": departures.critical,
-            "cuts": [cut.agent for cut in departures.cuts],
-        }
-    return content
+    return LearnabilityDocument(
+        unseparable_pairs=[(names[a], names[b]) for a, b in found.separation.unseparable_pairs],
+        redundant_agents=found.separation.redundant,
+        sufficient_agents=_fewest(found.sufficient),
+        sufficient_for_target=None if sufficient is None else _fewest(sufficient),
+        departures=None
+        if departures is None
+        else DeparturesDocument(
+            silent=ChangesOfRates(
+                rates=departures.silent_rates, error_exponents=departures.silent_exponents
+            ),
+            removed=ChangesOfRates(
+                rates=departures.removed_rates, error_exponents=departures.removed_exponents
+            ),
+            critical=departures.critical,
+            cuts=[cut.agent for cut in departures.cuts],
+        ),
+    )
 
 
-def _fewest_json(fewest: FewestAgents) -> dict[str, Any]:
-    return {
-        "agents": fewest.agents,
-        "size": fewest.size,
-        "lower": fewest.lower,
-        "proved": fewest.is_minimal,
-    }
+def _fewest(fewest: FewestAgents) -> FewestDocument:
+    return FewestDocument(
+        agents=fewest.agents, size=fewest.size, lower=fewest.lower, proved=fewest.is_minimal
+    )

@@ -13,14 +13,10 @@ import numpy as np
 from sympy.utilities.iterables import multiset_permutations
 
 from exact import Run, prepare
-from peerbayes.design.place import (
-    PlacementRequest,
-    PlacementResult,
-    placement_json,
-    placement_notes,
-)
-from peerbayes.design.request import DesignRequest, target_of
-from peerbayes.design.rows import samples_json
+from peerbayes.design.documents import RoundsDocument
+from peerbayes.design.place import PlacementRequest, PlacementResult, placement_document
+from peerbayes.design.placement_documents import PlacementClassDocument, SimulatedRateDocument
+from peerbayes.design.request import named_hypothesis
 from peerbayes.documents import number
 from peerbayes.problem.finite import Problem
 from peerbayes.resources import check_hours
@@ -51,23 +47,25 @@ class PlacementClass:
     measured: float | None
     standard_error: float | None
 
-    def as_json(self) -> dict[str, Any]:
+    def document(self) -> PlacementClassDocument:
         """The class as it stands under ``classes``."""
-        return {
-            "assignment": self.assignment,
-            "count": self.count,
-            "rate": number(self.rate),
-            "error_exponent": number(self.exponent),
-            "samples": None if self.samples is None else samples_json(self.samples),
-            "simulated_rate": None
-            if self.measured is None
-            else {
-                "rounds": _ROUNDS,
-                "predicted": self.predicted,
-                "mean": self.measured,
-                "standard_error": self.standard_error,
-            },
-        }
+        assert self.samples is not None
+        run = None
+        if None not in (self.predicted, self.measured, self.standard_error):
+            run = SimulatedRateDocument(
+                rounds=_ROUNDS,
+                predicted=self.predicted,
+                mean=self.measured,
+                standard_error=self.standard_error,
+            )
+        return PlacementClassDocument(
+            assignment=self.assignment,
+            count=self.count,
+            rate=number(self.rate),
+            error_exponent=number(self.exponent),
+            samples=RoundsDocument.of(self.samples),
+            simulated_rate=run,
+        )
 
 
 def place_finite(
@@ -80,23 +78,21 @@ def place_finite(
     ValueError
         If an option is out of range, or there is no such target.
     """
-    wish = DesignRequest(target=request.target, delta=request.delta, seed=request.seed)
-    wanted = target_of(wish, problem.network, problem.model)
+    named = named_hypothesis(request.target, problem.model)
+    settled = learning_rate(problem.network, problem.model).reference[0]
+    wanted = settled if named is None else named
     found = place(
         problem.network, problem.model, target=wanted, progress=progress, **request.search
     )
-    content = placement_json(found, problem.model)
     classes = _classes(problem, wanted, request, placements=found.placements)
-    content["classes"] = [entry.as_json() for entry in classes] or None
-    return PlacementResult(
+    content = placement_document(
         problem,
-        request.objective,
-        content,
-        problem.network,
-        placement_notes(found),
-        request.seed,
-        request.delta,
+        request,
+        found,
+        problem.model,
+        classes=[entry.document() for entry in classes] or None,
     )
+    return PlacementResult(problem, request, content, problem.network)
 
 
 def _classes(

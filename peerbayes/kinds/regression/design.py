@@ -7,22 +7,23 @@ through the data, which a local search lowers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.console import RenderableType
 from scipy.optimize import minimize
 
-from peerbayes.design.documents import record_body
+from peerbayes.design.documents import RegressionDesignDocument, RegressionRow, weights_document
+from peerbayes.design.outcome import DesignOutcome, file_of, place_text
+from peerbayes.design.recommend import DESIGNED, by_error
 from peerbayes.design.request import DesignRequest, DesignTask
-from peerbayes.design.tables import design_parts
 from peerbayes.design.weights import Weights, weights_for
-from peerbayes.documents import CertificateDocument, GraphDocument, number, weights_json
+from peerbayes.documents import CertificateDocument, GraphDocument, number
 from peerbayes.problem.entries import placed
 from peerbayes.problem.regression import RegressionProblem
-from peerbayes.records import plain
+from peerbayes.problem.specification import FileSpecification
+from peerbayes.problem.written import with_weights
 from theory import Network
 from theory.design import Certificate, baselines
 from theory.regression import RegressionModel, best_stationary_distribution, regression_limits
@@ -31,37 +32,15 @@ from theory.validation import FloatArray, fail
 OBJECTIVES = ("rate", "mixing")
 
 
-@dataclass(frozen=True, eq=False)
-class RegressionRow:
-    """One network: the constant c of its error c/n, the limit of its error, its mixing."""
-
-    name: str
-    network: Network
-    limit: float
-    constant: float
-
-    def as_json(self) -> dict[str, Any]:
-        """The row as it stands under ``baselines``."""
-        return {
-            "limit": number(self.limit),
-            "excess_error_constant": number(self.constant),
-            "slem": number(self.network.slem),
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class RegressionDesign:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RegressionDesign(DesignOutcome):
     """The design of a network for one regression."""
 
     problem: RegressionProblem
-    request: DesignRequest
     weights: Weights
     certificate: Certificate | None
-    designed: RegressionRow
-    rows: tuple[RegressionRow, ...]
-    remarks: tuple[str, ...] = ()
-    stopped: bool = False
-    record_path: Path | None = None
+    rows: Mapping[str, RegressionRow]
+    """The networks compared, by name; the design first."""
 
     @property
     def failed(self) -> bool:
@@ -76,48 +55,41 @@ class RegressionDesign:
             notes.append(f"certificate: {self.certificate.note}")
         return notes
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `design` for a regression."""
-        mixing = self.weights.certificate
-        content = {
-            "problem": self.problem.name,
-            "objective": self.request.objective,
-            "stationary_distribution": self.weights.expected.stationary_distribution,
-            "weights": weights_json(self.weights.network),
-            "method": self.weights.method,
-            **self.designed.as_json(),
-            "certificate": None
+    def document(self) -> RegressionDesignDocument:
+        """What `design` prints for a regression."""
+        mixing, own = self.weights.certificate, self.rows[DESIGNED]
+        return RegressionDesignDocument(
+            problem=self.problem.name,
+            objective=self.request.objective,
+            stationary_distribution=self.weights.expected.stationary_distribution,
+            weights=weights_document(self.weights.network.weights),
+            method=self.weights.method,
+            limit=own.limit,
+            excess_error_constant=own.excess_error_constant,
+            slem=own.slem,
+            certificate=None
             if self.certificate is None
-            else CertificateDocument.of(self.certificate).as_json(),
-            "mixing": None if mixing is None else CertificateDocument.of(mixing).as_json(),
-            "baselines": {row.name: row.as_json() for row in self.rows},
-            "failed": self.failed,
-            "stopped_by_time_budget": self.stopped,
-            "record": self.record_path,
-            "notes": self.notes,
-        }
-        result: dict[str, Any] = plain(content)
-        return result
-
-    def tables(self) -> list[RenderableType]:
-        """The same for people."""
-        return design_parts(self.as_json())
-
-    def remarked(self, *remarks: str, **changes: Any) -> RegressionDesign:
-        """The same with remarks before its own, and with other changes."""
-        return replace(self, remarks=(*remarks, *self.remarks), **changes)
-
-    def as_record(self) -> Any:
-        """What is left on disk."""
-        return record_body(
-            self.problem,
-            seed=self.request.seed,
-            delta=self.request.delta,
-            result=self.as_json(),
-            before=GraphDocument.of(self.problem.network).as_json(),
-            after=GraphDocument.of(self.weights.network).as_json(),
-            curves=[],
+            else CertificateDocument.of(self.certificate),
+            mixing=None if mixing is None else CertificateDocument.of(mixing),
+            recommended=by_error(self.request.objective, self.rows),
+            baselines={name: row for name, row in self.rows.items() if name != DESIGNED},
+            failed=self.failed,
+            stopped_by_time_budget=self.stopped,
+            record=place_text(self.record_path),
+            written=place_text(self.written_path),
+            notes=self.notes,
         )
+
+    def specification(self) -> FileSpecification:
+        """The problem's file with the designed weights."""
+        return with_weights(file_of(self.problem), self.weights.network)
+
+    def pictures(self) -> dict[str, Any]:
+        """Both networks."""
+        return {
+            "before": GraphDocument.of(self.problem.network),
+            "after": GraphDocument.of(self.weights.network),
+        }
 
 
 def design_regression(problem: RegressionProblem, request: DesignRequest) -> RegressionDesign:
@@ -150,22 +122,25 @@ def design_regression(problem: RegressionProblem, request: DesignRequest) -> Reg
         floor = 0.0 if asked is None else float(asked)
         v, certificate, remarks = _least_error(problem, task, floor=floor)
         weights = weights_for(task, v, thorough=False, seed=request.seed)
-    rivals = {"as given": problem.network}
-    rivals |= {entry.name: entry.network for entry in baselines(task.graph)}
+    networks = {DESIGNED: weights.expected, "as given": problem.network}
+    networks |= {entry.name: entry.network for entry in baselines(task.graph)}
     return RegressionDesign(
-        problem,
-        request,
-        weights,
-        certificate,
-        _row("designed", weights.expected, problem.regression),
-        tuple(_row(name, network, problem.regression) for name, network in rivals.items()),
-        remarks,
+        problem=problem,
+        request=request,
+        weights=weights,
+        certificate=certificate,
+        rows={name: _row(network, problem.regression) for name, network in networks.items()},
+        remarks=remarks,
     )
 
 
-def _row(name: str, network: Network, model: RegressionModel) -> RegressionRow:
+def _row(network: Network, model: RegressionModel) -> RegressionRow:
     limits = regression_limits(network, model)
-    return RegressionRow(name, network, limits.limit, limits.excess_error_constant)
+    return RegressionRow(
+        limit=number(limits.limit),
+        excess_error_constant=number(limits.excess_error_constant),
+        slem=number(network.slem),
+    )
 
 
 def _least_error(

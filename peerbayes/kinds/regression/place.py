@@ -9,6 +9,7 @@ from itertools import permutations
 import numpy as np
 
 from peerbayes.design.place import PlacementRequest, PlacementResult
+from peerbayes.design.placement_documents import ErrorOfOrder, RegressionPlacementDocument
 from peerbayes.documents import number
 from peerbayes.problem.regression import RegressionProblem
 from theory.progress import Progress
@@ -59,30 +60,31 @@ def place_regression(
         # No order is better by more than rounding: leave the data where they are.
         best = start
     method = "exhaustive" if everything else "local"
-    content = {
-        "assignment": list(best),
-        "moved": [j for j in range(agents) if best[j] != j],
-        "limit": number(scored[best][0]),
-        "excess_error_constant": number(scored[best][1]),
-        "original": dict(
-            zip(("limit", "excess_error_constant"), map(number, value(start)), strict=True)
-        ),
-        "worst": dict(
-            zip(("limit", "excess_error_constant"), map(number, scored[worst]), strict=True)
-        )
-        if everything
-        else None,
-        "method": method,
-        "evaluated": tried,
-    }
     note = (
         "all orders were tried: none does better"
         if everything
         else "the best that a local search found; no bound is known"
     )
-    return PlacementResult(
-        problem, "rate", content, problem.network, (note,), request.seed, request.delta
+    reached = _error(scored[best])
+    content = RegressionPlacementDocument(
+        problem=problem.name,
+        objective="rate",
+        assignment=list(best),
+        moved=[j for j in range(agents) if best[j] != j],
+        limit=reached.limit,
+        excess_error_constant=reached.excess_error_constant,
+        original=_error(value(start)),
+        worst=_error(scored[worst]) if everything else None,
+        method=method,
+        evaluated=tried,
+        notes=[note],
     )
+    return PlacementResult(problem, request, content, problem.network)
+
+
+def _error(values: tuple[float, float]) -> ErrorOfOrder:
+    limit, constant = map(number, values)
+    return ErrorOfOrder(limit=limit, excess_error_constant=constant)
 
 
 def _reordered(model: RegressionModel, order: Sequence[int]) -> RegressionModel:

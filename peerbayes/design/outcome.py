@@ -1,0 +1,119 @@
+"""What a design came to, whatever the kind of problem and the objective."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from peerbayes.design.documents import DesignRecord, SomeDesign
+from peerbayes.design.request import DesignRequest
+from peerbayes.documents import Document, Documented
+from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.specification import FileSpecification
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DesignOutcome(Documented):
+    """The design for one problem; the base of those for each kind.
+
+    Attributes
+    ----------
+    problem, request
+        What was designed for, and what was asked.
+    remarks
+        What is to be said of the design as a whole, one sentence each.
+    stopped
+        Whether the time was up before the search was done.
+    record_path
+        Where it is on disk; None if it left no record.
+    written_path
+        Where the problem with the designed weights is; None if it was not written.
+    """
+
+    problem: AnyProblem
+    request: DesignRequest
+    remarks: tuple[str, ...] = ()
+    stopped: bool = False
+    record_path: Path | None = None
+    written_path: Path | None = None
+
+    @property
+    @abstractmethod
+    def failed(self) -> bool:
+        """Whether a solver gave up on the way."""
+
+    @abstractmethod
+    def document(self) -> SomeDesign:
+        """What `design` prints."""
+
+    @abstractmethod
+    def specification(self) -> FileSpecification:
+        """The problem's file with the designed weights in place of its own.
+
+        Raises
+        ------
+        ValueError
+            If the problem has no file, or nothing was designed.
+        """
+
+    @abstractmethod
+    def pictures(self) -> dict[str, Any]:
+        """What a record holds besides, for the report: networks before and after, and curves."""
+
+    def tables(self) -> list[RenderableType]:
+        """What `design` shows people."""
+        from peerbayes.design.tables import design_parts
+
+        return design_parts(self.document())
+
+    def remarked(self, *remarks: str, **changes: Any) -> Self:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
+
+    def record(self) -> DesignRecord:
+        """What is left on disk.
+
+        It does not say where it is, so that it can be moved, and runs be compared.
+        """
+        specification = self.problem.specification
+        return DesignRecord(
+            title=self.problem.title,
+            specification=None if specification is None else specification.document(),
+            seed=self.request.seed,
+            delta=self.request.delta,
+            result=unplaced(self.document()),
+            **self.pictures(),
+        )
+
+
+def place_text(path: Path | None) -> str | None:
+    """A file's place as JSON takes it."""
+    return None if path is None else str(path)
+
+
+def unplaced(document: Any) -> Any:
+    """A document that does not say which files it was written to."""
+    assert isinstance(document, Document)
+    places = ("record", "written")
+    return document.model_copy(update={key: None for key in places if hasattr(document, key)})
+
+
+def file_of(problem: AnyProblem) -> FileSpecification:
+    """The problem's file.
+
+    Raises
+    ------
+    ValueError
+        If it has none.
+    """
+    if problem.specification is None:
+        got = f"{problem.name!r}, made from {getattr(problem, 'without_file', 'Python objects')}"
+        remedy = "take the weights from --json"
+        raise fail("write", "a problem that is written as a file", got, remedy)
+    return problem.specification

@@ -1,0 +1,185 @@
+"""JSON schemas of the problem file, of records, and of what the commands print: from their types.
+
+What is written has all keys of its type but those that the type leaves out where they are None
+(:class:`peerbayes.documents.Document`). Keys may be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from operator import or_
+from types import GenericAlias, MappingProxyType
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from peerbayes.messages import choose
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """What a schema is of: one of some types, ``"module:type"`` here, or `many` of them."""
+
+    what: str
+    description: str
+    types: tuple[str, ...]
+    many: bool = False
+
+
+_TYPES: Mapping[str, _Printed] = MappingProxyType(
+    {
+        "record": _Printed(
+            "record",
+            "What a run leaves on disk. The checksum is the SHA-256 of all other keys, in JSON with"
+            " sorted keys, without spaces, escaped to ASCII.",
+            ("documents:RecordFile",),
+        ),
+        "analyse": _Printed(
+            "analyse --json",
+            "What theory predicts of one problem. Rates in nats per round; keys may be added.",
+            (
+                "kinds.finite.documents:AnalysisDocument",
+                "kinds.finite.documents:ProvedAnalysisDocument",
+                "kinds.changing.documents:ChangingAnalysisDocument",
+                "kinds.faulty.documents:FaultyAnalysisDocument",
+                "kinds.regression.documents:RegressionAnalysisDocument",
+                "kinds.regression.documents:ExactRegressionDocument",
+            ),
+        ),
+        "simulate": _Printed(
+            "simulate --json",
+            "Measured rates and errors at the last round; keys may be added.",
+            (
+                "learning_documents:SimulationDocument",
+                "kinds.regression.documents:RegressionRunDocument",
+            ),
+        ),
+        "verify": _Printed(
+            "verify --json",
+            "One entry a statement; keys may be added.",
+            ("comparison:Comparison",),
+            many=True,
+        ),
+        "design": _Printed(
+            "design --json",
+            "The best weights with a certificate, or the edges worth adding; keys may be added.",
+            (
+                "design.documents:FiniteDesignDocument",
+                "design.documents:ChangingDesignDocument",
+                "design.documents:RegressionDesignDocument",
+                "design.documents:NextEdgeDocument",
+            ),
+        ),
+        "place": _Printed(
+            "place --json",
+            "Which agent should hold which data; keys may be added.",
+            (
+                "design.placement_documents:FinitePlacementDocument",
+                "design.placement_documents:RegressionPlacementDocument",
+            ),
+        ),
+        "run": _Printed(
+            "run --json",
+            "An experiment: printed beside measured and predicted; keys may be added.",
+            ("experiments.documents:RunPrinted",),
+        ),
+        "campaign": _Printed(
+            "campaign --json",
+            "Where every part of a campaign stands; keys may be added.",
+            ("experiments.campaign_documents:CampaignDocument",),
+        ),
+        "claims": _Printed(
+            "verify --claims --json",
+            "One entry a statement, published or repaired; keys may be added.",
+            ("claims:ClaimDocument",),
+            many=True,
+        ),
+        "list": _Printed(
+            "list --json",
+            "The built-in problems and the experiments; keys may be added.",
+            ("front.listing:Listing",),
+        ),
+        "formula": _Printed(
+            "formula --json",
+            "Closed forms of one network or family, or the list of families; keys may be added.",
+            ("formulas.documents:FormulaDocument", "formulas.documents:Families"),
+        ),
+    }
+)
+SCHEMAS: tuple[str, ...] = ("problem", *_TYPES)
+"""The names of all schemas."""
+
+
+def read_schema(name: str) -> dict[str, Any]:
+    """The schema of this name, one of `SCHEMAS`, in draft 2020-12.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+
+    Examples
+    --------
+    >>> read_schema("problem")["required"]
+    ['network']
+    """
+    choose("NAME", name, SCHEMAS, otherwise="choose one of them")
+    if name == "problem":
+        from peerbayes.problem.specification import problem_schema
+
+        return problem_schema()
+    printed = _TYPES[name]
+    one: Any = reduce(or_, (_found(name) for name in printed.types))
+    of: Any = GenericAlias(list, one) if printed.many else one
+    made = TypeAdapter(of).json_schema(schema_generator=_Written)
+    head = {"title": f"peerbayes {printed.what}", "description": printed.description}
+    return {"$schema": _DRAFT, **head, **{k: v for k, v in made.items() if k not in head}}
+
+
+def _found(name: str) -> Any:
+    """The type that stands at ``"module:type"``."""
+    module, _, of = name.partition(":")
+    return getattr(import_module(f"peerbayes.{module}"), of)
+
+
+class _Written(GenerateJsonSchema):
+    """The schema of what is written, where a type alone says what can be read."""
+
+    def field_is_required(
+        self,
+        field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
+        total: bool,
+    ) -> bool:
+        """A key that older records lack is written today."""
+        return True
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Keys that only some of the objects have are not required."""
+        made = _in_brief(super().model_schema(schema))
+        some: frozenset[str] = getattr(schema["cls"], "left_out", frozenset())
+        return {**made, "required": [key for key in made.get("required", ()) if key not in some]}
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """A dataclass among the fields of a document."""
+        return _in_brief(super().dataclass_schema(schema))
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Defaults are for reading."""
+        return self.generate_inner(schema["schema"])
+
+    def field_title_should_be_set(self, schema: CoreSchema | Any) -> bool:
+        """A field's name says enough."""
+        return False
+
+
+def _in_brief(made: JsonSchemaValue) -> JsonSchemaValue:
+    """Without what a docstring says of the attributes, which say it themselves."""
+    words = str(made.get("description", "")).partition("\n\nAttributes\n")[0]
+    return {**made, "description": words} if words else made
