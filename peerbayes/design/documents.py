@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    field_serializer,
+)
 from scipy import sparse
 
 from peerbayes.documents import (
@@ -345,6 +352,12 @@ SomeDesign: TypeAlias = Annotated[
 ]
 
 
+def unplaced(result: dict[str, Any]) -> dict[str, Any]:
+    """What a record keeps: not where it is, so that it can be moved, nor what follows from it."""
+    passing = ("record", "written", "recommended")
+    return {key: value for key, value in result.items() if key not in passing}
+
+
 class CurveDocument(Document):
     """How belief grew in simulated runs on one network."""
 
@@ -368,3 +381,7 @@ class DesignRecord(Document):
     before: GraphDocument | None = None
     after: GraphDocument | None = None
     curves: list[CurveDocument] = Field(default_factory=list)
+
+    @field_serializer("result", mode="wrap")
+    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return unplaced(write(result))

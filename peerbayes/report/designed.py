@@ -95,7 +95,7 @@ def design_view(body: Mapping[str, Any], *, key: str) -> DesignView:
         name=result.problem,
         title=record.title,
         heading=f"{result.problem}: design, {result.objective}",
-        finding=finding(result),
+        finding=finding(result, delta=record.delta),
         failed=result.failed,
         facts=_facts(result),
         pictures=tuple(picture(plot, f"{key}-{i}") for i, plot in enumerate(_plots(record))),
@@ -272,7 +272,7 @@ def _plots(record: DesignRecord) -> list[Plot]:
     return plots
 
 
-def finding(result: SomeDesign) -> str:
+def finding(result: SomeDesign, *, delta: float) -> str:
     """What a design came to, in a sentence or two."""
     if isinstance(result, NextEdgeDocument):
         return _edge_finding(result)
