@@ -80,7 +80,7 @@ def design_view(body: Mapping[str, Any], *, key: str) -> DesignView:
             name=result.problem,
             title=record.title,
             heading=f"{result.problem}: design, {result.objective}",
-            finding=finding(result),
+            finding=finding(result, delta=record.delta),
             failed=False,
             facts=_facts(result),
             pictures=(),
@@ -276,10 +276,8 @@ def finding(result: SomeDesign, *, delta: float) -> str:
     """What a design came to, in a sentence or two."""
     if isinstance(result, NextEdgeDocument):
         return _edge_finding(result)
-    said = _certified(result)
-    return (
-        said if result.recommended is None else f"{said} Recommended {result.recommended.sentence}."
-    )
+    best = recommend(result, delta=delta)
+    return _certified(result) + ("" if best is None else f" Recommended: {best.sentence}.")
 
 
 def _edge_finding(result: NextEdgeDocument) -> str:
