@@ -70,7 +70,8 @@ class Comparison(Document):
     is_theorem: bool = True
     note: str = ""
     side: Side = Field(
-        "upper", description="of a bound: whether the prediction is an upper or a lower limit"
+        default="upper",
+        description="of a bound: whether the prediction is an upper or a lower limit",
     )
 
     @property

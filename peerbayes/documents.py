@@ -137,12 +137,12 @@ class GraphDocument(Document):
 
     edges: list[tuple[int, int]] = Field(description="pairs (hearer, heard)")
     weights: list[float] = Field(description="of each edge")
-    positions: list[list[float]] | None = Field(None, description="x and y of each agent")
+    positions: list[list[float]] | None = Field(default=None, description="x and y of each agent")
     stationary_distribution: list[float] = Field(
         min_length=1, description="v, or what stands in for it: the areas of the nodes"
     )
-    quantity: str | None = Field(None, description="what stands in for v, in words")
-    marked: list[int] | None = Field(None, description="faulty agents")
+    quantity: str | None = Field(default=None, description="what stands in for v, in words")
+    marked: list[int] | None = Field(default=None, description="faulty agents")
 
     @classmethod
     def of(cls, network: Network, *, marked: Sequence[int] | None = None) -> Self:

@@ -36,9 +36,11 @@ class ErrorCurve(Predicted):
     limit: Number
     reported: Predicted = Field(description="what the beliefs report, averaged over agents")
     error_at_end: list[float] | None = Field(
-        None, description="at the last round: predicted, measured, standard error, allowed"
+        default=None, description="at the last round: predicted, measured, standard error, allowed"
     )
-    report_at_end: list[float] | None = Field(None, description="the same of what is reported")
+    report_at_end: list[float] | None = Field(
+        default=None, description="the same of what is reported"
+    )
     coordinates: list[CoordinateCurve] | None = None
 
 
@@ -52,7 +54,7 @@ class CoordinateCurve(Measured):
 class MeasuredErrors(Document):
     """Errors of a simulated regression: a list has a row for each recorded round."""
 
-    mode: str = Field(description="what was simulated: estimates, or moments of them")
+    mode: str = Field(description="who learns: cooperate, alone, central or central-node")
     rounds: list[int] = Field(min_length=1, description="recorded rounds")
     replicates: int = Field(ge=1)
     excess_error: list[Numbers] = Field(description="by agent")

@@ -6,12 +6,26 @@ nats a round.
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Generic, Protocol, Self, TypeVar
 
+import numpy as np
 from pydantic import Field
 
+from exact import Simulation
 from peerbayes.comparison import Comparison
-from peerbayes.documents import Document, Number, Numbers, Probability, Rounds
+from peerbayes.documents import (
+    Document,
+    Number,
+    Numbers,
+    PerAgent,
+    Probability,
+    Rounds,
+    number,
+    numbers,
+)
+from theory import FiniteModel, LearningRate
+from theory.validation import FloatArray
 
 N = TypeVar("N")
 L = TypeVar("L")
@@ -26,7 +40,8 @@ class Learning(Document, Generic[N, L]):
 
     optimal_hypotheses: Names
     compromise: Names | None = Field(
-        None, description="where no hypothesis is best for every agent: what the network settles on"
+        default=None,
+        description="where no hypothesis is best for every agent: what the network settles on",
     )
     globally_learnable: bool | None = Field(description="null: not decided")
     rate: N = Field(description="K; null where there is nothing to reject")
@@ -44,18 +59,88 @@ class Learning(Document, Generic[N, L]):
         return self.optimal_hypotheses or self.compromise or []
 
 
+class Exponent(Protocol):
+    """An error exponent, and the hypothesis that binds it."""
+
+    @property
+    def exponent(self) -> float:
+        """E."""
+
+    @property
+    def binding(self) -> int | None:
+        """The hypothesis with the least exponent."""
+
+    @property
+    def exponents(self) -> FloatArray:
+        """By hypothesis."""
+
+
 class LearningDocument(Learning[Number, Numbers]):
     """What is learnt, and how fast, in doubles."""
 
+    @property
+    def slowest_first(self) -> list[str]:
+        """The wrong hypotheses by their rates; those without a rate last."""
+        rates = self.rates
+        return sorted(rates, key=lambda name: np.inf if (r := rates[name]) is None else r)
 
-class SamplesDocument(Document):
-    """Rounds after which some agent errs with probability at most delta, by several statements."""
+    @classmethod
+    def of(
+        cls, model: FiniteModel, rate: LearningRate, exponent: Exponent | None, **more: Any
+    ) -> Self:
+        """The document of rates and exponents; without the latter, null stands for each.
+
+        `more` are the keys that a subclass adds.
+        """
+        names = model.hypotheses
+        wrong = [m for m in range(len(names)) if m not in rate.reference]
+        exponents = {
+            names[m]: None if exponent is None else number(exponent.exponents[m]) for m in wrong
+        }
+        information = model.information(rate.reference[0])
+        return cls(
+            optimal_hypotheses=[names[m] for m in model.optimal_hypotheses],
+            compromise=[names[m] for m in rate.reference] if rate.is_compromise else None,
+            globally_learnable=not rate.is_compromise,
+            rate=number(rate.rate),
+            binding_hypothesis=name_of(names, rate.binding),
+            rates={names[m]: number(rate.rates[m]) for m in wrong},
+            error_exponent=None if exponent is None else number(exponent.exponent),
+            binding_for_exponent=None if exponent is None else name_of(names, exponent.binding),
+            exponents=exponents,
+            divergences={names[m]: numbers(information[:, m]) for m in wrong},
+            ambiguous_pairs=[[names[a], names[b]] for a, b in model.ambiguous_pairs],
+            **more,
+        )
+
+
+def settled_shares(run: Simulation) -> dict[str, float]:
+    """The share of agents and replicates that settle on each hypothesis at the last round."""
+    pairs = run.replicates * run.mean.shape[1]
+    shares = (run.settled[-1] / pairs).tolist()
+    return dict(zip(run.hypotheses, shares, strict=True))
+
+
+def name_of(names: Sequence[str], index: int | None) -> str | None:
+    """The name of a hypothesis by its number; None for none."""
+    return None if index is None else names[index]
+
+
+class Ladder(Document, Generic[N]):
+    """Rounds after which some agent errs with probability at most delta, by several statements.
+
+    N is how a number of rounds is given.
+    """
 
     delta: float = Field(gt=0, lt=1)
-    printed: Rounds | None = Field(description="as published; not a theorem")
-    repaired: Rounds | None = Field(description="by Hoeffding's inequality")
-    chernoff: Rounds | None
-    certified: Interval | None = Field(None, description="both ends of the smallest number")
+    printed: N = Field(description="as published; not a theorem")
+    repaired: N = Field(description="by Hoeffding's inequality")
+    chernoff: N
+    certified: Interval | None = Field(default=None, description="both ends of the smallest number")
+
+
+class SamplesDocument(Ladder[Rounds | None]):
+    """Rounds after which some agent errs with probability at most delta; null: none is known."""
 
     @property
     def sufficient(self) -> tuple[str, int | None]:
@@ -79,6 +164,21 @@ class RateDocument(Document):
     measured: float
     standard_error: Number
 
+    @classmethod
+    def of(cls, run: Simulation, hypothesis: int, *, limit: float, expected: float) -> Self:
+        """The rate at the last round of a run, averaged over agents.
+
+        `expected` is the exact mean of the log belief ratio there, in nats.
+        """
+        rounds = float(run.rounds[-1])
+        return cls(
+            hypothesis=run.hypotheses[hypothesis],
+            limit=limit,
+            predicted=expected / rounds,
+            measured=float(run.network_mean[-1, hypothesis]) / rounds,
+            standard_error=number(float(run.network_standard_error[-1, hypothesis]) / rounds),
+        )
+
 
 class TrajectoryDocument(Document):
     """Log belief ratio of one hypothesis over the rounds: predicted and measured, in nats."""
@@ -92,6 +192,35 @@ class TrajectoryDocument(Document):
     standard_error: Numbers
     paths: list[Numbers] = Field(description="single runs of single agents")
 
+    @classmethod
+    def of(
+        cls,
+        run: Simulation,
+        hypothesis: int,
+        *,
+        rate: float,
+        expected: FloatArray,
+        agents: Iterable[int],
+    ) -> Self:
+        """The trajectory of a run, averaged over agents, with the paths of some of them.
+
+        `expected` are its exact means, shape (T,).
+        """
+        return cls(
+            hypothesis=run.hypotheses[hypothesis],
+            reference=run.hypotheses[run.best],
+            rounds=run.rounds.tolist(),
+            rate=rate,
+            expected=numbers(expected),
+            mean=numbers(run.network_mean[:, hypothesis]),
+            standard_error=numbers(run.network_standard_error[:, hypothesis]),
+            paths=[
+                [float(f"{x:.5g}") for x in path[:, agent, hypothesis]]
+                for path in run.paths
+                for agent in agents
+            ],
+        )
+
 
 class FailuresDocument(Document):
     """How often some agent was wrong, round by round."""
@@ -100,11 +229,27 @@ class FailuresDocument(Document):
 
     rounds: list[Rounds]
     frequency: list[Probability] = Field(description="share of the replicates")
-    bound: Numbers | None = Field(None, description="smallest rigorous bound on the probability")
+    bound: Numbers | None = Field(
+        default=None, description="smallest rigorous bound on the probability"
+    )
     replicates: int = Field(ge=1)
     measured_rounds: Rounds | None = Field(
         description="from here on at most a share delta failed; null: the run was too short"
     )
+
+    @classmethod
+    def of(cls, run: Simulation, *, delta: float, bound: list[float | None] | None = None) -> Self:
+        """The failures of a run, with a bound on the probability at each recorded round."""
+        frequency = run.errors / run.replicates
+        too_many = np.flatnonzero(frequency > delta)
+        first = int(too_many[-1]) + 1 if too_many.size else 0
+        return cls(
+            rounds=run.rounds.tolist(),
+            frequency=frequency.tolist(),
+            bound=bound,
+            replicates=run.replicates,
+            measured_rounds=int(run.rounds[first]) if first < len(run.errors) else None,
+        )
 
 
 class MeasuredDocument(Document):
@@ -115,6 +260,57 @@ class MeasuredDocument(Document):
     network_mean: list[Numbers] = Field(description="round by hypothesis, in nats")
     network_standard_error: list[Numbers]
     errors: list[int] = Field(description="replicates in which some agent is wrong, by round")
+
+
+class MeasuredRate(Document):
+    """A measured rate, agent by agent."""
+
+    mean: PerAgent
+    standard_error: PerAgent = Field(description="null of one replicate")
+
+
+class ErrorProbabilityDocument(Document):
+    """How often some agent settled outside the reference, with its Clopper-Pearson interval."""
+
+    estimate: Probability
+    lower: Probability
+    upper: Probability
+    confidence: Probability
+
+
+class SimulationResult(Document):
+    """What a simulation measured at its last round."""
+
+    problem: str
+    rounds: Rounds
+    replicates: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    reference: Names = Field(
+        min_length=1, description="optimal hypotheses, or the network compromise"
+    )
+    rates: dict[str, MeasuredRate] = Field(
+        description="log belief(first reference) / belief(hypothesis) per round"
+    )
+    error_probability: ErrorProbabilityDocument
+    settled: dict[str, Probability] = Field(
+        description="share of agents and replicates that settle on each hypothesis"
+    )
+    notes: list[str]
+
+
+class SimulationDocument(SimulationResult):
+    """What `simulate` prints."""
+
+    record: str | None = Field(description="where it is on disk; null if it left none")
+
+
+class SimulationRecord(Document):
+    """What `simulate` leaves on disk; it does not say where it is, so that it can be moved."""
+
+    title: str
+    specification: dict[str, Any] | None = Field(description="the problem's file")
+    result: SimulationResult
+    trajectory: MeasuredDocument
 
 
 class SweepPoint(Document):

@@ -46,7 +46,7 @@ class Record:
 def plain(value: object) -> Any:
     """The value as JSON takes it: arrays as lists, fractions as strings, NaN and ±∞ as None.
 
-    Typed documents (`peerbayes.documents.Document`) become the objects that they stand for.
+    Documents become mappings of their keys.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def plain(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return plain(value.model_dump(mode="json"))
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):

@@ -66,6 +66,14 @@ def network_plot(graph: GraphDocument) -> Plot | None:
     return Plot(figure, "Network", words + direction + wraps + faulty)
 
 
+def not_drawn(graph: GraphDocument) -> list[str]:
+    """A note on a network that is not drawn; nothing of one that is."""
+    agents = len(graph.stationary_distribution)
+    if agents <= MOST_AGENTS:
+        return []
+    return [f"{agents} agents are too many to draw: at most {MOST_AGENTS} are"]
+
+
 @dataclass(frozen=True, eq=False)
 class _Drawing:
     """Axes in inches on which agents have their places; `around` as of `_around`."""

@@ -18,6 +18,7 @@ from peerbayes.front.problems import as_problem
 from peerbayes.kinds.kind import Sweep, Verification
 from peerbayes.kinds.registry import KINDS, kind_of
 from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
+from peerbayes.kinds.verify_record import VerifyRecord
 from peerbayes.problem.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
@@ -57,20 +58,20 @@ class VerifyOutcome:
         """The JSON list of statements."""
         return [statement.as_json() for statement in self.statements]
 
-    def as_record(self) -> dict[str, Any]:
-        """What is left on disk, in plain numbers."""
-        return {
-            "seed": self.seed,
-            "delta": self.delta,
-            "problems": [verification.as_record() for verification in self.verifications],
-            "sweeps": [sweep.as_record() for sweep in self.sweeps],
-            "skipped": list(self.skipped),
-        }
+    def as_record(self) -> VerifyRecord:
+        """What is left on disk."""
+        return VerifyRecord(
+            seed=self.seed,
+            delta=self.delta,
+            problems=[verification.as_record() for verification in self.verifications],
+            sweeps=[sweep.as_record() for sweep in self.sweeps],
+            skipped=list(self.skipped),
+        )
 
     def tables(self, *, every: bool = True) -> list[RenderableType]:
         """The same for people: `every` statement, or a line a problem and what does not hold."""
         sweeps = sweep_parts([sweep.as_record() for sweep in self.sweeps])
-        return [*verification_parts(self.as_json(), every=every), *sweeps]
+        return [*verification_parts(self.statements, every=every), *sweeps]
 
 
 def verify(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from peerbayes.design.request import DesignRequest
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.simulated_view import SimulationView
+    from peerbayes.kinds.verify_record import Verified
+    from peerbayes.learning_documents import SweepDocument
     from peerbayes.resources import Resources
 
 P = TypeVar("P", bound=AnyProblem)
@@ -58,8 +60,8 @@ class Verification(Protocol):
         """Every verdict."""
         ...
 
-    def as_record(self) -> Any:
-        """What is left on disk; `form` names the kind of problem where it is not the usual one."""
+    def as_record(self) -> Verified:
+        """What the report needs; ``form`` names the kind of problem where it is not finite."""
         ...
 
 
@@ -70,8 +72,8 @@ class Sweep(Protocol):
         """Every verdict."""
         ...
 
-    def as_record(self) -> dict[str, Any]:
-        """Plain numbers, for the report."""
+    def as_record(self) -> SweepDocument:
+        """What the report needs."""
         ...
 
 

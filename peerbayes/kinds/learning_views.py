@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from peerbayes.figures.views import (
-    Fact,
-)
+from peerbayes.figures.views import Fact
 from peerbayes.figures.wording import count, listed, number, percentage
+from peerbayes.learning_documents import LearningDocument, SamplesDocument
 
 
-def settles(problem: Mapping[str, Any]) -> str:
-    """What the network settles on, and how much of it did."""
-    learning = problem["analysis"]["learning"]
-    reference = learning["compromise"] or learning["optimal_hypotheses"]
-    if not problem["rates"]:
+def settles(learning: LearningDocument, settled: Mapping[str, float]) -> str:
+    """What the network settles on, and how much of it did: `settled` is the share of each."""
+    reference = learning.reference
+    if not learning.rates:
         return f"Every hypothesis is optimal, {listed(reference)}: there is nothing to reject."
-    if learning["compromise"] is None:
+    if learning.compromise is None:
         words = f"The network settles on {listed(reference, joint='or')}, best for every agent."
     else:
         words = (
@@ -25,8 +22,7 @@ def settles(problem: Mapping[str, Any]) -> str:
             f"compromise {listed(reference, joint='or')}, which minimises the v-weighted "
             "divergence."
         )
-    settled = problem["settled"]
-    share = sum(settled.get(name) or 0.0 for name in reference)
+    share = sum(settled.get(name, 0.0) for name in reference)
     words += f" At the last round {percentage(share)} of all agents in all runs hold it"
     others = sorted(
         ((value, name) for name, value in settled.items() if name not in reference and value),
@@ -37,16 +33,7 @@ def settles(problem: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def rounds_that_suffice(samples: Mapping[str, Any]) -> Fact:
+def rounds_that_suffice(samples: SamplesDocument) -> Fact:
     """The smallest number of rounds that is proved to be enough, and what proves it."""
-    certified = samples.get("certified")
-    proofs = {
-        "certified": None if certified is None else certified[1],
-        "Chernoff": samples["chernoff"],
-        "Hoeffding": samples["repaired"],
-    }
-    known = {proof: rounds for proof, rounds in proofs.items() if rounds is not None}
-    proof = min(known, key=known.__getitem__, default="Chernoff")
-    return Fact(
-        "Rounds that suffice", count(known.get(proof)), f"{proof}, δ = {number(samples['delta'])}"
-    )
+    proof, rounds = samples.sufficient
+    return Fact("Rounds that suffice", count(rounds), f"{proof}, δ = {number(samples.delta)}")

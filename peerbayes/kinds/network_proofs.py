@@ -79,7 +79,7 @@ class NetworkProofs:
 
     def part(self) -> ProvedNetworkDocument:
         """The JSON key "network", with notes on how its numbers were found."""
-        return self._exact_network() if self.is_exact else self._certified_network()
+        return self.exact_part() if self.is_exact else self._certified_network()
 
     def _certified_network(self) -> CertifiedNetworkDocument:
         found = self.certified
@@ -99,7 +99,8 @@ class NetworkProofs:
             notes=[*notes, *found.notes],
         )
 
-    def _exact_network(self) -> ExactNetworkDocument:
+    def exact_part(self) -> ExactNetworkDocument:
+        """The same in fractions and expressions."""
         network, notes = self.network, []
         spectrum, second = None, None
         try:

@@ -62,7 +62,7 @@ class _ProvedNetwork(Document):
     slem: Proved | None = Field(description="subdominant modulus")
     second_eigenvalue: Proved | None = Field(description="largest signed one but 1")
     deviation: list[Proved] = Field(min_length=1, description="D_i in rounds")
-    notes: list[str] | None = Field(None, description="in kept parts of long proofs alone")
+    notes: list[str] | None = Field(default=None, description="in kept parts of long proofs alone")
 
 
 class CertifiedNetworkDocument(_ProvedNetwork):
@@ -76,7 +76,9 @@ class CertifiedNetworkDocument(_ProvedNetwork):
 class ExactNetworkDocument(_ProvedNetwork):
     """The network in `analyse --exact`: fractions and expressions."""
 
-    zero_eigenvalues: int | None = Field(None, ge=0, description="multiplicity of eigenvalue 0")
+    zero_eigenvalues: int | None = Field(
+        default=None, ge=0, description="multiplicity of eigenvalue 0"
+    )
     diagonalisable: bool | None = None
     kemeny_constant: FractionText
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from peerbayes.figures.curves import measured_plot
 from peerbayes.figures.views import Fact, Picture, picture
-from peerbayes.figures.wording import DASH, count, listed, number, percentage
+from peerbayes.figures.wording import count, listed, number, percentage
+from peerbayes.learning_documents import SimulationRecord
 
 
 @dataclass(frozen=True)
@@ -26,37 +25,43 @@ class SimulationView:
     quantity: str = "rate [nats/round]"
 
 
-def simulation_view(body: Mapping[str, Any], *, key: str) -> SimulationView:
-    """Everything the page says of one simulation."""
-    result, trajectory = body["result"], body["trajectory"]
-    chance, rounds = result["error_probability"], result["rounds"]
+def simulation_view(body: object, *, key: str) -> SimulationView:
+    """Everything the page says of one simulation: `body` is that of its record."""
+    record = SimulationRecord.model_validate(body)
+    result, trajectory = record.result, record.trajectory
+    chance, rounds = result.error_probability, result.rounds
     measured = zip(
-        trajectory["hypotheses"],
-        trajectory["network_mean"][-1],
-        trajectory["network_standard_error"][-1],
+        trajectory.hypotheses,
+        trajectory.network_mean[-1],
+        trajectory.network_standard_error[-1],
         strict=True,
     )
     rates = tuple(
-        (name, number(mean / rounds, 5), DASH if error is None else number(error / rounds, 2))
+        (name, number(_each(mean, rounds), 5), number(_each(error, rounds), 2))
         for name, mean, error in measured
-        if name in result["rates"]
+        if name in result.rates
     )
-    interval = f"{number(chance['lower'], 3)} to {number(chance['upper'], 3)}"
+    interval = f"{number(chance.lower, 3)} to {number(chance.upper, 3)}"
     return SimulationView(
         key=key,
-        name=result["problem"],
-        title=body["title"],
+        name=result.problem,
+        title=record.title,
         facts=(
             Fact("Rounds", count(rounds)),
-            Fact("Runs", count(result["replicates"]), f"seed {result['seed']}"),
-            Fact("Reference", listed(result["reference"], joint="or")),
+            Fact("Runs", count(result.replicates), f"seed {result.seed}"),
+            Fact("Reference", listed(result.reference, joint="or")),
             Fact(
                 "Some agent is wrong",
-                f"{percentage(chance['estimate'])} of runs",
-                f"{percentage(chance['confidence'])} interval {interval}",
+                f"{percentage(chance.estimate)} of runs",
+                f"{percentage(chance.confidence)} interval {interval}",
             ),
         ),
-        picture=picture(measured_plot(trajectory, reference=result["reference"][0]), f"{key}-0"),
+        picture=picture(measured_plot(trajectory, reference=result.reference[0]), f"{key}-0"),
         rates=rates,
-        notes=tuple(result["notes"]),
+        notes=tuple(result.notes),
     )
+
+
+def _each(value: float | None, rounds: int) -> float | None:
+    """A sum of so many rounds by round."""
+    return None if value is None else value / rounds

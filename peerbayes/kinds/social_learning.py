@@ -16,12 +16,22 @@ from exact import Simulation, simulate, simulation_cost
 from exact.changing import changing_cost, simulate_changing
 from exact.cost import Cost
 from exact.faults import faulty_cost, simulate_faulty
+from peerbayes.documents import Documented, numbers
 from peerbayes.kinds.learning_tables import simulation_parts
+from peerbayes.learning_documents import (
+    ErrorProbabilityDocument,
+    MeasuredDocument,
+    MeasuredRate,
+    SimulationDocument,
+    SimulationRecord,
+    SimulationResult,
+    settled_shares,
+)
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, plain, write_record
+from peerbayes.records import check_folder, write_record
 from peerbayes.resources import Resources
 from theory.progress import Progress
 
@@ -30,7 +40,7 @@ FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
 
 
 @dataclass(frozen=True, eq=False)
-class SimulationSummary:
+class SimulationSummary(Documented):
     """A simulation, of which problem, and where its record is (None if it left none)."""
 
     problem: FiniteProblem
@@ -52,59 +62,57 @@ class SimulationSummary:
             )
         return notes
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `simulate`; rates are measured at the last round."""
-        run, rates = self.simulation, self.simulation.rates
-        chance = run.error_probability()
-        pairs = run.replicates * run.mean.shape[1]
-        content = {
-            "problem": self.problem.name,
-            "rounds": rates.rounds,
-            "replicates": run.replicates,
-            "seed": run.seed,
-            "reference": [run.hypotheses[m] for m in run.reference],
-            "rates": {
-                name: {"mean": rates.mean[:, m], "standard_error": rates.standard_error[:, m]}
-                for m, name in enumerate(run.hypotheses)
-                if m != run.best
-            },
-            "error_probability": {
-                "estimate": chance.estimate,
-                "lower": chance.lower,
-                "upper": chance.upper,
-                "confidence": chance.confidence,
-            },
-            "settled": {
-                name: float(run.settled[-1, m]) / pairs for m, name in enumerate(run.hypotheses)
-            },
-            "record": self.record_path,
-            "notes": self.notes,
-        }
-        result: dict[str, Any] = plain(content)
-        return result
+    def document(self) -> SimulationDocument:
+        """What `simulate` prints; rates are measured at the last round."""
+        record = None if self.record_path is None else str(self.record_path)
+        return SimulationDocument(**dict(self._result()), record=record)
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""
-        return simulation_parts(self.as_json())
+        return simulation_parts(self.document())
 
-    def as_record(self) -> dict[str, Any]:
-        """What is left on disk: the JSON object, the problem's file, and the mean trajectory."""
+    def as_record(self) -> SimulationRecord:
+        """What is left on disk: the result, the problem's file, and the mean trajectory."""
         run, specification = self.simulation, self.problem.specification
-        result = self.as_json()
-        # A record does not say where it is, so that it can be moved, and runs be compared.
-        del result["record"]
-        return {
-            "title": self.problem.title,
-            "specification": None if specification is None else specification.document(),
-            "result": result,
-            "trajectory": {
-                "rounds": run.rounds,
-                "hypotheses": list(run.hypotheses),
-                "network_mean": run.network_mean,
-                "network_standard_error": run.network_standard_error,
-                "errors": run.errors,
+        return SimulationRecord(
+            title=self.problem.title,
+            specification=None if specification is None else specification.document(),
+            result=self._result(),
+            trajectory=MeasuredDocument(
+                rounds=run.rounds.tolist(),
+                hypotheses=list(run.hypotheses),
+                network_mean=[numbers(row) for row in run.network_mean],
+                network_standard_error=[numbers(row) for row in run.network_standard_error],
+                errors=run.errors.tolist(),
+            ),
+        )
+
+    def _result(self) -> SimulationResult:
+        run, rates = self.simulation, self.simulation.rates
+        chance = run.error_probability()
+        return SimulationResult(
+            problem=self.problem.name,
+            rounds=rates.rounds,
+            replicates=run.replicates,
+            seed=run.seed,
+            reference=[run.hypotheses[m] for m in run.reference],
+            rates={
+                name: MeasuredRate(
+                    mean=numbers(rates.mean[:, m]),
+                    standard_error=numbers(rates.standard_error[:, m]),
+                )
+                for m, name in enumerate(run.hypotheses)
+                if m != run.best
             },
-        }
+            error_probability=ErrorProbabilityDocument(
+                estimate=chance.estimate,
+                lower=chance.lower,
+                upper=chance.upper,
+                confidence=chance.confidence,
+            ),
+            settled=settled_shares(run),
+            notes=self.notes,
+        )
 
 
 def simulate_problem(

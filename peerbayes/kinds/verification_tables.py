@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from peerbayes.tables import figures_table, limit_sign, number
+from peerbayes.comparison import Comparison
+from peerbayes.learning_documents import SlowestDocument, SweepDocument
+from peerbayes.tables import figures_table, number
 
 
-def verdict(statement: Mapping[str, Any]) -> str:
+def verdict(statement: Comparison) -> str:
     """The verdict on one statement, in a word."""
-    if statement["holds"] is None:
+    if statement.holds is None:
         return "not run"
-    if statement["holds"]:
+    if statement.holds:
         return "holds"
-    return "BROKEN" if statement["is_theorem"] else "fails*"
+    return "BROKEN" if statement.is_theorem else "fails*"
 
 
-def verification_parts(
-    statements: Sequence[Mapping[str, Any]], *, every: bool
-) -> list[RenderableType]:
+def verification_parts(statements: Sequence[Comparison], *, every: bool) -> list[RenderableType]:
     """The tables of `verify`: `every` statement, or a line a problem and what does not hold."""
     parts: list[RenderableType] = []
-    groups = [(name, list(group)) for name, group in groupby(statements, lambda s: s["problem"])]
+    groups = [(name, list(group)) for name, group in groupby(statements, lambda s: s.problem)]
     if every:
         parts += [_statement_table(name, group) for name, group in groups]
     else:
@@ -44,7 +43,7 @@ def verification_parts(
                 ),
             )
         parts.append(table)
-        failing = [statement for statement in statements if statement["holds"] is False]
+        failing = [statement for statement in statements if statement.holds is False]
         if failing:
             parts.append(_statement_table("What does not hold", failing, with_problem=True))
     if any(verdict(statement) == "fails*" for statement in statements):
@@ -52,48 +51,50 @@ def verification_parts(
     return parts
 
 
-def sweep_parts(sweeps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+def sweep_parts(sweeps: Sequence[SweepDocument]) -> list[RenderableType]:
     """For each sweep: what it settles on, the slowest rejection, and E, as a moves."""
     parts: list[RenderableType] = []
     for sweep in sweeps:
         table = figures_table(
-            sweep["name"], "a", "v₁", "settles on", "K pred.", "measured", "st. error", "E"
+            sweep.name, "a", "v₁", "settles on", "K pred.", "measured", "st. error", "E"
         )
         for a, weight, settled, slowest, exponent in zip(
-            sweep["edge_confidence"],
-            sweep["centre_weight"],
-            sweep["settled"],
-            sweep["slowest"],
-            sweep["exponent"],
+            sweep.edge_confidence,
+            sweep.centre_weight,
+            sweep.settled,
+            sweep.slowest,
+            sweep.exponent,
             strict=True,
         ):
-            rate = slowest or {"predicted": None, "measured": None, "standard_error": None}
             table.add_row(
                 f"{a:g}",
                 f"{weight:.4f}",
                 Text(" or ".join(settled)),
-                number(rate["predicted"]),
-                number(rate["measured"]),
-                number(rate["standard_error"]),
+                *(["-"] * 3 if slowest is None else _measured(slowest)),
                 number(exponent),
             )
         parts.append(table)
     return parts
 
 
+def _measured(rate: SlowestDocument) -> list[str]:
+    """Prediction, measurement and standard error."""
+    return [number(rate.predicted), number(rate.measured), number(rate.standard_error)]
+
+
 def _statement_table(
-    title: str, statements: Sequence[Mapping[str, Any]], *, with_problem: bool = False
+    title: str, statements: Sequence[Comparison], *, with_problem: bool = False
 ) -> Table:
     table = figures_table(title, "statement", "predicted", "measured", "st. error", "verdict")
     for statement in statements:
-        words = statement["statement"]
+        words = statement.statement
         if with_problem:
-            words = f"{statement['problem']}: {words}"
+            words = f"{statement.problem}: {words}"
         table.add_row(
             Text(words),
-            limit_sign(statement) + number(statement["predicted"]),
-            number(statement["measured"]),
-            number(statement["standard_error"]),
-            Text(verdict(statement), style="bold red" if statement["holds"] is False else ""),
+            statement.sign + number(statement.predicted),
+            number(statement.measured),
+            number(statement.standard_error),
+            Text(verdict(statement), style="bold red" if statement.holds is False else ""),
         )
     return table

@@ -16,7 +16,7 @@ class VerifiedDocument(Document):
 
     left_out = frozenset({"form"})
 
-    form: str | None = Field(None, description="the kind of problem; left out: finite")
+    form: str | None = Field(default=None, description="the kind of problem; left out: finite")
     name: str
     title: str
     family: str = Field(description="problems of one family differ in their parameters alone")

@@ -34,7 +34,7 @@ from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.views import Fact, Picture, picture
 from peerbayes.figures.wording import DASH, count, listed, number
 
-_BARS = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
+_BARS: Any = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 _MOST_ROWS = 20
 # W is a table for few agents, and else a list that stops somewhere.
 _MOST_COLUMNS, _MOST_LISTED, _MOST_PHASES = 12, 60, 6

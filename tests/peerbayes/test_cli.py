@@ -16,8 +16,10 @@ from jsonschema import Draft202012Validator
 
 import peerbayes
 from peerbayes import cli
+from peerbayes.comparison import Comparison
 from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
+from peerbayes.learning_documents import SlowestDocument, SweepDocument
 from peerbayes.problem.loading import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
@@ -198,15 +200,18 @@ STATEMENTS = [
 ]
 
 
+COMPARISONS = [Comparison.model_validate(statement) for statement in STATEMENTS]
+
+
 def test_verdicts_are_told_apart() -> None:
     Draft202012Validator(read_schema("verify")).validate(STATEMENTS)
-    full = render(verification_parts(STATEMENTS, every=True))
+    full = render(verification_parts(COMPARISONS, every=True))
     assert [full.count(word) for word in ("holds", "fails*", "BROKEN")] == [1, 1, 1]
-    short = render(verification_parts(STATEMENTS, every=False))
+    short = render(verification_parts(COMPARISONS, every=False))
     assert [short.count(word) for word in ("holds", "fails*", "BROKEN")] == [0, 1, 1]
     assert "not a theorem" in full
     assert "not a theorem" in short
-    assert "not a theorem" not in render(verification_parts(STATEMENTS[:1], every=True))
+    assert "not a theorem" not in render(verification_parts(COMPARISONS[:1], every=True))
 
 
 class Outcome:
@@ -221,6 +226,9 @@ class Outcome:
 
     def as_json(self) -> list[dict[str, Any]]:
         return STATEMENTS
+
+    def tables(self, *, every: bool) -> list[Any]:
+        return verification_parts(COMPARISONS, every=every)
 
 
 @pytest.mark.parametrize("failed", [False, True])
@@ -441,18 +449,20 @@ def test_the_whole_loop(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_sweep_is_a_row_for_each_edge_confidence() -> None:
-    slowest = {"hypothesis": "b", "predicted": 0.01, "measured": 0.0101, "standard_error": 2e-4}
+    slowest = SlowestDocument(hypothesis="b", predicted=0.01, measured=0.0101, standard_error=2e-4)
     text = render(
         sweep_parts(
             [
-                {
-                    "name": "star over a",
-                    "edge_confidence": [0.1, 0.7],
-                    "centre_weight": [0.1011, 0.4406],
-                    "settled": [["a", "c"], ["b"]],
-                    "slowest": [slowest, None],
-                    "exponent": [0.028, None],
-                }
+                SweepDocument(
+                    name="star over a",
+                    edge_confidence=[0.1, 0.7],
+                    centre_weight=[0.1011, 0.4406],
+                    settled=[["a", "c"], ["b"]],
+                    slowest=[slowest, None],
+                    exponent=[0.028, None],
+                    rates=[],
+                    comparisons=[],
+                )
             ]
         )
     )

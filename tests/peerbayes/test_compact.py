@@ -13,10 +13,12 @@ from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
+from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import plotting_style, to_svg
 from peerbayes.figures.compact import share_styles
 from peerbayes.figures.curves import trajectory_plot
 from peerbayes.figures.graph import network_plot
+from peerbayes.learning_documents import TrajectoryDocument
 from tests.peerbayes import reports
 from tests.peerbayes.test_report import HOSTILE, Page, full_body, page_of
 from theory.network import Network
@@ -144,7 +146,8 @@ def test_texts_stay_as_they_are(name: str) -> None:
 
 
 def test_every_style_is_a_class_of_the_sheet() -> None:
-    svg = to_svg(trajectory_plot(reports.trajectory("best", 'style="x"')).figure, key="k", label="")
+    data = TrajectoryDocument.model_validate(reports.trajectory("best", 'style="x"'))
+    svg = to_svg(trajectory_plot(data).figure, key="k", label="")
     page = share_styles(f"<style>\n</style><body>{svg}</body>")
     sheet, _, body = page.partition("</style>")
     rules = dict(re.findall(r"\.plot \.(s\d+) \{(.*?)\}", sheet))
@@ -205,18 +208,18 @@ def test_the_first_table_counts_verdicts_and_finds_the_worst_deviation(tmp_path:
     assert 'class="families"' not in alone.partition("</style>")[2]
 
 
-def torus(rows: int, columns: int, kind: str) -> dict[str, Any]:
-    """The record of a torus or grid of equal weights, from the library's own topology."""
+def torus(rows: int, columns: int, kind: str) -> GraphDocument:
+    """The drawing of a torus or grid of equal weights, from the library's own topology."""
     network = Network.from_topology(kind, shape=[rows, columns])
     weights = np.asarray(network.weights)
     pairs = [(int(i), int(j)) for i, j in zip(*np.nonzero(weights), strict=True) if i != j]
     assert network.layout is not None
-    return {
-        "edges": pairs,
-        "weights": [float(weights[pair]) for pair in pairs],
-        "positions": np.asarray(network.layout).tolist(),
-        "stationary_distribution": network.stationary_distribution.tolist(),
-    }
+    return GraphDocument(
+        edges=pairs,
+        weights=[float(weights[pair]) for pair in pairs],
+        positions=np.asarray(network.layout).tolist(),
+        stationary_distribution=network.stationary_distribution.tolist(),
+    )
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(5, 5), (3, 4), (10, 10)])

@@ -95,7 +95,7 @@ def test_a_constant_liar_stops_everybody_and_trimming_does_not_let_it() -> None:
     verification = verify_faulty(
         faulty({"rule": "trimmed-mean", "tolerate": 1, "agents": [liar]}), seed=1
     )
-    assert verification.as_record()["rates"][0]["lowest"] > 0.05
+    assert verification.as_record().rates[0].lowest > 0.05
 
 
 def test_builtins_cover_every_rule() -> None:

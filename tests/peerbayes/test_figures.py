@@ -14,11 +14,20 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import COLOURS, plotting_style, to_svg
 from peerbayes.figures.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
 from peerbayes.figures.graph import MOST_AGENTS, network_plot
 from peerbayes.figures.rows import MOST_ROWS, ladder_plot, rates_plot
 from peerbayes.figures.scales import linear_scale, log_scale
+from peerbayes.learning_documents import (
+    FailuresDocument,
+    MeasuredDocument,
+    RateDocument,
+    SamplesDocument,
+    SweepDocument,
+    TrajectoryDocument,
+)
 from tests.peerbayes import reports
 
 LONG = "a hypothesis with a name that is far too long for any figure of this width, $x_1$"
@@ -86,7 +95,9 @@ def test_the_check_sees_overlaps() -> None:
 @pytest.mark.parametrize("rate", [1e-7, 0.02, 0.9, 35.0, 2e5])
 @pytest.mark.parametrize("last", [1, 2, 60, 400, 250_000])
 def test_trajectory(rate: float, last: int) -> None:
-    plot = trajectory_plot(reports.trajectory("best", LONG, rate=rate, last=last))
+    plot = trajectory_plot(
+        TrajectoryDocument.model_validate(reports.trajectory("best", LONG, rate=rate, last=last))
+    )
     assert_readable(plot.figure, x="round", y=r"log belief ratio \[(10\S+ )?nats\]")
     # The predicted line is K n, through the origin to the last round.
     line = next(
@@ -100,7 +111,13 @@ def test_trajectory(rate: float, last: int) -> None:
 def test_trajectory_without_standard_errors_or_paths() -> None:
     data = reports.trajectory("best", "other")
     data |= {"standard_error": [None] * len(data["rounds"]), "paths": []}
-    assert_readable(trajectory_plot(data).figure, x="round", y=".*nats.*")
+    assert_readable(
+        trajectory_plot(TrajectoryDocument.model_validate(data)).figure, x="round", y=".*nats.*"
+    )
+
+
+def rates(rows: list[dict[str, Any]]) -> list[RateDocument]:
+    return [RateDocument.model_validate(row) for row in rows]
 
 
 @pytest.mark.parametrize("count", [1, 2, 9, 20, 45])
@@ -108,7 +125,7 @@ def test_trajectory_without_standard_errors_or_paths() -> None:
 @pytest.mark.parametrize("scale", [1e-6, 0.02, 40.0])
 def test_rates(count: int, ratio: float, scale: float) -> None:
     names = [f"{index} {LONG}" for index in range(count)]
-    plot = rates_plot(reports.rates(names, scale=scale, ratio=ratio), replicates=400)
+    plot = rates_plot(rates(reports.rates(names, scale=scale, ratio=ratio)), replicates=400)
     assert_readable(plot.figure, x=r"rate \[(10\S+ )?nats per round\]", y=None)
     main, side = plot.figure.axes
     assert side.get_xlabel() == "deviation [s.e.]"
@@ -132,14 +149,14 @@ def points_avoid_texts(figure: Figure) -> None:
 
 
 def test_names_are_no_formulas() -> None:
-    plot = rates_plot(reports.rates(["costs $x_1$ and &"]), replicates=400)
+    plot = rates_plot(rates(reports.rates(["costs $x_1$ and &"])), replicates=400)
     assert ">costs $x_1$ and &amp;</text>" in to_svg(plot.figure, key="k", label="")
 
 
 def test_rates_far_off_are_marked_as_bad() -> None:
     rows = reports.rates(["a", "b"])
     rows[1] |= {"measured": rows[1]["predicted"] * 2}
-    plot = rates_plot(rows, replicates=400)
+    plot = rates_plot(rates(rows), replicates=400)
     assert_readable(plot.figure, x="rate.*", y=None)
     colours = [line.get_color() for line in plot.figure.axes[1].lines if line.get_marker() == "o"]
     assert colours == [COLOURS["measured"], COLOURS["bad"]]
@@ -149,9 +166,9 @@ def test_rates_far_off_are_marked_as_bad() -> None:
 def test_rates_that_are_constants_do_not_deviate() -> None:
     rows = reports.rates(["a"])
     rows[0] |= {"measured": rows[0]["predicted"] * (1 + 1e-14), "standard_error": 0.0}
-    assert "deviation is 0 standard errors" in rates_plot(rows, replicates=400).finding
+    assert "deviation is 0 standard errors" in rates_plot(rates(rows), replicates=400).finding
     rows[0] |= {"measured": -0.01, "standard_error": None}
-    assert_readable(rates_plot(rows, replicates=1).figure, x="rate.*", y=None)
+    assert_readable(rates_plot(rates(rows), replicates=1).figure, x="rate.*", y=None)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +184,8 @@ def test_rates_that_are_constants_do_not_deviate() -> None:
 )
 def test_ladder(samples: tuple[int | None, ...], measured: int | None) -> None:
     sizes = dict(zip(("chernoff", "repaired", "printed"), samples, strict=True))
-    plot = ladder_plot({"delta": 0.05, **sizes}, measured=measured, was_measured=True)
+    ladder = SamplesDocument.model_validate({"delta": 0.05, **sizes})
+    plot = ladder_plot(ladder, measured=measured, was_measured=True)
     assert_readable(plot.figure, x="rounds", y=None)
     assert plot.figure.axes[0].get_xscale() == "log"
     names = [text.get_text() for text in plot.figure.axes[0].texts]
@@ -179,7 +197,8 @@ def test_ladder(samples: tuple[int | None, ...], measured: int | None) -> None:
 
 @pytest.mark.parametrize(("last", "replicates"), [(1, 400), (30, 10), (188, 2000), (10**6, 10**6)])
 def test_failures(last: int, replicates: int) -> None:
-    plot = failures_plot(reports.failures(last=last, replicates=replicates), delta=0.05)
+    data = reports.failures(last=last, replicates=replicates)
+    plot = failures_plot(FailuresDocument.model_validate(data), delta=0.05)
     assert_readable(plot.figure, x="round", y="share of runs")
     assert plot.figure.axes[0].get_yscale() == "log"
 
@@ -188,14 +207,16 @@ def test_failures_at_either_extreme() -> None:
     data = reports.failures()
     for share in (0.0, 1.0):
         data |= {"frequency": [share] * len(data["rounds"]), "measured_rounds": None}
-        assert_readable(failures_plot(data, delta=1e-6).figure, x="round", y="share of runs")
+        plot = failures_plot(FailuresDocument.model_validate(data), delta=1e-6)
+        assert_readable(plot.figure, x="round", y="share of runs")
 
 
 @pytest.mark.parametrize("count", [2, 6, 10, 25])
 @pytest.mark.parametrize("changes", [False, True])
 def test_sweep(count: int, changes: bool) -> None:
     names = tuple(f"h{index}" for index in range(count))
-    plot = sweep_plot(reports.sweep(names=names, changes_reference=changes))
+    data = reports.sweep(names=names, changes_reference=changes)
+    plot = sweep_plot(SweepDocument.model_validate(data))
     assert_readable(plot.figure, x="weight v₁ of the centre", y=r"rate \[nats per round\]")
     assert ("break" in plot.finding) == changes
     lines = [line for line in plot.figure.axes[0].lines if line.get_linestyle() == "-"]
@@ -209,7 +230,7 @@ def test_sweep(count: int, changes: bool) -> None:
 @pytest.mark.parametrize("replicates", [1, 50])
 def test_measured_trajectories(replicates: int) -> None:
     body = reports.simulate_body(tuple(f"h{i}" for i in range(14)), replicates=replicates)
-    plot = measured_plot(body["trajectory"], reference="h0")
+    plot = measured_plot(MeasuredDocument.model_validate(body["trajectory"]), reference="h0")
     assert_readable(plot.figure, x="round", y=r"log belief ratio \[nats\]")
     assert "4 fastest are not drawn" in plot.finding
 
@@ -232,7 +253,7 @@ def ring(agents: int, *, directed: bool = False) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_network(graph: dict[str, Any]) -> None:
-    plot = network_plot(graph)
+    plot = network_plot(GraphDocument.model_validate(graph))
     assert plot is not None
     assert overlaps(plot.figure) == []
     nodes = plot.figure.axes[0].collections[-1]
@@ -252,11 +273,11 @@ def test_network(graph: dict[str, Any]) -> None:
 
 
 def test_large_networks_are_not_drawn() -> None:
-    assert network_plot(ring(MOST_AGENTS + 1)) is None
+    assert network_plot(GraphDocument.model_validate(ring(MOST_AGENTS + 1))) is None
 
 
 def test_drawings_take_the_pages_colours_and_bring_no_ids_in_common() -> None:
-    plot = trajectory_plot(reports.trajectory("best", "other"))
+    plot = trajectory_plot(TrajectoryDocument.model_validate(reports.trajectory("best", "other")))
     first = to_svg(plot.figure, key="one", label='a <b> & "c"')
     second = to_svg(plot.figure, key="two", label="again")
     assert "#0a0b" not in first

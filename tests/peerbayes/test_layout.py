@@ -19,7 +19,7 @@ from peerbayes.kinds.verification_tables import verification_parts
 from peerbayes.layout import render
 from peerbayes.tables import facts_table, figures_table, interval
 from tests.peerbayes.documents import TWO_COINS
-from tests.peerbayes.test_cli import STATEMENTS
+from tests.peerbayes.test_cli import COMPARISONS
 
 WIDTHS = (40, 60, 80)
 WIDE = 4000
@@ -122,7 +122,7 @@ def test_tables_of_runs_that_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     for parts in (run_parts(run), campaign_parts(campaign)):
         check(parts, monkeypatch)
     for every in (False, True):
-        check(verification_parts(STATEMENTS, every=every), monkeypatch)
+        check(verification_parts(COMPARISONS, every=every), monkeypatch)
 
 
 def test_the_interval_that_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,5 +155,5 @@ def test_verdicts_keep_their_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    text = render(verification_parts(STATEMENTS, every=True), stream=Terminal())
+    text = render(verification_parts(COMPARISONS, every=True), stream=Terminal())
     assert re.search(r"\x1b\[1;31mBROKEN", text)

@@ -11,6 +11,7 @@ from peerbayes.cli import main
 from peerbayes.kinds.finite.analyse import analyse
 from peerbayes.kinds.finite.proved import ProvedAnalysis, analyse_proved
 from peerbayes.kinds.finite.proved_tables import proved, proved_parts
+from peerbayes.kinds.proved_documents import IntervalDocument
 from peerbayes.layout import render
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.loading import load_problem
@@ -32,11 +33,12 @@ def problem(*agents: dict[str, Any], weights: Any = PAIR, hypotheses: Any = ("a"
 
 
 def solved(problem: Problem, arithmetic: Any, out: Path) -> dict[str, Any]:
-    result = analyse_proved(problem, arithmetic=arithmetic, out=out).as_json()
+    document = analyse_proved(problem, arithmetic=arithmetic, out=out).document()
+    result = document.as_json()
     text = json.dumps(result, allow_nan=False)
     Draft202012Validator(read_schema("analyse")).validate(json.loads(text))
     assert "\n" not in "".join(result["notes"])
-    render(proved_parts(result))
+    render(proved_parts(document))
     return result
 
 
@@ -227,7 +229,7 @@ def test_a_folder_that_takes_no_records_is_found_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setattr("peerbayes.kinds.finite.proved.certify_network", None)
+    monkeypatch.setattr("peerbayes.kinds.network_proofs.certify_network", None)
     with pytest.raises(ValueError, match="--out"):
         analyse_proved(
             load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out"
@@ -242,7 +244,7 @@ def test_no_negative_zero(tmp_path: Path) -> None:
 def test_intervals_for_people_cover_both_ends() -> None:
     cases = [(0.1, 0.3), (1.0, 1.0 + 2**-52), (-2e-300, 1e-300), (1 / 3, 0.34), (61.0, 64.0)]
     for lower, upper in cases:
-        middle, _, distance = proved({"lower": lower, "upper": upper}).partition(" ± ")
+        middle, _, distance = proved(IntervalDocument(lower=lower, upper=upper)).partition(" ± ")
         low, high = Fraction(middle) - Fraction(distance), Fraction(middle) + Fraction(distance)
         assert low <= Fraction(lower) <= Fraction(upper) <= high
         assert high - low <= 8 * (Fraction(upper) - Fraction(lower))
@@ -258,7 +260,7 @@ def test_parts_that_took_long_are_read_back(
     first = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert isinstance(first, ProvedAnalysis)
     assert first.record is not None
-    monkeypatch.setattr("peerbayes.kinds.finite.proved.certify_network", None)
+    monkeypatch.setattr("peerbayes.kinds.network_proofs.certify_network", None)
     again = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert again.as_json() == first.as_json()
 

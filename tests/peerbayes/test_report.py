@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from peerbayes.cli import main
+from peerbayes.comparison import Comparison
 from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
 from peerbayes.figures.wording import clean
 from peerbayes.kinds.finite.view import problem_view
 from peerbayes.kinds.learning_views import rounds_that_suffice
+from peerbayes.learning_documents import SamplesDocument
 from peerbayes.records import write_record
 from peerbayes.report import write_report
 from tests.peerbayes import reports
@@ -158,8 +160,11 @@ def test_summary_when_all_holds(tmp_path: Path) -> None:
     assert "Published, not a theorem, and seen to fail" not in page.text
 
 
+def make(problem: str, statement: str, **changes: Any) -> Comparison:
+    return Comparison.model_validate(reports.comparison(problem, statement, **changes))
+
+
 def test_verdicts() -> None:
-    make = reports.comparison
     holds, broken = verdict(make("p", "s")), verdict(make("p", "s", holds=False))
     refuted = verdict(make("p", "s", holds=False, is_theorem=False))
     assert [v.words for v in (holds, broken, refuted)] == [
@@ -171,9 +176,9 @@ def test_verdicts() -> None:
 
 
 def test_what_was_not_run_is_no_success(tmp_path: Path) -> None:
-    assert verdict(reports.comparison("p", "s", holds=None)).words == "not run"
-    not_run = verdict(reports.comparison("p", "s", holds=None, is_theorem=False))
-    holds = verdict(reports.comparison("p", "s"))
+    assert verdict(make("p", "s", holds=None)).words == "not run"
+    not_run = verdict(make("p", "s", holds=None, is_theorem=False))
+    holds = verdict(make("p", "s"))
     assert not_run == NOT_RUN
     assert worst([not_run, holds]) == holds
     assert worst([not_run]) == not_run
@@ -193,7 +198,7 @@ def test_the_best_proved_number_of_rounds() -> None:
         ({"certified": None, "chernoff": 80}, ("72", "Hoeffding, δ = 0.05")),
         ({"certified": None, "chernoff": None, "repaired": None}, ("–", "Chernoff, δ = 0.05")),
     ):
-        fact = rounds_that_suffice({**samples, **changes})
+        fact = rounds_that_suffice(SamplesDocument.model_validate({**samples, **changes}))
         assert (fact.value, fact.remark) == words
 
 

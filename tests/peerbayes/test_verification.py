@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-import peerbayes.kinds.finite.verify as verification
+import peerbayes.kinds.finite.runs as verification
 from peerbayes.front.verify import verify
 from peerbayes.kinds.finite.sweeps import find_sweeps
 from peerbayes.kinds.finite.verify import ProblemVerification, verify_problem
@@ -42,7 +42,7 @@ def test_two_coins_holds(coins: ProblemVerification) -> None:
     kinds = {c.kind for c in coins.comparisons}
     assert kinds == {"exact", "bound", "asymptotic"}
     samples = coins.analysis.samples
-    measured = coins.measured_rounds
+    measured = coins.as_record().failures.measured_rounds
     assert measured is not None
     assert samples.chernoff.rounds is not None
     # Valid: the measured size is below the proved one. Tight: by less than a factor of 4, most of
@@ -51,7 +51,7 @@ def test_two_coins_holds(coins: ProblemVerification) -> None:
 
 
 def test_slowest_rate_is_measured_to_two_per_cent(coins: ProblemVerification) -> None:
-    mean, error = coins.measured_rate(1)
+    mean, error = coins.measured.measured_rate(1)
     assert error < 0.02 * mean
 
 
@@ -91,10 +91,10 @@ def test_a_size_that_was_not_run_has_no_verdict(tmp_path: Path) -> None:
     assert "not run: a proved bound there is" in printed.note
     assert not outcome.failed
     Draft202012Validator(read_schema("verify")).validate(outcome.as_json())
-    full = render(verification_parts(outcome.as_json(), every=True))
+    full = render(verification_parts(outcome.statements, every=True))
     assert len(re.findall("not run", full)) == 1
     count = len(outcome.statements)
-    short = render(verification_parts(outcome.as_json(), every=False))
+    short = render(verification_parts(outcome.statements, every=False))
     assert re.search(rf"p2-star a=0.3 +{count} +{count - 1} +0 +1\n", short)
     assert "What does not hold" not in short
 
@@ -131,9 +131,9 @@ def test_star_sweep_moves_as_predicted() -> None:
 def test_a_sweep_that_does_not_move_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     members = [verify_problem(p, seed=1) for p in load_variants("p2-star")]
     (sweep,) = find_sweeps(members)
-    last = sweep.members[-1]
+    last = sweep.members[-1].measured
     monkeypatch.setattr(
-        ProblemVerification,
+        verification.Measurement,
         "measured_rate",
         lambda self, m: (0.2 if self is last else 0.1 * (m + 1), 1e-4),
     )
@@ -194,7 +194,7 @@ def test_evidence_without_any_chance() -> None:
 def test_nothing_to_reject() -> None:
     result = verify_problem(pair(["1", "0"], [["1/4", "3/4"], ["1/4", "3/4"]]), seed=0)
     assert broken(result) == []
-    assert result.wrong == []
+    assert result.measured.wrong == []
 
 
 def test_one_gaussian_agent() -> None:

@@ -2,49 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.kinds.learning_tables import indistinguishable, rejection_table
-from peerbayes.tables import facts_table, figures_table, notes_text, rounds, spread
-from peerbayes.tables import number as figure
+from peerbayes.kinds.changing.documents import ChangingAnalysisDocument, ChangingLearningDocument
+from peerbayes.kinds.learning_tables import (
+    bound_by,
+    indistinguishable,
+    rejection_table,
+    settled_on,
+)
+from peerbayes.tables import facts_table, figures_table, notes_text, number, rounds, spread
 
 
-def changing_parts(result: dict[str, Any]) -> list[RenderableType]:
-    """The tables of `analyse`, made of its JSON object."""
-    network, learning, samples = result["network"], result["learning"], result["samples"]
-    names = learning["optimal_hypotheses"] or learning["compromise"]
-    kind = "optimal hypotheses" if learning["optimal_hypotheses"] else "network compromise"
-    binding, limiting = learning["binding_hypothesis"], learning["binding_for_exponent"]
-    error = learning["error_exponent_standard_error"]
+def changing_parts(result: ChangingAnalysisDocument) -> list[RenderableType]:
+    """The tables of `analyse`."""
+    network, learning, samples = result.network, result.learning, result.samples
     facts = {
-        "agents": str(network["agents"]),
-        "what changes": network["changes"],
-        "influence of an observation u": spread(network["influence"]),
-        "total influence": figure(network["total_influence"]),
-        kind: ", ".join(names),
-        "learning rate": f"{figure(learning['rate'])} nats a round"
-        + (f", bound by: {binding}" if binding else ""),
-        "error exponent E": f"{figure(learning['error_exponent'])}"
-        + (f" ± {figure(error)}" if error else "")
-        + (" ± unknown" if error is None and learning["error_exponent"] is not None else "")
-        + " nats a round"
-        + (f", bound by: {limiting}" if limiting else ""),
+        "agents": str(network.agents),
+        "what changes": network.changes,
+        "influence of an observation u": spread(network.influence),
+        "total influence": number(network.total_influence),
+        **settled_on(learning),
+        "learning rate": f"{number(learning.rate)} nats a round"
+        + bound_by(learning.binding_hypothesis),
+        "error exponent E": f"{number(learning.error_exponent)}{_uncertainty(learning)} nats a "
+        f"round{bound_by(learning.binding_for_exponent)}",
     }
-    if network["influence_per_time"] is not None:
-        facts["influence per unit of time"] = spread(network["influence_per_time"])
+    if network.influence_per_time is not None:
+        facts["influence per unit of time"] = spread(network.influence_per_time)
     facts |= indistinguishable(learning)
-    parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
-    rates = sorted(learning["rates"].items(), key=lambda item: item[1])
-    if rates:
-        exponents = learning["exponents"]
-        rows = [(name, figure(rate), figure(exponents.get(name))) for name, rate in rates]
-        parts.append(rejection_table(rows))
     table = figures_table(
-        f"Rounds for an error of at most {samples['delta']:g}", "statement", "rounds"
+        f"Rounds for an error of at most {samples.delta:g}", "statement", "rounds"
     )
-    table.add_row("repaired (Hoeffding)", rounds(samples["repaired"]))
-    table.add_row("Chernoff", rounds(samples["chernoff"]))
-    return [*parts, table, notes_text(result["notes"])]
+    table.add_row("repaired (Hoeffding)", rounds(samples.repaired))
+    table.add_row("Chernoff", rounds(samples.chernoff))
+    return [
+        facts_table(result.problem, facts),
+        Text(),
+        *rejection_table(learning, number, order=learning.slowest_first),
+        table,
+        notes_text(result.notes),
+    ]
+
+
+def _uncertainty(learning: ChangingLearningDocument) -> str:
+    """What follows an exponent: nothing where it is exact, or where there is none."""
+    error = learning.error_exponent_standard_error
+    if error is None:
+        return "" if learning.error_exponent is None else " ± unknown"
+    return f" ± {number(error)}" if error else ""

@@ -2,73 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from peerbayes.figures.curves import failures_plot, trajectory_plot
-from peerbayes.figures.graph import MOST_AGENTS, network_plot
+from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import rates_plot
-from peerbayes.figures.views import Fact, ProblemView, against, picture, statements
+from peerbayes.figures.views import Fact, ProblemView, against, pictures, statements
 from peerbayes.figures.wording import agents_with, count, number
+from peerbayes.kinds.changing.documents import (
+    ChangingAnalysisDocument,
+    ChangingLearningDocument,
+    ChangingRecord,
+)
 from peerbayes.kinds.learning_views import rounds_that_suffice, settles
 
 
-def changing_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
-    """Everything the page says of one verified problem on a network that changes."""
-    analysis = problem["analysis"]
-    plots = [network_plot(problem["graph"])]
-    if problem["trajectory"] is not None:
-        plots.append(trajectory_plot(problem["trajectory"]))
-    if problem["rates"]:
-        plots.append(rates_plot(problem["rates"], replicates=problem["replicates"]))
-    if problem["failures"] is not None:
-        plots.append(failures_plot(problem["failures"], delta=analysis["samples"]["delta"]))
-    notes = list(analysis["notes"])
-    if plots[0] is None:
-        agents = analysis["network"]["agents"]
-        notes.insert(0, f"{agents} agents are too many to draw: at most {MOST_AGENTS} are")
+def changing_view(entry: object, *, key: str) -> ProblemView:
+    """Everything the page says of one verified problem: `entry` is that of its record."""
+    problem = ChangingRecord.model_validate(entry)
+    analysis = problem.analysis
+    plots = [network_plot(problem.graph)]
+    if problem.trajectory is not None:
+        plots.append(trajectory_plot(problem.trajectory))
+    if problem.rates:
+        plots.append(rates_plot(problem.rates, replicates=problem.replicates))
+    if problem.failures is not None:
+        plots.append(failures_plot(problem.failures, delta=analysis.samples.delta))
     return ProblemView(
         key=key,
-        name=problem["name"],
-        title=problem["title"],
-        family=problem["family"],
-        finding=f"{settles(problem)} What changes: {analysis['network']['changes']}.",
+        name=problem.name,
+        title=problem.title,
+        family=problem.family,
+        finding=f"{settles(analysis.learning, problem.settled)} What changes: "
+        f"{analysis.network.changes}.",
         facts=_facts(analysis),
-        pictures=tuple(
-            picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
-        ),
-        statements=statements(problem["comparisons"]),
-        notes=tuple(notes),
+        pictures=pictures(plots, key),
+        statements=statements(problem.comparisons),
+        notes=(*not_drawn(problem.graph), *analysis.notes),
     )
 
 
-def _facts(analysis: Mapping[str, Any]) -> tuple[Fact, ...]:
-    network, learning = analysis["network"], analysis["learning"]
-    samples, influence = analysis["samples"], network["influence"]
-    most, least = max(influence), min(influence)
-    remark = against("per round", learning["binding_for_exponent"])
+def _facts(analysis: ChangingAnalysisDocument) -> tuple[Fact, ...]:
+    network, learning = analysis.network, analysis.learning
+    most, least = max(network.influence), min(network.influence)
     return (
         Fact(
             "Learning rate",
-            number(learning["rate"]),
-            against("nats per round", learning["binding_hypothesis"]),
+            number(learning.rate),
+            against("nats per round", learning.binding_hypothesis),
         ),
         Fact(
             "Error exponent E",
-            number(learning["error_exponent"]),
-            f"{_uncertainty(learning)}{remark}",
+            number(learning.error_exponent),
+            f"{_uncertainty(learning)}{against('per round', learning.binding_for_exponent)}",
         ),
-        rounds_that_suffice(samples),
-        Fact("Agents", count(network["agents"])),
-        Fact("Total influence", number(network["total_influence"]), "of one round's observations"),
-        Fact("Largest influence", number(most), agents_with(influence, most)),
-        Fact("Smallest influence", number(least), agents_with(influence, least)),
+        rounds_that_suffice(analysis.samples),
+        Fact("Agents", count(network.agents)),
+        Fact("Total influence", number(network.total_influence), "of one round's observations"),
+        Fact("Largest influence", number(most), agents_with(network.influence, most)),
+        Fact("Smallest influence", number(least), agents_with(network.influence, least)),
     )
 
 
-def _uncertainty(learning: Mapping[str, Any]) -> str:
+def _uncertainty(learning: ChangingLearningDocument) -> str:
     """What goes between an exponent and its unit: nothing where it is exact."""
-    error = learning["error_exponent_standard_error"]
+    error = learning.error_exponent_standard_error
     if error is None:
-        return "" if learning["error_exponent"] is None else "of unknown error, "
+        return "" if learning.error_exponent is None else "of unknown error, "
     return f"± {number(error, 2)} " if error else ""

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import NetworkDocument, number
+from peerbayes.documents import Documented, NetworkDocument, number, numbers
+from peerbayes.kinds.faulty.documents import (
+    AveragingDocument,
+    FaultsDocument,
+    FaultyAnalysisDocument,
+    RobustnessDocument,
+)
 from peerbayes.kinds.faulty.tables import faulty_parts
 from peerbayes.problem.faulty import FaultyProblem
 from theory import LearningRate, learning_rate
@@ -40,7 +45,7 @@ from theory.validation import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyAnalysis:
+class FaultyAnalysis(Documented):
     """What theory says of honest agents among faulty ones."""
 
     problem: FaultyProblem
@@ -135,48 +140,49 @@ class FaultyAnalysis:
             notes.append(f"robustness: {self.robustness.method}")
         return notes
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `analyse` where agents are faulty."""
+    def document(self) -> FaultyAnalysisDocument:
+        """What `analyse` prints where agents are faulty."""
         problem, names = self.problem, self.problem.model.hypotheses
-        averaging, guaranteed = self.averaging, self.guaranteed
-        check = self.robustness
-        return {
-            "problem": problem.name,
-            "network": NetworkDocument.of(problem.network).as_json(),
-            "faults": {
-                "rule": rule_name(problem),
-                "pool_every": problem.pool_every,
-                "faulty": {str(i): type(f).__name__ for i, f in problem.faults.items()},
-                "honest": honest_agents(problem.network, problem.faults).tolist(),
-                "robustness": None if check is None else {"r": check.r, "status": check.status},
-                "optimal_hypotheses": [names[m] for m in self.reference],
-                "faultless_rates": {names[m]: number(self.faultless.rates[m]) for m in self.wrong},
-                "averaging": None if averaging is None else self._averaging_json(averaging),
-                "guaranteed_rates": None
-                if guaranteed is None
-                else {names[m]: number(guaranteed[m]) for m in self.wrong},
-            },
-            "notes": self.notes,
-        }
+        averaging, guaranteed, check = self.averaging, self.guaranteed, self.robustness
+        return FaultyAnalysisDocument(
+            problem=problem.name,
+            network=NetworkDocument.of(problem.network),
+            faults=FaultsDocument(
+                rule=rule_name(problem),
+                pool_every=problem.pool_every,
+                faulty={str(i): type(fault).__name__ for i, fault in problem.faults.items()},
+                honest=honest_agents(problem.network, problem.faults).tolist(),
+                robustness=None
+                if check is None
+                else RobustnessDocument(r=check.r, status=check.status),
+                optimal_hypotheses=[names[m] for m in self.reference],
+                faultless_rates=self._by_hypothesis(self.faultless.rates),
+                averaging=None if averaging is None else self._averaging_document(averaging),
+                guaranteed_rates=None if guaranteed is None else self._by_hypothesis(guaranteed),
+            ),
+            notes=self.notes,
+        )
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""
-        return faulty_parts(self.as_json())
+        return faulty_parts(self.document())
 
-    def _averaging_json(self, averaging: FaultyAveraging) -> dict[str, Any]:
-        """Each honest agent's limits, by hypothesis."""
-        names = self.problem.model.hypotheses
-        numbers = {
-            "rates": averaging.rates,
-            "mean": averaging.mean,
-            "standard_deviation": np.sqrt(averaging.variance),
-            "error_estimates": averaging.error_estimates,
-        }
-        tables = {
-            key: {names[m]: [number(x) for x in values[:, m]] for m in self.wrong}
-            for key, values in numbers.items()
-        }
-        return {"learns": averaging.learns, **tables}
+    def _by_hypothesis(self, values: FloatArray) -> dict[str, float | None]:
+        """Of shape (M,), those of the wrong hypotheses by name."""
+        return {self.problem.model.hypotheses[m]: number(values[m]) for m in self.wrong}
+
+    def _by_agent(self, values: FloatArray) -> dict[str, list[float | None]]:
+        """Of shape (H, M), one for each honest agent."""
+        return {self.problem.model.hypotheses[m]: numbers(values[:, m]) for m in self.wrong}
+
+    def _averaging_document(self, averaging: FaultyAveraging) -> AveragingDocument:
+        return AveragingDocument(
+            learns=averaging.learns,
+            rates=self._by_agent(averaging.rates),
+            mean=self._by_agent(averaging.mean),
+            standard_deviation=self._by_agent(np.sqrt(averaging.variance)),
+            error_estimates=self._by_agent(averaging.error_estimates),
+        )
 
 
 def rule_name(problem: FaultyProblem) -> str:

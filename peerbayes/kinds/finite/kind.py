@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.kind import DEFAULT_DELTA, AnalysisRequest, Kind, Result
@@ -31,7 +31,7 @@ class FiniteKind(Kind[Problem]):
         self, problem: Problem, request: AnalysisRequest, progress: Progress | None
     ) -> Result:
         from peerbayes.kinds.finite.analyse import analyse
-        from peerbayes.kinds.finite.at_rounds import WithRounds, at_rounds
+        from peerbayes.kinds.finite.at_rounds import at_rounds
         from peerbayes.kinds.finite.proved import analyse_proved
 
         delta = DEFAULT_DELTA if request.delta is None else request.delta
@@ -42,13 +42,13 @@ class FiniteKind(Kind[Problem]):
                 problem,
                 arithmetic=request.arithmetic,
                 delta=delta,
-                out=request.out or Path(),
+                out=request.out,
                 progress=progress,
             )
         )
         if request.rounds is None:
             return result
-        return WithRounds(result, at_rounds(problem, request.rounds, delta=delta))
+        return replace(result, at_rounds=at_rounds(problem, request.rounds, delta=delta))
 
     def simulate(self, problem: Problem, **options: Any) -> SimulationSummary:
         from peerbayes.kinds.social_learning import simulate_problem

@@ -11,24 +11,36 @@ Value objects in, a result object out; nothing is printed here (docs: reference/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+from pydantic import TypeAdapter
 from rich.console import RenderableType
 
+from peerbayes.documents import Document, Documented, interval
+from peerbayes.kinds.finite.at_rounds import AtRounds
 from peerbayes.kinds.finite.certificates import PartStore
+from peerbayes.kinds.finite.documents import (
+    ProvedAnalysisDocument,
+    ProvedLearningDocument,
+    ProvedSamplesDocument,
+    RoundsInterval,
+)
 from peerbayes.kinds.finite.proved_tables import proved_parts
+from peerbayes.kinds.learning_notes import reference_notes
 from peerbayes.kinds.network_proofs import (
-    _RELATIVE_WIDTH,
+    RELATIVE_WIDTH,
     Arithmetic,
     NetworkProofs,
     check_exact,
-    exact_json,
+    exact_number,
     interval_alone,
 )
+from peerbayes.kinds.proved_documents import IntervalDocument, Proved, ProvedNetworkDocument
+from peerbayes.learning_documents import name_of
 from peerbayes.problem.finite import Problem
 from peerbayes.records import check_folder
 from theory import CertifiedSampleSize, account, learning_rate
@@ -47,15 +59,18 @@ from theory.rational import RationalModel, RationalNetwork, tie_gap
 from theory.rational.rate import RationalRate, rational_rate
 from theory.validation import as_probability
 
-_STAGES = ("network", "learning", "samples")
-# Steps of the progress bar for each of them.
-_STEPS = 100
+D = TypeVar("D", bound=Document)
+_NETWORK: TypeAdapter[ProvedNetworkDocument] = TypeAdapter(ProvedNetworkDocument)
+_LEARNING = TypeAdapter(ProvedLearningDocument)
+_SAMPLES = TypeAdapter(ProvedSamplesDocument)
+# Parts, and steps of the progress bar for each of them.
+_STAGES, _STEPS = 3, 100
 # Where enclosing the number of rounds is expected to take longer, it is left out, with a note.
 _MOST_SECONDS = 600.0
 
 
 @dataclass(frozen=True, eq=False)
-class ProvedAnalysis:
+class ProvedAnalysis(Documented):
     """The numbers of `analyse`, each proved.
 
     Attributes
@@ -65,36 +80,43 @@ class ProvedAnalysis:
     arithmetic
         "exact" or "certified".
     network, learning, samples
-        The three parts of the JSON object, as plain JSON.
-    notes
-        Why a number is missing, or how it was found.
+        The three parts of what is printed; each has notes of its own.
     record
         Where the parts that took long are kept; None if there is no such file.
+    at_rounds
+        What a number of rounds is good for; None if that was not asked.
     """
 
     problem: Problem
     arithmetic: Arithmetic
-    network: Mapping[str, Any]
-    learning: Mapping[str, Any]
-    samples: Mapping[str, Any]
-    notes: tuple[str, ...]
+    network: ProvedNetworkDocument
+    learning: ProvedLearningDocument
+    samples: ProvedSamplesDocument
     record: Path | None = None
+    at_rounds: AtRounds | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of `analyse`; null stands for what cannot be had, see ``notes``."""
-        return {
-            "problem": self.problem.name,
-            "arithmetic": self.arithmetic,
-            "network": dict(self.network),
-            "learning": dict(self.learning),
-            "samples": dict(self.samples),
-            "notes": list(self.notes),
-            "record": None if self.record is None else str(self.record),
-        }
+    @property
+    def notes(self) -> list[str]:
+        """Why a number is missing, or how it was found."""
+        return [n for part in (self.network, self.learning, self.samples) for n in part.notes or ()]
+
+    def document(self) -> ProvedAnalysisDocument:
+        """What `analyse` prints; null stands for what is not known, see ``notes``."""
+        bare = {"notes": None}
+        return ProvedAnalysisDocument(
+            problem=self.problem.name,
+            arithmetic=self.arithmetic,
+            network=self.network.model_copy(update=bare),
+            learning=self.learning.model_copy(update=bare),
+            samples=self.samples.model_copy(update=bare),
+            notes=self.notes,
+            record=None if self.record is None else str(self.record),
+            at_rounds=None if self.at_rounds is None else self.at_rounds.document(),
+        )
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""
-        return proved_parts(self.as_json())
+        return proved_parts(self.document())
 
 
 def analyse_proved(
@@ -102,7 +124,7 @@ def analyse_proved(
     *,
     arithmetic: Arithmetic,
     delta: float = 0.05,
-    out: Path,
+    out: Path | None = None,
     progress: Progress | None = None,
 ) -> ProvedAnalysis:
     """Predict mixing, best hypotheses, rate, exponent and sample sizes, with proofs.
@@ -112,7 +134,8 @@ def analyse_proved(
     arithmetic
         "exact" for a problem all of whose numbers are exact, "certified" for any.
     out
-        Folder for the parts that take long: after an interruption they are read back.
+        Folder for the parts that take long: after an interruption they are read back. None keeps
+        nothing.
     progress
         Called with (steps done, all steps).
 
@@ -125,26 +148,35 @@ def analyse_proved(
     delta = as_probability("delta", delta)
     if arithmetic == "exact":
         check_exact(problem, remedy="use --certify, which takes any problem")
-    check_folder(out)
+    store = None
+    if out is not None:
+        check_folder(out)
+        store = PartStore.open(out, problem, arithmetic=arithmetic, delta=delta)
     report = progress or (lambda done, total: None)
-    steps = len(_STAGES) * _STEPS
-    parts: dict[str, dict[str, Any]] = {}
+    done: list[str] = []
 
-    def inside(done: int, total: int) -> None:
-        share = min(_STEPS - 1, _STEPS * done // max(1, total))
-        report(len(parts) * _STEPS + share, steps)
+    def inside(steps: int, total: int) -> None:
+        share = min(_STEPS - 1, _STEPS * steps // max(1, total))
+        report(len(done) * _STEPS + share, _STAGES * _STEPS)
+
+    def part(name: str, kind: TypeAdapter[D], compute: Callable[[], D]) -> D:
+        """A finished part: read back if it was kept."""
+        inside(0, 1)
+        found = compute() if store is None else _kept(store, name, kind, compute)
+        done.append(name)
+        return found
 
     proofs = _Proofs(problem, arithmetic, delta, inside)
-    store = PartStore.open(out, problem, arithmetic=arithmetic, delta=delta)
-    notes: list[str] = []
-    for name in _STAGES:
-        inside(0, 1)
-        part = dict(store.part(name, getattr(proofs, f"{name}_part")))
-        notes += part.pop("notes")
-        parts[name] = part
-    report(steps, steps)
-    record = store.path if store.path.exists() else None
-    return ProvedAnalysis(problem, arithmetic, **parts, notes=tuple(notes), record=record)
+    network = part("network", _NETWORK, proofs.network_proofs.part)
+    learning = part("learning", _LEARNING, proofs.learning_part)
+    samples = part("samples", _SAMPLES, proofs.samples_part)
+    report(_STAGES * _STEPS, _STAGES * _STEPS)
+    record = store.path if store is not None and store.path.exists() else None
+    return ProvedAnalysis(problem, arithmetic, network, learning, samples, record)
+
+
+def _kept(store: PartStore, name: str, kind: TypeAdapter[D], compute: Callable[[], D]) -> D:
+    return kind.validate_python(store.part(name, lambda: compute().as_json()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,78 +211,79 @@ class _Proofs:
     @cached_property
     def certified_learning(self) -> CertifiedLearning:
         return certify_learning(
-            self.network, self.model, relative_width=_RELATIVE_WIDTH, progress=self.progress
+            self.network, self.model, relative_width=RELATIVE_WIDTH, progress=self.progress
         )
 
-    def network_part(self) -> dict[str, Any]:
-        """The JSON key "network"."""
-        return self.network_proofs.part()
-
-    def learning_part(self) -> dict[str, Any]:
-        """The JSON key "learning"."""
+    def learning_part(self) -> ProvedLearningDocument:
+        """The JSON key "learning", with notes."""
         names = self.model.hypotheses
         found = self.certified_learning
         rate = rational_rate(self.network, self.model) if self.is_exact else None
-        reference = found.reference if rate is None else rate.reference
+        numbers = self._certified_rates(found) if rate is None else self._exact_rates(rate)
+        reference, is_compromise = numbers.reference, numbers.is_compromise
         wrong = [m for m in range(len(names)) if m not in reference]
-        is_compromise = found.is_compromise if rate is None else rate.is_compromise
-        write = interval_alone if self.is_exact else Enclosure.as_json
-        notes = list(found.notes)
-        if is_compromise:
-            best = ", ".join(names[m] for m in reference)
-            notes.append(
-                "no hypothesis is best for every agent: rates are those of the network "
-                f"compromise, {best}"
-            )
-        if not wrong:
-            notes.append("every hypothesis is optimal: there is no rate and nothing to reject")
-        return {
-            "optimal_hypotheses": [] if is_compromise else [names[m] for m in reference],
-            "compromise": [names[m] for m in reference] if is_compromise else None,
-            "globally_learnable": None if is_compromise is None else not is_compromise,
-            **(self._certified_rates(found) if rate is None else self._exact_rates(rate)),
-            "error_exponent": write(found.exponent) if wrong else None,
-            "binding_for_exponent": _first(names, found.binding_for_exponent),
-            "exponents": {names[m]: write(found.exponents[m]) for m in wrong},
-            "ambiguous_pairs": [[names[a], names[b]] for a, b in self.model.ambiguous_pairs],
-            "notes": notes,
-        }
+        best = [names[m] for m in reference]
+        write: Callable[[Enclosure], Proved] = (
+            interval_alone if self.is_exact else IntervalDocument.of
+        )
+        return ProvedLearningDocument(
+            optimal_hypotheses=[] if is_compromise else best,
+            compromise=best if is_compromise else None,
+            globally_learnable=None if is_compromise is None else not is_compromise,
+            rate=numbers.rate,
+            binding_hypothesis=name_of(names, numbers.binding),
+            rates={names[m]: numbers.rates[m] for m in wrong},
+            error_exponent=write(found.exponent) if wrong else None,
+            binding_for_exponent=name_of(names, _first(found.binding_for_exponent)),
+            exponents={names[m]: write(found.exponents[m]) for m in wrong},
+            divergences={names[m]: numbers.divergences[m] for m in wrong},
+            ambiguous_pairs=[[names[a], names[b]] for a, b in self.model.ambiguous_pairs],
+            log_ratio_bound=numbers.log_ratio_bound,
+            notes=[
+                *found.notes,
+                *reference_notes(names, reference, is_compromise=is_compromise),
+            ],
+        )
 
-    def _certified_rates(self, found: CertifiedLearning) -> dict[str, Any]:
-        names = self.model.hypotheses
-        wrong = [m for m in range(len(names)) if m not in found.reference]
-        kinds = self.model.assignment
+    def _certified_rates(self, found: CertifiedLearning) -> _Rates:
+        wrong = [m for m in range(len(self.model.hypotheses)) if m not in found.reference]
         bound = found.log_ratio_bound
-        return {
-            "rate": found.rate.as_json() if wrong else None,
-            "binding_hypothesis": _first(names, found.binding),
-            "rates": {names[m]: found.rates[m].as_json() for m in wrong},
-            "divergences": {
-                names[m]: [found.information[m][kind].as_json() for kind in kinds] for m in wrong
+        return _Rates(
+            reference=found.reference,
+            is_compromise=found.is_compromise,
+            rate=IntervalDocument.of(found.rate) if wrong else None,
+            binding=_first(found.binding),
+            rates={m: IntervalDocument.of(found.rates[m]) for m in wrong},
+            divergences={
+                m: [IntervalDocument.of(found.information[m][k]) for k in self.model.assignment]
+                for m in wrong
             },
-            "log_ratio_bound": None if bound is None else bound.as_json(),
-        }
+            log_ratio_bound=None if bound is None else IntervalDocument.of(bound),
+        )
 
-    def _exact_rates(self, found: RationalRate) -> dict[str, Any]:
-        names = self.model.hypotheses
-        wrong = [m for m in range(len(names)) if m not in found.reference]
+    def _exact_rates(self, found: RationalRate) -> _Rates:
+        wrong = [m for m in range(len(self.model.hypotheses)) if m not in found.reference]
         bound = self.model.log_ratio_bound
-        return {
-            "rate": None if found.rate is None else exact_json(found.rate),
-            "binding_hypothesis": None if found.binding is None else names[found.binding],
-            "rates": {names[m]: exact_json(found.rates[m]) for m in wrong},
-            "divergences": {
-                names[m]: [exact_json(value) for value in found.divergences(m)] for m in wrong
-            },
-            "log_ratio_bound": None if bound is None else exact_json(bound),
-        }
+        return _Rates(
+            reference=found.reference,
+            is_compromise=found.is_compromise,
+            rate=None if found.rate is None else exact_number(found.rate),
+            binding=found.binding,
+            rates={m: exact_number(found.rates[m]) for m in wrong},
+            divergences={m: [exact_number(value) for value in found.divergences(m)] for m in wrong},
+            log_ratio_bound=None if bound is None else exact_number(bound),
+        )
 
-    def samples_part(self) -> dict[str, Any]:
-        """The JSON key "samples"."""
+    def samples_part(self) -> ProvedSamplesDocument:
+        """The JSON key "samples", with notes."""
         if self.network.agents > MOST_CERTIFIED_AGENTS:
-            absent = dict.fromkeys(("printed", "repaired", "chernoff", "certified"))
-            note = f"sample sizes are certified for at most {MOST_CERTIFIED_AGENTS} agents"
-            return {"delta": self.delta, **absent, "notes": [note]}
+            return ProvedSamplesDocument(
+                delta=self.delta,
+                printed=None,
+                repaired=None,
+                chernoff=None,
+                notes=[f"sample sizes are certified for at most {MOST_CERTIFIED_AGENTS} agents"],
+            )
         evidence = Evidence(self.network, self.model)
         reference = decide_reference(evidence)
         ladder = certify_sample_sizes(
@@ -260,18 +293,24 @@ class _Proofs:
             second_eigenvalue=self.certified_network.second_eigenvalue,
             progress=self.progress,
         )
-        notes = list(ladder.notes)
-        rungs: dict[str, Any] = {}
-        for name in ("printed", "repaired", "chernoff"):
-            rung: CertifiedRounds | None = getattr(ladder, name)
-            rungs[name] = None if rung is None else self._rounds(rung)
-            if rung is not None:
-                notes.append(f"{name}: {rung.note}")
+        rungs = {
+            "printed": ladder.printed,
+            "repaired": ladder.repaired,
+            "chernoff": ladder.chernoff,
+        }
         two_sided = self._two_sided(reference.hypotheses)
-        notes.append(f"certified: {two_sided.note}")
-        ends = [two_sided.lower, two_sided.upper]
-        certified = None if None in ends else ends
-        return {"delta": self.delta, **rungs, "certified": certified, "notes": notes}
+        return ProvedSamplesDocument(
+            delta=self.delta,
+            printed=self._rounds(ladder.printed),
+            repaired=self._rounds(ladder.repaired),
+            chernoff=self._rounds(ladder.chernoff),
+            certified=interval(two_sided),
+            notes=[
+                *ladder.notes,
+                *(f"{name}: {rung.note}" for name, rung in rungs.items() if rung is not None),
+                f"certified: {two_sided.note}",
+            ],
+        )
 
     def _two_sided(self, reference: tuple[int, ...]) -> CertifiedSampleSize:
         """The accountant's enclosure, which rests on doubles and on bounds of their errors."""
@@ -284,12 +323,27 @@ class _Proofs:
         accountant = account(network, model, tie_gap=gap)
         return accountant.sample_size(self.delta, seconds=_MOST_SECONDS)
 
-    def _rounds(self, rung: CertifiedRounds) -> Any:
+    def _rounds(self, rung: CertifiedRounds | None) -> int | RoundsInterval | None:
+        if rung is None:
+            return None
         if self.is_exact and rung.is_exact:
             return rung.lower
-        return {"lower": rung.lower, "upper": rung.upper}
+        return RoundsInterval(lower=rung.lower, upper=rung.upper)
 
 
-def _first(names: tuple[str, ...], binding: tuple[int, ...]) -> str | None:
+@dataclass(frozen=True, eq=False)
+class _Rates:
+    """Rates in one of the two arithmetics, by the number of each wrong hypothesis."""
+
+    reference: tuple[int, ...]
+    is_compromise: bool | None
+    rate: Proved | None
+    binding: int | None
+    rates: Mapping[int, Proved]
+    divergences: Mapping[int, list[Proved]]
+    log_ratio_bound: Proved | None
+
+
+def _first(binding: tuple[int, ...]) -> int | None:
     """The binding hypothesis; the first of several that tie."""
-    return names[binding[0]] if binding else None
+    return binding[0] if binding else None

@@ -6,43 +6,50 @@ more than a few signs is followed by its value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.kinds.learning_tables import indistinguishable, ladder_table, rejection_table
-from peerbayes.tables import facts_table, interval, notes_text, rounds
+from peerbayes.kinds.finite.documents import ProvedAnalysisDocument, RoundsInterval
+from peerbayes.kinds.finite.tables import at_rounds_parts
+from peerbayes.kinds.learning_tables import (
+    indistinguishable,
+    ladder_table,
+    rejection_table,
+    settled_on,
+)
+from peerbayes.kinds.proved_documents import ExpressionDocument, Proved
+from peerbayes.tables import facts_table, notes_text, rounds
 
 # Longer expressions are left to --json.
 _LONGEST = 44
 
 
-def proved(value: Any) -> str:
-    """A proved number of the JSON object for people.
+def proved(value: Proved | None) -> str:
+    """A proved number for people.
 
-    >>> proved("9/25"), proved(None), proved({"lower": 0.25, "upper": 0.75})
+    >>> proved("9/25"), proved(None), proved(IntervalDocument(lower=0.25, upper=0.75))
     ('9/25', '-', '0.5 ± 3e-01')
     """
     if value is None:
         return "-"
     if isinstance(value, str):
         return _shortened(value)
-    if isinstance(value, int | float):
-        return f"{value:.6g}"
-    text = _interval(value["lower"], value["upper"])
-    expression = value.get("expression")
+    text = _interval(value.lower, value.upper)
+    expression = value.expression if isinstance(value, ExpressionDocument) else None
     if expression is None or len(expression) > _LONGEST:
         return text
     return f"{expression} = {text}"
 
 
-def _alone(value: Any) -> str:
+def _alone(value: Proved | None) -> str:
     """The same without an expression."""
-    return proved({**value, "expression": None} if isinstance(value, Mapping) else value)
+    if isinstance(value, ExpressionDocument):
+        return _interval(value.lower, value.upper)
+    return proved(value)
 
 
 def _interval(lower: float | None, upper: float | None) -> str:
@@ -79,7 +86,7 @@ def _shortened(text: str) -> str:
     return f"{value:.12g}… (a fraction of {len(numerator)} and {len(denominator)} digits)"
 
 
-def _listed(values: Sequence[Any]) -> str:
+def _listed(values: Sequence[Proved]) -> str:
     """Each distinct value once, with the agents that it belongs to if they differ."""
     texts = [proved(value) for value in values]
     if len(set(texts)) == 1:
@@ -95,42 +102,38 @@ def _listed(values: Sequence[Any]) -> str:
     return "\n".join(parts)
 
 
-def proved_parts(result: Mapping[str, Any]) -> list[RenderableType]:
+def proved_parts(result: ProvedAnalysisDocument) -> list[RenderableType]:
     """The tables of `analyse --exact` and `analyse --certify`."""
-    network, learning, samples = result["network"], result["learning"], result["samples"]
+    network, learning = result.network, result.learning
     facts = {
-        "numbers": "exact" if result["arithmetic"] == "exact" else "certified: middle ± distance",
-        "agents": str(network["agents"]),
-        "stationary distribution v": _listed(network["stationary_distribution"]),
-        "subdominant modulus": proved(network["slem"]),
-        "second eigenvalue": proved(network["second_eigenvalue"]),
-        "deviation D_i (rounds)": _listed(network["deviation"]),
-        "reversible": "yes" if network["reversible"] else "no",
+        "numbers": "exact" if result.arithmetic == "exact" else "certified: middle ± distance",
+        "agents": str(network.agents),
+        "stationary distribution v": _listed(network.stationary_distribution),
+        "subdominant modulus": proved(network.slem),
+        "second eigenvalue": proved(network.second_eigenvalue),
+        "deviation D_i (rounds)": _listed(network.deviation),
+        "reversible": "yes" if network.reversible else "no",
+        **settled_on(learning),
+        "learning rate K": proved(learning.rate),
+        "  bound by": learning.binding_hypothesis or "-",
+        "error exponent E": proved(learning.error_exponent),
+        "  bound by ": learning.binding_for_exponent or "-",
+        **indistinguishable(learning),
     }
-    names = learning["optimal_hypotheses"] or learning["compromise"] or ["not decided"]
-    kind = "optimal hypotheses" if learning["optimal_hypotheses"] else "network compromise"
-    facts |= {
-        kind: ", ".join(names),
-        "learning rate K": proved(learning["rate"]),
-        "  bound by": learning["binding_hypothesis"] or "-",
-        "error exponent E": proved(learning["error_exponent"]),
-        "  bound by ": learning["binding_for_exponent"] or "-",
-    }
-    facts |= indistinguishable(learning)
-    parts: list[RenderableType] = [facts_table(result["problem"], facts), Text()]
-    exponents = learning["exponents"]
-    if learning["rates"]:
-        rates = learning["rates"].items()
-        rows = [(name, _alone(rate), _alone(exponents[name])) for name, rate in rates]
-        parts.append(rejection_table(rows))
-    notes = list(result["notes"])
-    if result["record"]:
-        notes.append(f"parts that took long are kept in {result['record']}")
-    return [*parts, ladder_table(samples, _rounds), notes_text(notes)]
+    kept = f"parts that took long are kept in {result.record}"
+    return [
+        facts_table(result.problem, facts),
+        Text(),
+        *rejection_table(learning, _alone),
+        ladder_table(result.samples, _rounds),
+        notes_text([*result.notes, *([kept] if result.record else [])]),
+        *at_rounds_parts(result.at_rounds),
+    ]
 
 
-def _rounds(value: Any) -> str:
-    if isinstance(value, Mapping):
-        same = value["lower"] == value["upper"]
-        return rounds(value["lower"]) if same else interval([value["lower"], value["upper"]])
-    return rounds(value)
+def _rounds(value: int | RoundsInterval | None) -> str:
+    if not isinstance(value, RoundsInterval):
+        return rounds(value)
+    if value.lower == value.upper:
+        return rounds(value.lower)
+    return f"{rounds(value.lower)} to {rounds(value.upper)}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from peerbayes.figures.curves import sweep_plot
 from peerbayes.figures.views import (
@@ -16,6 +14,7 @@ from peerbayes.figures.views import (
     worst,
 )
 from peerbayes.figures.wording import listed, number
+from peerbayes.learning_documents import SweepDocument, SweepPoint
 
 
 @dataclass(frozen=True)
@@ -37,45 +36,46 @@ class SweepView:
         return worst([statement.verdict for statement in self.statements])
 
 
-def sweep_view(sweep: Mapping[str, Any], *, key: str) -> SweepView:
-    """Everything the page says of one sweep."""
-    confidences = sweep["edge_confidence"]
+def sweep_view(entry: object, *, key: str) -> SweepView:
+    """Everything the page says of one sweep: `entry` is that of its record."""
+    sweep = SweepDocument.model_validate(entry)
+    confidences = sweep.edge_confidence
     columns = tuple(
         (f"{a:g}", number(v), ", ".join(names))
-        for a, v, names in zip(confidences, sweep["centre_weight"], sweep["settled"], strict=True)
+        for a, v, names in zip(confidences, sweep.centre_weight, sweep.settled, strict=True)
     )
     rows = []
-    for series in sweep["rates"]:
-        cells = {point["edge_confidence"]: point for point in series["points"]}
+    for series in sweep.rates:
+        cells = {point.edge_confidence: point for point in series.points}
         if cells:
-            rows.append((series["hypothesis"], tuple(_cell(cells.get(a)) for a in confidences)))
+            rows.append((series.hypothesis, tuple(_cell(cells.get(a)) for a in confidences)))
     return SweepView(
         key=key,
-        name=sweep["name"],
+        name=sweep.name,
         finding=_moves(sweep),
         picture=picture(sweep_plot(sweep), f"{key}-0") if rows else None,
         columns=columns,
-        exponents=tuple(number(exponent) for exponent in sweep["exponent"]),
+        exponents=tuple(number(exponent) for exponent in sweep.exponent),
         rows=tuple(rows),
-        statements=statements(sweep["comparisons"]),
+        statements=statements(sweep.comparisons),
     )
 
 
-def _cell(point: Mapping[str, Any] | None) -> tuple[str, str, str] | None:
+def _cell(point: SweepPoint | None) -> tuple[str, str, str] | None:
     if point is None:
         return None
-    return number(point["predicted"]), number(point["measured"]), number(point["standard_error"], 2)
+    return number(point.predicted), number(point.measured), number(point.standard_error, 2)
 
 
-def _moves(sweep: Mapping[str, Any]) -> str:
+def _moves(sweep: SweepDocument) -> str:
     """How the hypothesis settled on moves with a."""
     groups: list[tuple[list[str], list[float]]] = []
-    for a, names in zip(sweep["edge_confidence"], sweep["settled"], strict=True):
+    for a, names in zip(sweep.edge_confidence, sweep.settled, strict=True):
         if groups and groups[-1][0] == names:
             groups[-1][1].append(a)
         else:
             groups.append((names, [a]))
-    v = sweep["centre_weight"]
+    v = sweep.centre_weight
     start = f"As a rises, the centre’s weight v₁ rises from {number(v[0])} to {number(v[-1])}"
     if len(groups) == 1:
         return f"{start}; the network settles on {listed(groups[0][0], joint='or')} for every a."

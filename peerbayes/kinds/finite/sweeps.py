@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from peerbayes.comparison import Comparison
+from peerbayes.documents import numbers
 from peerbayes.kinds.finite.verify import ProblemVerification
+from peerbayes.learning_documents import SlowestDocument, SweepDocument, SweepPoint, SweepSeries
 
 PARAMETER = "edge_confidence"
 
@@ -62,12 +63,12 @@ class Sweep:
         names = self.members[0].problem.model.hypotheses
         groups: dict[tuple[int, ...], list[ProblemVerification]] = {}
         for member in self.members:
-            groups.setdefault(member.rates.reference, []).append(member)
+            groups.setdefault(member.measured.rates.reference, []).append(member)
         several = {reference: group for reference, group in groups.items() if len(group) > 1}
         statements = []
         for reference, group in several.items():
             where = f" while the network settles on {names[reference[0]]!r}"
-            for m in sorted(group[0].wrong):
+            for m in sorted(group[0].measured.wrong):
                 statement = self._direction(group, m, names[m], where if len(groups) > 1 else "")
                 if statement is not None:
                     statements.append(statement)
@@ -77,14 +78,14 @@ class Sweep:
         self, group: Sequence[ProblemVerification], m: int, name: str, where: str
     ) -> Comparison | None:
         limits = np.array([float(member.analysis.rate.rates[m]) for member in group])
-        measured, errors = np.array([member.measured_rate(m) for member in group]).T
+        measured, errors = np.array([member.measured.measured_rate(m) for member in group]).T
         steps, measured_steps = np.diff(limits), np.diff(measured)
         step_errors = np.hypot(errors[1:], errors[:-1])
         if np.abs(steps).max() <= 1e-12 * np.abs(limits).max():
             return None  # does not depend on v_1, to rounding
         sign = 1.0 if steps.sum() > 0 else -1.0
         worst = int(np.argmin(sign * measured_steps / np.maximum(step_errors, 1e-300)))
-        allowed = np.array([member.allowed_rate(m) for member in group])
+        allowed = np.array([member.measured.allowed_rate(m) for member in group])
         holds = (sign * steps > 0).all() and (
             sign * measured_steps > -(allowed[1:] + allowed[:-1])
         ).all()
@@ -100,55 +101,51 @@ class Sweep:
             note=f"the least clear of {len(steps)} steps between neighbouring a",
         )
 
-    @staticmethod
-    def _slowest(member: ProblemVerification) -> dict[str, Any] | None:
-        """The binding hypothesis: its exact mean at the last round, and its measured rate."""
-        if not member.wrong:
-            return None
-        binding = member.wrong[0]
-        measured, error = member.measured_rate(binding)
-        return {
-            "hypothesis": member.problem.model.hypotheses[binding],
-            "predicted": member.expected_rate(binding),
-            "measured": measured,
-            "standard_error": error,
-        }
-
-    def as_record(self) -> dict[str, Any]:
-        """What the report needs, in plain numbers."""
+    def as_record(self) -> SweepDocument:
+        """What the report needs."""
         names = self.members[0].problem.model.hypotheses
-        series = []
-        for m, name in enumerate(names):
-            points = []
+        return SweepDocument(
+            name=self.name,
+            edge_confidence=self.confidences,
+            centre_weight=self.centre_weights,
+            settled=[[names[m] for m in member.analysis.rate.reference] for member in self.members],
+            exponent=numbers([member.analysis.exponent.exponent for member in self.members]),
+            slowest=[_slowest(member) for member in self.members],
+            rates=[self._series(name) for name in names],
+            comparisons=self.comparisons(),
+        )
+
+    def _series(self, name: str) -> SweepSeries:
+        """The rates of rejecting one hypothesis, where it is wrong."""
+        points = [
+            SweepPoint(
+                edge_confidence=a,
+                centre_weight=v,
+                limit=rate.limit,
+                predicted=rate.predicted,
+                measured=rate.measured,
+                standard_error=rate.standard_error,
+            )
             for a, v, member in zip(
                 self.confidences, self.centre_weights, self.members, strict=True
-            ):
-                if m not in member.wrong:
-                    continue
-                measured, error = member.measured_rate(m)
-                points.append(
-                    {
-                        "edge_confidence": a,
-                        "centre_weight": v,
-                        "limit": float(member.analysis.rate.rates[m]),
-                        "predicted": member.expected_rate(m),
-                        "measured": measured,
-                        "standard_error": error,
-                    }
-                )
-            series.append({"hypothesis": name, "points": points})
-        return {
-            "name": self.name,
-            "edge_confidence": self.confidences,
-            "centre_weight": self.centre_weights,
-            "settled": [
-                [names[m] for m in member.analysis.rate.reference] for member in self.members
-            ],
-            "exponent": [member.analysis.exponent.exponent for member in self.members],
-            "slowest": [self._slowest(member) for member in self.members],
-            "rates": series,
-            "comparisons": [comparison.as_json() for comparison in self.comparisons()],
-        }
+            )
+            for rate in member.rates
+            if rate.hypothesis == name
+        ]
+        return SweepSeries(hypothesis=name, points=points)
+
+
+def _slowest(member: ProblemVerification) -> SlowestDocument | None:
+    """The binding hypothesis: its exact mean at the last round, and its measured rate."""
+    if not member.rates:
+        return None
+    rate = member.rates[0]
+    return SlowestDocument(
+        hypothesis=rate.hypothesis,
+        predicted=rate.predicted,
+        measured=rate.measured,
+        standard_error=rate.standard_error,
+    )
 
 
 def find_sweeps(verifications: Sequence[ProblemVerification]) -> list[Sweep]:

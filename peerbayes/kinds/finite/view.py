@@ -5,69 +5,61 @@ Everything here is made from a record's plain numbers; nothing is computed anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from peerbayes.figures.curves import failures_plot, trajectory_plot
-from peerbayes.figures.graph import MOST_AGENTS, network_plot
+from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import ladder_plot, rates_plot
-from peerbayes.figures.views import (
-    Fact,
-    ProblemView,
-    against,
-    picture,
-    statements,
-)
+from peerbayes.figures.views import Fact, ProblemView, against, pictures, statements
 from peerbayes.figures.wording import agents_with, count, number
+from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.learning_views import rounds_that_suffice, settles
 
 
-def problem_view(problem: Mapping[str, Any], *, key: str) -> ProblemView:
-    """Everything the page says of one verified problem."""
-    analysis, samples = problem["analysis"], problem["analysis"]["samples"]
-    failures = problem["failures"]
-    plots = [network_plot(problem["graph"])]
-    if problem["trajectory"] is not None:
-        plots.append(trajectory_plot(problem["trajectory"]))
-    if problem["rates"]:
-        plots.append(rates_plot(problem["rates"], replicates=problem["replicates"]))
-        plots.append(ladder_plot(samples, measured=failures["measured_rounds"], was_measured=True))
-        plots.append(failures_plot(failures, delta=samples["delta"]))
-    notes = list(analysis["notes"])
-    if plots[0] is None:
-        agents = analysis["network"]["agents"]
-        notes.insert(0, f"{agents} agents are too many to draw: at most {MOST_AGENTS} are")
+def problem_view(entry: object, *, key: str) -> ProblemView:
+    """Everything the page says of one verified problem: `entry` is that of its record."""
+    problem = FiniteRecord.model_validate(entry)
+    analysis, failures = problem.analysis, problem.failures
+    plots = [network_plot(problem.graph)]
+    if problem.trajectory is not None:
+        plots.append(trajectory_plot(problem.trajectory))
+    if problem.rates:
+        samples, measured = analysis.samples, failures.measured_rounds
+        plots.append(rates_plot(problem.rates, replicates=problem.replicates))
+        plots.append(ladder_plot(samples, measured=measured, was_measured=True))
+        plots.append(failures_plot(failures, delta=samples.delta))
     return ProblemView(
         key=key,
-        name=problem["name"],
-        title=problem["title"],
-        family=problem["family"],
-        finding=settles(problem),
+        name=problem.name,
+        title=problem.title,
+        family=problem.family,
+        finding=settles(analysis.learning, problem.settled),
         facts=_facts(problem),
-        pictures=tuple(
-            picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
-        ),
-        statements=statements(problem["comparisons"]),
-        notes=tuple(notes),
+        pictures=pictures(plots, key),
+        statements=statements(problem.comparisons),
+        notes=(*not_drawn(problem.graph), *analysis.notes),
     )
 
 
-def _facts(problem: Mapping[str, Any]) -> tuple[Fact, ...]:
-    network, learning = problem["analysis"]["network"], problem["analysis"]["learning"]
-    samples, v = problem["analysis"]["samples"], problem["graph"]["stationary_distribution"]
-    deviations = [d for d in network["deviation"] if d is not None]
-    largest = max(deviations) if len(deviations) == len(network["deviation"]) else None
-    binding, limiting = learning["binding_hypothesis"], learning["binding_for_exponent"]
+def _facts(problem: FiniteRecord) -> tuple[Fact, ...]:
+    network, learning = problem.analysis.network, problem.analysis.learning
+    v = problem.graph.stationary_distribution
+    deviations = [d for d in network.deviation if d is not None]
+    largest = max(deviations) if len(deviations) == len(network.deviation) else None
     return (
-        Fact("Learning rate K", number(learning["rate"]), against("nats per round", binding)),
         Fact(
-            "Error exponent E", number(learning["error_exponent"]), against("per round", limiting)
+            "Learning rate K",
+            number(learning.rate),
+            against("nats per round", learning.binding_hypothesis),
         ),
-        rounds_that_suffice(samples),
-        Fact("Agents", count(network["agents"])),
+        Fact(
+            "Error exponent E",
+            number(learning.error_exponent),
+            against("per round", learning.binding_for_exponent),
+        ),
+        rounds_that_suffice(problem.analysis.samples),
+        Fact("Agents", count(network.agents)),
         Fact("v of the centre", number(v[0]), "agent 0")
-        if "edge_confidence" in problem["parameters"]
+        if "edge_confidence" in problem.parameters
         else Fact("Largest v", number(max(v)), agents_with(v, max(v))),
-        Fact("Second eigenvalue", number(network["slem"]), "largest modulus below 1"),
+        Fact("Second eigenvalue", number(network.slem), "largest modulus below 1"),
         Fact("Largest deviation D", number(largest), "rounds"),
     )

@@ -6,15 +6,14 @@ test's noise. A constant c stands for an error of c/n after n rounds, in the lim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
 
 from peerbayes.documents import Documented, NetworkDocument, numbers
 from peerbayes.kinds.network_proofs import NetworkProofs, check_exact
+from peerbayes.kinds.proved_documents import ExactNetworkDocument
 from peerbayes.kinds.regression.approach import coefficient, lone_coefficients
 from peerbayes.kinds.regression.documents import (
     CalibrationDocument,
@@ -130,17 +129,15 @@ class ExactRegressionAnalysis(Documented):
     """The same numbers as fractions; the network's as fractions and expressions."""
 
     problem: RegressionProblem
-    network: Mapping[str, Any]
+    network: ExactNetworkDocument
     found: RationalRegression
 
     def document(self) -> ExactRegressionDocument:
         """What `analyse --exact` prints; null stands for what cannot be had."""
-        found = self.found
-        network = dict(self.network)
-        notes = [*network.pop("notes"), *self._notes()]
+        found, network = self.found, self.network
         return ExactRegressionDocument(
             problem=self.problem.name,
-            network=network,
+            network=network.model_copy(update={"notes": None}),
             regression=RegressionFractions(
                 dimension=self.problem.regression.dimension,
                 identified=found.is_identified,
@@ -155,7 +152,7 @@ class ExactRegressionAnalysis(Documented):
                 reported_covariance=plain(found.reported_covariance),
                 calibration=ExactCalibration(coordinates=plain(found.coordinate_ratios)),
             ),
-            notes=notes,
+            notes=[*(network.notes or ()), *self._notes()],
         )
 
     def tables(self) -> list[RenderableType]:
@@ -183,6 +180,6 @@ def analyse_regression_exactly(problem: RegressionProblem) -> ExactRegressionAna
         is too large for fractions.
     """
     check_exact(problem)
-    network = NetworkProofs(problem.rational_network, "exact").part()
+    network = NetworkProofs(problem.rational_network, "exact").exact_part()
     found = rational_regression(problem.rational_network, problem.rational_regression)
     return ExactRegressionAnalysis(problem, network, found)

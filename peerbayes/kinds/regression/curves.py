@@ -63,9 +63,12 @@ class Means:
     @property
     def at_end(self) -> AtEnd:
         """The same at the last round."""
-        parts = (self.predicted, self.measured, self.standard_error, self.allowed)
         return AtEnd(
-            *(float(part[-1]) for part in parts), predicted_error=float(self.predicted_error[-1])
+            float(self.predicted[-1]),
+            float(self.measured[-1]),
+            float(self.standard_error[-1]),
+            float(self.allowed[-1]),
+            float(self.predicted_error[-1]),
         )
 
 
@@ -113,13 +116,13 @@ class Curve:
     def reported(self) -> Means:
         """The error that the beliefs report; standard errors at most, as agents share inputs."""
         run, expected = self.run, self.expected
-        parts = (
-            run.reported_error,
-            run.reported_standard_error,
-            expected.reported_error,
-            expected.reported_standard_error,
+        return Means(
+            np.asarray(run.reported_error.mean(axis=1)),
+            np.asarray(run.reported_standard_error.mean(axis=1)),
+            np.asarray(expected.reported_error.mean(axis=1)),
+            np.asarray(expected.reported_standard_error.mean(axis=1)),
+            run.replicates,
         )
-        return Means(*(np.asarray(part.mean(axis=1)) for part in parts), run.replicates)
 
     def document(
         self, coordinates: list[CoordinateCurve] | None = None, *, with_ends: bool = False

@@ -6,19 +6,20 @@ test's noise. Constants stand for an error of constant/n after n rounds, in the 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from peerbayes.comparison import Comparison
-from peerbayes.documents import Document, GraphDocument, NetworkDocument, Number, Numbers, PerAgent
+from peerbayes.documents import Document, NetworkDocument, Number, Numbers, PerAgent
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, MeasuredErrors
+from peerbayes.kinds.proved_documents import ExactNetworkDocument, FractionText
+from peerbayes.kinds.verified import VerifiedDocument
 from peerbayes.records import plain
 
-Fraction = Annotated[
-    Annotated[str, Field(pattern="^-?[0-9]+(/[0-9]+)?$")] | None, BeforeValidator(plain)
+Fraction: TypeAlias = Annotated[FractionText | None, BeforeValidator(plain)]
+Fractions: TypeAlias = Annotated[
+    list[FractionText | None], BeforeValidator(plain), Field(min_length=1)
 ]
-Fractions = Annotated[list[Fraction], BeforeValidator(plain)]
 N = TypeVar("N")
 L = TypeVar("L")
 
@@ -43,9 +44,9 @@ class CalibrationDocument(Document):
     """True over reported variance, in the limit; 1 is honest."""
 
     test: Number = Field(description="of predictions on the test's inputs")
-    coordinates: Numbers = Field(description="of each coefficient; null where nobody sees it")
+    coordinates: PerAgent = Field(description="of each coefficient; null where nobody sees it")
     ratios: Numbers = Field(description="of the functionals, from least to most")
-    functionals: list[Numbers]
+    functionals: list[PerAgent]
 
 
 class RegressionNumbers(RegressionConstants[Number, PerAgent]):
@@ -58,7 +59,7 @@ class RegressionNumbers(RegressionConstants[Number, PerAgent]):
         description="powers of the agents' likelihoods that make the calibration 1"
     )
     best_stationary_distribution: PerAgent | None = None
-    best_constant: Number = Field(None, description="with that distribution")
+    best_constant: Number = Field(default=None, description="with that distribution")
 
 
 class RegressionAnalysisDocument(Document):
@@ -97,7 +98,7 @@ class ExactRegressionDocument(Document):
 
     problem: str
     arithmetic: Literal["exact"] = "exact"
-    network: dict[str, Any]
+    network: ExactNetworkDocument
     regression: RegressionFractions
     notes: list[str]
 
@@ -159,17 +160,11 @@ class RegressionRunRecord(Document):
     curves: MeasuredErrors
 
 
-class RegressionRecord(Document):
+class RegressionRecord(VerifiedDocument):
     """A verified regression, as its record keeps it."""
 
     form: Literal["regression"] = "regression"
-    name: str
-    title: str
-    family: str
-    parameters: dict[str, int | float | str]
     analysis: RegressionAnalysisDocument
-    graph: GraphDocument
     curves: list[ErrorCurve] = Field(min_length=1, description="the cooperating network first")
     coordinates: list[CoordinateCurve] = Field(description="coefficients that somebody sees")
     replicates: int = Field(ge=1, description="of the cooperating network")
-    comparisons: list[Comparison]

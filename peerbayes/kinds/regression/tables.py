@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from peerbayes.kinds.proved_documents import ExpressionDocument, IntervalDocument
 from peerbayes.kinds.regression.approach import lasts
 from peerbayes.kinds.regression.documents import (
     ExactRegressionDocument,
@@ -84,8 +85,10 @@ def _listed(rows: Sequence[Any]) -> list[tuple[str, Any]]:
 
 def _written(value: Any) -> str:
     """A float to four digits, a fraction as it is, an algebraic number by its expression."""
-    if isinstance(value, Mapping):
-        return value.get("expression") or f"{number(value['lower'])} to {number(value['upper'])}"
+    if isinstance(value, ExpressionDocument) and value.expression is not None:
+        return value.expression
+    if isinstance(value, ExpressionDocument | IntervalDocument):
+        return f"{number(value.lower)} to {number(value.upper)}"
     return value if isinstance(value, str) else number(value)
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from peerbayes.figures.errors import (
     calibration_plot,
     errors_plot,
     honesty_plot,
     measured_errors_plot,
 )
-from peerbayes.figures.graph import MOST_AGENTS, network_plot
-from peerbayes.figures.views import Fact, ProblemView, picture, statements
+from peerbayes.figures.graph import network_plot, not_drawn
+from peerbayes.figures.views import Fact, ProblemView, picture, pictures, statements
 from peerbayes.figures.wording import DASH, count, number
 from peerbayes.kinds.regression.approach import lasts
 from peerbayes.kinds.regression.documents import (
@@ -23,8 +20,8 @@ from peerbayes.kinds.regression.documents import (
 from peerbayes.kinds.simulated_view import SimulationView
 
 
-def regression_view(entry: Mapping[str, Any], *, key: str) -> ProblemView:
-    """Everything the page says of one verified regression."""
+def regression_view(entry: object, *, key: str) -> ProblemView:
+    """Everything the page says of one verified regression: `entry` is that of its record."""
     record = RegressionRecord.model_validate(entry)
     together, found = record.curves[0], record.analysis.regression
     plots = [
@@ -34,10 +31,7 @@ def regression_view(entry: Mapping[str, Any], *, key: str) -> ProblemView:
     ]
     if record.coordinates:
         plots.append(calibration_plot(record.coordinates))
-    notes = list(record.analysis.notes)
     agents = record.analysis.network.agents
-    if plots[0] is None:
-        notes.insert(0, f"{agents} agents are too many to draw: at most {MOST_AGENTS} are")
     return ProblemView(
         key=key,
         name=record.name,
@@ -59,11 +53,9 @@ def regression_view(entry: Mapping[str, Any], *, key: str) -> ProblemView:
             ),
             Fact("Runs", count(record.replicates), "of each learner"),
         ),
-        pictures=tuple(
-            picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
-        ),
+        pictures=pictures(plots, key),
         statements=statements(record.comparisons),
-        notes=tuple(notes),
+        notes=(*not_drawn(record.graph), *record.analysis.notes),
     )
 
 
@@ -123,8 +115,8 @@ def _over_n(value: float | None) -> str:
     return DASH if value is None else f"{number(value)}/n"
 
 
-def regression_simulation_view(body: Mapping[str, Any], *, key: str) -> SimulationView:
-    """Everything the page says of one simulated regression."""
+def regression_simulation_view(body: object, *, key: str) -> SimulationView:
+    """Everything the page says of one simulated regression: `body` is that of its record."""
     record = RegressionRunRecord.model_validate(body)
     result, found = record.result, record.result.regression
     rows = zip(found.excess_error.mean, found.excess_error.standard_error, strict=True)

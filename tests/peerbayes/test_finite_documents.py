@@ -1,0 +1,125 @@
+"""Documents of finitely many hypotheses: what is written is read back as the same."""
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import ValidationError
+
+from peerbayes.comparison import Comparison
+from peerbayes.documents import Document, GraphDocument, NetworkDocument, numbers
+from peerbayes.kinds.finite.analyse import analyse
+from peerbayes.kinds.finite.documents import (
+    AnalysisDocument,
+    FiniteRecord,
+    ProvedAnalysisDocument,
+)
+from peerbayes.kinds.finite.kind import FiniteKind
+from peerbayes.kinds.finite.proved import analyse_proved
+from peerbayes.kinds.kind import AnalysisRequest
+from peerbayes.kinds.proved_documents import ExpressionDocument, IntervalDocument, Proved
+from peerbayes.kinds.verify_record import VerifyRecord
+from peerbayes.learning_documents import SamplesDocument, SimulationRecord
+from peerbayes.problem.loading import load_problem
+from tests.peerbayes import reports
+from theory import Network
+
+
+def written_and_read(document: Document) -> Any:
+    return type(document).model_validate(json.loads(json.dumps(document.as_json())))
+
+
+def test_analyses_are_read_back_as_they_were() -> None:
+    problem = load_problem("two-coins")
+    document = analyse(problem).document()
+    assert isinstance(document, AnalysisDocument)
+    assert written_and_read(document) == document
+    for arithmetic in get_args(ProvedAnalysisDocument.model_fields["arithmetic"].annotation):
+        proved = analyse_proved(problem, arithmetic=arithmetic).document()
+        assert proved.arithmetic == arithmetic
+        assert written_and_read(proved) == proved
+        # Notes of the parts are those of the whole.
+        assert "notes" not in proved.as_json()["network"]
+
+
+def test_a_proof_without_a_folder_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peerbayes.kinds.finite.certificates._KEEP_SECONDS", 0.0)
+    monkeypatch.chdir(tmp_path)
+    problem, request = load_problem("two-coins"), AnalysisRequest(arithmetic="certified")
+    result = FiniteKind().analyse(problem, request, None)
+    assert result.as_json()["record"] is None
+    assert list(tmp_path.iterdir()) == []
+    kept = analyse_proved(problem, arithmetic="certified", out=tmp_path).document()
+    assert kept.record is not None
+    assert kept.as_json() | {"record": None} == result.as_json()
+
+
+def test_numbers_are_told_apart() -> None:
+    """A fraction, an expression and an interval each keep what they are."""
+
+    class Holder(Document):
+        value: Proved
+
+    interval = {"lower": 0.25, "upper": None}
+    for value, kind in (
+        ("-9/25", str),
+        ({"expression": "log(2)", "lower": 0.69, "upper": 0.7}, ExpressionDocument),
+        ({"expression": None, **interval}, ExpressionDocument),
+        (interval, IntervalDocument),
+    ):
+        holder = Holder.model_validate({"value": value})
+        assert isinstance(holder.value, kind)
+        assert holder.as_json() == {"value": value}
+    for wrong in ("0.36", {"lower": 0.25}, {**interval, "middle": 1}):
+        with pytest.raises(ValidationError):
+            Holder.model_validate({"value": wrong})
+
+
+def test_numbers_that_are_not_finite_are_null() -> None:
+    inf, nan = float("inf"), float("nan")
+    assert numbers([0.5, inf, nan, -inf]) == [0.5, None, None, None]
+    assert numbers([]) == []
+    one = Network([[1.0]])
+    document = NetworkDocument.of(one)
+    assert document.second_eigenvalue is None
+    assert json.loads(json.dumps(document.as_json(), allow_nan=False))["agents"] == 1
+
+
+def test_what_some_objects_lack_is_not_written() -> None:
+    graph = GraphDocument.of(load_problem("two-coins").network)
+    assert list(graph.as_json()) == ["edges", "weights", "positions", "stationary_distribution"]
+    marked = GraphDocument.of(load_problem("two-coins").network, marked=[])
+    assert marked.as_json()["marked"] == []
+
+
+def test_records_are_read_whatever_their_age() -> None:
+    """Older records have upper limits alone, and sweeps without their slowest rates."""
+    body = reports.verify_body(
+        reports.problem(), reports.problem(names=("best",)), sweeps=(reports.sweep(),)
+    )
+    assert "side" not in body["problems"][0]["comparisons"][0]
+    record = VerifyRecord.model_validate(body)
+    assert all(isinstance(problem, FiniteRecord) for problem in record.problems)
+    assert record.problems[0].comparisons[0].side == "upper"
+    assert record.sweeps[0].slowest == []
+    assert "form" not in record.as_json()["problems"][0]
+    simulated = SimulationRecord.model_validate(reports.simulate_body())
+    assert simulated.as_json() == reports.simulate_body()
+
+
+def test_keys_of_later_versions_are_kept() -> None:
+    later = {**reports.comparison("p", "s"), "colour": "red"}
+    assert Comparison.model_validate(later).as_json() == {**later, "side": "upper"}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"delta": 1.0}, {"chernoff": 0}, {"certified": [3]}, {"printed": "many"}]
+)
+def test_impossible_sample_sizes_are_refused(changes: dict[str, Any]) -> None:
+    sizes = {"delta": 0.05, "printed": None, "repaired": 5, "chernoff": 3, "certified": [1, 2]}
+    assert SamplesDocument.model_validate(sizes).sufficient == ("certified", 2)
+    with pytest.raises(ValidationError):
+        SamplesDocument.model_validate({**sizes, **changes})
