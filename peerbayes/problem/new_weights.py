@@ -48,12 +48,10 @@ def with_network(problem: AnyProblem, network: Any, *, rows: Rows | None = None)
         return replace(problem, problem=inner)
     given, file = problem.specification, None
     if given is not None:
-        changing = not isinstance(network, Network)
-        file = (
-            with_changing_weights(given, network)
-            if changing
-            else with_weights(given, network, rows=rows)
-        )
+        if isinstance(network, Network):
+            file = with_weights(given, network, rows=rows)
+        else:
+            file = with_changing_weights(given, network)
     changes: dict[str, Any] = {"network": network, "specification": file}
     return replace(problem, **changes)
 
@@ -91,20 +89,12 @@ def with_changing_weights(specification: S, network: ChangingNetwork) -> S:
         new = section.model_copy(update={"sequence": phases})
     elif isinstance(network, MarkovNetwork):
         law: dict[str, Any] = {"transition": _table(network.transition)}
-        if network.is_independent:
-            law = {"probabilities": _table(network.transition[:1])[0]}
         if network.initial is not None:
-            law = {
-                "transition": _table(network.transition),
-                "initial": tuple(network.initial.tolist()),
-            }
+            law["initial"] = tuple(network.initial.tolist())
         if network.event_rate is not None:
-            law = {
-                "transition": _table(network.transition),
-                **law,
-                "event_rate": network.event_rate,
-            }
-            law.pop("probabilities", None)
+            law["event_rate"] = network.event_rate
+        if len(law) == 1 and network.is_independent:
+            law = {"probabilities": _table(network.transition[:1])[0]}
         new = SequenceNetwork(sequence=phases, **law)
     else:
         new = SequenceNetwork(sequence=phases)

@@ -25,6 +25,7 @@ from peerbayes.design.placement_documents import (
     PlacementRecord,
     SomePlacement,
 )
+from peerbayes.design.recommend import recommend
 from peerbayes.design.tables import weight_rows
 from peerbayes.design.weight_text import row_text
 from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
