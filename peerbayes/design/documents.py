@@ -370,13 +370,28 @@ class CurveDocument(Document):
     failures: list[float] = Field(description="share of runs in which some agent was wrong")
 
 
-class DesignRecord(Document):
-    """What `design` leaves on disk."""
+class ProblemRecord(Document):
+    """What a design or a placement leaves on disk of the problem and the request."""
 
     title: str
-    specification: dict[str, Any] | None
+    specification: dict[str, Any] | None = Field(description="the problem's file, if it has one")
     seed: int = Field(ge=0)
     delta: float = Field(gt=0, lt=1)
+
+
+class NextEdgeRecord(ProblemRecord):
+    """What `design --objective next-edge` leaves on disk."""
+
+    result: NextEdgeDocument
+
+    @field_serializer("result", mode="wrap")
+    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return unplaced(write(result))
+
+
+class DesignRecord(ProblemRecord):
+    """What `design` leaves on disk."""
+
     result: SomeDesign
     before: GraphDocument | None = None
     after: GraphDocument | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from peerbayes.design.documents import DesignRecord, SomeDesign
+from peerbayes.design.documents import DesignRecord, NextEdgeDocument, NextEdgeRecord, SomeDesign
 from peerbayes.design.request import DesignRequest
 from peerbayes.documents import Documented
 from peerbayes.problem.problems import AnyProblem
@@ -74,17 +74,18 @@ class DesignOutcome(Documented):
         """The same with remarks before its own, and with other changes."""
         return replace(self, remarks=(*remarks, *self.remarks), **changes)
 
-    def record(self) -> DesignRecord:
+    def record(self) -> DesignRecord | NextEdgeRecord:
         """What is left on disk."""
-        specification = self.problem.specification
-        return DesignRecord(
-            title=self.problem.title,
-            specification=None if specification is None else specification.document(),
-            seed=self.request.seed,
-            delta=self.request.delta,
-            result=self.document(),
-            **self.pictures(),
-        )
+        specification, result = self.problem.specification, self.document()
+        common: dict[str, Any] = {
+            "title": self.problem.title,
+            "specification": None if specification is None else specification.document(),
+            "seed": self.request.seed,
+            "delta": self.request.delta,
+        }
+        if isinstance(result, NextEdgeDocument):
+            return NextEdgeRecord(**common, result=result)
+        return DesignRecord(**common, result=result, **self.pictures())
 
 
 def place_text(path: Path | None) -> str | None:

@@ -12,7 +12,7 @@ from pydantic import (
     field_serializer,
 )
 
-from peerbayes.design.documents import Agents, RoundsDocument, has_key, unplaced
+from peerbayes.design.documents import Agents, ProblemRecord, RoundsDocument, has_key, unplaced
 from peerbayes.documents import CertificateDocument, Document, GraphDocument, Number
 
 
@@ -87,13 +87,9 @@ SomePlacement: TypeAlias = Annotated[
 ]
 
 
-class PlacementRecord(Document):
+class PlacementRecord(ProblemRecord):
     """What `place` leaves on disk."""
 
-    title: str
-    specification: dict[str, Any] | None
-    seed: int = Field(ge=0)
-    delta: float = Field(gt=0, lt=1)
     result: SomePlacement
     network: GraphDocument | None = None
 
