@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    field_serializer,
+)
 from scipy import sparse
 
 from peerbayes.documents import (
@@ -345,6 +352,12 @@ SomeDesign: TypeAlias = Annotated[
 ]
 
 
+def unplaced(result: dict[str, Any]) -> dict[str, Any]:
+    """What a record keeps: not where it is, so that it can be moved, nor what follows from it."""
+    passing = ("record", "written", "recommended")
+    return {key: value for key, value in result.items() if key not in passing}
+
+
 class CurveDocument(Document):
     """How belief grew in simulated runs on one network."""
 
@@ -357,14 +370,33 @@ class CurveDocument(Document):
     failures: list[float] = Field(description="share of runs in which some agent was wrong")
 
 
-class DesignRecord(Document):
-    """What `design` leaves on disk."""
+class ProblemRecord(Document):
+    """What a design or a placement leaves on disk of the problem and the request."""
 
     title: str
-    specification: dict[str, Any] | None
+    specification: dict[str, Any] | None = Field(description="the problem's file, if it has one")
     seed: int = Field(ge=0)
     delta: float = Field(gt=0, lt=1)
+
+
+class NextEdgeRecord(ProblemRecord):
+    """What `design --objective next-edge` leaves on disk."""
+
+    result: NextEdgeDocument
+
+    @field_serializer("result", mode="wrap")
+    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return unplaced(write(result))
+
+
+class DesignRecord(ProblemRecord):
+    """What `design` leaves on disk."""
+
     result: SomeDesign
     before: GraphDocument | None = None
     after: GraphDocument | None = None
     curves: list[CurveDocument] = Field(default_factory=list)
+
+    @field_serializer("result", mode="wrap")
+    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return unplaced(write(result))
