@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -152,10 +152,6 @@ class DesignRequest:
         """The problem's table of limits, with what the request changes."""
         section = DesignSection() if given is None else given
         return section.model_copy(update=self.changes) if self.changes else section
-
-    def without_checks(self, **changes: Any) -> DesignRequest:
-        """The same request with other settings."""
-        return replace(self, **changes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exact import SimulatedSampleSize, simulated_sample_size, simulation_cost
+from exact import Run, SimulatedSampleSize, prepare, simulated_sample_size
 from peerbayes.documents import interval, number
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
@@ -92,7 +92,8 @@ def measure(
     if replicates:
         # No fewer rounds than these are simulated.
         fewest = samples.certified.lower or 1
-        check_hours(simulation_cost(network, model, rounds=fewest, replicates=replicates))
+        run = Run(rounds=fewest, replicates=replicates, seed=seed)
+        check_hours(prepare(network, model, run=run).cost())
         simulated = simulated_sample_size(
             network, model, delta=delta, replicates=replicates, seed=seed
         )

@@ -131,4 +131,5 @@ def expected_network(network: Network, graph: DesignGraph, up: FloatArray) -> Ne
         weights if network.is_sparse else as_dense(weights),
         name=network.name,
         layout=network.layout,
+        names=network.names,
     )

@@ -22,14 +22,13 @@ from peerbayes.documents import CertificateDocument, number
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.records import plain
-from theory import Network
+from theory import Network, learning_rate
 from theory.changing import (
     ChangingNetwork,
     MarkovNetwork,
     PeriodicNetwork,
     RandomLinks,
     RandomPresence,
-    changing_rate,
 )
 from theory.design import (
     Certificate,
@@ -142,7 +141,7 @@ def design_changing(
     network, model = problem.network, problem.model
     names = model.hypotheses
     if request.target is None:
-        target = changing_rate(network, model).reference[0]
+        target = learning_rate(network, model).reference[0]
     elif request.target in names:
         target = names.index(request.target)
     else:

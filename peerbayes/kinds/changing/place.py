@@ -10,7 +10,8 @@ from peerbayes.design.place import (
     placement_notes,
 )
 from peerbayes.problem.changing import ChangingProblem
-from theory.changing import changing_rate, influence
+from theory import learning_rate
+from theory.changing import influence
 from theory.design import place
 from theory.progress import Progress
 from theory.validation import fail
@@ -32,7 +33,7 @@ def place_changing(
     network, model = problem.network, problem.model
     wanted = named_hypothesis(request.target, model)
     if wanted is None:
-        wanted = changing_rate(network, model).reference[0]
+        wanted = learning_rate(network, model).reference[0]
     found = place(
         influence(network).values, model, target=wanted, progress=progress, **request.search
     )

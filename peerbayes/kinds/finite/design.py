@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from exact import simulate
+from exact import Run, simulate
 from peerbayes.design.documents import record_body
 from peerbayes.design.objectives import Found, binding_at, find
 from peerbayes.design.request import DesignRequest, DesignTask, target_of
@@ -144,10 +144,12 @@ class Design:
             run = simulate(
                 row.network,
                 self.problem.model,
-                rounds=rounds,
-                replicates=_CURVE_REPLICATES,
-                seed=self.request.seed,
-                record=_recorded(rounds),
+                run=Run(
+                    rounds=rounds,
+                    replicates=_CURVE_REPLICATES,
+                    seed=self.request.seed,
+                    record=_recorded(rounds),
+                ),
             )
             binding = next(
                 iter(
