@@ -90,18 +90,15 @@ def _run_for_rates(
     # Whole periods, so that the mean at the end is compared like with like.
     rounds = -(-rounds // period) * period
     affordable = int(_MOST_DRAWS / (rounds * agents))
-    return simulate(
-        problem.network,
-        problem.model,
-        run=Run(
-            rounds=rounds,
-            replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
-            seed=seed,
-            record=sorted({int(n) for n in np.linspace(1, rounds, _RECORDS)}),
-            paths=_PATHS,
-            progress=progress,
-        ),
+    run = Run(
+        rounds=rounds,
+        replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
+        seed=seed,
+        record=sorted({int(n) for n in np.linspace(1, rounds, _RECORDS)}),
+        paths=_PATHS,
+        progress=progress,
     )
+    return simulate(problem.network, problem.model, run=run)
 
 
 def named_sizes(analysis: ChangingAnalysis) -> list[tuple[str, SampleSize]]:
@@ -123,14 +120,11 @@ def _run_for_failures(
     last = max(reachable)
     replicates = int(np.clip(_MOST_DRAWS / (agents * last), _LEAST_REPLICATES, _REPLICATES))
     grid = {round(n) for n in np.geomspace(1, min(last, 2 * min(reachable)), 40)}
-    return simulate(
-        problem.network,
-        problem.model,
-        run=Run(
-            rounds=last,
-            replicates=replicates,
-            seed=seed,
-            record=sorted(grid | set(reachable)),
-            progress=progress,
-        ),
+    run = Run(
+        rounds=last,
+        replicates=replicates,
+        seed=seed,
+        record=sorted(grid | set(reachable)),
+        progress=progress,
     )
+    return simulate(problem.network, problem.model, run=run)

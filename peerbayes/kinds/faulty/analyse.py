@@ -87,22 +87,29 @@ class FaultyAnalysis(Documented):
     def pooling(self) -> PoolingGuarantee | None:
         """What trimmed mean and median guarantee; None for other rules, or beyond tolerance."""
         problem = self.problem
-        faults = problem.faults
-        if not isinstance(faults.rule, TrimmedMean | Median) or faults.beyond_tolerance:
+        if (
+            not isinstance(problem.faults.rule, TrimmedMean | Median)
+            or problem.faults.beyond_tolerance
+        ):
             return None
         return pooling_guarantee(
-            problem.network, problem.model, faults.behaviours, pool_every=faults.pool_every
+            problem.network,
+            problem.model,
+            problem.faults.behaviours,
+            pool_every=problem.faults.pool_every,
         )
 
     @cached_property
     def clipping(self) -> ClipGuarantee | None:
         """What clipping guarantees to the honest agents' average; None for other rules."""
         problem = self.problem
-        faults = problem.faults
-        if not isinstance(faults.rule, Clip) or not problem.network.is_reversible:
+        if not isinstance(problem.faults.rule, Clip) or not problem.network.is_reversible:
             return None
         return clip_guarantee(
-            problem.network, problem.model, faults.behaviours, radius=faults.rule.radius
+            problem.network,
+            problem.model,
+            problem.faults.behaviours,
+            radius=problem.faults.rule.radius,
         )
 
     @cached_property
@@ -145,7 +152,6 @@ class FaultyAnalysis(Documented):
     def document(self) -> FaultyAnalysisDocument:
         """What `analyse` prints where agents are faulty."""
         problem, names = self.problem, self.problem.model.hypotheses
-        behaviours = problem.faults.behaviours
         averaging, guaranteed, check = self.averaging, self.guaranteed, self.robustness
         return FaultyAnalysisDocument(
             problem=problem.name,
@@ -156,7 +162,7 @@ class FaultyAnalysis(Documented):
                 faulty={
                     str(i): type(fault).__name__ for i, fault in problem.faults.behaviours.items()
                 },
-                honest=honest_agents(problem.network, behaviours).tolist(),
+                honest=honest_agents(problem.network, problem.faults.behaviours).tolist(),
                 robustness=None
                 if check is None
                 else RobustnessDocument(r=check.r, status=check.status),
@@ -192,8 +198,9 @@ class FaultyAnalysis(Documented):
 
 def rule_name(problem: FaultyProblem) -> str:
     """The rule in the words of a problem file, with its parameter."""
-    rule = problem.faults.rule
-    name = next(key for key, kind in RULES.items() if isinstance(rule, kind))
-    if isinstance(rule, TrimmedMean):
-        return f"{name} {rule.tolerate}"
-    return f"{name} {rule.radius:g}" if isinstance(rule, Clip) else name
+    name = next(key for key, kind in RULES.items() if isinstance(problem.faults.rule, kind))
+    if isinstance(problem.faults.rule, TrimmedMean):
+        return f"{name} {problem.faults.rule.tolerate}"
+    return (
+        f"{name} {problem.faults.rule.radius:g}" if isinstance(problem.faults.rule, Clip) else name
+    )

@@ -31,10 +31,16 @@ def statements(analysis: FaultyAnalysis, run: Simulation) -> list[Comparison]:
 
 def _averaging_statements(analysis: FaultyAnalysis, simulation: Simulation) -> list[Comparison]:
     """Means and slopes under plain averaging, where theory has them."""
-    problem, averaging, faults = analysis.problem, analysis.averaging, analysis.problem.faults
-    if averaging is None or not isinstance(faults.rule, Average) or faults.pool_every > 1:
+    problem, averaging = analysis.problem, analysis.averaging
+    if (
+        averaging is None
+        or not isinstance(problem.faults.rule, Average)
+        or problem.faults.pool_every > 1
+    ):
         return []
-    exact = faulty_log_ratio(problem.network, problem.model, faults.behaviours, simulation.rounds)
+    exact = faulty_log_ratio(
+        problem.network, problem.model, problem.faults.behaviours, simulation.rounds
+    )
     reach = observation_reach(problem.model, best=simulation.best)
     chance = allowed_deviation(exact.variance, reach, simulation.replicates, scores=exact.mean.size)
     comparisons = [
@@ -46,7 +52,9 @@ def _averaging_statements(analysis: FaultyAnalysis, simulation: Simulation) -> l
             whose="every honest agent",
         )
     ]
-    far = faulty_log_ratio(problem.network, problem.model, faults.behaviours, [_FAR // 2, _FAR])
+    far = faulty_log_ratio(
+        problem.network, problem.model, problem.faults.behaviours, [_FAR // 2, _FAR]
+    )
     slopes = (far.mean[1] - far.mean[0]) / (_FAR // 2)
     for m in analysis.wrong:
         gap = np.abs(slopes[:, m] - averaging.rates[:, m])

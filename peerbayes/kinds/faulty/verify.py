@@ -62,7 +62,7 @@ class FaultyVerification:
             rates=[self._rate(m) for m in analysis.wrong],
             settled=float(right) / (simulation.replicates * simulation.watched.size),
             replicates=simulation.replicates,
-            discarded=int(self.run.discarded.sum()),
+            discarded=int(simulation.discarded.sum()),
             comparisons=list(self.comparisons),
         )
 
@@ -91,18 +91,14 @@ def verify_faulty(
     rounds = -(-_ROUNDS // every) * every
     affordable = int(_MOST_UPDATES / (rounds * agents))
     record = {max(1, round(n / every)) * every for n in np.linspace(1, rounds, _RECORDS)}
-    run = simulate(
-        problem.network,
-        problem.model,
-        faults=problem.faults,
-        run=Run(
-            rounds=rounds,
-            replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
-            seed=seed,
-            record=sorted(record),
-            paths=_PATHS,
-            progress=progress,
-        ),
+    options = Run(
+        rounds=rounds,
+        replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
+        seed=seed,
+        record=sorted(record),
+        paths=_PATHS,
+        progress=progress,
     )
+    run = simulate(problem.network, problem.model, faults=problem.faults, run=options)
     analysis = FaultyAnalysis(problem)
     return FaultyVerification(problem, analysis, run, tuple(statements(analysis, run)))

@@ -157,18 +157,15 @@ def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) 
     records = _records(analysis, 25)
     numbers = network.agents * len(model.hypotheses) * records
     paths = int(np.clip(_MOST_KEPT / numbers, 1, _PATHS))
-    return simulate(
-        network,
-        model,
-        run=Run(
-            rounds=rounds,
-            replicates=min(replicates, affordable),
-            seed=seed,
-            record=sorted({int(n) for n in np.linspace(1, rounds, records)}),
-            paths=paths,
-            progress=progress,
-        ),
+    run = Run(
+        rounds=rounds,
+        replicates=min(replicates, affordable),
+        seed=seed,
+        record=sorted({int(n) for n in np.linspace(1, rounds, records)}),
+        paths=paths,
+        progress=progress,
     )
+    return simulate(network, model, run=run)
 
 
 def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | None) -> Simulation:
@@ -190,17 +187,14 @@ def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | Non
         | ({last} if last is not None and last <= rounds else set())
         | {rounds, min(rounds, max(1, enumerable_rounds(analysis.problem)))}
     )
-    return simulate(
-        network,
-        model,
-        run=Run(
-            rounds=rounds,
-            replicates=replicates,
-            seed=seed,
-            record=sorted(record),
-            progress=progress,
-        ),
+    run = Run(
+        rounds=rounds,
+        replicates=replicates,
+        seed=seed,
+        record=sorted(record),
+        progress=progress,
     )
+    return simulate(network, model, run=run)
 
 
 def _records(analysis: Analysis, most: int) -> int:

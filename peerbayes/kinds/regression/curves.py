@@ -247,11 +247,7 @@ def run_learner(
         learner.network,
         learner.model,
         run=Run(
-            rounds=rounds,
-            replicates=replicates,
-            seed=seed,
-            record=list(record),
-            progress=progress,
+            rounds=rounds, replicates=replicates, seed=seed, record=list(record), progress=progress
         ),
     )
     # Inputs of the prediction are drawn apart from those of the run.
