@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from exact.checkpoint import Arrays
 from exact.learning import every_round
@@ -286,11 +286,11 @@ def _last(marks: np.ndarray) -> int:
 
 def _above(errors: IntArray, replicates: int, delta: float, tail: float) -> np.ndarray:
     """Whether the Clopper–Pearson lower limit at level `tail` exceeds δ."""
-    lower = beta.ppf(tail, np.maximum(errors, 1), replicates - errors + 1)
+    lower = betaincinv(np.maximum(errors, 1), replicates - errors + 1, tail)
     return (errors > 0) & (lower > delta)
 
 
 def _below(errors: IntArray, replicates: int, delta: float, tail: float) -> np.ndarray:
     """Whether the Clopper–Pearson upper limit at level `tail` is at most δ."""
-    upper = beta.ppf(1 - tail, errors + 1, np.maximum(replicates - errors, 1))
+    upper = betaincinv(errors + 1, np.maximum(replicates - errors, 1), 1 - tail)
     return (errors < replicates) & (upper <= delta)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail
 
@@ -65,8 +65,8 @@ def proportion(successes: int, trials: int, *, confidence: float = 0.95) -> Prop
     if successes > trials:
         raise fail("successes", f"at most {trials}", successes, "count each trial once")
     tail = (1 - confidence) / 2
-    lower = beta.ppf(tail, successes, trials - successes + 1) if successes > 0 else 0.0
-    upper = beta.ppf(1 - tail, successes + 1, trials - successes) if successes < trials else 1.0
+    lower = betaincinv(successes, trials - successes + 1, tail) if successes > 0 else 0.0
+    upper = betaincinv(successes + 1, trials - successes, 1 - tail) if successes < trials else 1.0
     return Proportion(successes / trials, float(lower), float(upper), successes, trials, confidence)
 
 

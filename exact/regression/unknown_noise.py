@@ -25,8 +25,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.special import gammaln
-from scipy.stats import t as student
+from scipy.special import gammaln, stdtrit
 
 from exact.regression.beliefs import (
     Batches,
@@ -63,7 +62,7 @@ class StudentPrediction:
     def half_width(self, confidence: float = 0.95) -> FloatArray:
         """Half the width of the central interval that holds the label with this probability."""
         level = (1 + as_probability("confidence", confidence)) / 2
-        return np.asarray(self.scale * student.ppf(level, self.degrees_of_freedom))
+        return np.asarray(self.scale * stdtrit(self.degrees_of_freedom, level))
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,8 +162,8 @@ def design(
     """
     from peerbayes.design.request import DesignRequest
     from peerbayes.front.design import design as run
+    from peerbayes.problem.files import check_writable
     from peerbayes.problem.loading import load_problem
-    from peerbayes.problem.written import check_writable
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
 
@@ -191,7 +191,7 @@ def design(
     )
     check_folder(out)
     if write is not None:
-        check_writable(write, given=problem)
+        check_writable("--write", write, given=problem)
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
         result = run(loaded, request, out=out, write=write, progress=stages(f"{problem}: design"))

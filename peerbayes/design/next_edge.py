@@ -12,7 +12,7 @@ from peerbayes.documents import interval, number
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.specification import FileSpecification
+from peerbayes.problem.problems import AnyProblem
 from theory.design import DesignGraph, EdgeEffect, RankedEdges, rank_edges, rank_removals
 from theory.validation import fail
 
@@ -53,7 +53,7 @@ class NextEdge(DesignOutcome):
             notes=list(dict.fromkeys([*self.remarks, *added.notes, *removed.notes])),
         )
 
-    def specification(self) -> FileSpecification:
+    def designed_problem(self) -> AnyProblem:
         """No weights were designed."""
         raise fail("write", "an objective that designs weights", "next-edge", "leave it out")
 

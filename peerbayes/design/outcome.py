@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from peerbayes.design.documents import DesignRecord, SomeDesign
+from peerbayes.design.documents import DesignRecord, NextEdgeDocument, NextEdgeRecord, SomeDesign
 from peerbayes.design.request import DesignRequest
-from peerbayes.documents import Document, Documented
+from peerbayes.documents import Documented
 from peerbayes.problem.problems import AnyProblem
-from peerbayes.problem.specification import FileSpecification
-from theory.validation import fail
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,13 +51,13 @@ class DesignOutcome(Documented):
         """What `design` prints."""
 
     @abstractmethod
-    def specification(self) -> FileSpecification:
-        """The problem's file with the designed weights in place of its own.
+    def designed_problem(self) -> AnyProblem:
+        """The problem with the designed weights in place of its own.
 
         Raises
         ------
         ValueError
-            If the problem has no file, or nothing was designed.
+            If the objective designs no weights.
         """
 
     @abstractmethod
@@ -76,44 +74,20 @@ class DesignOutcome(Documented):
         """The same with remarks before its own, and with other changes."""
         return replace(self, remarks=(*remarks, *self.remarks), **changes)
 
-    def record(self) -> DesignRecord:
-        """What is left on disk.
-
-        It does not say where it is, so that it can be moved, and runs be compared.
-        """
-        specification = self.problem.specification
-        return DesignRecord(
-            title=self.problem.title,
-            specification=None if specification is None else specification.document(),
-            seed=self.request.seed,
-            delta=self.request.delta,
-            result=unplaced(self.document()),
-            **self.pictures(),
-        )
+    def record(self) -> DesignRecord | NextEdgeRecord:
+        """What is left on disk."""
+        specification, result = self.problem.specification, self.document()
+        common: dict[str, Any] = {
+            "title": self.problem.title,
+            "specification": None if specification is None else specification.document(),
+            "seed": self.request.seed,
+            "delta": self.request.delta,
+        }
+        if isinstance(result, NextEdgeDocument):
+            return NextEdgeRecord(**common, result=result)
+        return DesignRecord(**common, result=result, **self.pictures())
 
 
 def place_text(path: Path | None) -> str | None:
     """A file's place as JSON takes it."""
     return None if path is None else str(path)
-
-
-def unplaced(document: Any) -> Any:
-    """A document that does not say which files it was written to."""
-    assert isinstance(document, Document)
-    places = ("record", "written")
-    return document.model_copy(update={key: None for key in places if hasattr(document, key)})
-
-
-def file_of(problem: AnyProblem) -> FileSpecification:
-    """The problem's file.
-
-    Raises
-    ------
-    ValueError
-        If it has none.
-    """
-    if problem.specification is None:
-        got = f"{problem.name!r}, made from {getattr(problem, 'without_file', 'Python objects')}"
-        remedy = "take the weights from --json"
-        raise fail("write", "a problem that is written as a file", got, remedy)
-    return problem.specification

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.design.outcome import place_text, unplaced
+from peerbayes.design.outcome import place_text
 from peerbayes.design.placement_documents import (
     FinitePlacementDocument,
     PlacementClassDocument,
@@ -135,7 +135,7 @@ class PlacementResult(Documented):
             specification=None if specification is None else specification.document(),
             seed=self.request.seed,
             delta=self.request.delta,
-            result=unplaced(self.document()),
+            result=self.document(),
             network=None if self.before is None else GraphDocument.of(self.before),
         )
 

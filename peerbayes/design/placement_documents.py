@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import (
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    field_serializer,
+)
 
-from peerbayes.design.documents import Agents, RoundsDocument, has_key
+from peerbayes.design.documents import Agents, ProblemRecord, RoundsDocument, has_key, unplaced
 from peerbayes.documents import CertificateDocument, Document, GraphDocument, Number
 
 
@@ -81,12 +87,12 @@ SomePlacement: TypeAlias = Annotated[
 ]
 
 
-class PlacementRecord(Document):
+class PlacementRecord(ProblemRecord):
     """What `place` leaves on disk."""
 
-    title: str
-    specification: dict[str, Any] | None
-    seed: int = Field(ge=0)
-    delta: float = Field(gt=0, lt=1)
     result: SomePlacement
     network: GraphDocument | None = None
+
+    @field_serializer("result", mode="wrap")
+    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return unplaced(write(result))

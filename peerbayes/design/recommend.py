@@ -6,12 +6,35 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from peerbayes.design.documents import Recommendation, RegressionRow, RoundsDocument
+from peerbayes.design.documents import (
+    FiniteDesignDocument,
+    NetworkDesign,
+    Recommendation,
+    RegressionDesignDocument,
+    RegressionRow,
+    RoundsDocument,
+)
 
 Unit = Literal["certified rounds", "rounds by Chernoff's bound"]
 DESIGNED = "designed"
 # What differs by less is rounding, and no reason to prefer another network to the design.
 _SAME = 1e-9
+
+
+def recommend(result: NetworkDesign, *, delta: float) -> Recommendation | None:
+    """The best of the networks that a design is compared with, itself included."""
+    if isinstance(result, RegressionDesignDocument):
+        return by_error(result.objective, {DESIGNED: result, **result.baselines})
+    if isinstance(result, FiniteDesignDocument):
+        samples = {DESIGNED: result.samples}
+        samples |= {name: row.samples for name, row in result.baselines.items()}
+    else:
+        # Rounds of a network that settles on another hypothesis are no rounds to the target.
+        samples = {
+            name: row.samples if result.target in row.settles_on.split(", ") else None
+            for name, row in {DESIGNED: result, **result.baselines}.items()
+        }
+    return by_rounds(result.objective, samples, delta=delta)
 
 
 def by_rounds(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerbayes.design.outcome import DesignOutcome, file_of
+from peerbayes.design.outcome import DesignOutcome
 from peerbayes.design.request import DesignRequest
 from peerbayes.kinds.registry import kind_of
+from peerbayes.problem.files import check_writable
 from peerbayes.problem.problems import AnyProblem
-from peerbayes.problem.written import check_writable, write_problem
+from peerbayes.problem.writing import write_problem
 from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, write_record
 from theory.design.time_budget import time_budget
@@ -40,14 +41,12 @@ def design(
     ------
     ValueError
         If the request does not go with the problem, no design reaches the objective, limits
-        exclude each other, the record or the file cannot be written, or a problem that has no file
-        is to be written; in one line.
+        exclude each other, or the record or the file cannot be written; in one line.
     """
     if out is not None:
         check_folder(out)
     if write is not None:
-        check_writable(write)
-        file_of(problem)
+        check_writable("write", write)
         if request.objective == "next-edge":
             raise fail("write", "an objective that designs weights", "next-edge", "leave it out")
     if progress is not None:
@@ -61,7 +60,7 @@ def design(
         )
         result = result.remarked(remark, stopped=True)
     if write is not None:
-        write_problem(write, result.specification())
+        write_problem(result.designed_problem(), write)
         result = result.remarked(written_path=write)
     if out is None:
         return result

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from peerbayes.messages import describe, input_error, shorten
+from peerbayes.records import check_folder, write_whole
+from theory.validation import fail
 
 # Keys of so many parts between dots: reading them takes a time that grows with the square.
 _DEEPEST = 200
@@ -110,3 +112,73 @@ def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for k, key in enumerate(keys) if key in keys[:k])
         raise ValueError(f"the key {twice!r} twice in one table")
     return table
+
+
+def write_document(path: Path, document: Mapping[str, Any]) -> Path:
+    """Write tables to a TOML or JSON file, by its ending, in place of what stands there.
+
+    Raises
+    ------
+    ValueError
+        If the ending is another or the file cannot be written.
+    """
+    _check_suffix("path", path)
+    tables = _without_nulls(document)
+    if path.suffix.lower() == ".toml":
+        import tomli_w
+
+        text = _narrowed(tomli_w.dumps(tables), tables)
+    else:
+        text = json.dumps(tables, indent=2, ensure_ascii=False) + "\n"
+    write_whole(path, text)
+    return path
+
+
+def check_writable(argument: str, path: Path, *, given: str | Path | None = None) -> None:
+    """See that a problem file can be written, before anything takes long.
+
+    Parameters
+    ----------
+    given
+        The file that the problem was read from, which is not written over; None if there is none.
+
+    Raises
+    ------
+    ValueError
+        If the name does not end in .toml or .json, the folder does not exist, or it is the file
+        of the problem.
+    """
+    _check_suffix(argument, path)
+    if path.is_dir() or not path.parent.is_dir():
+        got = f"{path}, {'a folder' if path.is_dir() else 'in a folder that does not exist'}"
+        raise fail(argument, "a file in an existing folder", got, "name another place")
+    check_folder(path.parent)
+    if given is not None and path.exists() and Path(given).exists() and path.samefile(given):
+        raise fail(
+            argument, "another file than the problem's own", str(path), "choose another name"
+        )
+
+
+def _check_suffix(argument: str, path: Path) -> None:
+    if path.suffix.lower() not in (".toml", ".json"):
+        wanted = "a file name that ends in .toml or .json"
+        raise fail(argument, wanted, repr(str(path)), "choose one of the two")
+
+
+def _narrowed(text: str, document: dict[str, Any]) -> str:
+    """TOML with lists of numbers and names on one line each, where that says the same."""
+    flat = re.sub(
+        r"\[\n\s+([^\[\]{}#]*?),?\n\s*\]",
+        lambda found: "[" + re.sub(r",\n\s+", ", ", found[1]) + "]",
+        text,
+    )
+    try:
+        return flat if tomllib.loads(flat) == document else text
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
+    return [_without_nulls(entry) for entry in value] if isinstance(value, list) else value

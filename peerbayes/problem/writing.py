@@ -7,7 +7,6 @@ as the same doubles, so that the file loads to an equal problem.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from itertools import groupby
@@ -18,10 +17,11 @@ import numpy as np
 
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.files import write_document
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.new_weights import weights_section
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
-from peerbayes.records import write_whole
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.changing import (
     DelayedNetwork,
@@ -68,19 +68,7 @@ def write_problem(problem: AnyProblem, path: str | Path) -> Path:
     ValueError
         As `document_of`, or if the ending is another or the file cannot be written.
     """
-    path = Path(path)
-    document = document_of(problem)
-    if path.suffix.lower() == ".toml":
-        import tomli_w
-
-        text = tomli_w.dumps(document)
-    elif path.suffix.lower() == ".json":
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    else:
-        wanted = "a file name that ends in .toml or .json"
-        raise fail("path", wanted, repr(str(path)), "choose one of the two")
-    write_whole(path, text)
-    return path
+    return write_document(Path(path), document_of(problem))
 
 
 @singledispatch
@@ -120,7 +108,9 @@ def _(problem: RegressionProblem) -> Table:
 
 
 def _weights(network: Network) -> Table:
-    return {"weights": _dense(network.weights, network.agents)}
+    section = weights_section(network.weights)
+    table: Table = section.model_dump(mode="json", exclude_defaults=True)
+    return table
 
 
 def _dense(weights: Any, agents: int) -> list[list[float]]:

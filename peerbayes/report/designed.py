@@ -25,6 +25,7 @@ from peerbayes.design.placement_documents import (
     PlacementRecord,
     SomePlacement,
 )
+from peerbayes.design.recommend import recommend
 from peerbayes.design.tables import weight_rows
 from peerbayes.design.weight_text import row_text
 from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
@@ -80,7 +81,7 @@ def design_view(body: Mapping[str, Any], *, key: str) -> DesignView:
             name=result.problem,
             title=record.title,
             heading=f"{result.problem}: design, {result.objective}",
-            finding=finding(result),
+            finding=finding(result, delta=record.delta),
             failed=False,
             facts=_facts(result),
             pictures=(),
@@ -95,7 +96,7 @@ def design_view(body: Mapping[str, Any], *, key: str) -> DesignView:
         name=result.problem,
         title=record.title,
         heading=f"{result.problem}: design, {result.objective}",
-        finding=finding(result),
+        finding=finding(result, delta=record.delta),
         failed=result.failed,
         facts=_facts(result),
         pictures=tuple(picture(plot, f"{key}-{i}") for i, plot in enumerate(_plots(record))),
@@ -272,14 +273,12 @@ def _plots(record: DesignRecord) -> list[Plot]:
     return plots
 
 
-def finding(result: SomeDesign) -> str:
+def finding(result: SomeDesign, *, delta: float) -> str:
     """What a design came to, in a sentence or two."""
     if isinstance(result, NextEdgeDocument):
         return _edge_finding(result)
-    said = _certified(result)
-    return (
-        said if result.recommended is None else f"{said} Recommended {result.recommended.sentence}."
-    )
+    best = recommend(result, delta=delta)
+    return _certified(result) + ("" if best is None else f" Recommended: {best.sentence}.")
 
 
 def _edge_finding(result: NextEdgeDocument) -> str:

@@ -118,8 +118,8 @@ def _union(
         for index in range(wrong):
             for kind, members in enumerate(columns):
                 if members.size:
-                    points = np.multiply.outer(powers[:, :, members], -tilts[index])
-                    values[:, :, index] += cumulants[index][kind](points).sum(axis=2)
+                    added = _at_weights(cumulants[index][kind], powers[:, :, members], tilts[index])
+                    values[:, :, index] += added.sum(axis=2)
         return values
 
     sums = np.zeros((size, wrong, grid))
@@ -154,6 +154,15 @@ def _union(
         return np.asarray(np.minimum(exponents.min(axis=-1), 0.0)).ravel()
 
     return ErrorBound("Chernoff, union over agents", np.array(terms), tail)
+
+
+def _at_weights(cumulant: Cumulant, weights: FloatArray, tilts: FloatArray) -> FloatArray:
+    """κ(−t w) for all weights and tilts, the latter last; equal weights are looked at once."""
+    different, places = np.unique(weights, return_inverse=True)
+    if 2 * different.size > weights.size:
+        return cumulant(np.multiply.outer(weights, -tilts))
+    values: FloatArray = cumulant(np.multiply.outer(different, -tilts))
+    return values[places.reshape(weights.shape)]
 
 
 def _single(

@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_discrete_lyapunov
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from theory.learning.model import FiniteModel
 from theory.network import Network
@@ -100,7 +100,7 @@ class FaultyAveraging:
         settled = np.abs(self.rates) <= self.slack
         deviation = np.sqrt(self.variance)
         with np.errstate(invalid="ignore", divide="ignore"):
-            estimate = norm.cdf(-self.mean / deviation)
+            estimate = ndtr(-self.mean / deviation)
         estimate = np.where(self.variance == 0, (self.mean <= 0).astype(np.float64), estimate)
         result = np.where(settled, estimate, (self.rates < 0).astype(np.float64))
         result[:, list(self.reference)] = 0.0

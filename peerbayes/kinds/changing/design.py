@@ -17,14 +17,14 @@ from peerbayes.design.documents import (
     LinksDocument,
     RoundsDocument,
 )
-from peerbayes.design.outcome import DesignOutcome, file_of, place_text
-from peerbayes.design.recommend import DESIGNED, by_rounds
+from peerbayes.design.outcome import DesignOutcome, place_text
+from peerbayes.design.recommend import recommend
 from peerbayes.design.request import DesignRequest, named_hypothesis
 from peerbayes.documents import CertificateDocument, number
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.specification import FileSpecification
-from peerbayes.problem.written import with_changing_weights
+from peerbayes.problem.new_weights import with_network
+from peerbayes.problem.problems import AnyProblem
 from theory import Network
 from theory.changing import (
     ChangingNetwork,
@@ -83,34 +83,29 @@ class ChangingDesign(DesignOutcome):
     def document(self) -> ChangingDesignDocument:
         """What `design` prints for a network that changes."""
         own = _row(self.designed)
-        baselines = {name: _row(row) for name, row in self.rows.items()}
-        network, target = self.designed.problem.network, self.problem.model.hypotheses[self.target]
-        # Rounds of a network that settles on another hypothesis are no rounds to the target.
-        samples = {
-            name: row.samples if target in row.settles_on.split(", ") else None
-            for name, row in {DESIGNED: own, **baselines}.items()
-        }
-        return ChangingDesignDocument(
+        network = self.designed.problem.network
+        document = ChangingDesignDocument(
             problem=self.problem.name,
             objective="rate",
-            target=target,
+            target=self.problem.model.hypotheses[self.target],
             influence=self.designed.influence.values,
             weights=[LinksDocument.of(weights) for weights in _matrices(network)],
             method=self.method,
             **dict(own),
             certificate=CertificateDocument.of(self.certificate),
-            recommended=by_rounds("rate", samples, delta=self.request.delta),
-            baselines=baselines,
+            baselines={name: _row(row) for name, row in self.rows.items()},
             failed=self.failed,
             stopped_by_time_budget=self.stopped,
             record=place_text(self.record_path),
             written=place_text(self.written_path),
             notes=self.notes,
         )
+        best = recommend(document, delta=self.request.delta)
+        return document.model_copy(update={"recommended": best})
 
-    def specification(self) -> FileSpecification:
-        """The problem's file with the designed weights."""
-        return with_changing_weights(file_of(self.problem), self.designed.problem.network)
+    def designed_problem(self) -> AnyProblem:
+        """The problem with the designed weights."""
+        return with_network(self.problem, self.designed.problem.network)
 
     def pictures(self) -> dict[str, Any]:
         """Nothing is drawn."""

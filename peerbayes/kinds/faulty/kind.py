@@ -56,7 +56,7 @@ class FaultyKind(Kind[FaultyProblem]):
         self, problem: FaultyProblem, request: DesignRequest, progress: Progress | None
     ) -> DesignOutcome:
         found = FiniteKind().design(problem.problem, request, progress)
-        return found.remarked("designed as if nobody were faulty")
+        return found.remarked("designed as if nobody were faulty", problem=problem)
 
     def place(
         self, problem: FaultyProblem, request: PlacementRequest, progress: Progress | None

@@ -18,16 +18,16 @@ from peerbayes.design.documents import (
     weights_document,
 )
 from peerbayes.design.objectives import Found, binding_at, find
-from peerbayes.design.outcome import DesignOutcome, file_of, place_text
-from peerbayes.design.recommend import DESIGNED, by_rounds
+from peerbayes.design.outcome import DesignOutcome, place_text
+from peerbayes.design.recommend import recommend
 from peerbayes.design.request import DesignRequest, DesignTask, target_of
 from peerbayes.design.rows import NetworkRow, measure
 from peerbayes.design.weights import expected, kept_weights
 from peerbayes.documents import CertificateDocument, GraphDocument
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.specification import FileSpecification
-from peerbayes.problem.written import with_weights
+from peerbayes.problem.new_weights import with_network
+from peerbayes.problem.problems import AnyProblem
 from theory import Network
 from theory.design import DesignFailed, baselines, best_edge_confidence, star_centre
 from theory.learnability import FewestAgents, learnability
@@ -81,9 +81,7 @@ class Design(DesignOutcome):
         v = weights.expected.stationary_distribution
         binding = found.binding or binding_at(problem.model, v, self.target)
         own = self.designed.document()
-        baselines = {row.name: row.document() for row in self.rows}
-        samples = {DESIGNED: own.samples} | {n: row.samples for n, row in baselines.items()}
-        return FiniteDesignDocument(
+        document = FiniteDesignDocument(
             problem=problem.name,
             objective=request.objective,
             target=problem.model.hypotheses[self.target],
@@ -102,8 +100,7 @@ class Design(DesignOutcome):
             binding=list(binding),
             multipliers=dict(found.binding) if found.binding else None,
             **dict(found.details),
-            recommended=by_rounds(request.objective, samples, delta=request.delta),
-            baselines=baselines,
+            baselines={row.name: row.document() for row in self.rows},
             learnability=self.learnability,
             failed=self.failed,
             stopped_by_time_budget=self.stopped,
@@ -111,11 +108,12 @@ class Design(DesignOutcome):
             written=place_text(self.written_path),
             notes=self.notes,
         )
+        return document.model_copy(update={"recommended": recommend(document, delta=request.delta)})
 
-    def specification(self) -> FileSpecification:
-        """The problem's file with the designed weights."""
+    def designed_problem(self) -> AnyProblem:
+        """The problem with the designed weights."""
         weights = self.found.weights
-        return with_weights(file_of(self.problem), weights.network, rows=weights.rows)
+        return with_network(self.problem, weights.network, rows=weights.rows)
 
     def pictures(self) -> dict[str, Any]:
         """Both networks, and how belief grows on each."""

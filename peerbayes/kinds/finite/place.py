@@ -6,11 +6,11 @@ class of equivalent ones is shown with what theory predicts and what a simulatio
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sympy.utilities.iterables import multiset_permutations
 
 from exact import simulate, simulation_cost
 from peerbayes.design.documents import RoundsDocument
@@ -109,7 +109,7 @@ def _classes(
     free = [j for j in range(model.agents) if j not in set(request.fixed)]
     given = _alike(model)
     found: dict[tuple[Any, ...], PlacementClass] = {}
-    for order in multiset_permutations(given[free].tolist()):
+    for order in _orders(given[free].tolist()):
         assignment = given.copy()
         assignment[free] = order
         placed = replace(model, assignment=assignment)
@@ -136,6 +136,17 @@ def _classes(
         seen = _measured(network, placed, entry, **settings)
         classes.append(replace(seen, assignment=holders))
     return classes
+
+
+def _orders(kinds: Sequence[int]) -> Iterator[list[int]]:
+    """The different orders of a list with repetitions, smallest first."""
+    if not kinds:
+        yield []
+    for first in sorted(set(kinds)):
+        rest = list(kinds)
+        rest.remove(first)
+        for order in _orders(rest):
+            yield [first, *order]
 
 
 def _alike(model: FiniteModel) -> IntArray:

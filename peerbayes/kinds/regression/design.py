@@ -15,15 +15,15 @@ import numpy as np
 from scipy.optimize import minimize
 
 from peerbayes.design.documents import RegressionDesignDocument, RegressionRow, weights_document
-from peerbayes.design.outcome import DesignOutcome, file_of, place_text
-from peerbayes.design.recommend import DESIGNED, by_error
+from peerbayes.design.outcome import DesignOutcome, place_text
+from peerbayes.design.recommend import DESIGNED, recommend
 from peerbayes.design.request import DesignRequest, DesignTask
 from peerbayes.design.weights import Weights, weights_for
 from peerbayes.documents import CertificateDocument, GraphDocument, number
 from peerbayes.problem.entries import placed
+from peerbayes.problem.new_weights import with_network
+from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
-from peerbayes.problem.specification import FileSpecification
-from peerbayes.problem.written import with_weights
 from theory import Network
 from theory.design import Certificate, baselines
 from theory.regression import RegressionModel, best_stationary_distribution, regression_limits
@@ -58,7 +58,7 @@ class RegressionDesign(DesignOutcome):
     def document(self) -> RegressionDesignDocument:
         """What `design` prints for a regression."""
         mixing, own = self.weights.certificate, self.rows[DESIGNED]
-        return RegressionDesignDocument(
+        document = RegressionDesignDocument(
             problem=self.problem.name,
             objective=self.request.objective,
             stationary_distribution=self.weights.expected.stationary_distribution,
@@ -71,7 +71,6 @@ class RegressionDesign(DesignOutcome):
             if self.certificate is None
             else CertificateDocument.of(self.certificate),
             mixing=None if mixing is None else CertificateDocument.of(mixing),
-            recommended=by_error(self.request.objective, self.rows),
             baselines={name: row for name, row in self.rows.items() if name != DESIGNED},
             failed=self.failed,
             stopped_by_time_budget=self.stopped,
@@ -79,10 +78,12 @@ class RegressionDesign(DesignOutcome):
             written=place_text(self.written_path),
             notes=self.notes,
         )
+        best = recommend(document, delta=self.request.delta)
+        return document.model_copy(update={"recommended": best})
 
-    def specification(self) -> FileSpecification:
-        """The problem's file with the designed weights."""
-        return with_weights(file_of(self.problem), self.weights.network)
+    def designed_problem(self) -> AnyProblem:
+        """The problem with the designed weights."""
+        return with_network(self.problem, self.weights.network)
 
     def pictures(self) -> dict[str, Any]:
         """Both networks."""
