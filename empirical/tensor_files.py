@@ -128,10 +128,8 @@ def verify_file(path: Path) -> WholeFile:
         raise fail(
             str(path), "a file that can be read", reason, "correct its permissions"
         ) from None
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, ValueError) and str(error).startswith(str(path)):
-            raise
-        raise fail(str(path), "a safetensors file", "a damaged or truncated file", AGAIN) from None
+    except _DAMAGE as error:
+        raise _damaged(error, path) from None
 
 
 def read_words(path: Path) -> dict[str, Any]:
@@ -147,8 +145,8 @@ def read_words(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             return as_words(_header(file)["__metadata__"]["words"], path)
-    except (LookupError, TypeError, RecursionError):
-        raise fail(str(path), "a safetensors file", "a damaged or truncated file", AGAIN) from None
+    except _DAMAGE as error:
+        raise _damaged(error, path) from None
 
 
 def as_words(text: str, path: Path) -> dict[str, Any]:
@@ -183,6 +181,17 @@ def check_metadata(metadata: Mapping[str, str], path: Path) -> None:
 def changed(path: Path) -> ValueError:
     """The error of a file whose checksum is not that of its content; the caller raises it."""
     return fail(str(path), "content that fits its checksum", "changed or damaged content", AGAIN)
+
+
+# What a header that is none raises.
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+def _damaged(error: Exception, path: Path) -> Exception:
+    """The error itself if it says what is wrong with the file, else one that does."""
+    if isinstance(error, ValueError) and str(error).startswith(str(path)):
+        return error
+    return fail(str(path), "a safetensors file", "a damaged or truncated file", AGAIN)
 
 
 def _header(file: BinaryIO) -> dict[str, Any]:

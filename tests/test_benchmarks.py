@@ -32,6 +32,7 @@ PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
 NAMES = (
     "accounting",
     "changing",
+    "commands",
     "consensus",
     "design_exponent",
     "design_mixing",

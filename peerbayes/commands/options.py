@@ -60,7 +60,8 @@ def distribution(option: str, text: str | None) -> str | tuple[float, ...] | Non
     """A word, or numbers between commas."""
     from peerbayes.design.request import shares
 
-    return shares(option, text)
+    given: str | tuple[float, ...] | None = shares(option, text)
+    return given
 
 
 def folder(text: object) -> Path:

@@ -27,9 +27,10 @@ from peerbayes.documents import (
     GraphDocument,
     Number,
     Numbers,
+    Rounds,
     interval,
 )
-from peerbayes.learning_documents import Interval, Rounds
+from peerbayes.learning_documents import Interval
 from theory import SampleSizes
 from theory.network.structure import Weights, as_dense
 
@@ -51,7 +52,7 @@ class LinksDocument(Document):
         """The positive entries of a matrix, row by row."""
         table = sparse.coo_array(sparse.csr_array(weights))
         row, column = table.coords
-        return cls(listener=row, speaker=column, weight=table.data)
+        return cls(listener=row.tolist(), speaker=column.tolist(), weight=table.data.tolist())
 
     def rows(self) -> list[dict[int, float]]:
         """For each agent whom it hears, and with which weight."""
@@ -78,7 +79,7 @@ class RoundsDocument(Document):
 
     delta: float = Field(gt=0, lt=1)
     chernoff: Rounds | None = Field(description="proved to be enough, up to rounding")
-    certified: Interval | None = Field(None, description="both ends of the smallest number")
+    certified: Interval | None = Field(default=None, description="both ends of the smallest number")
 
     @classmethod
     def of(cls, samples: SampleSizes) -> RoundsDocument:
@@ -102,9 +103,9 @@ class SimulatedRoundsDocument(Document):
 class FiniteRow(Document):
     """One network of a comparison, for finitely many hypotheses; null where it settles wrongly."""
 
-    rate: Number = Field(None, description="K in nats a round, of the target")
-    error_exponent: Number = Field(None, description="E in nats a round")
-    slem: Number = Field(None, description="subdominant modulus")
+    rate: Number = Field(default=None, description="K in nats a round, of the target")
+    error_exponent: Number = Field(default=None, description="E in nats a round")
+    slem: Number = Field(default=None, description="subdominant modulus")
     samples: RoundsDocument | None = None
     simulated: SimulatedRoundsDocument | None = None
 
@@ -123,7 +124,7 @@ class ChangingRow(Document):
     total_influence: Number
     error_exponent: Number
     mean_slem: Number = Field(
-        None, description="subdominant modulus of what a round does on average"
+        default=None, description="subdominant modulus of what a round does on average"
     )
     samples: RoundsDocument
 
@@ -153,11 +154,13 @@ class DesignDocument(Document):
     objective: Literal["rate", "exponent", "samples", "mixing", "trade-off"]
     method: str = Field(description="how the weights were found")
     certificate: CertificateDocument | None
-    recommended: Recommendation | None = Field(None, description="null if no network is proved of")
+    recommended: Recommendation | None = Field(
+        default=None, description="null if no network is proved of"
+    )
     failed: bool = Field(description="whether a solver gave up")
     stopped_by_time_budget: bool = False
-    record: str | None = Field(None, description="file of the record")
-    written: str | None = Field(None, description="problem file with the designed weights")
+    record: str | None = Field(default=None, description="file of the record")
+    written: str | None = Field(default=None, description="problem file with the designed weights")
     notes: list[str]
 
 
@@ -184,7 +187,7 @@ class ExactRate(Document):
     stationary_distribution: list[str]
     multipliers: dict[str, str]
     weights: list[list[str]] | None = Field(
-        None, description="weights with exactly this stationary distribution"
+        default=None, description="weights with exactly this stationary distribution"
     )
 
 
@@ -229,7 +232,7 @@ class ObjectiveDetails(Document):
     uniform_exponent: Number = None
     starts: list[StartDocument] | None = None
     best_for_influence: int | None = Field(
-        None, description="rounds of the fastest weights for the best influence"
+        default=None, description="rounds of the fastest weights for the best influence"
     )
     trade_off: list[TradeOffPoint] | None = None
 
@@ -303,7 +306,7 @@ class RegressionDesignDocument(DesignDocument, RegressionRow):
 class EffectDocument(Document):
     """A network with one edge more or less."""
 
-    edge: tuple[Agent, Agent] | None = Field(None, description="null: the network as it is")
+    edge: tuple[Agent, Agent] | None = Field(default=None, description="null: the network as it is")
     rate: Number
     error_exponent: Number
     slem: Number
@@ -354,8 +357,11 @@ SomeDesign: TypeAlias = Annotated[
 
 def unplaced(result: dict[str, Any]) -> dict[str, Any]:
     """What a record keeps: not where it is, so that it can be moved, nor what follows from it."""
-    passing = ("record", "written", "recommended")
-    return {key: value for key, value in result.items() if key not in passing}
+    passing = ("record", "written", "recommended", "mean_slem")
+    kept = {key: value for key, value in result.items() if key not in passing}
+    if "baselines" in kept:
+        kept["baselines"] = {name: unplaced(row) for name, row in kept["baselines"].items()}
+    return kept
 
 
 class CurveDocument(Document):

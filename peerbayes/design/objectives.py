@@ -17,7 +17,7 @@ from peerbayes.design.documents import (
 )
 from peerbayes.design.request import DesignRequest, DesignTask
 from peerbayes.design.weights import Weights, exactly, expected, weights_for
-from peerbayes.documents import interval, number
+from peerbayes.documents import interval, number, numbers
 from peerbayes.problem.finite import Problem
 from theory import FiniteModel
 from theory.design import (
@@ -159,7 +159,9 @@ def _rate(
         certificate = proved.certificate
     details = ObjectiveDetails(
         agents=AgentsOfRate(
-            marginal_value=best.marginal_values, floor_cost=best.floor_costs, silent=best.silent
+            marginal_value=numbers(best.marginal_values),
+            floor_cost=numbers(best.floor_costs),
+            silent=list(best.silent),
         ),
         boundary=BoundaryDocument(rate=number(best.boundary_rate), price=number(best.price)),
         is_unique=best.is_unique,
@@ -260,7 +262,7 @@ def _trade_off(
             chernoff=point.chernoff,
             certified=None if point.certified is None else interval(point.certified),
             efficient=bool(point.is_pareto),
-            stationary_distribution=point.network.stationary_distribution,
+            stationary_distribution=numbers(point.network.stationary_distribution),
         )
         for point in curve.points
     ]

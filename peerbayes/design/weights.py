@@ -169,7 +169,7 @@ def exactly(weights: Weights, v: Sequence[Fraction], task: DesignTask) -> Weight
             return weights
         rows[i][j], rows[j][i] = flow / v[i], flow / v[j]
     for i, row in enumerate(rows):
-        row[i] = 1 - sum(row)
+        row[i] = 1 - sum(row, Fraction(0))
         if row[i] < 0:
             return weights
     network = Network(

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from peerbayes.documents import Document
 from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.net_parts import Role
+from peerbayes.experiments.net_parts import Part, Role
 
 Known = list[float | None]
 """A number for each agent; null where it has no such images."""
@@ -136,6 +136,11 @@ class NetPart(Document):
     build: str = "unknown"
     versions: dict[str, str] = Field(default_factory=dict)
     posterior: PosteriorFile | None = None
+
+    @property
+    def name(self) -> str:
+        """The part's name."""
+        return Part(self.recipe, self.role, self.variant, self.seed).name
 
     @property
     def learners(self) -> int:

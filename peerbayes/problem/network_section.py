@@ -30,7 +30,7 @@ from peerbayes.problem.entries import (
     sums_to_one,
 )
 from theory import Network
-from theory.network.weights import DENSE_AGENTS
+from theory.network.stationary import DENSE_AGENTS
 from theory.rational import RationalNetwork
 
 Rule = Literal["uniform", "metropolis", "lazy-metropolis", "max-degree"]

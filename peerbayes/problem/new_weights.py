@@ -117,13 +117,13 @@ def weights_section(
     options: dict[str, Any] = {} if changes is None else {"changes": changes}
     if agents <= MOST_ROWS:
         table: list[list[Any]] = [list(row) for row in _table(as_dense(weights))]
-        for i, row in enumerate(known or ()):
+        for i, given in enumerate(known or ()):
             # Fractions of a row that was not moved: the same numbers but for rounding.
             if exact or all(
                 (share == 0) == (w == 0) and abs(float(share) - w) <= 4 * np.spacing(w)
-                for share, w in zip(row, table[i], strict=True)
+                for share, w in zip(given, table[i], strict=True)
             ):
-                table[i] = list(row)
+                table[i] = list(given)
         table = [_simple(row) or row if isinstance(row[0], float) else row for row in table]
         return WeightsNetwork(weights=tuple(map(tuple, table)), **options)
     if known is not None and exact:

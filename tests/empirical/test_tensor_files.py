@@ -15,7 +15,7 @@ pytest.importorskip("safetensors")
 
 from safetensors import numpy as library
 
-from empirical.tensor_files import FORMAT, RawTensor, checksum, save_file, verify_file
+from empirical.tensor_files import FORMAT, RawTensor, checksum, read_words, save_file, verify_file
 
 Arrays = dict[str, NDArray[np.generic]]
 ARRAYS: Arrays = {
@@ -71,7 +71,7 @@ def test_same_content_same_bytes() -> None:
 def test_what_is_whole_says_what_it_is(tmp_path: Path) -> None:
     whole(tmp_path / "x")
     found = verify_file(tmp_path / "x")
-    assert found.words == {"part": "x", "n": 3}
+    assert found.words == read_words(tmp_path / "x") == {"part": "x", "n": 3}
     assert found.sha256 == checksum(raw(ARRAYS), WORDS)
 
 
@@ -124,6 +124,12 @@ def test_headers_that_are_none(header: bytes, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"a safetensors file|written by peerbayes") as caught:
         verify_file(path)
     assert "\n" not in str(caught.value)
+    # The words alone are read where the header has any, whatever it says of the tensors.
+    if b'"words":"{}"' in header:
+        assert read_words(path) == {}
+    else:
+        with pytest.raises(ValueError, match="a safetensors file"):
+            read_words(path)
 
 
 def test_places_with_no_file(tmp_path: Path) -> None:
@@ -140,6 +146,8 @@ def test_words_that_are_no_object(tmp_path: Path) -> None:
         whole(tmp_path / "x", words=words)
         with pytest.raises(ValueError, match="words that are a JSON object"):
             verify_file(tmp_path / "x")
+        with pytest.raises(ValueError, match="words that are a JSON object"):
+            read_words(tmp_path / "x")
 
 
 def test_tensors_of_another_size_or_type_are_refused() -> None:

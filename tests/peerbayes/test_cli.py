@@ -191,6 +191,7 @@ STATEMENTS = [
         "holds": holds,
         "is_theorem": is_theorem,
         "note": "",
+        "side": "upper",
     }
     for problem, holds, is_theorem in (
         ("a", True, True),

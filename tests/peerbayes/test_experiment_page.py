@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("torch")
 
 from peerbayes.experiments import EXPERIMENTS
+from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.short_parts import read_short, settings_mark, short_path
@@ -33,6 +34,27 @@ def test_short_records_are_of_the_present_settings(path: Path) -> None:
     assert settings["rounds_run"] == settings["rounds"]
     assert short.content["curve"]["points"][-1]["round"] == settings["rounds"]
     assert path.stat().st_size < 120_000
+    found = short.found
+    assert (found.name, found.seed, found.build) == (short.part, seed, short.build)
+    assert (
+        found.curve.points[-1].after.way.accuracy
+        == (
+            short.content["curve"]["points"][-1]["after"].get("sampled")
+            or short.content["curve"]["points"][-1]["after"]["mean"]
+        )["accuracy"]
+    )
+
+
+def test_a_part_of_an_earlier_version_is_read_and_a_damaged_one_is_not() -> None:
+    short = read_short(short_path(FOLDER, "fmnist-2-balanced-a", "paper seed 0"))
+    earlier = {k: v for k, v in short.content.items() if k not in ("build", "versions")}
+    earlier["curve"] = {k: v for k, v in earlier["curve"].items() if k != "last_before"}
+    found = NetPart.model_validate(earlier)
+    assert (found.build, found.versions, found.last("before")) == ("unknown", {}, None)
+    assert found.last() == short.found.last()
+    for key in ("recipe", "network", "curve"):
+        with pytest.raises(ValueError, match=key):
+            NetPart.model_validate({k: v for k, v in earlier.items() if k != key})
 
 
 @pytest.mark.parametrize("path", EARLIER, ids=name_of)

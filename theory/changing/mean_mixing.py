@@ -9,6 +9,8 @@ round, which orders networks of one kind but is no rate.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import eigs
@@ -62,5 +64,6 @@ def _second_modulus(weights: Weights) -> float:
         values = np.abs(np.linalg.eigvals(as_dense(weights)))
     else:
         start = np.random.default_rng(0).random(size)
-        values = np.abs(eigs(sparse.csr_array(weights), k=2, return_eigenvectors=False, v0=start))
+        matrix: Any = sparse.csr_array(weights)
+        values = np.abs(eigs(matrix, k=2, return_eigenvectors=False, v0=start))
     return float(np.clip(np.sort(values)[-2], 0.0, 1.0))

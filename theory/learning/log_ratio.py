@@ -162,14 +162,11 @@ class LogRatioLaw(Value):
         return exponents
 
     def _cumulant_block(self, u: FloatArray) -> FloatArray:
-        # Atom by atom: for few atoms and many u the reductions then run along memory.
-        exponents = np.multiply.outer(self.means, u)
-        if not self.is_bounded:
-            exponents += np.multiply.outer(self.variances, 0.5 * u * u)
-        largest = exponents.max(axis=0)
-        exponents -= largest
+        exponents = self._exponents(u)
+        largest = exponents.max(axis=1)
+        exponents -= largest[:, None]
         np.exp(exponents, out=exponents)
-        values: FloatArray = largest + np.log(self.probabilities @ exponents)
+        values: FloatArray = largest + np.log(exponents @ self.probabilities)
         return values
 
     def _slope_block(self, u: FloatArray) -> FloatArray:
