@@ -29,6 +29,7 @@ from peerbayes.documents import (
     Numbers,
     Rounds,
     interval,
+    numbers,
 )
 from peerbayes.learning_documents import Interval
 from theory import SampleSizes
@@ -52,7 +53,7 @@ class LinksDocument(Document):
         """The positive entries of a matrix, row by row."""
         table = sparse.coo_array(sparse.csr_array(weights))
         row, column = table.coords
-        return cls(listener=row.tolist(), speaker=column.tolist(), weight=table.data.tolist())
+        return cls(listener=row.tolist(), speaker=column.tolist(), weight=numbers(table.data))
 
     def rows(self) -> list[dict[int, float]]:
         """For each agent whom it hears, and with which weight."""

@@ -88,6 +88,11 @@ class DesignOutcome(Documented):
         return DesignRecord(**common, result=result, **self.pictures())
 
 
+def named_objective(objective: str) -> Any:
+    """An objective that a request was made with, for a document that lists the names."""
+    return objective
+
+
 def place_text(path: Path | None) -> str | None:
     """A file's place as JSON takes it."""
     return None if path is None else str(path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.design.outcome import place_text
+from peerbayes.design.outcome import named_objective, place_text
 from peerbayes.design.placement_documents import (
     FinitePlacementDocument,
     PlacementClassDocument,
@@ -156,10 +156,10 @@ def placement_document(
         said.append(f"certificate: {certificate.note}")
     return FinitePlacementDocument(
         problem=problem.name,
-        objective=request.objective,
+        objective=named_objective(request.objective),
         target=model.hypotheses[found.target],
-        assignment=found.assignment,
-        moved=found.moved,
+        assignment=found.assignment.tolist(),
+        moved=list(found.moved),
         value=number(found.value),
         original=number(found.original),
         worst=None if found.worst is None else number(found.worst),

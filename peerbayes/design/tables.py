@@ -65,9 +65,10 @@ def _facts(result: NetworkDesign) -> dict[str, str]:
     facts: dict[str, str] = {"objective": result.objective}
     if not isinstance(result, RegressionDesignDocument):
         facts["to settle on"] = result.target
-    changing = isinstance(result, ChangingDesignDocument)
     facts["influence of each agent v"] = spread(
-        result.influence if changing else result.stationary_distribution
+        result.influence
+        if isinstance(result, ChangingDesignDocument)
+        else result.stationary_distribution
     )
     if isinstance(result, RegressionDesignDocument):
         facts["limit of the error"] = number(result.limit)
@@ -76,7 +77,7 @@ def _facts(result: NetworkDesign) -> dict[str, str]:
         facts["learning rate K"] = f"{number(result.rate)} nats a round"
         facts["error exponent E"] = f"{number(result.error_exponent)} nats a round"
     of_mixing = result.objective == "mixing"
-    if changing:
+    if isinstance(result, ChangingDesignDocument):
         facts["subdominant modulus, mean"] = number(result.mean_slem)
         facts |= _certificate("certificate", result.certificate)
     else:

@@ -133,7 +133,8 @@ def weights_section(
     else:
         entries = sparse.coo_array(sparse.csr_array(weights))
         listener, speaker = (axis.tolist() for axis in entries.coords)
-        links = list(zip(listener, speaker, entries.data.tolist(), strict=True))
+        values: list[Any] = entries.data.tolist()
+        links = list(zip(listener, speaker, values, strict=True))
     return LinksNetwork(links=tuple(links), agents=agents, **options)
 
 

@@ -326,7 +326,9 @@ def test_older_records_are_shown() -> None:
         before = design_view(older, key="a")
         assert before.weights == view.weights
         assert before.facts == view.facts
-        assert "Recommended" in before.finding
+        assert before.finding == view.finding
+        # No rounds are proved of links that fail.
+        assert ("Recommended" in before.finding) is (name != "restless-ring links")
 
 
 def test_names_are_those_of_the_command_line() -> None:

@@ -57,13 +57,13 @@ def mean_slem(network: ChangingNetwork) -> float:
 
 
 def _second_modulus(weights: Weights) -> float:
-    size = weights.shape[0]
+    size = int(weights.shape[0])
     if size == 1:
         return 0.0
     if size <= _MOST_DENSE:
         values = np.abs(np.linalg.eigvals(as_dense(weights)))
     else:
-        start = np.random.default_rng(0).random(size)
+        start: Any = np.random.default_rng(0).random(size)
         matrix: Any = sparse.csr_array(weights)
         values = np.abs(eigs(matrix, k=2, return_eigenvectors=False, v0=start))
     return float(np.clip(np.sort(values)[-2], 0.0, 1.0))

@@ -20,7 +20,7 @@ from peerbayes.design.documents import (
 from peerbayes.design.outcome import DesignOutcome, place_text
 from peerbayes.design.recommend import recommend
 from peerbayes.design.request import DesignRequest, named_hypothesis
-from peerbayes.documents import CertificateDocument, number
+from peerbayes.documents import CertificateDocument, number, numbers
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
@@ -87,7 +87,7 @@ class ChangingDesign(DesignOutcome):
             problem=self.problem.name,
             objective="rate",
             target=self.problem.model.hypotheses[self.target],
-            influence=self.designed.influence.values,
+            influence=numbers(self.designed.influence.values),
             weights=[LinksDocument.of(weights) for weights in _matrices(network)],
             method=self.method,
             **dict(own),

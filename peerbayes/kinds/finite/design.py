@@ -18,12 +18,12 @@ from peerbayes.design.documents import (
     weights_document,
 )
 from peerbayes.design.objectives import Found, binding_at, find
-from peerbayes.design.outcome import DesignOutcome, place_text
+from peerbayes.design.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.design.recommend import recommend
 from peerbayes.design.request import DesignRequest, DesignTask, target_of
 from peerbayes.design.rows import NetworkRow, measure
 from peerbayes.design.weights import expected, kept_weights
-from peerbayes.documents import CertificateDocument, GraphDocument
+from peerbayes.documents import CertificateDocument, GraphDocument, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.new_weights import with_network
@@ -83,9 +83,9 @@ class Design(DesignOutcome):
         own = self.designed.document()
         document = FiniteDesignDocument(
             problem=problem.name,
-            objective=request.objective,
+            objective=named_objective(request.objective),
             target=problem.model.hypotheses[self.target],
-            stationary_distribution=v,
+            stationary_distribution=numbers(v),
             weights=weights_document(weights.network.weights),
             method=weights.method,
             rate=own.rate,
@@ -167,7 +167,7 @@ class Design(DesignOutcome):
                     rate=row.rate,
                     rounds=run.rounds.tolist(),
                     mean=run.network_mean[:, m].tolist(),
-                    standard_error=run.network_standard_error[:, m],
+                    standard_error=numbers(run.network_standard_error[:, m]),
                     failures=(run.errors / run.replicates).tolist(),
                 )
             )
@@ -274,19 +274,21 @@ def learnability_document(problem: Problem, network: Network, target: int) -> Le
     departures, sufficient = found.departures, found.sufficient_for_target
     return LearnabilityDocument(
         unseparable_pairs=[(names[a], names[b]) for a, b in found.separation.unseparable_pairs],
-        redundant_agents=found.separation.redundant,
+        redundant_agents=list(found.separation.redundant),
         sufficient_agents=_fewest(found.sufficient),
         sufficient_for_target=None if sufficient is None else _fewest(sufficient),
         departures=None
         if departures is None
         else DeparturesDocument(
             silent=ChangesOfRates(
-                rates=departures.silent_rates, error_exponents=departures.silent_exponents
+                rates=numbers(departures.silent_rates),
+                error_exponents=numbers(departures.silent_exponents),
             ),
             removed=ChangesOfRates(
-                rates=departures.removed_rates, error_exponents=departures.removed_exponents
+                rates=numbers(departures.removed_rates),
+                error_exponents=numbers(departures.removed_exponents),
             ),
-            critical=departures.critical,
+            critical=list(departures.critical),
             cuts=[cut.agent for cut in departures.cuts],
         ),
     )
@@ -294,5 +296,5 @@ def learnability_document(problem: Problem, network: Network, target: int) -> Le
 
 def _fewest(fewest: FewestAgents) -> FewestDocument:
     return FewestDocument(
-        agents=fewest.agents, size=fewest.size, lower=fewest.lower, proved=fewest.is_minimal
+        agents=list(fewest.agents), size=fewest.size, lower=fewest.lower, proved=fewest.is_minimal
     )

@@ -51,7 +51,11 @@ class PlacementClass:
         """The class as it stands under ``classes``."""
         assert self.samples is not None
         run = None
-        if None not in (self.predicted, self.measured, self.standard_error):
+        if (
+            self.predicted is not None
+            and self.measured is not None
+            and self.standard_error is not None
+        ):
             run = SimulatedRateDocument(
                 rounds=_ROUNDS,
                 predicted=self.predicted,
@@ -59,7 +63,7 @@ class PlacementClass:
                 standard_error=self.standard_error,
             )
         return PlacementClassDocument(
-            assignment=self.assignment,
+            assignment=self.assignment.tolist(),
             count=self.count,
             rate=number(self.rate),
             error_exponent=number(self.exponent),

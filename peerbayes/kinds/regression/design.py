@@ -15,11 +15,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from peerbayes.design.documents import RegressionDesignDocument, RegressionRow, weights_document
-from peerbayes.design.outcome import DesignOutcome, place_text
+from peerbayes.design.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.design.recommend import DESIGNED, recommend
 from peerbayes.design.request import DesignRequest, DesignTask
 from peerbayes.design.weights import Weights, weights_for
-from peerbayes.documents import CertificateDocument, GraphDocument, number
+from peerbayes.documents import CertificateDocument, GraphDocument, number, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
@@ -60,8 +60,8 @@ class RegressionDesign(DesignOutcome):
         mixing, own = self.weights.certificate, self.rows[DESIGNED]
         document = RegressionDesignDocument(
             problem=self.problem.name,
-            objective=self.request.objective,
-            stationary_distribution=self.weights.expected.stationary_distribution,
+            objective=named_objective(self.request.objective),
+            stationary_distribution=numbers(self.weights.expected.stationary_distribution),
             weights=weights_document(self.weights.network.weights),
             method=self.weights.method,
             limit=own.limit,
