@@ -6,7 +6,7 @@ from tests.pages import docstrings, pages
 
 # Here a module and the function in it may go by one name. Imported before pytest collects modules
 # one by one, packages keep what they export under it.
-for package in ("exact", "peerbayes.design", "theory.design", "theory.learnability"):
+for package in ("exact", "peerbayes.designs", "theory.design", "theory.learnability"):
     import_module(package)
 
 pytest_collect_file = (pages + docstrings).pytest()

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from peerbayes.front.run import run
     from peerbayes.front.simulate import simulate
     from peerbayes.front.verify import verify
+    from peerbayes.problem.builtins.loading import BUILTINS, load_variants
     from peerbayes.problem.changing import ChangingProblem
     from peerbayes.problem.faulty import FaultyProblem
     from peerbayes.problem.finite import Problem
-    from peerbayes.problem.loading import BUILTINS, load_variants
     from peerbayes.problem.regression import RegressionProblem
     from peerbayes.records import read_record
     from peerbayes.report.page import write_report
@@ -61,7 +61,7 @@ __version__ = "0.1.0"
 
 # For each name the module that has it.
 _HOMES = {
-    "BUILTINS": "peerbayes.problem.loading",
+    "BUILTINS": "peerbayes.problem.builtins.loading",
     "ChangingProblem": "peerbayes.problem.changing",
     "DelayedNetwork": "theory.changing",
     "FaultyProblem": "peerbayes.problem.faulty",
@@ -83,7 +83,7 @@ _HOMES = {
     "formula": "peerbayes.front.formula",
     "learning_rate": "theory.learning",
     "load": "peerbayes.front.problems",
-    "load_variants": "peerbayes.problem.loading",
+    "load_variants": "peerbayes.problem.builtins.loading",
     "place": "peerbayes.front.place",
     "problem_of": "peerbayes.front.problems",
     "read_record": "peerbayes.records",

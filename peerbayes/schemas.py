@@ -71,18 +71,18 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "design --json",
             "The best weights with a certificate, or the edges worth adding; keys may be added.",
             (
-                "design.documents:FiniteDesignDocument",
-                "design.documents:ChangingDesignDocument",
-                "design.documents:RegressionDesignDocument",
-                "design.documents:NextEdgeDocument",
+                "designs.documents:FiniteDesignDocument",
+                "designs.documents:ChangingDesignDocument",
+                "designs.documents:RegressionDesignDocument",
+                "designs.documents:NextEdgeDocument",
             ),
         ),
         "place": _Printed(
             "place --json",
             "Which agent should hold which data; keys may be added.",
             (
-                "design.placement_documents:FinitePlacementDocument",
-                "design.placement_documents:RegressionPlacementDocument",
+                "designs.placement_documents:FinitePlacementDocument",
+                "designs.placement_documents:RegressionPlacementDocument",
             ),
         ),
         "run": _Printed(

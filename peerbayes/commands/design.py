@@ -160,10 +160,10 @@ def design(
     Limits are those of the problem's [design] table, and of the options. Leaves a record that
     'report' shows. Exit code 1 if a solver gave up; the best weights that it had are printed.
     """
-    from peerbayes.design.request import DesignRequest
+    from peerbayes.designs.request import DesignRequest
     from peerbayes.front.design import design as run
+    from peerbayes.problem.builtins.loading import load_problem
     from peerbayes.problem.files import check_writable
-    from peerbayes.problem.loading import load_problem
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
 

@@ -51,14 +51,14 @@ factor = _real("a number above 0 and below a million", lambda x: 0 < x < 1e6)
 
 def agent_numbers(option: str, text: str | None) -> tuple[int, ...]:
     """Whole numbers between commas; none if the option is left out."""
-    from peerbayes.design.request import agent_list
+    from peerbayes.designs.request import agent_list
 
     return () if text is None else agent_list(option, text)
 
 
 def distribution(option: str, text: str | None) -> str | tuple[float, ...] | None:
     """A word, or numbers between commas."""
-    from peerbayes.design.request import shares
+    from peerbayes.designs.request import shares
 
     given: str | tuple[float, ...] | None = shares(option, text)
     return given

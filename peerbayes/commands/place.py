@@ -61,9 +61,9 @@ def place(
     data: Data = None,
 ) -> int:
     """The best placement of the agents' data, the network as it is; leaves a record."""
-    from peerbayes.design.place import PlacementRequest
+    from peerbayes.designs.place import PlacementRequest
     from peerbayes.front.place import place as run
-    from peerbayes.problem.loading import load_problem
+    from peerbayes.problem.builtins.loading import load_problem
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
 

@@ -74,7 +74,7 @@ class RegressionExperiment:
 
     def settings(self) -> dict[str, Any]:
         """The configuration, and the problem's own file."""
-        from peerbayes.problem.loading import load_problem
+        from peerbayes.problem.builtins.loading import load_problem
 
         specification = load_problem(self.problem).specification
         assert specification is not None
@@ -88,7 +88,7 @@ class RegressionExperiment:
         from peerbayes.kinds.regression.curves import coordinate_curves, run_learner
         from peerbayes.kinds.regression.learners import learners
         from peerbayes.kinds.regression.simulate import recorded_rounds
-        from peerbayes.problem.loading import load_problem
+        from peerbayes.problem.builtins.loading import load_problem
         from peerbayes.problem.problems import of_kind
         from peerbayes.problem.regression import RegressionProblem
         from theory.regression import calibration

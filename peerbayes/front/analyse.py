@@ -9,7 +9,7 @@ from peerbayes.front.problems import as_problem
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.kinds.kind import Arithmetic, Result
+    from peerbayes.kinds.shared.kind import Arithmetic, Result
     from peerbayes.problem.problems import AnyProblem
     from theory.progress import Progress
 
@@ -55,8 +55,8 @@ def analyse(
     >>> analyse("two-coins").as_json()["learning"]["binding_hypothesis"]
     'loaded'
     """
-    from peerbayes.kinds.kind import AnalysisRequest
     from peerbayes.kinds.registry import kind_of
+    from peerbayes.kinds.shared.kind import AnalysisRequest
 
     if exact and certify:
         raise fail("exact, certify", "one of the two", "both", "keep one of them")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerbayes.design.outcome import DesignOutcome
-from peerbayes.design.request import DesignRequest
+from peerbayes.designs.outcome import DesignOutcome
+from peerbayes.designs.request import DesignRequest
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.files import check_writable
 from peerbayes.problem.problems import AnyProblem

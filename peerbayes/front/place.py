@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerbayes.design.place import PlacementRequest, PlacementResult
+from peerbayes.designs.place import PlacementRequest, PlacementResult
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.record_names import file_name

@@ -41,7 +41,7 @@ def load(
     >>> load("p2-star a=0.1").network.agents
     9
     """
-    from peerbayes.problem.loading import load_problem
+    from peerbayes.problem.builtins.loading import load_problem
 
     return load_problem(name, data=None if data is None else Path(data), progress=progress)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from peerbayes.front.problems import as_problem
 
 if TYPE_CHECKING:
-    from peerbayes.kinds.kind import Result
+    from peerbayes.kinds.shared.kind import Result
     from peerbayes.problem.problems import AnyProblem
     from peerbayes.resources import Resources
     from theory.progress import Progress

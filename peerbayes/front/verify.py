@@ -15,11 +15,11 @@ from rich.console import RenderableType
 
 from peerbayes.comparison import Comparison
 from peerbayes.front.problems import as_problem
-from peerbayes.kinds.kind import Sweep, Verification
 from peerbayes.kinds.registry import KINDS, kind_of
-from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
+from peerbayes.kinds.shared.kind import Sweep, Verification
+from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
 from peerbayes.kinds.verify_record import VerifyRecord
-from peerbayes.problem.loading import BUILTINS, load_variants
+from peerbayes.problem.builtins.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
 from theory.progress import Progress

@@ -7,8 +7,8 @@ from typing import Any
 from peerbayes.kinds.changing.kind import ChangingKind
 from peerbayes.kinds.faulty.kind import FaultyKind
 from peerbayes.kinds.finite.kind import FiniteKind
-from peerbayes.kinds.kind import Kind
 from peerbayes.kinds.regression.kind import RegressionKind
+from peerbayes.kinds.shared.kind import Kind
 from peerbayes.problem.problems import AnyProblem
 
 KINDS: tuple[Kind[Any], ...] = (FiniteKind(), ChangingKind(), FaultyKind(), RegressionKind())
@@ -19,7 +19,7 @@ def kind_of(problem: AnyProblem) -> Kind[Any]:
 
     Examples
     --------
-    >>> from peerbayes.problem.loading import load_problem
+    >>> from peerbayes.problem.builtins.loading import load_problem
     >>> type(kind_of(load_problem("p1-regression"))).__name__
     'RegressionKind'
     """

@@ -1,8 +1,8 @@
 """From a problem file to the problem that it describes.
 
 A problem comes from a file (`read_problem`), from a parsed document (`problem_from_document`) or
-from a built-in (`peerbayes.problem.loading`). Bad input ends in a ``ValueError`` of one line:
-file, place, expected, got, remedy. The keys of a file are described in docs:
+from a built-in (`peerbayes.problem.builtins.loading`). Bad input ends in a ``ValueError`` of one
+line: file, place, expected, got, remedy. The keys of a file are described in docs:
 reference/problem-files, and by the JSON schema that ``peerbayes schema problem`` prints.
 """
 

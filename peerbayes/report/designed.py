@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.design.documents import (
+from peerbayes.designs.documents import (
     CurveDocument,
     DesignRecord,
     FiniteDesignDocument,
@@ -19,15 +19,15 @@ from peerbayes.design.documents import (
     SomeDesign,
     TradeOffPoint,
 )
-from peerbayes.design.placement_documents import (
+from peerbayes.designs.placement_documents import (
     FinitePlacementDocument,
     PlacementClassDocument,
     PlacementRecord,
     SomePlacement,
 )
-from peerbayes.design.recommend import recommend
-from peerbayes.design.tables import weight_rows
-from peerbayes.design.weight_text import row_text
+from peerbayes.designs.recommend import recommend
+from peerbayes.designs.tables import weight_rows
+from peerbayes.designs.weight_text import row_text
 from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
 from peerbayes.figures.graph import network_plot
 from peerbayes.figures.panels import panel

@@ -32,7 +32,7 @@ from peerbayes.figures.views import (
 from peerbayes.figures.wording import clean, number, shorten
 from peerbayes.kinds.finite.sweep_view import SweepView, sweep_view
 from peerbayes.kinds.registry import kind_of_record
-from peerbayes.kinds.simulated_view import SimulationView
+from peerbayes.kinds.shared.simulated_view import SimulationView
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.claims import ClaimsView, claims_view
 from peerbayes.report.designed import DesignView, design_view, placement_view

@@ -5,8 +5,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes.kinds.finite.analyse import analyse
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import load_problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 

@@ -10,7 +10,7 @@ from peerbayes.cli import main
 from peerbayes.kinds.finite.at_rounds import at_rounds
 from peerbayes.kinds.finite.tables import at_rounds_parts
 from peerbayes.layout import render
-from peerbayes.problem.loading import load_problem
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.schemas import read_schema
 
 

@@ -759,7 +759,7 @@ def test_an_unusable_folder_is_refused_before_the_run(
 
     monkeypatch.setattr("exact.task.Task.simulate", run)
     monkeypatch.setattr("peerbayes.front.verify.load_variants", run)
-    monkeypatch.setattr("peerbayes.problem.loading.load_problem", run)
+    monkeypatch.setattr("peerbayes.problem.builtins.loading.load_problem", run)
     for folder in unusable_folders(tmp_path):
         if "\0" not in str(folder):
             line = complaint(capsys, command, "two-coins", "--out", str(folder))

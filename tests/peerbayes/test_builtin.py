@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 from peerbayes.problem.builtins.digit_readers import READERS, TRUE_READER, confusion_table
-from peerbayes.problem.loading import BUILTINS, EDGE_CONFIDENCES, load_problem, load_variants
+from peerbayes.problem.builtins.loading import (
+    BUILTINS,
+    EDGE_CONFIDENCES,
+    load_problem,
+    load_variants,
+)
 from peerbayes.problem.reading import read_problem
 from tests.peerbayes.documents import TWO_COINS
 from theory import learning_rate

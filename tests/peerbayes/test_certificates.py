@@ -5,7 +5,7 @@ import pytest
 
 from peerbayes.kinds.finite import certificates
 from peerbayes.kinds.finite.certificates import PartStore, fingerprint
-from peerbayes.problem.loading import load_problem
+from peerbayes.problem.builtins.loading import load_problem
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from peerbayes.cli import main
 from peerbayes.front.verify import verify
 from peerbayes.kinds.changing.analyse import analyse_changing, kind_of_change
 from peerbayes.problem.builtins.changing import CHANGES
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.problem.reading import problem_from_document, read_problem
 from peerbayes.schemas import read_schema
 from theory.changing import PeriodicNetwork, Phase, RandomPresence, influence, rotating_star

@@ -17,9 +17,9 @@ from jsonschema import Draft202012Validator
 import peerbayes
 from peerbayes import cli
 from peerbayes.comparison import Comparison
-from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
+from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
-from peerbayes.problem.loading import BUILTINS
+from peerbayes.problem.builtins.loading import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
 from peerbayes.sweep_documents import SlowestDocument, SweepDocument
@@ -290,9 +290,9 @@ def test_errors_are_one_line(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    import peerbayes.problem.loading
+    import peerbayes.problem.builtins.loading
 
-    monkeypatch.setattr(peerbayes.problem.loading, "load_problem", fail)
+    monkeypatch.setattr(peerbayes.problem.builtins.loading, "load_problem", fail)
     assert cli.main(["analyse", "two-coins"]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -306,9 +306,9 @@ def test_a_fault_of_the_program_is_no_failed_check(
     def fail(*_: Any, **__: Any) -> None:
         raise AttributeError("a bug")
 
-    import peerbayes.problem.loading
+    import peerbayes.problem.builtins.loading
 
-    monkeypatch.setattr(peerbayes.problem.loading, "load_problem", fail)
+    monkeypatch.setattr(peerbayes.problem.builtins.loading, "load_problem", fail)
     assert cli.main(["analyse", "two-coins"]) == 70
     assert "Traceback" in capsys.readouterr().err
 
@@ -391,7 +391,7 @@ def test_interrupted_whatever_typer_makes_of_it(
 def test_interrupted_as_a_process(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     script = (
-        "import sys, os, signal, peerbayes.kinds.social_learning as s\n"
+        "import sys, os, signal, peerbayes.kinds.shared.social_learning as s\n"
         # A shell that starts the tests in the background has them ignore the signal.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def interrupt(*a, **k): os.kill(os.getpid(), signal.SIGINT)\n"

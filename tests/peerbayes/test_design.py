@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-import peerbayes.design.objectives as objectives_room
-import peerbayes.design.weights as weights_room
+import peerbayes.designs.objectives as objectives_room
+import peerbayes.designs.weights as weights_room
 from peerbayes.cli import main
-from peerbayes.design.documents import NextEdgeDocument
-from peerbayes.design.request import DesignRequest
+from peerbayes.designs.documents import NextEdgeDocument
+from peerbayes.designs.request import DesignRequest
 from peerbayes.front.design import design
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.report.designed import design_view, finding

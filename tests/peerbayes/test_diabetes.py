@@ -14,7 +14,7 @@ from peerbayes.kinds.regression.approach import first_order_error
 from peerbayes.kinds.regression.learners import learners
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.kinds.regression.view import regression_view
-from peerbayes.problem.loading import BUILTINS, load_problem, load_variants
+from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
 from peerbayes.problem.problems import RegressionProblem
 from peerbayes.records import plain
 from tests.peerbayes.test_bad_input import complaint

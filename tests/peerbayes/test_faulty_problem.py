@@ -15,8 +15,8 @@ from peerbayes.cli import main
 from peerbayes.front.verify import verify
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.faulty.verify import verify_faulty
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 from theory.robustness import BEHAVIOURS, RULES, Push, StuckData, TrimmedMean

@@ -17,11 +17,11 @@ from peerbayes.kinds.finite.documents import (
 )
 from peerbayes.kinds.finite.kind import FiniteKind
 from peerbayes.kinds.finite.proved import analyse_proved
-from peerbayes.kinds.kind import AnalysisRequest
-from peerbayes.kinds.proved_documents import ExpressionDocument, IntervalDocument, Proved
+from peerbayes.kinds.shared.kind import AnalysisRequest
+from peerbayes.kinds.shared.proved_documents import ExpressionDocument, IntervalDocument, Proved
 from peerbayes.kinds.verify_record import VerifyRecord
 from peerbayes.learning_documents import SamplesDocument, SimulationRecord
-from peerbayes.problem.loading import load_problem
+from peerbayes.problem.builtins.loading import load_problem
 from tests.peerbayes import reports
 from theory import Network
 

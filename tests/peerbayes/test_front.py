@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.problem.loading import BUILTINS, load_variants
+from peerbayes.problem.builtins.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
@@ -37,7 +37,7 @@ def test_the_names_are_few_explained_and_there() -> None:
 
 
 def test_no_module_hides_a_name() -> None:
-    # `import peerbayes.design` would put the module where the function of that name was.
+    # `import peerbayes.designs` would put the module where the function of that name was.
     modules = {path.stem for path in Path(pb.__file__).parent.iterdir()}
     assert not modules & set(pb.__all__)
 

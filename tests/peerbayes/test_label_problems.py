@@ -19,8 +19,8 @@ from peerbayes.problem.builtins.label_partitions import (
     LabelPartition,
     label_weights,
 )
+from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import BUILTINS, load_problem, load_variants
 from peerbayes.problem.reading import read_problem
 from theory import learning_rate
 from theory.learnability import disputes, learnability

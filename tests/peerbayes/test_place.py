@@ -13,10 +13,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes.cli import main
-from peerbayes.design.place import PlacementRequest
+from peerbayes.designs.place import PlacementRequest
 from peerbayes.front.place import place
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.test_bad_input import complaint

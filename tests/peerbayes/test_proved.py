@@ -11,10 +11,10 @@ from peerbayes.cli import main
 from peerbayes.kinds.finite.analyse import analyse
 from peerbayes.kinds.finite.proved import ProvedAnalysis, analyse_proved
 from peerbayes.kinds.finite.proved_tables import proved, proved_parts
-from peerbayes.kinds.proved_documents import IntervalDocument
+from peerbayes.kinds.shared.proved_documents import IntervalDocument
 from peerbayes.layout import render
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import load_problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 
@@ -229,7 +229,7 @@ def test_a_folder_that_takes_no_records_is_found_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setattr("peerbayes.kinds.network_proofs.certify_network", None)
+    monkeypatch.setattr("peerbayes.kinds.shared.network_proofs.certify_network", None)
     with pytest.raises(ValueError, match="--out"):
         analyse_proved(
             load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out"
@@ -260,7 +260,7 @@ def test_parts_that_took_long_are_read_back(
     first = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert isinstance(first, ProvedAnalysis)
     assert first.record is not None
-    monkeypatch.setattr("peerbayes.kinds.network_proofs.certify_network", None)
+    monkeypatch.setattr("peerbayes.kinds.shared.network_proofs.certify_network", None)
     again = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert again.as_json() == first.as_json()
 

@@ -3,8 +3,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.problem.reading import problem_from_document
 
 WRITTEN = [*load_variants("two-coins"), *load_variants("p2-star"), *load_variants("p2-grid")]

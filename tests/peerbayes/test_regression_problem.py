@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from peerbayes.cli import main
-from peerbayes.problem.loading import BUILTINS, load_problem, load_variants
+from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
 from peerbayes.problem.problems import RegressionProblem, finite_problem
 from peerbayes.problem.reading import problem_from_document, read_problem
 from peerbayes.problem.regression_section import moment_of

@@ -16,7 +16,7 @@ from peerbayes.comparison import Comparison
 from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
 from peerbayes.figures.wording import clean
 from peerbayes.kinds.finite.view import problem_view
-from peerbayes.kinds.learning_views import rounds_that_suffice
+from peerbayes.kinds.shared.learning_views import rounds_that_suffice
 from peerbayes.learning_documents import SamplesDocument
 from peerbayes.records import write_record
 from peerbayes.report import write_report

@@ -14,8 +14,8 @@ import peerbayes
 from exact.cost import Cost
 from peerbayes import cli
 from peerbayes.kinds.regression.simulate import simulate_regression_problem
-from peerbayes.kinds.social_learning import simulate_problem
-from peerbayes.problem.loading import load_problem
+from peerbayes.kinds.shared.social_learning import simulate_problem
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.resources import Resources
 
 ROOT = Path(peerbayes.__file__).parents[1]

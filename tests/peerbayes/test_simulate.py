@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 
 import exact
 from exact import Run
-from peerbayes.kinds.social_learning import simulate_problem
+from peerbayes.kinds.shared.social_learning import simulate_problem
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import load_problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema

@@ -12,10 +12,10 @@ import peerbayes.kinds.finite.runs as verification
 from peerbayes.front.verify import verify
 from peerbayes.kinds.finite.sweeps import find_sweeps
 from peerbayes.kinds.finite.verify import ProblemVerification, verify_problem
-from peerbayes.kinds.verification_tables import verification_parts
+from peerbayes.kinds.shared.verification_tables import verification_parts
 from peerbayes.layout import render
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import load_problem, load_variants
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
@@ -155,7 +155,7 @@ def test_absent_data_are_skipped_unless_asked_for(
 ) -> None:
     import peerbayes.front.verify as module
     from empirical import DataNotFound
-    from peerbayes.problem.loading import BUILTINS
+    from peerbayes.problem.builtins.loading import BUILTINS
 
     real = module.load_variants
 

@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerbayes.cli import main
-from peerbayes.design.documents import RoundsDocument
-from peerbayes.design.recommend import by_rounds
-from peerbayes.design.request import DesignRequest
-from peerbayes.design.tables import weight_parts
-from peerbayes.design.weight_text import row_text
+from peerbayes.designs.documents import RoundsDocument
+from peerbayes.designs.recommend import by_rounds
+from peerbayes.designs.request import DesignRequest
+from peerbayes.designs.tables import weight_parts
+from peerbayes.designs.weight_text import row_text
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
 from peerbayes.layout import render
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.finite import Problem
-from peerbayes.problem.loading import load_problem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import write_problem
@@ -82,7 +82,7 @@ def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: P
 
 
 def _analysis() -> Any:
-    from peerbayes.kinds.kind import AnalysisRequest
+    from peerbayes.kinds.shared.kind import AnalysisRequest
 
     return AnalysisRequest()
 

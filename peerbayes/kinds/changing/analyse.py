@@ -19,7 +19,7 @@ from peerbayes.kinds.changing.documents import (
     ChangingNetworkDocument,
 )
 from peerbayes.kinds.changing.tables import changing_parts
-from peerbayes.kinds.learning_notes import reference_notes
+from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.learning_documents import SamplesDocument
 from peerbayes.problem.changing import ChangingProblem
 from theory import (

@@ -11,15 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from peerbayes.design.documents import (
+from peerbayes.designs.documents import (
     ChangingDesignDocument,
     ChangingRow,
     LinksDocument,
     RoundsDocument,
 )
-from peerbayes.design.outcome import DesignOutcome, place_text
-from peerbayes.design.recommend import recommend
-from peerbayes.design.request import DesignRequest, named_hypothesis
+from peerbayes.designs.outcome import DesignOutcome, place_text
+from peerbayes.designs.recommend import recommend
+from peerbayes.designs.request import DesignRequest, named_hypothesis
 from peerbayes.documents import CertificateDocument, number, numbers
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.changing import ChangingProblem

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from peerbayes.documents import Document, Number, PerAgent, Probability
-from peerbayes.kinds.verified import VerifiedDocument
+from peerbayes.kinds.shared.verified import VerifiedDocument
 from peerbayes.learning_documents import (
     FailuresDocument,
     LearningDocument,

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.kinds.kind import DEFAULT_DELTA, AnalysisRequest, Kind
+from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, Kind
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import of_kind
 from theory.progress import Progress
 
 if TYPE_CHECKING:
-    from peerbayes.design.place import PlacementRequest, PlacementResult
-    from peerbayes.design.request import DesignRequest
+    from peerbayes.designs.place import PlacementRequest, PlacementResult
+    from peerbayes.designs.request import DesignRequest
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.changing.analyse import ChangingAnalysis
     from peerbayes.kinds.changing.design import ChangingDesign
     from peerbayes.kinds.changing.verify import ChangingVerification
-    from peerbayes.kinds.social_learning import SimulationSummary
+    from peerbayes.kinds.shared.social_learning import SimulationSummary
 
 
 class ChangingKind(Kind[ChangingProblem]):
@@ -38,7 +38,7 @@ class ChangingKind(Kind[ChangingProblem]):
         return analyse_changing(problem, delta=delta)
 
     def simulate(self, problem: ChangingProblem, **options: Any) -> SimulationSummary:
-        from peerbayes.kinds.social_learning import simulate_problem
+        from peerbayes.kinds.shared.social_learning import simulate_problem
 
         return simulate_problem(problem, **options)
 

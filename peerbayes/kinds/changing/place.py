@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from peerbayes.design.place import PlacementRequest, PlacementResult, placement_document
-from peerbayes.design.request import named_hypothesis
+from peerbayes.designs.place import PlacementRequest, PlacementResult, placement_document
+from peerbayes.designs.request import named_hypothesis
 from peerbayes.problem.changing import ChangingProblem
 from theory import learning_rate
 from theory.changing import influence

@@ -10,7 +10,7 @@ import numpy as np
 
 from peerbayes.comparison import Comparison, means_agree, within_transient
 from peerbayes.kinds.changing.runs import Measurement, named_sizes, period_of
-from peerbayes.kinds.learning_statements import rate_statement, size_statement
+from peerbayes.kinds.shared.learning_statements import rate_statement, size_statement
 from theory import expected_log_ratio
 
 # Rounds over which the exact mean is followed to see its slope. What is left of the start there

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.kinds.changing.documents import ChangingAnalysisDocument, ChangingLearningDocument
-from peerbayes.kinds.learning_tables import (
+from peerbayes.kinds.shared.learning_tables import (
     bound_by,
     indistinguishable,
     rejection_table,

@@ -12,7 +12,7 @@ from peerbayes.kinds.changing.documents import (
     ChangingLearningDocument,
     ChangingRecord,
 )
-from peerbayes.kinds.learning_views import rounds_that_suffice, settles
+from peerbayes.kinds.shared.learning_views import rounds_that_suffice, settles
 
 
 def changing_view(entry: object, *, key: str) -> ProblemView:

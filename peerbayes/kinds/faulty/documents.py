@@ -19,7 +19,7 @@ from peerbayes.documents import (
     Probability,
     Rounds,
 )
-from peerbayes.kinds.verified import VerifiedDocument
+from peerbayes.kinds.shared.verified import VerifiedDocument
 
 
 class RobustnessDocument(Document):

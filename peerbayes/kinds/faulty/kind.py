@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.finite.kind import FiniteKind
-from peerbayes.kinds.kind import AnalysisRequest, Kind
+from peerbayes.kinds.shared.kind import AnalysisRequest, Kind
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import of_kind
@@ -14,13 +14,13 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.design.outcome import DesignOutcome
-    from peerbayes.design.place import PlacementRequest, PlacementResult
-    from peerbayes.design.request import DesignRequest
+    from peerbayes.designs.outcome import DesignOutcome
+    from peerbayes.designs.place import PlacementRequest, PlacementResult
+    from peerbayes.designs.request import DesignRequest
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.faulty.analyse import FaultyAnalysis
     from peerbayes.kinds.faulty.verify import FaultyVerification
-    from peerbayes.kinds.social_learning import SimulationSummary
+    from peerbayes.kinds.shared.social_learning import SimulationSummary
 
 
 class FaultyKind(Kind[FaultyProblem]):
@@ -41,7 +41,7 @@ class FaultyKind(Kind[FaultyProblem]):
         return FaultyAnalysis(problem)
 
     def simulate(self, problem: FaultyProblem, **options: Any) -> SimulationSummary:
-        from peerbayes.kinds.social_learning import simulate_problem
+        from peerbayes.kinds.shared.social_learning import simulate_problem
 
         return simulate_problem(problem, **options)
 

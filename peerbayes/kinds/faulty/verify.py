@@ -15,7 +15,7 @@ from peerbayes.documents import GraphDocument, numbers
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis, rule_name
 from peerbayes.kinds.faulty.documents import FaultyRecord, HonestRate, HonestTrajectory
 from peerbayes.kinds.faulty.statements import statements
-from peerbayes.kinds.verified import plain_parameters
+from peerbayes.kinds.shared.verified import plain_parameters
 from peerbayes.problem.faulty import FaultyProblem
 from theory.progress import Progress
 

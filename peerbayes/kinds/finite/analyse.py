@@ -15,8 +15,8 @@ from peerbayes.documents import Documented, NetworkDocument, interval
 from peerbayes.kinds.finite.at_rounds import AtRounds
 from peerbayes.kinds.finite.documents import AnalysisDocument
 from peerbayes.kinds.finite.tables import analysis_parts
-from peerbayes.kinds.learning_notes import reference_notes
-from peerbayes.kinds.network_proofs import ONE_AGENT
+from peerbayes.kinds.shared.learning_notes import reference_notes
+from peerbayes.kinds.shared.network_proofs import ONE_AGENT
 from peerbayes.learning_documents import LearningDocument, SamplesDocument
 from peerbayes.problem.finite import Problem
 from theory import (

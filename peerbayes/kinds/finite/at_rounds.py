@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from peerbayes.documents import Documented, number
 from peerbayes.kinds.finite.documents import AtRoundsDocument, MarginDocument
-from peerbayes.kinds.proved_documents import IntervalDocument
+from peerbayes.kinds.shared.proved_documents import IntervalDocument
 from peerbayes.problem.finite import Problem
 from theory import CertifiedMargin, ErrorProbability, account
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from exact import Run, simulate
-from peerbayes.design.documents import (
+from peerbayes.designs.documents import (
     ChangesOfRates,
     CurveDocument,
     DeparturesDocument,
@@ -17,12 +17,12 @@ from peerbayes.design.documents import (
     LearnabilityDocument,
     weights_document,
 )
-from peerbayes.design.objectives import Found, binding_at, find
-from peerbayes.design.outcome import DesignOutcome, named_objective, place_text
-from peerbayes.design.recommend import recommend
-from peerbayes.design.request import DesignRequest, DesignTask, target_of
-from peerbayes.design.rows import NetworkRow, measure
-from peerbayes.design.weights import expected, kept_weights
+from peerbayes.designs.objectives import Found, binding_at, find
+from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
+from peerbayes.designs.recommend import recommend
+from peerbayes.designs.request import DesignRequest, DesignTask, target_of
+from peerbayes.designs.rows import NetworkRow, measure
+from peerbayes.designs.weights import expected, kept_weights
 from peerbayes.documents import CertificateDocument, GraphDocument, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem

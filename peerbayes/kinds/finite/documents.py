@@ -11,8 +11,8 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from peerbayes.documents import Document, NetworkDocument, Number, Probability, Rounds
-from peerbayes.kinds.proved_documents import IntervalDocument, Proved, ProvedNetworkDocument
-from peerbayes.kinds.verified import VerifiedDocument
+from peerbayes.kinds.shared.proved_documents import IntervalDocument, Proved, ProvedNetworkDocument
+from peerbayes.kinds.shared.verified import VerifiedDocument
 from peerbayes.learning_documents import (
     FailuresDocument,
     Ladder,

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.kinds.kind import DEFAULT_DELTA, AnalysisRequest, Kind, Result
+from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, Kind, Result
 from peerbayes.problem.finite import Problem
 from theory.progress import Progress
 
 if TYPE_CHECKING:
-    from peerbayes.design.next_edge import NextEdge
-    from peerbayes.design.place import PlacementRequest, PlacementResult
-    from peerbayes.design.request import DesignRequest
+    from peerbayes.designs.next_edge import NextEdge
+    from peerbayes.designs.place import PlacementRequest, PlacementResult
+    from peerbayes.designs.request import DesignRequest
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.finite.design import Design
     from peerbayes.kinds.finite.sweeps import Sweep
     from peerbayes.kinds.finite.verify import ProblemVerification
-    from peerbayes.kinds.social_learning import SimulationSummary
+    from peerbayes.kinds.shared.social_learning import SimulationSummary
 
 
 class FiniteKind(Kind[Problem]):
@@ -51,7 +51,7 @@ class FiniteKind(Kind[Problem]):
         return replace(result, at_rounds=at_rounds(problem, request.rounds, delta=delta))
 
     def simulate(self, problem: Problem, **options: Any) -> SimulationSummary:
-        from peerbayes.kinds.social_learning import simulate_problem
+        from peerbayes.kinds.shared.social_learning import simulate_problem
 
         return simulate_problem(problem, **options)
 
@@ -65,7 +65,7 @@ class FiniteKind(Kind[Problem]):
     def design(
         self, problem: Problem, request: DesignRequest, progress: Progress | None
     ) -> Design | NextEdge:
-        from peerbayes.design.next_edge import next_edge
+        from peerbayes.designs.next_edge import next_edge
         from peerbayes.kinds.finite.design import design_problem
 
         if request.objective == "next-edge":

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from exact import Run, prepare
-from peerbayes.design.documents import RoundsDocument
-from peerbayes.design.place import PlacementRequest, PlacementResult, placement_document
-from peerbayes.design.placement_documents import PlacementClassDocument, SimulatedRateDocument
-from peerbayes.design.request import named_hypothesis
+from peerbayes.designs.documents import RoundsDocument
+from peerbayes.designs.place import PlacementRequest, PlacementResult, placement_document
+from peerbayes.designs.placement_documents import PlacementClassDocument, SimulatedRateDocument
+from peerbayes.designs.request import named_hypothesis
 from peerbayes.documents import number
 from peerbayes.problem.finite import Problem
 from peerbayes.resources import check_hours

@@ -12,15 +12,15 @@ from peerbayes.kinds.finite.documents import (
     ProvedSamplesDocument,
     RoundsInterval,
 )
-from peerbayes.kinds.learning_notes import reference_notes
-from peerbayes.kinds.network_proofs import (
+from peerbayes.kinds.shared.learning_notes import reference_notes
+from peerbayes.kinds.shared.network_proofs import (
     RELATIVE_WIDTH,
     Arithmetic,
     NetworkProofs,
     exact_number,
     interval_alone,
 )
-from peerbayes.kinds.proved_documents import IntervalDocument, Proved
+from peerbayes.kinds.shared.proved_documents import IntervalDocument, Proved
 from peerbayes.learning_documents import name_of
 from peerbayes.problem.finite import Problem
 from theory import CertifiedSampleSize, account, learning_rate

@@ -29,11 +29,11 @@ from peerbayes.kinds.finite.documents import (
 )
 from peerbayes.kinds.finite.proofs import Proofs
 from peerbayes.kinds.finite.proved_tables import proved_parts
-from peerbayes.kinds.network_proofs import (
+from peerbayes.kinds.shared.network_proofs import (
     Arithmetic,
     check_exact,
 )
-from peerbayes.kinds.proved_documents import ProvedNetworkDocument
+from peerbayes.kinds.shared.proved_documents import ProvedNetworkDocument
 from peerbayes.problem.finite import Problem
 from peerbayes.records import check_folder
 from theory.progress import Progress

@@ -15,13 +15,13 @@ from rich.text import Text
 
 from peerbayes.kinds.finite.documents import ProvedAnalysisDocument, RoundsInterval
 from peerbayes.kinds.finite.tables import at_rounds_parts
-from peerbayes.kinds.learning_tables import (
+from peerbayes.kinds.shared.learning_tables import (
     indistinguishable,
     ladder_table,
     rejection_table,
     settled_on,
 )
-from peerbayes.kinds.proved_documents import ExpressionDocument, Proved
+from peerbayes.kinds.shared.proved_documents import ExpressionDocument, Proved
 from peerbayes.tables import facts_table, notes_text, rounds
 
 # Longer expressions are left to --json.
@@ -31,7 +31,7 @@ _LONGEST = 44
 def proved(value: Proved | None) -> str:
     """A proved number for people.
 
-    >>> from peerbayes.kinds.proved_documents import IntervalDocument
+    >>> from peerbayes.kinds.shared.proved_documents import IntervalDocument
     >>> proved("9/25"), proved(None), proved(IntervalDocument(lower=0.25, upper=0.75))
     ('9/25', '-', '0.5 ± 3e-01')
     """

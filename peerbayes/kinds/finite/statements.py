@@ -20,7 +20,7 @@ from peerbayes.kinds.finite.runs import (
     last_proved_wrong,
     named_sizes,
 )
-from peerbayes.kinds.learning_statements import (
+from peerbayes.kinds.shared.learning_statements import (
     failures_at,
     rate_statement,
     size_statement,

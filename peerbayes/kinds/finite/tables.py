@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.kinds.finite.documents import AnalysisDocument, AtRoundsDocument
-from peerbayes.kinds.learning_tables import (
+from peerbayes.kinds.shared.learning_tables import (
     bound_by,
     indistinguishable,
     ladder_table,

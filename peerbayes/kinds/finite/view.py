@@ -11,7 +11,7 @@ from peerbayes.figures.rows import ladder_plot, rates_plot
 from peerbayes.figures.views import Fact, ProblemView, against, pictures, statements
 from peerbayes.figures.wording import agents_with, count, number
 from peerbayes.kinds.finite.documents import FiniteRecord
-from peerbayes.kinds.learning_views import rounds_that_suffice, settles
+from peerbayes.kinds.shared.learning_views import rounds_that_suffice, settles
 
 
 def problem_view(entry: object, *, key: str) -> ProblemView:

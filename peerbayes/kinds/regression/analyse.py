@@ -12,8 +12,6 @@ import numpy as np
 from rich.console import RenderableType
 
 from peerbayes.documents import Documented, NetworkDocument, numbers
-from peerbayes.kinds.network_proofs import NetworkProofs, check_exact
-from peerbayes.kinds.proved_documents import ExactNetworkDocument
 from peerbayes.kinds.regression.approach import coefficient, lone_coefficients
 from peerbayes.kinds.regression.documents import (
     CalibrationDocument,
@@ -24,6 +22,8 @@ from peerbayes.kinds.regression.documents import (
     RegressionNumbers,
 )
 from peerbayes.kinds.regression.tables import regression_parts
+from peerbayes.kinds.shared.network_proofs import NetworkProofs, check_exact
+from peerbayes.kinds.shared.proved_documents import ExactNetworkDocument
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import plain
 from theory.regression import (

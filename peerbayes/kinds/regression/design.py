@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from peerbayes.design.documents import RegressionDesignDocument, RegressionRow, weights_document
-from peerbayes.design.outcome import DesignOutcome, named_objective, place_text
-from peerbayes.design.recommend import DESIGNED, recommend
-from peerbayes.design.request import DesignRequest, DesignTask
-from peerbayes.design.weights import Weights, weights_for
+from peerbayes.designs.documents import RegressionDesignDocument, RegressionRow, weights_document
+from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
+from peerbayes.designs.recommend import DESIGNED, recommend
+from peerbayes.designs.request import DesignRequest, DesignTask
+from peerbayes.designs.weights import Weights, weights_for
 from peerbayes.documents import CertificateDocument, GraphDocument, number, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.new_weights import with_network

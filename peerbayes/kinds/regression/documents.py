@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, Field
 
 from peerbayes.documents import Document, NetworkDocument, Number, Numbers, PerAgent
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, MeasuredErrors
-from peerbayes.kinds.proved_documents import ExactNetworkDocument, FractionText
-from peerbayes.kinds.verified import VerifiedDocument
+from peerbayes.kinds.shared.proved_documents import ExactNetworkDocument, FractionText
+from peerbayes.kinds.shared.verified import VerifiedDocument
 from peerbayes.records import plain
 
 Fraction: TypeAlias = Annotated[FractionText | None, BeforeValidator(plain)]

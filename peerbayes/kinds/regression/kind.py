@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.kinds.kind import AnalysisRequest, Kind
+from peerbayes.kinds.shared.kind import AnalysisRequest, Kind
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import of_kind
 from peerbayes.problem.regression import RegressionProblem
@@ -13,14 +13,14 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.design.place import PlacementRequest, PlacementResult
-    from peerbayes.design.request import DesignRequest
+    from peerbayes.designs.place import PlacementRequest, PlacementResult
+    from peerbayes.designs.request import DesignRequest
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.regression.analyse import ExactRegressionAnalysis, RegressionAnalysis
     from peerbayes.kinds.regression.design import RegressionDesign
     from peerbayes.kinds.regression.simulate import RegressionSummary
     from peerbayes.kinds.regression.verify import RegressionVerification
-    from peerbayes.kinds.simulated_view import SimulationView
+    from peerbayes.kinds.shared.simulated_view import SimulationView
 
 
 class RegressionKind(Kind[RegressionProblem]):

@@ -8,8 +8,8 @@ from itertools import permutations
 
 import numpy as np
 
-from peerbayes.design.place import PlacementRequest, PlacementResult
-from peerbayes.design.placement_documents import ErrorOfOrder, RegressionPlacementDocument
+from peerbayes.designs.place import PlacementRequest, PlacementResult
+from peerbayes.designs.placement_documents import ErrorOfOrder, RegressionPlacementDocument
 from peerbayes.documents import number
 from peerbayes.problem.regression import RegressionProblem
 from theory.progress import Progress

@@ -8,7 +8,6 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.kinds.proved_documents import ExpressionDocument, IntervalDocument
 from peerbayes.kinds.regression.approach import lasts
 from peerbayes.kinds.regression.documents import (
     ExactRegressionDocument,
@@ -16,6 +15,7 @@ from peerbayes.kinds.regression.documents import (
     RegressionNumbers,
     RegressionRunDocument,
 )
+from peerbayes.kinds.shared.proved_documents import ExpressionDocument, IntervalDocument
 from peerbayes.tables import facts_table, figures_table, notes_text, number, spread
 
 

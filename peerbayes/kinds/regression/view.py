@@ -17,7 +17,7 @@ from peerbayes.kinds.regression.documents import (
     RegressionRecord,
     RegressionRunRecord,
 )
-from peerbayes.kinds.simulated_view import SimulationView
+from peerbayes.kinds.shared.simulated_view import SimulationView
 
 
 def regression_view(entry: object, *, key: str) -> ProblemView:

@@ -9,7 +9,7 @@ import pytest
 
 from exact import Run, simulate
 from peerbayes.problem.builtins.digit_readers import GRID_PLACES, grid_document
-from peerbayes.problem.loading import load_variants
+from peerbayes.problem.builtins.loading import load_variants
 from peerbayes.problem.reading import problem_from_document
 from theory import FiniteModel, Network, expected_log_ratio
 from theory.design import place

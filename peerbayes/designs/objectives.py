@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from peerbayes.design.documents import (
+from peerbayes.designs.documents import (
     AgentsOfRate,
     BoundaryDocument,
     ExactRate,
@@ -15,8 +15,8 @@ from peerbayes.design.documents import (
     StartDocument,
     TradeOffPoint,
 )
-from peerbayes.design.request import DesignRequest, DesignTask
-from peerbayes.design.weights import Weights, exactly, expected, weights_for
+from peerbayes.designs.request import DesignRequest, DesignTask
+from peerbayes.designs.weights import Weights, exactly, expected, weights_for
 from peerbayes.documents import interval, number, numbers
 from peerbayes.problem.finite import Problem
 from theory import FiniteModel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exact import Run, SimulatedSampleSize, prepare, simulated_sample_size
-from peerbayes.design.documents import BaselineRow, RoundsDocument, SimulatedRoundsDocument
+from peerbayes.designs.documents import BaselineRow, RoundsDocument, SimulatedRoundsDocument
 from peerbayes.documents import number
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from peerbayes.design.documents import EffectDocument, NextEdgeDocument
-from peerbayes.design.outcome import DesignOutcome, place_text
-from peerbayes.design.request import DesignRequest, DesignTask
+from peerbayes.designs.documents import EffectDocument, NextEdgeDocument
+from peerbayes.designs.outcome import DesignOutcome, place_text
+from peerbayes.designs.request import DesignRequest, DesignTask
 from peerbayes.documents import interval, number
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.design.outcome import named_objective, place_text
-from peerbayes.design.placement_documents import (
+from peerbayes.designs.outcome import named_objective, place_text
+from peerbayes.designs.placement_documents import (
     FinitePlacementDocument,
     PlacementClassDocument,
     PlacementRecord,
     SomePlacement,
 )
-from peerbayes.design.request import agent_list, objective_named
+from peerbayes.designs.request import agent_list, objective_named
 from peerbayes.documents import CertificateDocument, Documented, GraphDocument, number
 from peerbayes.messages import choose
 from peerbayes.problem.problems import AnyProblem
@@ -119,7 +119,7 @@ class PlacementResult(Documented):
 
     def tables(self) -> list[RenderableType]:
         """What `place` shows people."""
-        from peerbayes.design.tables import place_parts
+        from peerbayes.designs.tables import place_parts
 
         return place_parts(self.document())
 

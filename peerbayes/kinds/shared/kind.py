@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from peerbayes.comparison import Comparison
-    from peerbayes.design.outcome import DesignOutcome
-    from peerbayes.design.place import PlacementRequest, PlacementResult
-    from peerbayes.design.request import DesignRequest
+    from peerbayes.designs.outcome import DesignOutcome
+    from peerbayes.designs.place import PlacementRequest, PlacementResult
+    from peerbayes.designs.request import DesignRequest
     from peerbayes.figures.views import ProblemView
-    from peerbayes.kinds.simulated_view import SimulationView
-    from peerbayes.kinds.verify_record import Verified
+    from peerbayes.kinds.shared.simulated_view import SimulationView
+    from peerbayes.kinds.shared.verified import VerifiedDocument
     from peerbayes.resources import Resources
     from peerbayes.sweep_documents import SweepDocument
 
@@ -60,7 +60,7 @@ class Verification(Protocol):
         """Every verdict."""
         ...
 
-    def as_record(self) -> Verified:
+    def as_record(self) -> VerifiedDocument:
         """What the report needs; ``form`` names the kind of problem where it is not finite."""
         ...
 
@@ -160,7 +160,7 @@ class Kind(ABC, Generic[P]):
 
     def simulation_view(self, body: Mapping[str, Any], *, key: str) -> SimulationView:
         """What the report says of a simulation."""
-        from peerbayes.kinds.simulated_view import simulation_view
+        from peerbayes.kinds.shared.simulated_view import simulation_view
 
         return simulation_view(body, key=key)
 

@@ -12,7 +12,7 @@ from pydantic import (
     field_serializer,
 )
 
-from peerbayes.design.documents import Agents, ProblemRecord, RoundsDocument, has_key, unplaced
+from peerbayes.designs.documents import Agents, ProblemRecord, RoundsDocument, has_key, unplaced
 from peerbayes.documents import CertificateDocument, Document, GraphDocument, Number
 
 

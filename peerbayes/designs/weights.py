@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from peerbayes.design.request import DesignTask
+from peerbayes.designs.request import DesignTask
 from theory import Network
 from theory.design import (
     Certificate,

@@ -14,7 +14,7 @@ from rich.console import RenderableType
 
 from exact import Simulation, prepare
 from peerbayes.documents import Documented, numbers
-from peerbayes.kinds.learning_tables import simulation_parts
+from peerbayes.kinds.shared.learning_tables import simulation_parts
 from peerbayes.learning_documents import (
     ErrorProbabilityDocument,
     MeasuredDocument,

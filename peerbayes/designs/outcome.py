@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from peerbayes.design.documents import DesignRecord, NextEdgeDocument, NextEdgeRecord, SomeDesign
-from peerbayes.design.request import DesignRequest
+from peerbayes.designs.documents import DesignRecord, NextEdgeDocument, NextEdgeRecord, SomeDesign
+from peerbayes.designs.request import DesignRequest
 from peerbayes.documents import Documented
 from peerbayes.problem.problems import AnyProblem
 
@@ -66,7 +66,7 @@ class DesignOutcome(Documented):
 
     def tables(self) -> list[RenderableType]:
         """What `design` shows people."""
-        from peerbayes.design.tables import design_parts
+        from peerbayes.designs.tables import design_parts
 
         return design_parts(self.document())
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from peerbayes.design.documents import (
+from peerbayes.designs.documents import (
     FiniteDesignDocument,
     NetworkDesign,
     Recommendation,

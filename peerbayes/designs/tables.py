@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.design.documents import (
+from peerbayes.designs.documents import (
     ChangingDesignDocument,
     ChangingRow,
     FiniteDesignDocument,
@@ -20,12 +20,12 @@ from peerbayes.design.documents import (
     SomeDesign,
     TradeOffPoint,
 )
-from peerbayes.design.placement_documents import (
+from peerbayes.designs.placement_documents import (
     FinitePlacementDocument,
     PlacementClassDocument,
     SomePlacement,
 )
-from peerbayes.design.weight_text import row_text, rows_of
+from peerbayes.designs.weight_text import row_text, rows_of
 from peerbayes.documents import CertificateDocument
 from peerbayes.tables import (
     agent_names,

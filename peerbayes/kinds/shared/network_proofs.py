@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from peerbayes.kinds.proved_documents import (
+from peerbayes.kinds.shared.proved_documents import (
     CertifiedNetworkDocument,
     ExactNetworkDocument,
     ExpressionDocument,
