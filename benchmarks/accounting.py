@@ -35,7 +35,7 @@ from benchmarks.tables import report
 from theory import FiniteAgent, FiniteModel, Network, account
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
-from theory.bounds.accounting.tilts import Grid, choose_tilt
+from theory.bounds.accounting.inversion_tilts import Grid, choose_tilt
 from theory.validation import FloatArray
 
 GRID_POINTS = 1 << 14

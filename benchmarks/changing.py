@@ -7,7 +7,7 @@ For each network, in turn in one run, on one thread:
 ``drawing``        drawing the observations and looking up their log-ratios, and nothing else
 ``process``        what a round does to beliefs, with what is random about the network, nothing
                    observed
-``simulated``      what `simulate_changing` does, one recorded round at the end
+``simulated``      what `simulate` does, one recorded round at the end
 ``papers``         the papers' form, step by step, of rounds and observations that are given: one
                    replicate, times R
 =================  ==============================================================================
@@ -30,8 +30,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import Copy, interleaved
 from benchmarks.tables import report
-from exact.changing import draw_rounds, learn_changing, process_for, simulate_changing
-from exact.changing.process import Design, observations
+from exact import Run, simulate
+from exact.changing import draw_rounds, learn_changing, process_for
+from exact.changing.process import observations
+from exact.changing.task import Footprint, process_task
 from exact.replicates import chunks
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import (
@@ -115,21 +117,19 @@ class Parts:
 
     def __init__(self, size: Size, network: ChangingNetwork) -> None:
         self.process, self.rounds = process_for(network), size.rounds
-        design = Design.of(
+        run = Run(rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds])
+        task = process_task(
+            self.process,
             model(network.agents),
+            run=run,
             reference=[0],
-            rounds=size.rounds,
-            replicates=size.replicates,
-            record=[size.rounds],
+            footprint=Footprint(self.process.layers, self.process.links, self.process.draws),
             linear=True,
-            layers=self.process.layers,
-            links=self.process.links,
-            draws=self.process.draws,
         )
-        work = design.work(self.process, seed=0, recorded=np.array([size.rounds]))
-        self.agents, self.columns = network.agents, design.extent.columns
+        work = task.work()
+        self.agents, self.columns = network.agents, task.extent.columns
         self.sampler = work.runner.sampler  # type: ignore[attr-defined]
-        plan = design.extent.plan
+        plan = task.extent.plan
         self.chunks = [
             (chunk.stream, plan.storage(chunk.size))
             for chunk in chunks(size.replicates, largest=plan.replicates, seed=0)
@@ -173,13 +173,10 @@ def measure(size: Size, *, repeats: int) -> Row:
     limit = Copy(network.agents * size.replicates * (HYPOTHESES - 1))
 
     def simulated() -> None:
-        simulate_changing(
+        simulate(
             network,
             law,
-            rounds=size.rounds,
-            replicates=size.replicates,
-            seed=0,
-            record=[size.rounds],
+            run=Run(rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds]),
         )
 
     seconds = interleaved(

@@ -4,6 +4,7 @@ For each size, in turn in one run, on one thread:
 
 =================  ==============================================================================
 ``limit``          the matrix-product peak (dense W), or a copy of the state (sparse W)
+``core``           for dense W, the same operations at the rate of multiply-adds in registers
 ``product``        the engine carrying all replicates forward, observations left out
 ``observed``       the same with sampling and look-up of the observations, all columns carried
 ``simulated``      what `simulate` does: as `observed`, but no more columns than kinds of evidence
@@ -33,16 +34,16 @@ import numpy as np
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
+from benchmarks.core import MultiplyAdds
 from benchmarks.limits import Copy, MatrixProduct, interleaved
 from benchmarks.tables import report
 from exact.beliefs import bayes_update, consensus
 from exact.compression import evidence_basis
-from exact.learning import batch_of
+from exact.plan import COMPILED_AGENTS, batch_of, plan_for
 from exact.propagation import (
     DensePropagation,
     Propagation,
     agent_order,
-    plan_for,
     propagation,
 )
 from exact.sampling import Draws, ObservationTable, Sampler, group_size
@@ -132,7 +133,14 @@ class Carry:
         for room in set(self.rooms):
             self.sampler.restart(self.seeds[0], replicates=room)
             self.fixed[room] = self.sampler.draw(batch_of(self.plan, self.symbols(room)))
-            engine = propagation(graph, table, replicates=room, plan=self.plan, order=order)
+            engine = propagation(
+                graph,
+                table,
+                replicates=room,
+                plan=self.plan,
+                order=order,
+                compiled=size.agents <= COMPILED_AGENTS,
+            )
             if isinstance(engine, DensePropagation):
                 engine._stack[:] = 0.0  # so that nothing overflows, however often it is carried
             engine.start(prior, Draws(self.fixed[room].symbols[:1], self.fixed[room].noise[:1]))
@@ -186,7 +194,9 @@ class Row:
     size: str
     limit: str
     limit_rate: float
+    core_rate: float | None
     product_share: float
+    core_share: float | None
     observed_share: float
     simulated_share: float
     milliseconds: dict[str, float]
@@ -201,7 +211,7 @@ def measure(size: Size, *, repeats: int) -> Row:
     rounds = max(8, round(0.1 * (1e10 / (16 * state) if size.sparse else 5e10 / flops) / 8) * 8)
     rounds = min(rounds, 4000)  # only toy sizes reach this
 
-    limit = Copy(state) if size.sparse else MatrixProduct()
+    limit, core = Copy(state) if size.sparse else MatrixProduct(), MultiplyAdds()
     shape = (size.agents, size.hypotheses * size.replicates)
     before, after = rng.random(shape), np.empty(shape)
     # The papers' form keeps several copies of the state: a part of the replicates will do.
@@ -219,6 +229,7 @@ def measure(size: Size, *, repeats: int) -> Row:
     seconds = interleaved(
         {
             "limit": limit,
+            "core": core,
             "product": Carry(size, observe=False, rounds=rounds),
             "observed": Carry(size, observe=True, rounds=rounds),
             "simulated": Carry(size, observe=True, rounds=rounds, compress=True),
@@ -239,11 +250,14 @@ def measure(size: Size, *, repeats: int) -> Row:
         rate = limit.flops / seconds["limit"]
         floor = flops / rate
     seconds["limit"] = floor
+    core_rate = core.flops / seconds.pop("core")
     return Row(
         size=size.name,
         limit="copy, GB/s" if size.sparse else "matrix product, GFLOP/s",
         limit_rate=rate / 1e9,
+        core_rate=None if size.sparse else core_rate / 1e9,
         product_share=floor / seconds["product"],
+        core_share=None if size.sparse else flops / core_rate / seconds["product"],
         observed_share=floor / seconds["observed"],
         simulated_share=floor / seconds["simulated"],
         milliseconds={name: 1e3 * value for name, value in seconds.items()},
@@ -258,7 +272,8 @@ def main() -> None:
     options = parser.parse_args()
     sizes = TOY_SIZES if options.quick else SIZES
     with threadpool_limits(1):
-        rows = [asdict(measure(size, repeats=options.repeats)) for size in sizes]
+        found = [asdict(measure(size, repeats=options.repeats)) for size in sizes]
+    rows = [{key: value for key, value in row.items() if value is not None} for row in found]
     report(rows, repeats=options.repeats, out=options.out)
 
 

@@ -31,7 +31,7 @@ from benchmarks.tables import report
 from theory import FiniteAgent, FiniteModel
 from theory.design import Placement, place
 from theory.design.placement.bounds import rate_bound
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.validation import FloatArray
 
 TOLERANCE = 1e-4

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import interleaved
 from benchmarks.tables import Row, report
-from exact import belief_law, rare_errors, simulate
+from exact import Run, belief_law, rare_errors, simulate
 from theory import FiniteAgent, FiniteModel, Network
 from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
 
@@ -96,7 +96,9 @@ def rare(name: str, network: Network, rounds: int, *, repeats: int) -> Row:
         return rare_errors(network, model, rounds=rounds, seed=1, target_standard_error=TARGET)
 
     def count() -> object:
-        return simulate(network, model, rounds=rounds, replicates=TIMED, seed=1, record=[rounds])
+        return simulate(
+            network, model, run=Run(rounds=rounds, replicates=TIMED, seed=1, record=[rounds])
+        )
 
     count()  # compiles
     seconds = interleaved({"rare": estimate, "count": count}, repeats=repeats)

@@ -1,5 +1,7 @@
 """What this machine can do on one thread: the yardsticks of every benchmark.
 
+What its core could do, whatever library is asked, is measured in :mod:`benchmarks.core`.
+
 Each is measured in the run that uses it, between the contenders, since the speed of a shared or
 frequency-scaled machine drifts by tens of percent.
 """

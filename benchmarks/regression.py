@@ -30,10 +30,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import MatrixProduct, interleaved
 from benchmarks.tables import report
+from exact import Run, prepare_regression, simulate_regression
 from exact.regression.beliefs import GaussianBeliefs
 from exact.regression.observations import Observer
-from exact.regression.simulation import RegressionWork, regression_work, simulate_regression
 from exact.regression.state import DRAWS_AT_ONCE, Carrier, add_product, steps
+from exact.regression.work import RegressionWork
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
 from theory.validation import FloatArray
@@ -184,16 +185,13 @@ class Row:
 
 def measure(size: Size, *, repeats: int) -> Row:
     graph, law = network(size), model(size)
-    work = regression_work(
-        graph, law, rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds]
-    )
+    run = Run(rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds])
+    work = prepare_regression(graph, law, run=run).work
     engine, papers, loop = Engine(size, work), Papers(size, work), PerAgentLoop(size)
     limit = MatrixProduct()
 
     def simulated() -> None:
-        simulate_regression(
-            graph, law, rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds]
-        )
+        simulate_regression(graph, law, run=run)
 
     seconds = interleaved(
         {

@@ -32,9 +32,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.tables import report
-from exact import simulate, simulation_cost
+from exact import Run, prepare, prepare_regression, simulate
 from exact.cost import START
-from exact.regression import regression_cost, simulate_regression
+from exact.regression import simulate_regression
 from theory import FiniteAgent, FiniteModel, Network
 from theory.regression import RegressionAgent, RegressionModel
 
@@ -93,11 +93,15 @@ def prepared(size: Size, agents: int) -> tuple[Callable[..., Any], Any, dict[str
     options = {"rounds": size.rounds, "replicates": size.replicates}
     if size.dimension:
         law = regression(size.dimension, agents)
-        cost = regression_cost(network, law, **options)
-        return lambda **more: simulate_regression(network, law, seed=0, **more), cost, options
+        cost = prepare_regression(network, law, run=Run(**options)).cost()
+        return (
+            lambda **more: simulate_regression(network, law, run=Run(seed=0, **more)),
+            cost,
+            options,
+        )
     finite = model(size.hypotheses, agents)
-    predicted = simulation_cost(network, finite, **options)
-    return lambda **more: simulate(network, finite, seed=0, **more), predicted, options
+    predicted = prepare(network, finite, run=Run(**options)).cost()
+    return lambda **more: simulate(network, finite, run=Run(seed=0, **more)), predicted, options
 
 
 def measure_alone(size: Size) -> dict[str, float]:
@@ -165,7 +169,7 @@ def workers(agents: int, replicates: int, rounds: int, *, repeats: int) -> dict[
         for count in seconds:
             start, before = time.perf_counter(), cpu_seconds()
             runs[count] = simulate(
-                network, law, rounds=rounds, replicates=replicates, seed=0, workers=count
+                network, law, run=Run(rounds=rounds, replicates=replicates, seed=0, workers=count)
             )
             seconds[count].append(time.perf_counter() - start)
             busy[count].append(cpu_seconds() - before)

@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from exact import simulate
+from exact import Run, simulate
 from theory import FiniteAgent, FiniteModel, Network, account, expected_log_ratio
 
 TARGET = Path(__file__).parent / "_static/overview.svg"
@@ -32,7 +32,9 @@ def draw(target: Path, *, replicates: int = 20_000) -> None:
     figure, (beliefs, errors) = plt.subplots(1, 2, figsize=(8, 3.1), layout="constrained")
     for color, trust in (("C0", 0.7), ("C1", 0.1)):
         star = Network.from_topology("star", agents=9, edge_confidence=trust)
-        run = simulate(star, model, rounds=60, replicates=replicates, seed=1, record=rounds)
+        run = simulate(
+            star, model, run=Run(rounds=60, replicates=replicates, seed=1, record=rounds)
+        )
         mean = expected_log_ratio(star, model, rounds, best=0).values[:, 1, 1]
         beliefs.plot(rounds, mean, color=color, label=f"weight {trust} on the centre")
         beliefs.plot(rounds, run.mean[:, 1, 1], "o", color=color, ms=4)

@@ -43,6 +43,7 @@ from scipy.special import softmax
 from empirical.data import Images
 from empirical.partition import Partition
 from theory.learning import FiniteAgent, FiniteModel
+from theory.showing import Shown
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -128,7 +129,7 @@ RECIPES: tuple[Recipe, ...] = (
 
 
 @dataclass(frozen=True, eq=False)
-class Classifier:
+class Classifier(Shown):
     """A trained multinomial logistic regression.
 
     Parameters
@@ -169,7 +170,7 @@ class Classifier:
 
 
 @dataclass(frozen=True, eq=False)
-class LikelihoodTable:
+class LikelihoodTable(Shown):
     """What every hypothesis says about every image.
 
     Parameters

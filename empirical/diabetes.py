@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.regression import RegressionAgent, RegressionModel
+from theory.showing import Shown
 from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
 
 # What a nurse measures, what cholesterol tests give, and the rest of the blood serum.
@@ -47,7 +48,7 @@ TEST_ROWS = 142
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionTable:
+class RegressionTable(Shown):
     """Rows to learn from and rows to test on, standardised, a bias of ones first.
 
     Attributes

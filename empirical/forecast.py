@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from empirical.classifiers import classifier_model
 from empirical.partition import Partition
 from empirical.snapshots import SnapshotTable
-from exact import simulate
+from exact import Run, simulate
 from theory import (
     FiniteModel,
     Network,
@@ -27,6 +27,7 @@ from theory import (
     learning_rate,
     log_ratio_spread,
 )
+from theory.showing import Shown
 from theory.validation import FloatArray, fail
 
 # Sums of thousands of rounds lose about 1e-13, relative to the largest log-odds.
@@ -34,7 +35,7 @@ _ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class Site(Shown):
     """A network, and who holds which images in it."""
 
     network: Network
@@ -42,7 +43,7 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class RateForecast:
+class RateForecast(Shown):
     """What theory says of one network whose hypotheses are snapshots; exact, to rounding.
 
     Attributes
@@ -93,7 +94,7 @@ def rate_forecast(table: SnapshotTable, site: Site) -> RateForecast:
 
 
 @dataclass(frozen=True, eq=False)
-class RunBesideForecast:
+class RunBesideForecast(Shown):
     """Log-odds of social learning over a finite Θ after n rounds, measured and predicted, in nats.
 
     Attributes
@@ -142,7 +143,9 @@ def run_beside_forecast(
     ValueError
         As for :func:`exact.simulate`.
     """
-    run = simulate(network, model, rounds=rounds, replicates=replicates, seed=seed, record=[rounds])
+    run = simulate(
+        network, model, run=Run(rounds=rounds, replicates=replicates, seed=seed, record=[rounds])
+    )
     expected = expected_log_ratio(network, model, [rounds], best=run.best)
     spread = log_ratio_spread(network, model, [rounds], best=run.best)
     return RunBesideForecast(

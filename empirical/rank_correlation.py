@@ -49,6 +49,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import kendalltau, rankdata
 
+from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, as_probability, fail
 
 # All orders of 8 points, 40 320, are ranked in a fraction of a second.
@@ -56,7 +57,7 @@ _MOST_ORDERS = 40_320
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Shown):
     """Both ends, in [−1, 1]; `method` says how they were found."""
 
     lower: float
@@ -65,7 +66,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class RankCorrelation:
+class RankCorrelation(Shown):
     """How well the order of n points was predicted.
 
     Attributes

@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from empirical.classifiers import UNIFORM_SHARE
+from theory.showing import Shown
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -51,7 +52,7 @@ from theory.validation import (
 
 
 @dataclass(frozen=True)
-class LabelHypothesis:
+class LabelHypothesis(Shown):
     """A net to train on the images of these labels, in one place."""
 
     name: str
@@ -100,7 +101,7 @@ def label_hypotheses(
 
 
 @dataclass(frozen=True, eq=False)
-class SnapshotTable:
+class SnapshotTable(Shown):
     """What every snapshot says about every image.
 
     Attributes

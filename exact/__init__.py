@@ -1,8 +1,9 @@
 """Exact evaluation: the algorithm itself, on finitely many hypotheses.
 
-:mod:`exact.beliefs` is the algorithm as the papers write it; :mod:`exact.learning` the same in
-log-ratios, fast, for many replicates; :mod:`exact.changing` runs networks that change, and
-:mod:`exact.regression` linear regression. This package imports ``theory`` alone.
+:mod:`exact.beliefs` is the algorithm as the papers write it. :func:`simulate` runs it fast, for
+many replicates, on networks that stay (:mod:`exact.learning`), change (:mod:`exact.changing`) or
+have faulty agents (:mod:`exact.faults`); :mod:`exact.regression` runs linear regression. This
+package imports ``theory`` alone.
 """
 
 from exact.beliefs import Beliefs, bayes_update, consensus, estimates, learn, normalise
@@ -13,11 +14,9 @@ from exact.changing import (
     Post,
     Receipt,
     Rounds,
-    changing_cost,
     draw_rounds,
     exchange,
     learn_changing,
-    simulate_changing,
 )
 from exact.cost import Cost
 from exact.law import (
@@ -34,14 +33,7 @@ from exact.law import (
     pair_law,
     rare_errors,
 )
-from exact.learning import (
-    FastBeliefs,
-    Rates,
-    Simulation,
-    learn_fast,
-    simulate,
-    simulation_cost,
-)
+from exact.learning import FastBeliefs, learn_fast
 from exact.quantised_regression import (
     MeasuredRisk,
     MeasuredRiskCurve,
@@ -58,14 +50,19 @@ from exact.regression import (
     RegressionBeliefs,
     RegressionCost,
     RegressionSimulation,
+    RegressionTask,
     StudentPrediction,
     learn_regression,
-    regression_cost,
+    prepare_regression,
     simulate_regression,
 )
+from exact.results import Rates, Simulation
+from exact.run import Run
 from exact.sample_size import SimulatedSampleSize, simulated_sample_size
 from exact.sampling import draw_log_likelihoods
+from exact.simulation import prepare, simulate
 from exact.statistics import Proportion, proportion
+from exact.task import Task
 
 __all__ = [
     "BeliefLaw",
@@ -96,13 +93,15 @@ __all__ = [
     "RegressionBeliefs",
     "RegressionCost",
     "RegressionSimulation",
+    "RegressionTask",
     "Rounds",
+    "Run",
     "SimulatedSampleSize",
     "Simulation",
     "StudentPrediction",
+    "Task",
     "bayes_update",
     "belief_law",
-    "changing_cost",
     "consensus",
     "draw_log_likelihoods",
     "draw_rounds",
@@ -118,12 +117,11 @@ __all__ = [
     "measured_risk_curve",
     "normalise",
     "pair_law",
+    "prepare",
+    "prepare_regression",
     "proportion",
     "rare_errors",
-    "regression_cost",
     "simulate",
-    "simulate_changing",
     "simulate_regression",
     "simulated_sample_size",
-    "simulation_cost",
 ]

@@ -26,13 +26,15 @@ from scipy.sparse import csr_array
 from scipy.special import log_softmax
 
 from theory import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 Weights = FloatArray | csr_array
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs:
+class Beliefs(Shown):
     """What every agent believed in every round, in logarithms (nats).
 
     Attributes
@@ -128,6 +130,7 @@ def estimates(log_private: ArrayLike) -> IntArray:
     return np.asarray(np.argmax(np.asarray(log_private), axis=-1))
 
 
+@typed
 def learn(
     network: Network, log_likelihoods: ArrayLike, *, log_priors: ArrayLike | None = None
 ) -> Beliefs:

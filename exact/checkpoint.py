@@ -160,7 +160,7 @@ def fingerprint(*parts: object) -> str:
     """A SHA-256 of values, arrays and dataclasses, and of the libraries' versions.
 
     Equal parts have equal fingerprints; two parts that differ in type, shape or a single bit do
-    not. Dataclasses are taken field by field.
+    not. Dataclasses are taken field by field, without fields marked as labels (`names`).
 
     Raises
     ------
@@ -209,6 +209,8 @@ def _bytes(part: object) -> Iterator[bytes]:
     elif dataclasses.is_dataclass(part) and not isinstance(part, type):
         yield f"{type(part).__qualname__}(".encode()
         for entry in dataclasses.fields(part):
+            if entry.metadata.get("label"):
+                continue
             yield from _bytes(getattr(part, entry.name))
         yield b")"
     elif isinstance(part, tuple | list | range):

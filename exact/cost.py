@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from exact.limits import NUMBER, gibibytes, memory_limit
+from exact.limits import NUMBER, as_memory, gibibytes, memory_limit
 from exact.parallel import AHEAD
-from exact.propagation import Plan, batch_of
+from exact.plan import Plan, batch_of
+from theory.showing import Shown
 from theory.validation import fail
 
 # Seconds, on one core of a cloud server: of drawing a symbol, a normal number; of looking up or
@@ -38,7 +39,7 @@ SMALL = 8 << 20
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Shown):
     """What a run takes: estimates.
 
     Attributes
@@ -189,8 +190,8 @@ class Extent:
         return NUMBER * (numbers + weights + prior + 3 * self.table) + SMALL
 
 
-def check_cost(cost: Cost, *, memory: int | None = None) -> None:
-    """Refuse a run that would take more than `memory` bytes.
+def check_cost(cost: Cost, *, memory: int | str | None = None) -> None:
+    """Refuse a run that would take more than `memory`, in bytes or as "500M".
 
     If None, it may take three quarters of the machine's memory.
 
@@ -199,7 +200,7 @@ def check_cost(cost: Cost, *, memory: int | None = None) -> None:
     ValueError
         If it would, with the remedy for the largest part.
     """
-    limit = memory_limit() if memory is None else memory
+    limit = memory_limit() if memory is None else as_memory("memory", memory)
     if cost.bytes <= limit:
         return
     largest = max(cost.parts, key=lambda name: cost.parts[name])

@@ -70,16 +70,37 @@ def sparse_rounds(
             new = state[(first + k + 1) % 2]
             for i in range(max(0, front - k * lag), min(agents, front - k * lag + tile)):
                 out = new[i]
-                for r in range(replicates):
-                    row = offsets[symbols[k, i, r]]
+                e, end = indptr[i], indptr[i + 1]
+                # Passes over a row take longer than operations: three neighbours share one, and
+                # a lone replicate's observation goes with them.
+                if replicates == 1 and not noisy and e + 2 < end:
+                    row = offsets[symbols[k, i, 0]]
+                    a, b, c = data[e], data[e + 1], data[e + 2]
+                    u, v, w = old[indices[e]], old[indices[e + 1]], old[indices[e + 2]]
                     for m in range(width):
-                        out[r * width + m] = row[m]
-                    if noisy:
-                        slope = slopes[symbols[k, i, r]]
+                        out[m] = row[m] + a * u[m] + b * v[m] + c * w[m]
+                    e += 3
+                else:
+                    for r in range(replicates):
+                        row = offsets[symbols[k, i, r]]
                         for m in range(width):
-                            out[r * width + m] += noise[k, i, r] * slope[m]
-                for e in range(indptr[i], indptr[i + 1]):
-                    weight = data[e]
-                    heard = old[indices[e]]
+                            out[r * width + m] = row[m]
+                        if noisy:
+                            slope = slopes[symbols[k, i, r]]
+                            for m in range(width):
+                                out[r * width + m] += noise[k, i, r] * slope[m]
+                while e + 2 < end:
+                    a, b, c = data[e], data[e + 1], data[e + 2]
+                    u, v, w = old[indices[e]], old[indices[e + 1]], old[indices[e + 2]]
                     for m in range(out.size):
-                        out[m] += weight * heard[m]
+                        out[m] = out[m] + a * u[m] + b * v[m] + c * w[m]
+                    e += 3
+                if e + 1 < end:
+                    a, b = data[e], data[e + 1]
+                    u, v = old[indices[e]], old[indices[e + 1]]
+                    for m in range(out.size):
+                        out[m] = out[m] + a * u[m] + b * v[m]
+                elif e < end:
+                    a, u = data[e], old[indices[e]]
+                    for m in range(out.size):
+                        out[m] += a * u[m]

@@ -6,10 +6,8 @@ replicates, and one log-sum-exp at the end gives the beliefs of the papers' form
 (:mod:`exact.beliefs`), to about 1e-13 relative after 2000 rounds. Where the agents' evidence is of
 fewer kinds than there are hypotheses, fewer columns are carried (:mod:`exact.compression`).
 
-:func:`simulate` draws the observations and keeps statistics of Λ at chosen rounds, in memory that
-grows neither with the number of rounds nor of replicates; :func:`simulation_cost` says beforehand
-how much. Replicates may be spread over processes, and a run that was killed be resumed, without
-changing a bit of the result (:mod:`exact.parallel`). :func:`learn_fast` runs given observations.
+:class:`FixedNetwork` does so for drawn observations (:func:`exact.simulate`), and
+:func:`learn_fast` for given ones.
 """
 
 from __future__ import annotations
@@ -17,128 +15,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.beliefs import check_log_likelihoods, normalise, prior_rows
-from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.compression import evidence_basis, round_scale
-from exact.cost import Cost, Extent, check_cost
-from exact.limits import as_memory, check_work
-from exact.parallel import Progress as Progress
-from exact.parallel import run_units
-from exact.propagation import (
-    Plan,
-    Propagation,
-    agent_order,
-    batch_of,
-    plan_for,
-    propagation,
-)
-from exact.replicates import Chunk, Replicates
-from exact.replicates import chunks as chunks
-from exact.sampling import Given, Sampler, Source, group_size, kind_rows, ratios
-from exact.statistics import Proportion, proportion, standard_error
+from exact.plan import Plan, batch_of, plan_for
+from exact.propagation import Propagation, agent_order, propagation
+from exact.replicates import Chunk
+from exact.run import recorded_rounds
+from exact.sampling import Given, Sampler, Source, ratios
 from theory import FiniteModel, Network
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
-
-DEFAULT_RECORDS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Rates:
-    """Measured rates of rejection, Λ_i^(n)(best, θ)/n, in nats per round.
-
-    Attributes
-    ----------
-    mean, standard_error
-        Shape (N, M): over replicates; floating-point estimates.
-    rounds
-        The number n of rounds.
-    """
-
-    mean: FloatArray
-    standard_error: FloatArray
-    rounds: int
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
-    """What a simulation measured, at T recorded rounds; estimates over R replicates.
-
-    Attributes
-    ----------
-    rounds
-        Shape (T,): the recorded rounds.
-    replicates, seed, hypotheses
-        As given; the names of the M hypotheses.
-    reference
-        Θ*, or the network compromise if Θ* is empty; `best` is its first member.
-    mean, standard_error
-        Shape (T, N, M): of Λ_i^(n)(best, θ) in nats; zero in the column of `best`. The standard
-        error is NaN for a single replicate.
-    network_mean, network_standard_error
-        Shape (T, M): of the average of Λ over agents.
-    errors
-        Shape (T,): replicates in which some agent's arg max is outside `reference`; a tie with a
-        hypothesis outside counts.
-    agent_errors
-        Shape (T, N): the same for each agent.
-    settled
-        Shape (T, M): how many of the R·N pairs of replicate and agent have arg max θ. Where a tie
-        counts as an error, it is counted for the hypothesis outside `reference`.
-    paths
-        Shape (P, T, N, M): Λ(best, ·) of the first P replicates.
-    """
-
-    rounds: IntArray
-    replicates: int
-    seed: int
-    hypotheses: tuple[str, ...]
-    reference: tuple[int, ...]
-    mean: FloatArray
-    standard_error: FloatArray
-    network_mean: FloatArray
-    network_standard_error: FloatArray
-    errors: IntArray
-    agent_errors: IntArray
-    settled: IntArray
-    paths: FloatArray
-
-    @property
-    def best(self) -> int:
-        """The hypothesis all log-ratios are taken against."""
-        return self.reference[0]
-
-    @cached_property
-    def rates(self) -> Rates:
-        """Per-agent rates at the last recorded round."""
-        last = int(self.rounds[-1])
-        return Rates(
-            mean=read_only(self.mean[-1] / last),
-            standard_error=read_only(self.standard_error[-1] / last),
-            rounds=last,
-        )
-
-    def error_probability(self, round_index: int = -1, *, confidence: float = 0.95) -> Proportion:
-        """How often some agent was wrong, with its Clopper–Pearson interval.
-
-        Parameters
-        ----------
-        round_index
-            Index into `rounds`; the last by default.
-        confidence
-            Coverage, in (0, 1).
-        """
-        count = int(self.errors[round_index])
-        return proportion(count, self.replicates, confidence=confidence)
-
-
-@dataclass(frozen=True, eq=False)
-class FastBeliefs:
+class FastBeliefs(Shown):
     """Beliefs after T recorded rounds, in logarithms.
 
     Attributes
@@ -154,240 +50,6 @@ class FastBeliefs:
     rounds: IntArray
     private: FloatArray
     log_ratios: FloatArray
-
-
-def simulate(
-    network: Network,
-    model: FiniteModel,
-    *,
-    rounds: int,
-    replicates: int,
-    seed: int,
-    record: Sequence[int] | None = None,
-    paths: int = 0,
-    progress: Progress | None = None,
-    workers: int = 1,
-    backend: str | None = None,
-    memory: int | str | None = None,
-    checkpoint: str | Path | None = None,
-    resume: bool = False,
-) -> Simulation:
-    """Run the algorithm on drawn observations, many times over.
-
-    Observations are independent across agents, rounds and replicates. The same arguments give the
-    same numbers, up to rounding in the linear algebra library; the last five arguments change none.
-
-    Parameters
-    ----------
-    network, model
-        N agents each.
-    rounds, replicates
-        n ≥ 1 and R ≥ 1.
-    seed
-        A whole number of at least 0.
-    record
-        Rounds at which to keep statistics, between 1 and `rounds`; about 20, evenly spread on a
-        logarithmic scale and with the last one, if left out. They take 16·T·N·M bytes, and twice
-        that at the end.
-    paths
-        How many replicates to keep Λ of, at most `replicates`.
-    progress
-        Called as progress(done, total), in rounds times replicates.
-    workers, backend
-        How many processes share the replicates, and where they come from: see
-        :func:`exact.parallel.run_units`.
-    memory
-        What the run may take, in bytes or as "500M" or "2GiB"; three quarters of the machine's
-        memory if left out.
-    checkpoint, resume
-        A file to keep the sums in from time to time, removed at the end; and whether to go on from
-        it if it is there. Without `resume` it is overwritten.
-
-    Raises
-    ------
-    ValueError
-        If network and model disagree on the number of agents, or an argument is out of range; if
-        the run would take more than 10¹⁴ observations (more than a month), or more memory than
-        allowed (:func:`simulation_cost`); if the checkpoint is damaged or of another run.
-
-    Examples
-    --------
-    >>> from theory import FiniteAgent
-    >>> coin = FiniteAgent.from_tables(
-    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    ... )
-    >>> model = FiniteModel.from_agents(("fair", "loaded"), [coin], counts=[2])
-    >>> pair = Network([[0.5, 0.5], [0.5, 0.5]])
-    >>> run = simulate(pair, model, rounds=100, replicates=400, seed=1)
-    >>> rate = run.rates
-    >>> bool(abs(rate.mean[0, 1] - 0.1438) < 3 * rate.standard_error[0, 1])
-    True
-    """
-    seed = as_integer("seed", seed, minimum=0)
-    workers = as_integer("workers", workers, minimum=1)
-    allowed = None if memory is None else as_memory("memory", memory)
-    design = _design(
-        network, model, rounds=rounds, replicates=replicates, record=record, paths=paths
-    )
-    check_cost(design.extent.cost(workers=workers), memory=allowed)
-    work = design.work(seed, recorded_rounds(record, rounds))
-    kept = None
-    if checkpoint is not None:
-        kept = Checkpoint(Path(checkpoint), work_fingerprint(network, model, work), resume=resume)
-    sums = run_units(work, workers=workers, backend=backend, checkpoint=kept, progress=progress)
-    return measured(work, sums, hypotheses=model.hypotheses)
-
-
-def simulation_cost(
-    network: Network,
-    model: FiniteModel,
-    *,
-    rounds: int,
-    replicates: int,
-    record: Sequence[int] | None = None,
-    paths: int = 0,
-    workers: int = 1,
-) -> Cost:
-    """What :func:`simulate` would take, in bytes and seconds, without running it: estimates.
-
-    Parameters
-    ----------
-    network, model, rounds, replicates, record, paths, workers
-        As for :func:`simulate`.
-
-    Returns
-    -------
-    Cost
-        Bytes are an upper estimate for more than a few dozen megabytes; seconds may be off by a
-        factor of two or three on another machine.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or the run would take more than 10¹⁴ observations.
-
-    Examples
-    --------
-    >>> from theory import FiniteAgent
-    >>> coin = FiniteAgent.from_tables(
-    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    ... )
-    >>> model = FiniteModel.from_agents(("fair", "loaded"), [coin], counts=[100_000])
-    >>> ring = Network.from_topology("ring", agents=100_000)
-    >>> cost = simulation_cost(ring, model, rounds=1000, replicates=10)
-    >>> cost.bytes < 2**30, 5 < cost.seconds < 50
-    (True, True)
-    """
-    design = _design(
-        network, model, rounds=rounds, replicates=replicates, record=record, paths=paths
-    )
-    return design.extent.cost(workers=as_integer("workers", workers, minimum=1))
-
-
-def every_round(
-    network: Network, model: FiniteModel, *, rounds: int, replicates: int, seed: int
-) -> Replicates:
-    """The work of :func:`simulate` that stops at every round, cut up and not begun.
-
-    For statistics of one's own: its units name the chunks, its runner yields Λ of a chunk.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`simulate`.
-    """
-    design = _design(network, model, rounds=rounds, replicates=replicates, record=[rounds], paths=0)
-    check_cost(design.extent.cost(workers=1))
-    return design.work(seed, np.arange(1, rounds + 1))
-
-
-@dataclass(frozen=True, eq=False)
-class _Design:
-    """A simulation that has been checked and cut up, and not begun."""
-
-    network: Network
-    model: FiniteModel
-    reference: tuple[int, ...]
-    extent: Extent
-
-    def work(self, seed: int, recorded: IntArray) -> Replicates:
-        extent = self.extent
-        runner = FixedNetwork(
-            self.network,
-            self.model,
-            best=self.reference[0],
-            recorded=recorded,
-            plan=extent.plan,
-            group=extent.group,
-        )
-        return Replicates(
-            runner,
-            recorded=recorded,
-            agents=extent.agents,
-            hypotheses=extent.hypotheses,
-            reference=self.reference,
-            replicates=extent.replicates,
-            seed=seed,
-            paths=extent.paths,
-            largest=extent.plan.replicates,
-            block=extent.block,
-        )
-
-
-def _design(
-    network: Network,
-    model: FiniteModel,
-    *,
-    rounds: int,
-    replicates: int,
-    record: Sequence[int] | None,
-    paths: int,
-) -> _Design:
-    rounds = as_integer("rounds", rounds, minimum=1)
-    replicates = as_integer("replicates", replicates, minimum=1)
-    paths = as_integer("paths", paths, minimum=0)
-    if paths > replicates:
-        raise fail("paths", f"at most {replicates} replicates", paths, "keep fewer paths")
-    if network.agents != model.agents:
-        raise fail(
-            "model",
-            f"one agent for each of the network's {network.agents}",
-            f"{model.agents}",
-            "describe as many agents as the network has",
-        )
-    last = last_round(record, rounds)
-    check_work(rounds=last, replicates=replicates, agents=network.agents)
-    reference = model.reference_hypotheses(network.stationary_distribution)
-    hypotheses = len(model.hypotheses)
-    basis = evidence_basis(model, best=reference[0])
-    columns = hypotheses - 1 if basis is None else len(basis)
-    group = 1
-    if not network.is_sparse:
-        group = group_size(model, columns=columns, replicates=replicates)
-    plan = plan_for(network, columns=columns, group=group)
-    rows = kind_rows(model)
-    extent = Extent(
-        agents=network.agents,
-        links=_links(network),
-        sparse=network.is_sparse,
-        hypotheses=hypotheses,
-        columns=columns,
-        rounds=last,
-        replicates=replicates,
-        # Rounds may be given more than once; there are no more than `last` different ones.
-        times=min(DEFAULT_RECORDS if record is None else len(record), last),
-        paths=paths,
-        plan=plan,
-        group=group,
-        table=sum(2 * a.size + group * columns * p.size**group for p, a, _ in rows),
-        gaussian=any(b.any() for _, _, b in rows),
-    )
-    return _Design(network, model, reference, extent)
-
-
-def _links(network: Network) -> int:
-    weights = network.weights
-    return int(weights.size if isinstance(weights, np.ndarray) else weights.nnz)
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,6 +68,8 @@ class FixedNetwork:
         The rounds at which Λ is wanted.
     plan, group
         How replicates are cut up, and how many share a symbol.
+    compiled
+        Whether products with dense W are: see :func:`exact.plan.is_compiled`.
     """
 
     network: Network
@@ -414,6 +78,7 @@ class FixedNetwork:
     recorded: IntArray
     plan: Plan
     group: int
+    compiled: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies prepare anew: an engine holds views into its own memory, and no copy of one."""
@@ -460,7 +125,12 @@ class FixedNetwork:
         if room not in engines:
             engines.clear()
             engines[room] = propagation(
-                self.network, self.sampler.table, replicates=room, plan=self.plan, order=self.order
+                self.network,
+                self.sampler.table,
+                replicates=room,
+                plan=self.plan,
+                order=self.order,
+                compiled=self.compiled,
             )
         self.sampler.restart(chunk.stream, replicates=room)
         batch = batch_of(self.plan, room // self.group * self.network.agents)
@@ -480,36 +150,7 @@ class FixedNetwork:
         return with_best(log_ratios, self.best)
 
 
-def measured(work: Replicates, sums: Arrays, *, hypotheses: tuple[str, ...]) -> Simulation:
-    """What the sums over all replicates say; the sums themselves become read-only."""
-    count = work.replicates
-    return Simulation(
-        rounds=read_only(work.recorded),
-        replicates=count,
-        seed=work.seed,
-        hypotheses=hypotheses,
-        reference=work.reference,
-        mean=read_only(sums["each_mean"]),
-        standard_error=read_only(standard_error(sums["each_squares"], count)),
-        network_mean=read_only(sums["network_mean"]),
-        network_standard_error=read_only(standard_error(sums["network_squares"], count)),
-        errors=read_only(sums["errors"]),
-        agent_errors=read_only(sums["agent_errors"]),
-        settled=read_only(sums["settled"]),
-        paths=read_only(sums["paths"]),
-    )
-
-
-def work_fingerprint(network: Network, model: FiniteModel, work: Replicates) -> str:
-    """Of all that the sums of a simulation follow from."""
-    return fingerprint(
-        network.weights,
-        model,
-        work.recorded,
-        (work.replicates, work.seed, work.paths, work.largest, work.block),
-    )
-
-
+@typed
 def learn_fast(
     network: Network,
     log_likelihoods: ArrayLike,
@@ -613,29 +254,3 @@ def propagate(
 def with_best(log_ratios: FloatArray, best: int) -> FloatArray:
     """Log-ratios with the column of `best`, which is zero, put back: shape (N, R, M)."""
     return np.insert(log_ratios, best, 0.0, axis=-1)
-
-
-def last_round(record: Sequence[int] | None, rounds: int) -> int:
-    """The last round to record, without going through a range."""
-    if record is None:
-        return rounds
-    # A range may name more rounds than can be gone through, or than `len` can count.
-    ends = isinstance(record, range) and bool(record)
-    values = (record[0], record[-1]) if ends else record
-    chosen = [as_integer("record", value, minimum=1) for value in values]
-    if not chosen:
-        raise fail("record", "at least one round", "none", f"record the last one, {rounds}")
-    last = max(chosen)
-    if last > rounds:
-        raise fail("record", f"rounds up to {rounds}", last, "simulate more rounds")
-    return last
-
-
-def recorded_rounds(record: Sequence[int] | None, rounds: int) -> IntArray:
-    """The rounds to record, increasing; by default about 20 on a logarithmic scale."""
-    last_round(record, rounds)
-    if record is None:
-        if rounds <= DEFAULT_RECORDS:
-            return np.arange(1, rounds + 1)
-        return np.unique(np.rint(np.geomspace(1, rounds, DEFAULT_RECORDS)).astype(np.int64))
-    return np.unique(np.array(record, dtype=np.int64))

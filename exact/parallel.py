@@ -25,9 +25,9 @@ from itertools import islice
 from typing import Any, Protocol
 
 from exact.checkpoint import EVERY_SECONDS, Arrays, Checkpoint, Clock
+from theory.progress import Progress
 from theory.validation import as_integer, fail, install_extra
 
-Progress = Callable[[int, int], None]
 Advanced = Callable[[int], None]
 
 # Units in flight for each worker, and in a wave where a backend cannot hand out results one by one.

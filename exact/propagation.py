@@ -7,7 +7,11 @@ With Λ(best, θ) = log b(best) − log b(θ) and observations' log-ratios z, th
 so that no round needs normalising. A state B holds the N agents' rows of R·C numbers, replicates
 times the C = M − 1 hypotheses other than `best`: one product with W serves them all.
 
-*Dense W.* A product with W alone is bound by reading and writing its operands. Unrolled,
+*Dense W of few agents.* A band of columns goes through several rounds while it stays in the core's
+first cache, by a compiled loop (:mod:`exact.dense_kernel`).
+
+*Dense W of more agents.* A product with W alone is bound by reading and writing its operands.
+Unrolled,
 
     B_{t+s} = z_{t+s} + [Wˢ ⋯ W²  W] · (B_t; z_{t+1}; …; z_{t+s−1}),
 
@@ -22,7 +26,6 @@ brings neighbours closer, and several rounds then share one sweep (:func:`kernel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd, lcm
 from typing import Protocol
 
 import numpy as np
@@ -30,17 +33,10 @@ from scipy.linalg.blas import dgemm
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from exact.plan import CACHE_LINE, STACK_BYTES, Plan
 from exact.sampling import Draws, ObservationTable
 from theory import Network
 from theory.validation import FloatArray, IntArray
-
-# What a stack of operands may take of a core's own cache, commonly 1 to 2 MiB.
-STACK_BYTES = 5 << 17
-STACK_ROWS = 80
-DEEPEST = 16
-CACHE_LINE = 8  # numbers
-# Symbols drawn in one go: enough to hide the cost of a call, few enough to stay in cache.
-DRAWS_AT_ONCE = 1 << 15
 
 
 class Propagation(Protocol):
@@ -59,56 +55,6 @@ class Propagation(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a run is cut up: a function of the problem alone, so that results are too.
-
-    Attributes
-    ----------
-    replicates
-        Replicates of a chunk; the last chunk may have fewer.
-    quantum
-        A chunk's storage is rounded up to a multiple of this many replicates.
-    depth
-        Rounds of one product or sweep, s.
-    """
-
-    replicates: int
-    quantum: int
-    depth: int
-
-    def storage(self, replicates: int) -> int:
-        """Replicates to keep room for (and to draw), those beyond the wanted ones ignored."""
-        return -(-replicates // self.quantum) * self.quantum
-
-
-def plan_for(network: Network, *, columns: int, group: int = 1) -> Plan:
-    """The plan for a network, C = `columns`, and `group` replicates to a symbol."""
-    agents = network.agents
-    if network.is_sparse:
-        # Rows of a few cache lines at least, if memory allows.
-        numbers = max(STACK_BYTES // (8 * agents), min(64, (1 << 24) // agents))
-        return Plan(max(1, numbers // columns), 1, DEEPEST)
-    return dense_plan(agents, columns=columns, group=group)
-
-
-def dense_plan(agents: int, *, columns: int, group: int = 1) -> Plan:
-    """The plan for N = `agents` agents with dense weights, whatever the weights are."""
-    depth = min(max(1, STACK_ROWS // agents), DEEPEST)
-    # A product of fewer columns is limited by reading W.
-    numbers = max(STACK_BYTES // (8 * (depth + 1) * agents), 1024)
-    wanted = numbers // columns
-    aligned_rows = lcm(group, CACHE_LINE // gcd(columns, CACHE_LINE))
-    quantum = aligned_rows if aligned_rows <= wanted else group
-    return Plan(max(1, wanted // quantum) * quantum, quantum, depth)
-
-
-def batch_of(plan: Plan, symbols: int) -> int:
-    """How many rounds to draw at once, of `symbols` symbols each: a multiple of the depth."""
-    rounds = DRAWS_AT_ONCE // symbols
-    return max(1, rounds // plan.depth) * plan.depth
-
-
 def propagation(
     network: Network,
     table: ObservationTable,
@@ -116,12 +62,17 @@ def propagation(
     replicates: int,
     plan: Plan,
     order: IntArray | None = None,
+    compiled: bool = False,
 ) -> Propagation:
-    """The engine for a network's kind of W; `order` as from :func:`agent_order`."""
+    """The engine for a network's kind of W; `order` as from :func:`agent_order`.
+
+    `compiled` as from :func:`exact.plan.is_compiled`: else dense W is left to a library.
+    """
     if network.is_sparse:
         rows = np.arange(network.agents) if order is None else order
         return SparsePropagation(network, table, replicates=replicates, plan=plan, order=rows)
-    return DensePropagation(network, table, replicates=replicates, plan=plan)
+    engine = CompiledPropagation if compiled else DensePropagation
+    return engine(network, table, replicates=replicates, plan=plan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +157,63 @@ class DensePropagation:
                 out=self._stack[end].T,
             )
         return self._blocks[begin, end]
+
+
+class CompiledPropagation:
+    """Dense W of few agents: up to `plan.depth` rounds in one sweep (:mod:`exact.dense_kernel`)."""
+
+    def __init__(
+        self, network: Network, table: ObservationTable, *, replicates: int, plan: Plan
+    ) -> None:
+        from exact.dense_kernel import STRIP, work_space
+
+        columns = replicates * table.columns
+        room = max(columns, STRIP)
+        shape = (plan.depth, network.agents, room)
+        self._weights = np.ascontiguousarray(dense(network))
+        self._table = table
+        self._depth = plan.depth
+        self._columns = columns
+        self._shape = (network.agents, replicates, table.columns)
+        self._rows = aligned(shape)
+        self._rows[:] = 0.0
+        self._looked_up = self._rows if room == columns else np.empty((*shape[:2], columns))
+        self._memory = aligned((work_space(network.agents, room),))
+        self._memory[:] = 0.0
+        self._states = self._memory[: 2 * network.agents * room].reshape(2, *shape[1:])
+        self._at = 0
+
+    def start(self, prior: FloatArray, draws: Draws) -> None:
+        """Set B_1 from the prior log-ratios, shape (N, C), and one round of draws."""
+        self._at = 0
+        self._states[0] = self._observed(draws.symbols, draws.noise)[0]
+        self._states[0, :, : self._columns] += np.tile(prior, self._shape[1])
+
+    def advance(self, draws: Draws) -> None:
+        """Carry B on through the rounds of `draws`."""
+        for begin in range(0, len(draws.symbols), self._depth):
+            part = slice(begin, begin + self._depth)
+            self._carry(self._observed(draws.symbols[part], draws.noise[part]))
+            self._at = 1 - self._at
+
+    def private(self) -> FloatArray:
+        """W B, shape (N, R, C): valid until the next call."""
+        self._rows[0] = 0.0
+        self._carry(self._rows[:1])
+        private = self._states[1 - self._at][:, : self._columns]
+        return np.asarray(private.reshape(self._shape))
+
+    def _observed(self, symbols: IntArray, noise: FloatArray) -> FloatArray:
+        rounds = len(symbols)
+        self._table.look_up(symbols, noise, self._looked_up[:rounds])
+        if self._looked_up is not self._rows:
+            self._rows[:rounds, :, : self._columns] = self._looked_up[:rounds]
+        return self._rows[:rounds]
+
+    def _carry(self, rows: FloatArray) -> None:
+        from exact.dense_kernel import dense_rounds
+
+        dense_rounds(self._weights, rows, self._memory, self._at)
 
 
 class SparsePropagation:

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.learning import simulate
+from exact.fixed import fixed_task
+from exact.run import Run
 from exact.statistics import Proportion, proportion
 from theory import Network, QuantisedRegression, RiskCurve, RiskPoint
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredRisk:
+class MeasuredRisk(Shown):
     """What R replicates of n rounds ended with, at one radius.
 
     Attributes
@@ -48,7 +51,7 @@ class MeasuredRisk:
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredRiskCurve:
+class MeasuredRiskCurve(Shown):
     """A :class:`theory.RiskCurve` and what was measured at each of its points.
 
     `points` has one entry for each of the curve's, None where it needs more rounds than allowed.
@@ -58,6 +61,7 @@ class MeasuredRiskCurve:
     points: tuple[MeasuredRisk | None, ...]
 
 
+@typed
 def measure_risk(
     network: Network,
     regression: QuantisedRegression,
@@ -84,16 +88,11 @@ def measure_risk(
         # Nothing to learn from: everybody holds the first acceptable hypothesis.
         estimates = np.full((replicates, v.size), point.acceptable[0])
     else:
-        run = simulate(
-            network,
-            regression.model(points),
-            rounds=rounds,
-            replicates=replicates,
-            seed=seed,
-            record=[rounds],
-            paths=replicates,
+        run = Run(
+            rounds=rounds, replicates=replicates, seed=seed, record=[rounds], paths=replicates
         )
-        estimates = run.paths[:, 0].argmin(axis=-1)
+        paths = fixed_task(network, regression.model(points), run=run).simulate().paths
+        estimates = paths[:, 0].argmin(axis=-1)
     gaps = regression.risk_differences(points)
     network_risk = (v @ gaps)[estimates].max(axis=1)
     own_risk = gaps[np.arange(v.size), estimates].mean(axis=1)
@@ -115,6 +114,7 @@ def measure_risk(
     )
 
 
+@typed
 def measured_risk_curve(
     network: Network,
     regression: QuantisedRegression,

@@ -25,16 +25,19 @@ import numpy as np
 from scipy.special import betaincinv
 
 from exact.checkpoint import Arrays
-from exact.learning import every_round
-from exact.parallel import Progress, run_units
+from exact.fixed import every_round
+from exact.parallel import run_units
 from exact.replicates import Replicates, chunks
 from exact.statistics import Ties
 from theory import FiniteModel, Network, SampleSizes, sample_sizes
+from theory.progress import Progress
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class SimulatedSampleSize:
+class SimulatedSampleSize(Shown):
     """A measured n(δ), with its confidence interval.
 
     Attributes
@@ -80,6 +83,7 @@ class SimulatedSampleSize:
         return read_only(self.errors / self.replicates)
 
 
+@typed
 def simulated_sample_size(
     network: Network,
     model: FiniteModel,

@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from theory import FiniteModel, GaussianAgent
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer
 
 # Joint tables of several replicates pay only while they stay near the core, and where drawing and
@@ -297,6 +298,7 @@ class Given:
         return Draws(np.ascontiguousarray(symbols), np.empty((*symbols.shape[:2], 0)))
 
 
+@typed
 def draw_log_likelihoods(
     model: FiniteModel, *, rounds: int, seed: int, replicates: int | None = None
 ) -> FloatArray:

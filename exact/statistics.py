@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail
 
 Arrays = dict[str, NDArray[Any]]
@@ -23,7 +24,7 @@ SLAB = 1 << 16
 
 
 @dataclass(frozen=True)
-class Proportion:
+class Proportion(Shown):
     """A measured frequency and its Clopper–Pearson interval.
 
     The interval covers the true probability with probability at least `confidence`, whatever it

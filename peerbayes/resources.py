@@ -6,13 +6,15 @@ The same for every command that simulates. None of it changes a number of the re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from exact.limits import gibibytes
+from exact.run import Run
 from peerbayes.terminal import say
+from theory.progress import Progress
 from theory.validation import fail
 
 # A run is announced if it is expected to take longer, or more memory.
@@ -51,7 +53,7 @@ class Resources:
     Attributes
     ----------
     workers, backend, memory
-        As for :func:`exact.simulate`.
+        As for :class:`exact.Run`.
     resume
         Go on from the checkpoint that a killed run left, if there is one.
     hours
@@ -67,20 +69,51 @@ class Resources:
     hours: float = MOST_HOURS
     notice: Callable[[str], None] | None = None
 
-    def options(self, record: Path | None) -> dict[str, Any]:
-        """Keyword arguments for the simulation, its checkpoint beside the record-to-be."""
-        checkpoint = None if record is None else record.with_suffix(".checkpoint")
-        if checkpoint is not None and checkpoint.exists() and not self.resume:
-            self._say(f"{checkpoint}: left by a killed run; starting afresh (--resume goes on)")
-        if self.resume and (checkpoint is None or not checkpoint.exists()):
+    def run(
+        self,
+        *,
+        rounds: int,
+        replicates: int,
+        seed: int,
+        record: Sequence[int] | None = None,
+        out: Path | None,
+        progress: Progress | None,
+    ) -> Run:
+        """A run with these resources, its checkpoint beside the record-to-be `out`.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range.
+        """
+        checkpoint = None if out is None else out.with_suffix(".checkpoint")
+        return Run(
+            rounds=rounds,
+            replicates=replicates,
+            seed=seed,
+            record=record,
+            workers=self.workers,
+            backend=self.backend,
+            memory=self.memory,
+            checkpoint=checkpoint,
+            resume=self.resume and checkpoint is not None,
+            progress=progress,
+        )
+
+    def begin(self, name: str, cost: Predicted, run: Run) -> None:
+        """Announce a run, and say whether it goes on from what a killed one left.
+
+        Raises
+        ------
+        ValueError
+            If the run is expected to take more than `hours`.
+        """
+        self.announce(name, cost)
+        left = None if run.checkpoint is None else Path(run.checkpoint)
+        if left is not None and left.exists() and not self.resume:
+            self._say(f"{left}: left by a killed run; starting afresh (--resume goes on)")
+        if self.resume and (left is None or not left.exists()):
             self._say("nothing to resume: starting from the beginning")
-        return {
-            "workers": self.workers,
-            "backend": self.backend,
-            "memory": self.memory,
-            "checkpoint": checkpoint,
-            "resume": self.resume,
-        }
 
     def announce(self, name: str, cost: Predicted) -> None:
         """Say what a long or large run is expected to take; refuse one that is too long.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from benchmarks import networks, tables
+from benchmarks.core import CHAINS, LANES, multiply_adds
 from benchmarks.networks import (
     CONTENDERS,
     enclosed_stationary,
@@ -153,6 +155,16 @@ def test_balls_and_rationals_measure_the_same_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(networks, "EXACT_AGENTS", 5)
     # Rounded up from 128 bits, and the rationals' error to a float.
     assert errors(weights, found) == pytest.approx(rationals, rel=1e-8)
+
+
+def test_the_core_is_measured_by_its_widest_multiply_adds() -> None:
+    """As many instructions as there are sums, at least, each on whole registers."""
+    assert multiply_adds(1000) == CHAINS
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("names of instructions and registers are those of x86")
+    (code,) = multiply_adds.inspect_asm().values()
+    register = {8: "zmm", 4: "ymm"}[LANES]
+    assert len(re.findall(rf"vfn?madd\w+pd\b.*%{register}", code)) >= CHAINS
 
 
 def test_the_page_says_when_nothing_was_measured(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 Two independent checks. One reads the source (every import statement, also those inside functions).
 The other imports every module of a room in a fresh interpreter that refuses the rooms above, and
-looks at what was loaded. Both are shown to fail on a house that is built wrong.
+looks at what was loaded. Inside a room no files, and no folders, import each other in a circle.
+All are shown to fail on a house that is built wrong.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("theory", "exact", "empirical", "peerbayes")
 ABOVE = {room: set(ROOMS[floor + 1 :]) for floor, room in enumerate(ROOMS)}
+WITHOUT_CIRCLES = ("theory", "exact", "empirical")  # still to come: "peerbayes"
 FORBIDDEN = {  # the room: what must not be loaded when all of it is imported
     "theory": {*ABOVE["theory"], "torch"},
     "exact": {*ABOVE["exact"], "torch"},
@@ -92,8 +95,79 @@ def breaches(root: Path) -> list[str]:
     return found
 
 
+def module_name(path: Path, root: Path) -> str:
+    """The dotted name of a file; a package's is that of its folder."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def wanted_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield each (module, name) that a file imports, wherever it stands; "" for all of it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def files_that_import(root: Path, rooms: tuple[str, ...]) -> nx.DiGraph:
+    """From every file to those whose definitions it imports, as modules.
+
+    A name that a package only shows leads on to the file that defines it; what it shows of its own
+    modules is no import. Imports inside functions and for the types alone count like any other.
+    """
+    paths = {
+        module_name(path, root): path for room in rooms for path in (root / room).rglob("*.py")
+    }
+    wanted = {
+        module: list(wanted_names(ast.parse(path.read_text(encoding="utf-8"))))
+        for module, path in paths.items()
+    }
+
+    def defined_in(module: str, name: str) -> str:
+        if f"{module}.{name}" in paths:
+            return f"{module}.{name}"
+        if module in paths and paths[module].name == "__init__.py":
+            for source, shown in wanted[module]:
+                if name and shown == name:
+                    return defined_in(source, name)
+        return module
+
+    graph = nx.DiGraph()
+    for module, names in wanted.items():
+        targets = {defined_in(source, name) for source, name in names} & set(paths) - {module}
+        graph.add_edges_from((module, t) for t in targets if not t.startswith(f"{module}."))
+    return graph
+
+
+def circles(graph: nx.DiGraph) -> list[list[str]]:
+    """What can be reached from itself, group by group."""
+    return sorted(
+        sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1
+    )
+
+
+def folders_that_import(root: Path, files: nx.DiGraph) -> nx.DiGraph:
+    """From every folder to those it imports from."""
+
+    def folder(module: str) -> str:
+        return module if (root / module.replace(".", "/")).is_dir() else module.rpartition(".")[0]
+
+    graph = nx.DiGraph((folder(a), folder(b)) for a, b in files.edges)
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    return graph
+
+
 def test_no_file_imports_upwards() -> None:
     assert breaches(ROOT) == []
+
+
+def test_no_files_and_no_folders_import_each_other_in_a_circle() -> None:
+    """Not even if every import that stands inside a function stood at the top."""
+    files = files_that_import(ROOT, WITHOUT_CIRCLES)
+    assert len(files) > 300
+    assert circles(files) == []
+    assert circles(folders_that_import(ROOT, files)) == []
 
 
 @pytest.mark.parametrize("room", FORBIDDEN)
@@ -133,6 +207,7 @@ def build_house(root: Path, sources: dict[str, str]) -> Path:
         (root / room).mkdir()
         (root / room / "__init__.py").write_text("")
     for name, text in sources.items():
+        (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text)
     return root
 
@@ -173,3 +248,42 @@ def test_the_interpreter_check_sees_what_was_loaded_before_it_looked(tmp_path: P
     assert breaches(house) == []
     done = import_alone("empirical", FORBIDDEN["empirical"], everything=True, root=house)
     assert "loaded ['peerbayes']" in done.stderr
+
+
+IN_A_FUNCTION = "def f():\n    from theory.rate import rate\n"
+FOR_THE_TYPE = (
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from theory.rate import Rate\n"
+)
+
+
+@pytest.mark.parametrize("back", ["import theory.rate", IN_A_FUNCTION, FOR_THE_TYPE])
+def test_a_circle_of_files_is_seen(tmp_path: Path, back: str) -> None:
+    sources = {"theory/rate.py": "from theory import mixing\n", "theory/mixing.py": back}
+    files = files_that_import(build_house(tmp_path, sources), ("theory",))
+    assert circles(files) == [["theory.mixing", "theory.rate"]]
+
+
+def test_a_circle_through_what_a_package_shows_is_seen(tmp_path: Path) -> None:
+    sources = {
+        "theory/learning/__init__.py": "from theory.learning.rate import rate\n",
+        "theory/learning/rate.py": "from theory.network import mixing\n",
+        "theory/network/mixing.py": "from theory.learning import rate as learned\n",
+    }
+    files = files_that_import(build_house(tmp_path, sources), ("theory",))
+    assert circles(files) == [["theory.learning.rate", "theory.network.mixing"]]
+
+
+def test_a_circle_of_folders_is_seen_where_no_files_go_in_one(tmp_path: Path) -> None:
+    sources = {
+        "theory/design/__init__.py": "from theory.design.rate.best import best\n",
+        "theory/design/graph.py": "from theory.design.rate import rows\n",
+        "theory/design/limits.py": "",
+        "theory/design/rate/best.py": "from theory.design import limits\n",
+        "theory/design/rate/rows.py": "",
+    }
+    house = build_house(tmp_path, sources)
+    files = files_that_import(house, ("theory",))
+    assert circles(files) == []
+    assert circles(folders_that_import(house, files)) == [["theory.design", "theory.design.rate"]]
+    (house / "theory/design/graph.py").write_text("")
+    assert circles(folders_that_import(house, files_that_import(house, ("theory",)))) == []

@@ -4,34 +4,17 @@ This package imports none of the others.
 """
 
 from theory.bounds import (
-    Box,
     CertifiedMargin,
     CertifiedSampleSize,
-    CoinTrial,
-    Covering,
-    Ellipsoid,
     ErrorAccount,
     ErrorBound,
     ErrorProbability,
-    LargestTotalVariation,
-    QuantisedRegression,
-    RiskBound,
-    RiskCurve,
-    RiskPoint,
     SampleSize,
     SampleSizes,
     account,
-    cover,
-    covering_lower_bound,
-    interval_covering_number,
-    largest_total_variation,
+    error_bound,
     printed_rounds,
-    reversal_factor,
-    risk_bound,
-    risk_curve,
     sample_sizes,
-    transfer_factor,
-    two_node_regression,
 )
 from theory.learning import (
     Agent,
@@ -60,6 +43,26 @@ from theory.learning import (
 )
 from theory.network import Network
 from theory.regression import RegressionAgent, RegressionLimits, RegressionModel, regression_limits
+from theory.risk import (
+    Box,
+    CoinTrial,
+    Covering,
+    Ellipsoid,
+    LargestTotalVariation,
+    QuantisedRegression,
+    RiskBound,
+    RiskCurve,
+    RiskPoint,
+    cover,
+    covering_lower_bound,
+    interval_covering_number,
+    largest_total_variation,
+    reversal_factor,
+    risk_bound,
+    risk_curve,
+    transfer_factor,
+    two_node_regression,
+)
 
 __all__ = [
     "Agent",
@@ -99,6 +102,7 @@ __all__ = [
     "account",
     "cover",
     "covering_lower_bound",
+    "error_bound",
     "error_exponent",
     "error_prefactor",
     "expected_log_ratio",

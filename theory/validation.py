@@ -6,8 +6,10 @@ Messages are one line: the command line prints them as they are.
 
 from __future__ import annotations
 
+import difflib
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,9 @@ SUM_TOLERANCE = 1e-12
 
 # In bits: Python refuses to write integers of more than 4300 digits.
 _LONGEST_INTEGER = 4000
+
+# Names that a message lists.
+_NAMED = 12
 
 
 def fail(argument: str, expected: str, got: object, remedy: str) -> ValueError:
@@ -140,6 +145,29 @@ def as_integer(argument: str, value: object, *, minimum: int, maximum: int | Non
         wanted = f"a whole number of at most {maximum}"
         raise fail(argument, wanted, number, f"use {maximum} or fewer")
     return number
+
+
+def as_position(argument: str, value: object, names: Sequence[str]) -> int:
+    """Where something stands in a list of names: given by name, or by its number from 0.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name or number.
+
+    Examples
+    --------
+    >>> as_position("target", "loaded", ("fair", "loaded"))
+    1
+    """
+    if not isinstance(value, str):
+        return as_integer(argument, value, minimum=0, maximum=len(names) - 1)
+    if value not in names:
+        guess = difflib.get_close_matches(value, names, n=1)
+        shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+        remedy = f"did you mean {guess[0]!r}?" if guess else "name one of them"
+        raise fail(argument, f"one of {shown}", repr(value), remedy)
+    return list(names).index(value)
 
 
 def as_probability(argument: str, value: object, *, open_interval: bool = True) -> float:

@@ -11,7 +11,7 @@ edge confidence :math:`a` moves the weights, :math:`v_1 = 9a/(9a+8)`.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exact import simulate
+from exact import Run, simulate
 from theory import (
     FiniteAgent,
     FiniteModel,
@@ -46,7 +46,7 @@ some = (0.1, 0.2, 0.3, 0.5, 0.7)
 measured, errors, means = [], [], []
 for seed, a in enumerate(some):
     star = Network.from_topology("star", agents=9, edge_confidence=a)
-    run = simulate(star, model, rounds=200, replicates=200, seed=seed)
+    run = simulate(star, model, run=Run(rounds=200, replicates=200, seed=seed))
     measured.append(run.network_mean[-1] / 200)
     errors.append(run.network_standard_error[-1] / 200)
     means.append(expected_log_ratio(star, model, [200], best=0).values[0].mean(axis=0) / 200)

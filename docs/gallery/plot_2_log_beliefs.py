@@ -9,7 +9,7 @@ before the run.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exact import simulate
+from exact import Run, simulate
 from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio, learning_rate
 
 # %%
@@ -22,7 +22,7 @@ model = FiniteModel.from_agents(["fair", "loaded"], [knows, blind], counts=[1, 9
 ring = Network.from_topology("ring", agents=10)
 
 rounds = np.arange(1, 161)
-run = simulate(ring, model, rounds=160, replicates=300, seed=2, record=rounds, paths=60)
+run = simulate(ring, model, run=Run(rounds=160, replicates=300, seed=2, record=rounds, paths=60))
 exact = expected_log_ratio(ring, model, rounds, best=0).values[:, :, 1]
 rate = learning_rate(ring, model).rate
 

@@ -9,7 +9,7 @@ the measured frequency of errors.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exact import simulate
+from exact import Run, simulate
 from theory import FiniteAgent, FiniteModel, Network, account, error_exponent, sample_sizes
 
 # %%
@@ -36,7 +36,7 @@ assert ladder.certified.upper <= ladder.chernoff.rounds
 # Clopper–Pearson interval.
 
 n = np.unique(np.geomspace(1, ladder.repaired.rounds * 1.2, 60).astype(int))
-run = simulate(network, model, rounds=int(n[-1]), replicates=20_000, seed=4, record=n)
+run = simulate(network, model, run=Run(rounds=int(n[-1]), replicates=20_000, seed=4, record=n))
 
 figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
 for bound in ladder.bounds:

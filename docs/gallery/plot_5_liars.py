@@ -10,12 +10,13 @@ rate that depends on where the liars sit.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exact.faults import simulate_faulty
+from exact import Run, simulate
 from theory import FiniteAgent, FiniteModel, Network
 from theory.robustness import (
     Average,
     Clip,
     Colluding,
+    Faults,
     Median,
     Push,
     TrimmedMean,
@@ -57,18 +58,13 @@ lies = [Push("loaded", 1.0), Colluding("loaded")]
 
 
 def worst_rate(rule, liars, behaviour):
-    run = simulate_faulty(
+    run = simulate(
         torus,
         model,
-        dict.fromkeys(liars, behaviour),
-        rule,
-        rounds=ROUNDS,
-        replicates=60,
-        seed=1,
-        record=[ROUNDS],
-        beyond_tolerance=True,
+        faults=Faults(dict.fromkeys(liars, behaviour), rule, beyond_tolerance=True),
+        run=Run(rounds=ROUNDS, replicates=60, seed=1, record=[ROUNDS]),
     )
-    return run.simulation.rates.mean[:, 1].min(), run.simulation
+    return run.rates.mean[:, 1].min(), run
 
 
 table = np.array(

@@ -10,9 +10,9 @@ opposite: nothing in the growth of beliefs, something in the rarity of errors.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exact.changing import simulate_changing
-from theory import FiniteAgent, FiniteModel, Network
-from theory.changing import DelayedNetwork, RandomLinks, changing_exponent, changing_rate
+from exact import Run, simulate
+from theory import FiniteAgent, FiniteModel, Network, error_exponent, learning_rate
+from theory.changing import DelayedNetwork, RandomLinks
 
 coin = FiniteAgent.from_tables(
     inputs=[1], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.7, 0.3]]]
@@ -28,8 +28,8 @@ ring = Network.from_topology("ring", agents=6, rule="metropolis")
 
 delays = [0, 1, 2, 4, 8]
 late = [DelayedNetwork(ring, delay) for delay in delays]
-rates = np.array([changing_rate(network, model).rate for network in late])
-exponents = np.array([changing_exponent(network, model).exponent for network in late])
+rates = np.array([learning_rate(network, model).rate for network in late])
+exponents = np.array([error_exponent(network, model).exponent for network in late])
 # Each agent gives 2/3 to its neighbours: the mean age is 2τ/3.
 assert np.allclose(rates, rates[0] / (1 + 2 / 3 * np.array(delays)))
 assert np.allclose(exponents, exponents[0])
@@ -42,9 +42,9 @@ assert np.allclose(exponents, exponents[0])
 
 shares = [0.2, 0.35, 0.5, 0.75, 1.0]
 lossy = [RandomLinks(ring, up=up) for up in shares]
-lossy_rates = np.array([changing_rate(network, model).rate for network in lossy])
+lossy_rates = np.array([learning_rate(network, model).rate for network in lossy])
 lossy_exponents = np.array(
-    [changing_exponent(network, model, seed=1, samples=3000).exponent for network in lossy]
+    [error_exponent(network, model, seed=1, samples=3000).exponent for network in lossy]
 )
 assert np.allclose(lossy_rates, rates[0])
 assert (lossy_exponents[:-1] < 0.95 * exponents[0]).all()
@@ -54,7 +54,7 @@ assert (lossy_exponents[:-1] < 0.95 * exponents[0]).all()
 
 
 def slope(network: DelayedNetwork | RandomLinks) -> float:
-    run = simulate_changing(network, model, rounds=400, replicates=300, seed=2, record=[200, 400])
+    run = simulate(network, model, run=Run(rounds=400, replicates=300, seed=2, record=[200, 400]))
     return float(np.diff(run.network_mean[:, 1])[0]) / 200
 
 

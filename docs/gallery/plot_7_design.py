@@ -10,7 +10,7 @@ wishes cost each other?
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exact import simulate
+from exact import Run, simulate
 from theory import FiniteAgent, FiniteModel, Network, error_exponent, learning_rate
 from theory.design import DesignGraph, InfluenceSet, best_exponent, fastest_mixing, optimal_rate
 
@@ -104,7 +104,9 @@ rounds = np.arange(1, 121)
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 measured = {}
 for name, network in networks.items():
-    run = simulate(network, model, rounds=120, replicates=REPLICATES, seed=1, record=rounds)
+    run = simulate(
+        network, model, run=Run(rounds=120, replicates=REPLICATES, seed=1, record=rounds)
+    )
     measured[name] = run.errors / REPLICATES
     axes.semilogy(rounds, measured[name], label=name)
 axes.set_xlabel("round")

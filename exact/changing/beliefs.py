@@ -27,11 +27,13 @@ from exact.changing.simulation import ChangingProcess, process_for
 from exact.changing.weights import check_pairs
 from theory.changing import ChangingNetwork, Phase
 from theory.network.structure import as_dense
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class Rounds(Shown):
     """What a changing network did in T rounds.
 
     Attributes
@@ -124,6 +126,7 @@ def learn_changing(
     )
 
 
+@typed
 def draw_rounds(network: ChangingNetwork, *, rounds: int, seed: int) -> Rounds:
     """What a network goes through in some rounds, drawn with a seed.
 

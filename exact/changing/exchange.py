@@ -2,7 +2,7 @@
 
 Every agent has a :class:`exact.changing.mailbox.Mailbox`; nothing passes between agents but
 messages. This is the form in which the faults are defined. The runs in numbers of agents and
-replicates, :func:`exact.changing.simulate_changing`, are held against it.
+replicates, :func:`exact.simulate`, are held against it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from exact.changing.mailbox import Mailbox, Message, Receipt
 from exact.changing.weights import check_pairs
 from theory import Network
 from theory.network.structure import as_dense
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -36,7 +38,7 @@ from theory.validation import (
 
 
 @dataclass(frozen=True)
-class Post:
+class Post(Shown):
     """How messages travel.
 
     Each message is treated independently of all others and of what it says.
@@ -76,7 +78,7 @@ class Post:
 
 
 @dataclass(frozen=True, eq=False)
-class Exchange:
+class Exchange(Shown):
     """What was believed in a run over messages, and what became of them.
 
     Attributes
@@ -98,6 +100,7 @@ class Exchange:
     receipts: Mapping[Receipt, int]
 
 
+@typed
 def exchange(
     network: Network,
     log_likelihoods: ArrayLike,

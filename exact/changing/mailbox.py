@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike
 
 from exact.beliefs import normalise, prior_rows
 from theory.changing import ON_LOSS
+from theory.showing import Shown
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -48,7 +49,7 @@ from theory.validation import (
 
 
 @dataclass(frozen=True, eq=False)
-class Message:
+class Message(Shown):
     """What one agent says in one round.
 
     Parameters
@@ -116,7 +117,7 @@ class Receipt(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
+class Pooled(Shown):
     """An agent's private belief, and what it was made of.
 
     Attributes

@@ -14,34 +14,20 @@ dense weights they are also the data of :func:`exact.simulate`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from exact.checkpoint import Checkpoint
 from exact.compression import evidence_basis, round_scale
-from exact.cost import CALL, Cost, Extent, check_cost
-from exact.learning import (
-    DEFAULT_RECORDS,
-    Simulation,
-    last_round,
-    measured,
-    recorded_rounds,
-    with_best,
-)
-from exact.limits import NUMBER, as_memory, check_work
-from exact.parallel import Progress, run_units
-from exact.propagation import Plan, batch_of, dense_plan
-from exact.replicates import Chunk, Replicates
-from exact.sampling import Sampler, group_size, kind_rows, ratios
+from exact.learning import with_best
+from exact.plan import Plan, batch_of
+from exact.replicates import Chunk
+from exact.sampling import Sampler, ratios
 from theory import FiniteModel
-from theory.validation import FloatArray, IntArray, as_integer, fail
-
-# Seconds for a number that the process draws, with what it decides.
-DRAW_AND_USE = 1e-8
+from theory.validation import FloatArray, IntArray
 
 
 class Process(Protocol):
@@ -74,231 +60,6 @@ class Process(Protocol):
             and one of them returned.
         """
         ...
-
-
-def run_process(
-    process: Process,
-    model: FiniteModel,
-    *,
-    reference: Sequence[int],
-    rounds: int,
-    replicates: int,
-    seed: int,
-    record: Sequence[int] | None = None,
-    paths: int = 0,
-    progress: Progress | None = None,
-    agents: Sequence[int] | None = None,
-    linear: bool = False,
-    layers: int = 2,
-    links: int | None = None,
-    draws: int = 0,
-    workers: int = 1,
-    backend: str | None = None,
-    memory: int | str | None = None,
-    checkpoint: Checkpoint | None = None,
-) -> Simulation:
-    """Run a process on drawn observations, many times over.
-
-    Parameters
-    ----------
-    process
-        Acts on as many agents as the model has.
-    model
-        The agents' laws and priors.
-    reference
-        Indices of the hypotheses an agent may hold without being wrong; log-ratios are taken
-        against the first one.
-    rounds, replicates, seed, record, paths, progress
-        As for :func:`exact.simulate`.
-    agents
-        The agents to report on, in this order; all of them if left out. Only their mistakes are
-        counted, and only they are averaged.
-    linear
-        Whether the process only adds and averages, by the same weights for all hypotheses. It may
-        then be given fewer columns than there are log-ratios (:mod:`exact.compression`). Medians,
-        clipping and the like are not linear.
-    layers, links, draws
-        How many arrays of shape (N, R, C) the process keeps, how many weights it uses in a round
-        (10·N if left out), and how many random numbers it draws for a replicate in a round: for
-        the estimates of memory and time.
-    workers, backend, memory
-        As for :func:`exact.simulate`.
-    checkpoint
-        Where to keep the sums from time to time; its fingerprint must tell this run from others.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or the run would take more than 10¹⁴ observations or more
-        memory than allowed.
-
-    Examples
-    --------
-    >>> from theory import FiniteAgent
-    >>> class Alone:  # nobody talks
-    ...     def restart(self, stream, *, replicates, columns):
-    ...         pass
-    ...     def advance(self, private, observed):
-    ...         return private + observed
-    >>> coin = FiniteAgent.from_tables(
-    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    ... )
-    >>> model = FiniteModel.from_agents(("fair", "loaded"), [coin], counts=[2])
-    >>> run = run_process(Alone(), model, reference=[0], rounds=100, replicates=400, seed=1)
-    >>> bool(abs(run.rates.mean[0, 1] - 0.1438) < 3 * run.rates.standard_error[0, 1])
-    True
-    """
-    seed = as_integer("seed", seed, minimum=0)
-    workers = as_integer("workers", workers, minimum=1)
-    allowed = None if memory is None else as_memory("memory", memory)
-    design = Design.of(
-        model,
-        reference=reference,
-        rounds=rounds,
-        replicates=replicates,
-        record=record,
-        paths=paths,
-        agents=agents,
-        linear=linear,
-        layers=layers,
-        links=links,
-        draws=draws,
-    )
-    check_cost(design.cost(workers=workers), memory=allowed)
-    work = design.work(process, seed=seed, recorded=recorded_rounds(record, rounds))
-    sums = run_units(
-        work, workers=workers, backend=backend, checkpoint=checkpoint, progress=progress
-    )
-    return measured(work, sums, hypotheses=model.hypotheses)
-
-
-@dataclass(frozen=True, eq=False)
-class Design:
-    """A run that has been checked and cut up, and not begun.
-
-    Attributes
-    ----------
-    model, reference
-        As given.
-    watched
-        The agents to report on.
-    linear, layers, draws
-        As given.
-    extent
-        The sizes, from which cost and units follow.
-    """
-
-    model: FiniteModel
-    reference: tuple[int, ...]
-    watched: IntArray
-    linear: bool
-    layers: int
-    draws: int
-    extent: Extent
-
-    @classmethod
-    def of(
-        cls,
-        model: FiniteModel,
-        *,
-        reference: Sequence[int],
-        rounds: int,
-        replicates: int,
-        record: Sequence[int] | None = None,
-        paths: int = 0,
-        agents: Sequence[int] | None = None,
-        linear: bool = False,
-        layers: int = 2,
-        links: int | None = None,
-        draws: int = 0,
-        hearing: float | None = None,
-    ) -> Design:
-        """Check the arguments of :func:`run_process` and cut up the run.
-
-        `hearing` is how many seconds a number that is heard takes, if it is more than a sum.
-        """
-        rounds = as_integer("rounds", rounds, minimum=1)
-        replicates = as_integer("replicates", replicates, minimum=1)
-        paths = as_integer("paths", paths, minimum=0)
-        if paths > replicates:
-            raise fail("paths", f"at most {replicates} replicates", paths, "keep fewer paths")
-        hypotheses = len(model.hypotheses)
-        chosen = checked_indices("reference", reference, below=hypotheses)
-        shown = range(model.agents) if agents is None else agents
-        watched = np.array(checked_indices("agents", shown, below=model.agents), dtype=np.int64)
-        last = last_round(record, rounds)
-        check_work(rounds=last, replicates=replicates, agents=model.agents)
-        basis = evidence_basis(model, best=chosen[0]) if linear else None
-        columns = hypotheses - 1 if basis is None else len(basis)
-        group = group_size(model, columns=columns, replicates=replicates)
-        rows = kind_rows(model)
-        extent = Extent(
-            agents=model.agents,
-            links=10 * model.agents if links is None else links,
-            sparse=True,
-            hypotheses=hypotheses,
-            columns=columns,
-            rounds=last,
-            replicates=replicates,
-            # Rounds may be given more than once; there are no more than `last` different ones.
-            times=min(DEFAULT_RECORDS if record is None else len(record), last),
-            paths=paths,
-            plan=dense_plan(model.agents, columns=columns, group=group),
-            group=group,
-            table=sum(2 * a.size + group * columns * p.size**group for p, a, _ in rows),
-            gaussian=any(b.any() for _, _, b in rows),
-            hearing=hearing,
-        )
-        return cls(model, chosen, watched, linear, layers, draws, extent)
-
-    def cost(self, *, workers: int = 1) -> Cost:
-        """What the run takes: estimates, with what the process keeps."""
-        extent = self.extent
-        cost = extent.cost(workers=workers)
-        kept = NUMBER * self.layers * extent.agents * extent.room * extent.columns
-        more = kept * min(workers, extent.units)
-        # Every round is a few calls of its own, and draws.
-        each = CALL + DRAW_AND_USE * self.draws * extent.room
-        calls = extent.chunks * extent.rounds * each / min(workers, extent.units)
-        return replace(
-            cost,
-            bytes=cost.bytes + more,
-            seconds=cost.seconds + calls,
-            parts={**cost.parts, "run": cost.parts["run"] + more},
-        )
-
-    def work(
-        self,
-        process: Process,
-        *,
-        seed: int,
-        recorded: IntArray,
-        runs: type[ProcessRunner] | None = None,
-    ) -> Replicates:
-        """The replicates, in units of work, each run by `runs`."""
-        extent = self.extent
-        runner = (ProcessRunner if runs is None else runs)(
-            process,
-            self.model,
-            best=self.reference[0],
-            recorded=recorded,
-            watched=self.watched,
-            plan=extent.plan,
-            group=extent.group,
-            linear=self.linear,
-        )
-        return Replicates(
-            runner,
-            recorded=recorded,
-            agents=self.watched.size,
-            hypotheses=extent.hypotheses,
-            reference=self.reference,
-            replicates=extent.replicates,
-            seed=seed,
-            paths=extent.paths,
-            largest=extent.plan.replicates,
-            block=extent.block,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,13 +155,3 @@ def observations(sampler: Sampler, rounds: int, *, replicates: int) -> Iterator[
         rows = np.empty((1, agents, replicates * table.columns))
         table.look_up(draws.symbols[t : t + 1], draws.noise[t : t + 1], rows)
         yield rows.reshape(agents, replicates, table.columns)
-
-
-def checked_indices(argument: str, values: Sequence[int], *, below: int) -> tuple[int, ...]:
-    """At least one whole number from 0 to `below` − 1, each once."""
-    chosen = tuple(as_integer(argument, v, minimum=0, maximum=below - 1) for v in values)
-    if not chosen:
-        raise fail(argument, "at least one index", "none", f"name one from 0 to {below - 1}")
-    if len(set(chosen)) < len(chosen):
-        raise fail(argument, "distinct indices", list(chosen), "name each one once")
-    return chosen

@@ -80,7 +80,7 @@ def check_pairs(rounds: int, agents: int) -> None:
             "network",
             f"few enough agents for {rounds} × agents² weights in {gibibytes(limit)} GiB",
             f"{agents} agents, about {gibibytes(size)} GiB",
-            "take fewer agents or rounds; simulate_changing takes many",
+            "take fewer agents or rounds; simulate takes many",
         )
 
 

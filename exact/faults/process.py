@@ -22,10 +22,9 @@ from theory.robustness.behaviours import (
     Colluding,
     Speech,
     StuckData,
-    hypothesis_index,
 )
 from theory.robustness.rules import Average, Clip, Median, Rule, TrimmedMean
-from theory.validation import FloatArray, IntArray
+from theory.validation import FloatArray, IntArray, as_position
 
 # Seconds for a number that is heard, on one core of a cloud server: averaged; put in order, and
 # what each of the other neighbours adds to that.
@@ -96,7 +95,7 @@ class FaultyProcess:
             if isinstance(b, StuckData)
         ]
         self._colluders = [
-            (a, hypothesis_index(model, b.hypothesis), b.margin)
+            (a, as_position("hypothesis", b.hypothesis, model.hypotheses), b.margin)
             for a, b in faults.items()
             if isinstance(b, Colluding)
         ]

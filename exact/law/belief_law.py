@@ -12,8 +12,10 @@ import numpy as np
 
 from exact.law.decoding import BoolArray
 from exact.law.enumeration import prepare
-from exact.law.problem import Model, Weights, problem
+from exact.law.law_problem import Model, Weights, problem
 from theory.numbers import Enclosure
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, fail, read_only
 
 LIMIT = 2_000_000
@@ -21,7 +23,7 @@ LIMIT = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class JointErrors:
+class JointErrors(Shown):
     """Which agents are wrong together, and how often.
 
     Attributes
@@ -43,7 +45,7 @@ class JointErrors:
 
 
 @dataclass(frozen=True, eq=False)
-class BeliefLaw:
+class BeliefLaw(Shown):
     """The joint law of A agents' log-ratios against C hypotheses, on S states.
 
     Attributes
@@ -167,6 +169,7 @@ class BeliefLaw:
         return np.asarray(table[:, self.agents.index(agent)])
 
 
+@typed
 def belief_law(
     network: Weights,
     model: Model,
@@ -271,6 +274,7 @@ def belief_law(
     )
 
 
+@typed
 def pair_law(
     network: Weights,
     model: Model,

@@ -13,10 +13,12 @@ from exact.law.belief_law import LIMIT
 from exact.law.decoding import BoolArray
 from exact.law.doubles import in_doubles
 from exact.law.enumeration import Enumeration, State, prepare
+from exact.law.law_problem import Model, Problem, problem
 from exact.law.masses import TooManyStatesError
-from exact.law.problem import Model, Problem, problem
 from theory import Network, sample_sizes
 from theory.rational import RationalNetwork
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 # Rounds that are tried first where it is not known how far the limit on states will let one go.
@@ -24,7 +26,7 @@ _FIRST = 8
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorLaw:
+class ErrorLaw(Shown):
     """Exact probabilities of error after rounds 1 to T.
 
     Attributes
@@ -56,7 +58,7 @@ class ErrorLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactSampleSize:
+class ExactSampleSize(Shown):
     """n(δ): the smallest number of rounds from which on P(some agent is wrong) stays at most δ.
 
     Attributes
@@ -87,6 +89,7 @@ class ExactSampleSize:
         return self.lower if self.lower == self.upper else None
 
 
+@typed
 def error_law(
     network: Network | RationalNetwork,
     model: Model,
@@ -124,6 +127,7 @@ def error_law(
     return _joined(found, points)
 
 
+@typed
 def exact_sample_size(
     network: Network | RationalNetwork,
     model: Model,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exact.law.keys import Keys
-from exact.law.problem import Problem
+from exact.law.law_problem import Problem
 from exact.law.terms import Flat, Terms
 from theory.numbers import LogSum
 from theory.validation import FloatArray

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from exact.law.problem import Model
+from exact.law.law_problem import Model
 from theory import Agent, FiniteAgent, FiniteModel, GaussianAgent
 from theory.numbers import LogSum
 from theory.rational import RationalAgent, RationalFiniteAgent

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 
 from exact.law.decoding import Decoder, add, nothing
+from exact.law.law_problem import Problem
 from exact.law.masses import Masses, check_size
-from exact.law.problem import Problem
 from exact.law.terms import Flat, Terms, terms
 from theory.validation import as_integer, as_positive, fail
 

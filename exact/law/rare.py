@@ -15,12 +15,14 @@ import numpy as np
 
 from exact.law.doubles import in_doubles
 from exact.law.lags import atoms, lags
+from exact.law.law_problem import Model
 from exact.law.mixture import Mixture, shares
-from exact.law.problem import Model
 from exact.law.saddle import components
 from exact.limits import check_work
 from theory import Network
 from theory.rational import RationalNetwork
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 # Log-ratios held at a time: 64 MB with what is drawn beside them.
@@ -37,7 +39,7 @@ _LARGEST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class RareInterval:
+class RareInterval(Shown):
     """An interval that holds the true probability with probability at least `confidence`."""
 
     lower: float
@@ -46,7 +48,7 @@ class RareInterval:
 
 
 @dataclass(frozen=True)
-class RareError:
+class RareError(Shown):
     """An estimate of the probability of one event.
 
     Attributes
@@ -125,7 +127,7 @@ class RareError:
 
 
 @dataclass(frozen=True)
-class RareErrors:
+class RareErrors(Shown):
     """Estimates of the probabilities of error after `rounds` rounds.
 
     Attributes
@@ -147,6 +149,7 @@ class RareErrors:
     some_agent: RareError
 
 
+@typed
 def rare_errors(
     network: Network | RationalNetwork,
     model: Model,

@@ -10,7 +10,7 @@ import flint
 import numpy as np
 
 from exact.law.keys import EncodedStep, KeySpace, Step
-from exact.law.problem import Problem, Vector, grid_step
+from exact.law.law_problem import Problem, Vector, grid_step
 from theory.numbers import as_fraction
 from theory.validation import FloatArray
 

@@ -5,7 +5,7 @@ from exact.regression.beliefs import GaussianBeliefs, Prediction
 from exact.regression.cost import RegressionCost
 from exact.regression.learning import RegressionBeliefs, learn_regression
 from exact.regression.results import RegressionSimulation
-from exact.regression.simulation import regression_cost, simulate_regression
+from exact.regression.simulation import RegressionTask, prepare_regression, simulate_regression
 from exact.regression.unknown_noise import NormalInverseGammaBeliefs, StudentPrediction
 
 __all__ = [
@@ -19,8 +19,9 @@ __all__ = [
     "RegressionBeliefs",
     "RegressionCost",
     "RegressionSimulation",
+    "RegressionTask",
     "StudentPrediction",
     "learn_regression",
-    "regression_cost",
+    "prepare_regression",
     "simulate_regression",
 ]

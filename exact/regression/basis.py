@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.regression.beliefs import finite
+from theory.showing import Shown
 from theory.validation import FloatArray, as_float_array, as_integer, as_positive, fail
 
 
 @dataclass(frozen=True)
-class PolynomialBasis:
+class PolynomialBasis(Shown):
     """1, x, x², ... up to `degree`, of one input.
 
     Examples
@@ -49,7 +50,7 @@ class PolynomialBasis:
 
 
 @dataclass(frozen=True, eq=False)
-class RadialBasis:
+class RadialBasis(Shown):
     """exp(−|x − c|²/(2 width²)) around centres c.
 
     Parameters
@@ -103,7 +104,7 @@ class RadialBasis:
 
 
 @dataclass(frozen=True)
-class FourierBasis:
+class FourierBasis(Shown):
     """cos(2πkx/period) and sin(2πkx/period) for k = 1, ..., `harmonics`, of one input.
 
     Examples

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from exact.regression.factors import Factors, as_symmetric, factor, named, squares
+from theory.showing import Shown
 from theory.validation import FloatArray, as_positive, fail, read_only
 
 Weights = ArrayLike | csr_array
@@ -38,7 +39,7 @@ Batches = ArrayLike | Sequence[ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class Prediction(Shown):
     """Predictive means and variances, shape (..., N, m), of m inputs by every agent."""
 
     mean: FloatArray
@@ -51,7 +52,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianBeliefs:
+class GaussianBeliefs(Shown):
     """What N agents believe of θ in ℝᵈ; leading axes are replicates or rounds.
 
     Parameters

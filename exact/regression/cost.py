@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exact.limits import as_memory, gibibytes, memory_limit
+from theory.showing import Shown
 from theory.validation import IntArray, fail
 
 # A chunk's state, of which there are two copies, should stay in a core's own cache.
@@ -41,7 +42,7 @@ SMALL = 8 << 20
 
 
 @dataclass(frozen=True)
-class RegressionCost:
+class RegressionCost(Shown):
     """A rough prediction: bytes at the peak, seconds of one core, and where they go.
 
     Attributes

@@ -17,13 +17,15 @@ from numpy.typing import ArrayLike
 from exact.regression.beliefs import Batches, GaussianBeliefs
 from exact.regression.unknown_noise import NormalInverseGammaBeliefs
 from theory import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import fail
 
 Belief = TypeVar("Belief", GaussianBeliefs, NormalInverseGammaBeliefs)
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionBeliefs(Generic[Belief]):
+class RegressionBeliefs(Shown, Generic[Belief]):
     """What every agent believed after rounds 1 to T.
 
     Attributes
@@ -36,6 +38,7 @@ class RegressionBeliefs(Generic[Belief]):
     private: Belief
 
 
+@typed
 def learn_regression(
     network: Network,
     designs: ArrayLike | Sequence[Batches],

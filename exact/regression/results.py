@@ -9,16 +9,16 @@ each direction what the error of a calibration needs (:mod:`exact.regression.pai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
 from exact.checkpoint import Arrays
-from exact.regression.factors import Factors, forward
+from exact.regression.learners import Mode
 from exact.regression.paired import (
     NAMES,
     at_round,
@@ -28,67 +28,15 @@ from exact.regression.paired import (
     ratio_standard_error,
 )
 from exact.regression.state import Columns, Snapshot
+from exact.regression.yardstick import Yardstick
 from exact.statistics import Proportion, RunningMoments, merge_moments, proportion
+from theory.frames import frame, long_columns
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
-
-Mode = Literal["cooperate", "alone", "central", "central-node"]
 
 # Numbers of intermediate results at a time, where beliefs are solved.
 SOLVED_AT_ONCE = 1 << 21
 COVERAGE = 0.95
-
-
-@dataclass(frozen=True, eq=False)
-class Yardstick:
-    """What beliefs are measured against.
-
-    Attributes
-    ----------
-    theta
-        θ*, shape (d,).
-    test
-        S, shape (d, d).
-    directions
-        Shape (P, d).
-    rows_moment, rows_product, rows_square
-        Of given test rows: XᵀX/m, Xᵀy/m and yᵀy/m; None without.
-    """
-
-    theta: FloatArray
-    test: FloatArray
-    directions: FloatArray
-    rows_moment: FloatArray | None = None
-    rows_product: FloatArray | None = None
-    rows_square: float = 0.0
-
-    @property
-    def quantities(self) -> int:
-        """Numbers kept of a belief: two errors, two for each direction, one for test rows."""
-        return 2 + 2 * len(self.directions) + (self.rows_moment is not None)
-
-    def measure(self, precision: FloatArray, information: FloatArray) -> FloatArray:
-        """Quantities, shape (n, R, Q), of precisions (n, R or 1, d, d), information (n, R, d)."""
-        factors = Factors.of(precision)
-        identity = np.broadcast_to(np.eye(precision.shape[-1]), precision.shape)
-        root = forward(factors.lower, factors.scale[..., :, None] * identity)
-        if precision.shape[1] == 1:
-            mean = information @ (root[:, 0].swapaxes(-1, -2) @ root[:, 0])
-        else:
-            white = root @ information[..., None]
-            mean = (root.swapaxes(-1, -2) @ white)[..., 0]
-        gap = mean - self.theta
-        count = len(self.directions)
-        found = np.empty((*information.shape[:2], self.quantities))
-        found[..., 0] = ((gap @ self.test) * gap).sum(axis=-1)
-        covariance = root.swapaxes(-1, -2) @ root
-        found[..., 1] = (covariance * self.test).sum(axis=(-1, -2))
-        found[..., 2 : 2 + count] = gap @ self.directions.T
-        spread = ((root @ self.directions.T) ** 2).sum(axis=-2)
-        found[..., 2 + count : 2 + 2 * count] = spread
-        if self.rows_moment is not None and self.rows_product is not None:
-            square = ((mean @ self.rows_moment) * mean).sum(axis=-1)
-            found[..., -1] = square - 2 * mean @ self.rows_product + self.rows_square
-        return found
 
 
 class RegressionTally:
@@ -152,8 +100,12 @@ def merge_regressions(total: Arrays, part: Arrays) -> None:
     total["covered"] += part["covered"]
 
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 @dataclass(frozen=True, eq=False)
-class RegressionSimulation:
+class RegressionSimulation(Shown):
     """What a simulation measured at T recorded rounds: estimates over R replicates.
 
     A *learner* is an agent, or the one central learner. All errors are measured against the
@@ -212,6 +164,27 @@ class RegressionSimulation:
     covered: IntArray
     test_error: FloatArray | None = None
     test_standard_error: FloatArray | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the errors: one row for each recorded round and learner.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        learners = range(self.excess_error.shape[1])
+        axes: dict[str, Iterable[object]] = {"round": self.rounds, "learner": learners}
+        measured = {
+            name: getattr(self, name)
+            for name in (
+                "excess_error",
+                "excess_standard_error",
+                "reported_error",
+                "reported_standard_error",
+            )
+        }
+        return frame(long_columns(axes, **measured))
 
     @cached_property
     def calibration(self) -> FloatArray:

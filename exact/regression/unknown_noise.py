@@ -40,11 +40,12 @@ from exact.regression.beliefs import (
     sums,
 )
 from exact.regression.factors import squares
+from theory.showing import Shown
 from theory.validation import FloatArray, as_positive, as_probability, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class StudentPrediction:
+class StudentPrediction(Shown):
     """Predictive Student laws, shape (..., N, m): location, scale, and degrees of freedom."""
 
     mean: FloatArray
@@ -66,7 +67,7 @@ class StudentPrediction:
 
 
 @dataclass(frozen=True, eq=False)
-class NormalInverseGammaBeliefs:
+class NormalInverseGammaBeliefs(Shown):
     """What N agents believe of θ in ℝᵈ and of the noise's variance σ².
 
     Parameters

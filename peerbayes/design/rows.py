@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exact import SimulatedSampleSize, simulated_sample_size, simulation_cost
+from exact import Run, SimulatedSampleSize, prepare, simulated_sample_size
 from peerbayes.design.documents import BaselineRow, RoundsDocument, SimulatedRoundsDocument
 from peerbayes.documents import number
 from peerbayes.resources import check_hours
@@ -80,7 +80,8 @@ def measure(
     if replicates:
         # No fewer rounds than these are simulated.
         fewest = samples.certified.lower or 1
-        check_hours(simulation_cost(network, model, rounds=fewest, replicates=replicates))
+        run = Run(rounds=fewest, replicates=replicates, seed=seed)
+        check_hours(prepare(network, model, run=run).cost())
         simulated = simulated_sample_size(
             network, model, delta=delta, replicates=replicates, seed=seed, proved=samples
         )

@@ -140,6 +140,7 @@ def expected_network(network: Network, graph: DesignGraph, up: FloatArray) -> Ne
         weights if network.is_sparse else as_dense(weights),
         name=network.name,
         layout=network.layout,
+        names=network.names,
     )
 
 

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 _HOUSE = Path(__file__).parents[2]
-# Where beliefs are kept, and who computes them, decides no number.
-_WITHOUT_NUMBERS = {"__init__.py", "distributed.py", "keeping.py", "threads.py"}
+# Where beliefs are kept, who computes them, and data of others, decide no number.
+_WITHOUT_NUMBERS = {"__init__.py", "distributed.py", "keeping.py", "own_data.py", "threads.py"}
 
 
 def deciding_files() -> tuple[Path, ...]:

@@ -76,7 +76,7 @@ class RegressionExperiment:
         self, part: str, *, seed: int, replicates: int, progress: Progress | None
     ) -> dict[str, Any]:
         """One curve, measured and predicted."""
-        from exact import regression_cost
+        from exact import Run, prepare_regression
         from peerbayes.kinds.regression.curves import coordinate_curves, run_learner
         from peerbayes.kinds.regression.learners import learners
         from peerbayes.kinds.regression.simulate import recorded_rounds
@@ -86,19 +86,14 @@ class RegressionExperiment:
         from theory.regression import calibration
 
         problem = of_kind(load_problem(self.problem), RegressionProblem, self.name)
-        cost = regression_cost(
-            problem.network,
-            problem.regression,
-            rounds=self.rounds,
-            replicates=replicates,
-            record=recorded_rounds(self.rounds, most=self.records),
-        )
-        check_hours(cost)
+        record = recorded_rounds(self.rounds, most=self.records)
+        run = Run(rounds=self.rounds, replicates=replicates, seed=seed, record=record)
+        check_hours(prepare_regression(problem.network, problem.regression, run=run).cost())
         learner = next(one for one in learners(problem) if one.name == part)
         curve = run_learner(
             learner,
             rounds=self.rounds,
-            record=recorded_rounds(self.rounds, most=self.records),
+            record=record,
             replicates=replicates,
             draws=self.draws,
             seed=seed,

@@ -8,12 +8,8 @@ from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
 from peerbayes.figures.panels import MOST_SERIES, error_bars, floats, panel, series_style
 from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.wording import number
-from peerbayes.learning_documents import (
-    FailuresDocument,
-    MeasuredDocument,
-    SweepDocument,
-    TrajectoryDocument,
-)
+from peerbayes.learning_documents import FailuresDocument, MeasuredDocument, TrajectoryDocument
+from peerbayes.sweep_documents import SweepDocument
 
 _HEIGHT = 3.0  # inches
 

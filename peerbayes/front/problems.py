@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from theory.validation import fail
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from theory.changing import ChangingNetwork
     from theory.progress import Progress
     from theory.regression import RegressionModel
+    from theory.robustness import Faults
 
 
 def load(
@@ -74,10 +74,7 @@ def problem_of(
     *,
     name: str = "problem",
     title: str = "",
-    faults: Mapping[int, Any] | None = None,
-    rule: Any = None,
-    pool_every: int = 1,
-    beyond_tolerance: bool = False,
+    faults: Faults | None = None,
 ) -> AnyProblem:
     """A problem of a network and a model, of the kind that goes with them.
 
@@ -89,10 +86,8 @@ def problem_of(
     name, title
         A short name, and one line about it (possibly empty).
     faults
-        What each faulty agent does, by its number (:mod:`theory.robustness`); none if left out.
-    rule, pool_every, beyond_tolerance
-        With `faults`: how honest agents pool (averaging if left out), in every so-many-th round,
-        and whether more agents may be faulty than the rule tolerates.
+        Who is faulty, and how honest agents pool (:class:`theory.robustness.Faults`); nobody if
+        left out.
 
     Raises
     ------
@@ -113,7 +108,6 @@ def problem_of(
     from peerbayes.problem.regression import RegressionProblem
     from theory import FiniteModel, Network
     from theory.regression import RegressionModel
-    from theory.robustness import Average
 
     if not isinstance(model, FiniteModel | RegressionModel):
         wanted = "a FiniteModel or a RegressionModel"
@@ -130,8 +124,7 @@ def problem_of(
     fixed = Problem(name, title, network, model)
     if faults is None:
         return fixed
-    pooling = Average() if rule is None else rule
-    return FaultyProblem(fixed, dict(faults), pooling, pool_every, beyond_tolerance)
+    return FaultyProblem(fixed, faults)
 
 
 def as_problem(value: AnyProblem | str | Path, data: str | Path | None = None) -> AnyProblem:

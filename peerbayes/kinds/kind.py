@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.simulated_view import SimulationView
     from peerbayes.kinds.verify_record import Verified
-    from peerbayes.learning_documents import SweepDocument
     from peerbayes.resources import Resources
+    from peerbayes.sweep_documents import SweepDocument
 
 P = TypeVar("P", bound=AnyProblem)
 DEFAULT_DELTA = 0.05

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rich.console import RenderableType
 
-from exact import Simulation, simulate, simulation_cost
-from exact.changing import changing_cost, simulate_changing
-from exact.cost import Cost
-from exact.faults import faulty_cost, simulate_faulty
+from exact import Simulation, prepare
 from peerbayes.documents import Documented, numbers
 from peerbayes.kinds.learning_tables import simulation_parts
 from peerbayes.learning_documents import (
@@ -149,53 +146,16 @@ def simulate_problem(
     if out is not None:
         check_folder(out)
         path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
-    run = _run(
-        problem,
-        rounds=rounds,
-        replicates=replicates,
-        seed=seed,
-        path=path,
-        progress=progress,
-        resources=Resources() if resources is None else resources,
+    resources = Resources() if resources is None else resources
+    run = resources.run(
+        rounds=rounds, replicates=replicates, seed=seed, out=path, progress=progress
     )
-    summary = SimulationSummary(problem, run)
+    faults = problem.faults if isinstance(problem, FaultyProblem) else None
+    task = prepare(problem.network, problem.model, faults=faults, run=run)
+    resources.begin(problem.name, task.cost(), run)
+    simulation = task.simulate()
+    summary = SimulationSummary(problem, simulation)
     if path is None:
         return summary
     write_record(path, kind="simulate", body=summary.as_record())
-    return SimulationSummary(problem, run, path)
-
-
-def _run(
-    problem: FiniteProblem,
-    *,
-    rounds: int,
-    replicates: int,
-    seed: int,
-    path: Path | None,
-    progress: Progress | None,
-    resources: Resources,
-) -> Simulation:
-    """The simulation of one problem, by the rules of its kind, announced beforehand."""
-    size: dict[str, Any] = {"rounds": rounds, "replicates": replicates}
-    run: dict[str, Any] = {"seed": seed, "progress": progress}
-
-    def announced(cost: Cost) -> dict[str, Any]:
-        """Options of the run, once its cost has been told."""
-        resources.announce(problem.name, cost)
-        return {**size, **run, **resources.options(path)}
-
-    workers, model = resources.workers, problem.model
-    if isinstance(problem, FaultyProblem):
-        among: dict[str, Any] = {
-            "faults": problem.faults,
-            "rule": problem.rule,
-            "pool_every": problem.pool_every,
-            "beyond_tolerance": problem.beyond_tolerance,
-        }
-        options = announced(faulty_cost(problem.network, model, **among, **size, workers=workers))
-        return simulate_faulty(problem.network, model, **among, **options).simulation
-    if isinstance(problem, ChangingProblem):
-        options = announced(changing_cost(problem.network, model, **size, workers=workers))
-        return simulate_changing(problem.network, model, **options)
-    options = announced(simulation_cost(problem.network, model, **size, workers=workers))
-    return simulate(problem.network, model, **options)
+    return SimulationSummary(problem, simulation, path)

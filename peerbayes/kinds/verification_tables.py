@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from peerbayes.comparison import Comparison
-from peerbayes.learning_documents import SlowestDocument, SweepDocument
+from peerbayes.sweep_documents import SlowestDocument, SweepDocument
 from peerbayes.tables import figures_table, number
 
 

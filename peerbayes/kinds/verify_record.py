@@ -12,7 +12,7 @@ from peerbayes.kinds.changing.documents import ChangingRecord
 from peerbayes.kinds.faulty.documents import FaultyRecord
 from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.regression.documents import RegressionRecord
-from peerbayes.learning_documents import SweepDocument
+from peerbayes.sweep_documents import SweepDocument
 
 
 def _form(entry: Any) -> str:

@@ -130,7 +130,11 @@ class DesignSection(Section):
         if self.edges is None:
             return DesignGraph.from_network(network)
         return DesignGraph.from_edges(
-            self.edges, agents=network.agents, directed=self.directed, layout=network.layout
+            self.edges,
+            agents=network.agents,
+            directed=self.directed,
+            layout=network.layout,
+            names=network.names,
         )
 
     def constraints(self, network: Network, graph: DesignGraph) -> Constraints:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
-from theory.robustness import Behaviour, Rule, check_tolerance
-from theory.robustness.faults import checked_faults
+from theory.robustness import Faults
+from theory.validation import fail
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +21,7 @@ class FaultyProblem:
     problem
         The network and the model, as if nobody were faulty.
     faults
-        What each faulty agent does.
-    rule
-        How honest agents pool.
-    pool_every
-        They observe each round, and talk in every so-many-th.
-    beyond_tolerance
-        Whether more agents may be faulty than the rule tolerates.
+        What each faulty agent does, and how honest agents pool.
 
     Raises
     ------
@@ -36,16 +30,14 @@ class FaultyProblem:
     """
 
     problem: Problem
-    faults: Mapping[int, Behaviour]
-    rule: Rule
-    pool_every: int = 1
-    beyond_tolerance: bool = False
+    faults: Faults
 
     def __post_init__(self) -> None:
-        checked = checked_faults(self.problem.network, self.problem.model, self.faults)
-        if not self.beyond_tolerance:
-            check_tolerance(self.problem.network, checked, self.rule)
-        object.__setattr__(self, "faults", checked)
+        if self.faults.against is not None:
+            wanted = "faults that act on every pair of hypotheses"
+            raise fail("faults.against", wanted, self.faults.against, "leave it out of a problem")
+        fitted = self.faults.fitted(self.problem.network, self.problem.model)
+        object.__setattr__(self, "faults", fitted)
 
     @property
     def name(self) -> str:

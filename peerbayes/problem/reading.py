@@ -33,7 +33,7 @@ from peerbayes.problem.specification import (
 )
 from theory import Network
 from theory.changing import ChangingNetwork
-from theory.robustness import Behaviour
+from theory.robustness import Behaviour, Faults
 from theory.robustness.faults import checked_faults
 from theory.validation import fail
 
@@ -167,13 +167,13 @@ def _faulty(problem: Problem, section: FaultsSection) -> FaultyProblem:
             if len(faults) < problem.network.agents:
                 with _entry(k):
                     checked_faults(problem.network, problem.model, {agent: behaviour})
-    return FaultyProblem(
-        problem,
+    among = Faults(
         faults,
         section.build_rule(),
         pool_every=section.pool_every,
         beyond_tolerance=section.beyond_tolerance,
     )
+    return FaultyProblem(problem, among)
 
 
 @contextmanager

@@ -91,12 +91,13 @@ def _(problem: FaultyProblem) -> Table:
     inner = document_of(problem.problem)
     agents = [
         {"agents": [agent], **_behaviour(agent, fault, problem.model)}
-        for agent, fault in problem.faults.items()
+        for agent, fault in problem.faults.behaviours.items()
     ]
-    faults: Table = {**_rule(problem.rule), "pool_every": problem.pool_every, "agents": agents}
-    if problem.beyond_tolerance:
-        faults["beyond_tolerance"] = True
-    return {**inner, "faults": faults}
+    faults = problem.faults
+    table: Table = {**_rule(faults.rule), "pool_every": faults.pool_every, "agents": agents}
+    if faults.beyond_tolerance:
+        table["beyond_tolerance"] = True
+    return {**inner, "faults": table}
 
 
 @_body.register

@@ -13,7 +13,7 @@ from empirical.diabetes import (
     split_features,
     split_rows,
 )
-from exact import RegressionSimulation, simulate_regression
+from exact import RegressionSimulation, Run, simulate_regression
 from theory import Network
 from theory.regression import RegressionModel, regression_limits
 
@@ -27,11 +27,8 @@ def measured(
     return simulate_regression(
         NETWORK,
         model,
-        rounds=20_000,
-        replicates=40,
-        seed=1,
-        record=[20_000],
-        mode=mode,  # type: ignore[arg-type]
+        run=Run(rounds=20_000, replicates=40, seed=1, record=[20_000]),
+        mode=mode,
         test_inputs=table.test_inputs,
         test_targets=table.test_targets,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exact import compression, simulate
+from exact import Run, compression, simulate
 from exact.compression import evidence_basis
 from exact.sampling import kind_rows, ratios
 from tests.models import coins
@@ -57,11 +57,11 @@ def test_same_run_without_compression(name: str, monkeypatch: pytest.MonkeyPatch
     """Eight replicates are too few to share words, so that both runs draw the same symbols."""
     model = MODELS[name]
     record = [1, 2, 50, 400]
-    options = {"rounds": 400, "replicates": 8, "seed": 5, "record": record, "paths": 8}
-    few = simulate(PAIR, model, **options)  # type: ignore[arg-type]
+    how = Run(rounds=400, replicates=8, seed=5, record=record, paths=8)
+    few = simulate(PAIR, model, run=how)
     monkeypatch.setattr(compression, "WORTHWHILE", 0.0)
     assert evidence_basis(model, best=1) is None
-    all_columns = simulate(PAIR, model, **options)  # type: ignore[arg-type]
+    all_columns = simulate(PAIR, model, run=how)
     # 400 additions of numbers below ten.
     np.testing.assert_allclose(few.paths, all_columns.paths, rtol=1e-12, atol=1e-11)
     np.testing.assert_array_equal(few.errors, all_columns.errors)
@@ -74,10 +74,10 @@ def test_ties_are_still_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     coin = FiniteAgent.from_log_likelihoods(np.log([bias, 1 - bias]).T)
     model = FiniteModel.from_agents([f"bias {b:.2f}" for b in bias], [coin], counts=[2])
     uniform = Network([[0.5, 0.5], [0.5, 0.5]])
-    few = simulate(uniform, model, rounds=6, replicates=4000, seed=2, record=[2, 4, 6])
+    few = simulate(uniform, model, run=Run(rounds=6, replicates=4000, seed=2, record=[2, 4, 6]))
     assert evidence_basis(model, best=8) is not None
     monkeypatch.setattr(compression, "WORTHWHILE", 0.0)
-    whole = simulate(uniform, model, rounds=6, replicates=4000, seed=3, record=[2, 4, 6])
+    whole = simulate(uniform, model, run=Run(rounds=6, replicates=4000, seed=3, record=[2, 4, 6]))
     share, other = few.errors / 4000, whole.errors / 4000
     # Two independent runs: five standard errors of the difference.
     assert (np.abs(share - other) <= 5 * np.sqrt(2 * share * (1 - share) / 4000) + 1e-9).all()
@@ -111,6 +111,6 @@ def test_no_evidence_at_all() -> None:
     coin = FiniteAgent.from_log_likelihoods(np.log(np.full((5, 2), 0.5)))
     model = FiniteModel.from_agents([f"h{m}" for m in range(5)], [coin], counts=[2])
     assert evidence_basis(model, best=0) is None
-    run = simulate(PAIR, model, rounds=3, replicates=20, seed=0)
+    run = simulate(PAIR, model, run=Run(rounds=3, replicates=20, seed=0))
     assert not run.errors.any()
     assert not run.mean.any()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from exact import simulate, simulation_cost
+from exact import Run, prepare, simulate
 from exact.cost import Cost, check_cost
 from exact.limits import as_memory
 from tests.models import coins
@@ -59,7 +60,7 @@ def measure() -> None:
     for sparse, outcomes in ((True, 3), (True, 0), (False, 3)):
         small = Network.from_topology("ring", agents=5, sparse=sparse)
         # Loads what is compiled.
-        simulate(small, model(3, 5, outcomes=outcomes), rounds=3, replicates=2, seed=0)
+        simulate(small, model(3, 5, outcomes=outcomes), run=Run(rounds=3, replicates=2, seed=0))
     for name, (agents, hypotheses, outcomes, sparse, options) in CASES.items():
         # A fork's peak begins at what is held when it begins.
         child = os.fork()
@@ -69,10 +70,11 @@ def measure() -> None:
             continue
         law = model(hypotheses, agents, outcomes=outcomes)
         ring = Network.from_topology("ring", agents=agents, sparse=sparse)
-        predicted = simulation_cost(ring, law, **options)
+        task = prepare(ring, law, run=Run(seed=0, **options))
+        predicted = task.cost()
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         before = pages * resource.getpagesize()
-        simulate(ring, law, seed=0, **options)
+        task.simulate()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         print(predicted.bytes, peak - before, name, flush=True)
         os._exit(0)
@@ -109,25 +111,29 @@ def test_predicted_bytes_hold_the_measured_peak(
 
 def test_more_of_anything_costs_more() -> None:
     ring = Network.from_topology("ring", agents=3000)
-    base: dict[str, Any] = {"rounds": 500, "replicates": 400, "record": None, "paths": 1}
+    base = Run(rounds=500, replicates=400, seed=0, paths=1)
     law = model(4, 3000)
-    one = simulation_cost(ring, law, **base)
+    one = prepare(ring, law, run=base).cost()
     assert sum(one.parts.values()) == one.bytes
     for key, value in (("rounds", 1000), ("replicates", 800), ("record", range(1, 501))):
-        more = simulation_cost(ring, law, **(base | {key: value}))
+        change: dict[str, Any] = {key: value}
+        more = prepare(ring, law, run=replace(base, **change)).cost()
         assert more.seconds > one.seconds
     for key, value in (("paths", 2), ("record", range(1, 26)), ("workers", 2)):
-        more = simulation_cost(ring, law, **(base | {key: value}))
+        change = {key: value}
+        more = prepare(ring, law, run=replace(base, **change)).cost()
         assert more.bytes > one.bytes
-    assert simulation_cost(ring, law, **base, workers=2).seconds < one.seconds
+    assert prepare(ring, law, run=replace(base, workers=2)).cost().seconds < one.seconds
     # More workers than units are not used.
-    assert simulation_cost(ring, law, **base, workers=10**6).seconds > one.seconds / one.units
+    crowd = prepare(ring, law, run=replace(base, workers=10**6)).cost()
+    assert crowd.seconds > one.seconds / one.units
     # A checkpoint holds the sums: means, squares, counts.
     assert one.checkpoint >= 8 * 2 * 20 * 3000 * 4
 
 
 def test_nothing_is_taken_to_predict(monkeypatch: pytest.MonkeyPatch) -> None:
-    cost = simulation_cost(PAIR, coins(2), rounds=10**6, replicates=10**7, record=range(1, 10**6))
+    run = Run(rounds=10**6, replicates=10**7, seed=0, record=range(1, 10**6))
+    cost = prepare(PAIR, coins(2), run=run).cost()
     assert cost.bytes > 2 * 8 * 10**6
     assert cost.seconds > 1e5
 
@@ -141,9 +147,9 @@ def test_nothing_is_taken_to_predict(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_refusals_name_what_takes_most(options: dict[str, Any], words: str) -> None:
-    arguments: dict[str, Any] = {"rounds": 10**5, "replicates": 10**6, "record": [10**5]}
+    good: dict[str, Any] = {"rounds": 10**5, "replicates": 10**6, "record": [10**5]}
     with pytest.raises(ValueError, match=r"^memory: expected at most 0\.0093 GiB") as refused:
-        simulate(PAIR, coins(2), **(arguments | options), seed=0, memory="10MB")
+        simulate(PAIR, coins(2), run=Run(**(good | options), seed=0, memory="10MB"))
     message = str(refused.value)
     assert "\n" not in message
     assert words in message
@@ -151,10 +157,10 @@ def test_refusals_name_what_takes_most(options: dict[str, Any], words: str) -> N
 
 
 def test_as_much_as_is_predicted_is_allowed() -> None:
-    cost = simulation_cost(PAIR, coins(2), rounds=5, replicates=4)
-    simulate(PAIR, coins(2), rounds=5, replicates=4, seed=0, memory=cost.bytes)
+    cost = prepare(PAIR, coins(2), run=Run(rounds=5, replicates=4, seed=0)).cost()
+    simulate(PAIR, coins(2), run=Run(rounds=5, replicates=4, seed=0, memory=cost.bytes))
     with pytest.raises(ValueError, match="got about"):
-        simulate(PAIR, coins(2), rounds=5, replicates=4, seed=0, memory=cost.bytes - 1)
+        simulate(PAIR, coins(2), run=Run(rounds=5, replicates=4, seed=0, memory=cost.bytes - 1))
 
 
 def test_a_refusal_by_the_machine_does_not_offer_more(monkeypatch: pytest.MonkeyPatch) -> None:

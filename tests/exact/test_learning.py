@@ -10,10 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from exact import draw_log_likelihoods, learn, learn_fast, simulate
-from exact.propagation import agent_order, plan_for, reach
+from exact import Run, draw_log_likelihoods, learn, learn_fast, simulate
+from exact.plan import plan_for
+from exact.propagation import agent_order, reach
 from exact.sampling import Sampler, group_size
 from tests.models import coins, error_probability
+from tests.runs import arguments
 from tests.strategies import finite_models, networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, expected_log_ratio
 from theory.validation import FloatArray
@@ -104,7 +106,9 @@ def test_simulate_learns_from_what_its_sampler_draws(agents: int, replicates: in
     model = coins(agents) if agents == 10 else mixed_model(agents)
     record = [1, 3, 14]
     run = simulate(
-        network, model, rounds=14, replicates=replicates, seed=9, record=record, paths=replicates
+        network,
+        model,
+        run=Run(rounds=14, replicates=replicates, seed=9, record=record, paths=replicates),
     )
     group = group_size(model, columns=len(model.hypotheses) - 1, replicates=replicates)
     columns = len(model.hypotheses) - 1
@@ -147,7 +151,7 @@ def test_sparse_weights_give_the_same_numbers(depth_rounds: int) -> None:
     b = learn_fast(Network(weights), observed, log_priors=priors, record=record)
     assert_same(a.log_ratios, b.log_ratios)
 
-    run = simulate(network, model, rounds=depth_rounds, replicates=50, seed=2, paths=1)
+    run = simulate(network, model, run=Run(rounds=depth_rounds, replicates=50, seed=2, paths=1))
     exact = expected_log_ratio(network, model, run.rounds, best=run.best).values
     # Four standard errors and 4·10⁴ numbers of which few are independent.
     assert_within(run.mean, exact, run.standard_error, sigmas=5)
@@ -174,7 +178,7 @@ def test_the_mean_is_the_exact_one(replicates: int) -> None:
     """Σ_k W^k I plus the prior's part, for dense W and several kinds of agents."""
     network = Network([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.2, 0.0, 0.8]])
     model = mixed_model(3)
-    run = simulate(network, model, rounds=60, replicates=replicates, seed=4)
+    run = simulate(network, model, run=Run(rounds=60, replicates=replicates, seed=4))
     assert run.rounds[0] == 1
     assert run.rounds[-1] == 60
     exact = expected_log_ratio(network, model, run.rounds, best=run.best).values
@@ -192,7 +196,7 @@ def test_the_mean_is_the_exact_one(replicates: int) -> None:
 
 
 def test_the_standard_error_is_that_of_the_paths() -> None:
-    run = simulate(PAIR, coins(2), rounds=30, replicates=500, seed=1, paths=500)
+    run = simulate(PAIR, coins(2), run=Run(rounds=30, replicates=500, seed=1, paths=500))
     expected = run.paths.std(axis=0, ddof=1) / np.sqrt(500)
     np.testing.assert_allclose(run.standard_error, expected, rtol=1e-10, atol=1e-15)
     averages = run.paths.mean(axis=2)
@@ -206,7 +210,7 @@ def test_error_probability_by_enumeration(rounds: int) -> None:
     """Every history of two coins, ties included; the interval covers at 1 − 1e-4."""
     network = Network([[0.5, 0.5], [0.25, 0.75]])
     exact = error_probability(network, coins(2), rounds)
-    run = simulate(network, coins(2), rounds=rounds, replicates=20_000, seed=rounds)
+    run = simulate(network, coins(2), run=Run(rounds=rounds, replicates=20_000, seed=rounds))
     interval = run.error_probability(confidence=1 - 1e-4)
     assert 0.05 < exact < 0.95
     assert interval.lower <= exact <= interval.upper
@@ -224,18 +228,22 @@ def test_ties_count_as_errors() -> None:
         inputs=[1.0], truth=[[2 / 3, 1 / 3]], likelihood=[[[2 / 3, 1 / 3]], [[1 / 3, 2 / 3]]]
     )
     model = FiniteModel.from_agents(["right", "wrong"], [symmetric])
-    run = simulate(Network([[1.0]]), model, rounds=2, replicates=20_000, seed=0)
+    run = simulate(Network([[1.0]]), model, run=Run(rounds=2, replicates=20_000, seed=0))
     interval = run.error_probability(confidence=1 - 1e-4)
     assert interval.lower <= 5 / 9 <= interval.upper  # 4/9 of ties, 1/9 wrong
     np.testing.assert_array_equal(run.settled[:, 1], run.errors)
     # After 400 tosses rounding must not decide between a tie and none.
-    run = simulate(Network([[1.0]]), model, rounds=400, replicates=2000, seed=0, paths=2000)
+    run = simulate(
+        Network([[1.0]]), model, run=Run(rounds=400, replicates=2000, seed=0, paths=2000)
+    )
     assert run.errors[-1] == (run.paths[:, -1, 0, 1] < 0.5 * np.log(2)).sum()
 
 
 def test_same_seed_same_numbers() -> None:
     def run(seed: int, record: list[int] | None = None) -> FloatArray:
-        sim = simulate(PAIR, mixed_model(2), rounds=20, replicates=30, seed=seed, record=record)
+        sim = simulate(
+            PAIR, mixed_model(2), run=Run(rounds=20, replicates=30, seed=seed, record=record)
+        )
         return sim.mean[-1]
 
     np.testing.assert_array_equal(run(1), run(1))
@@ -250,7 +258,7 @@ def test_real_sized_tables() -> None:
     agent = FiniteAgent.from_log_likelihoods(table)
     model = FiniteModel.from_agents([f"h{m}" for m in range(10)], [agent], counts=[9])
     star = Network.from_topology("star", agents=9, edge_confidence=0.5)
-    run = simulate(star, model, rounds=40, replicates=300, seed=6)
+    run = simulate(star, model, run=Run(rounds=40, replicates=300, seed=6))
     exact = expected_log_ratio(star, model, run.rounds, best=run.best).values
     assert_within(run.mean, exact, run.standard_error, sigmas=5)
 
@@ -258,7 +266,9 @@ def test_real_sized_tables() -> None:
 def test_memory_does_not_grow_with_rounds_or_replicates() -> None:
     def peak(rounds: int, replicates: int) -> int:
         tracemalloc.start()
-        simulate(PAIR, coins(2), rounds=rounds, replicates=replicates, seed=0, record=[rounds])
+        simulate(
+            PAIR, coins(2), run=Run(rounds=rounds, replicates=replicates, seed=0, record=[rounds])
+        )
         _, top = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return top
@@ -274,11 +284,13 @@ def test_progress_reaches_the_end() -> None:
     simulate(
         PAIR,
         coins(2),
-        rounds=300,
-        replicates=40,
-        seed=0,
-        record=[10, 200],
-        progress=lambda done, total: seen.append((done, total)),
+        run=Run(
+            rounds=300,
+            replicates=40,
+            seed=0,
+            record=[10, 200],
+            progress=lambda done, total: seen.append((done, total)),
+        ),
     )
     assert seen[-1] == (200 * 40, 200 * 40)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
@@ -289,7 +301,7 @@ def test_progress_reaches_the_end() -> None:
 @example(21)
 @given(st.integers(1, 10**6))
 def test_default_record(rounds: int) -> None:
-    from exact.learning import recorded_rounds
+    from exact.run import recorded_rounds
 
     record = recorded_rounds(None, rounds)
     assert record[0] == 1
@@ -314,7 +326,7 @@ def test_default_record(rounds: int) -> None:
 def test_bad_arguments_are_named(options: dict[str, object], message: str) -> None:
     good: dict[str, object] = {"model": coins(2), "rounds": 10, "replicates": 4, "seed": 0}
     with pytest.raises(ValueError, match=f"^{message}"):
-        simulate(PAIR, **(good | options))
+        simulate(PAIR, **arguments(good | options))
 
 
 def test_given_observations_that_do_not_fit() -> None:

@@ -10,16 +10,16 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from exact import simulate
+from exact import Run, simulate
 from exact.cost import Extent
-from exact.learning import chunks
 from exact.limits import (
     LARGEST_WORK,
     UNKNOWN_MEMORY,
     check_work,
     memory_limit,
 )
-from exact.propagation import Plan
+from exact.plan import Plan
+from exact.replicates import chunks
 from tests.models import coins
 from theory import Network
 
@@ -59,10 +59,10 @@ def test_chunks_are_made_one_at_a_time() -> None:
 def test_many_replicates_take_no_memory_before_they_run() -> None:
     """The children of a seed used to be spawned in advance, half a kilobyte each."""
     with pytest.raises(StoppedError):
-        simulate(PAIR, coins(2), rounds=1, replicates=10**4, seed=0, progress=stop)
+        simulate(PAIR, coins(2), run=Run(rounds=1, replicates=10**4, seed=0, progress=stop))
     tracemalloc.start()
     with pytest.raises(StoppedError) as stopped:
-        simulate(PAIR, coins(2), rounds=1, replicates=10**9, seed=0, progress=stop)
+        simulate(PAIR, coins(2), run=Run(rounds=1, replicates=10**9, seed=0, progress=stop))
     _, top = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert top < 20 << 20  # a chunk is a few times 640 KiB; 10⁹ replicates are 2·10⁵ chunks
@@ -84,11 +84,11 @@ def test_many_replicates_take_no_memory_before_they_run() -> None:
     ],
 )
 def test_hopeless_work_is_refused(options: dict[str, object], got: str) -> None:
-    arguments: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
+    good: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=r"^rounds × replicates × agents: ") as refused:
-            simulate(PAIR, coins(2), **(arguments | options))  # type: ignore[arg-type]
+            simulate(PAIR, coins(2), run=Run(**(good | options)))  # type: ignore[arg-type]
     message = str(refused.value)
     assert "\n" not in message
     assert f"at most 1e+14 observations, about a month of one core, got {got};" in message
@@ -97,7 +97,7 @@ def test_hopeless_work_is_refused(options: dict[str, object], got: str) -> None:
 
 def test_work_counts_to_the_last_recorded_round() -> None:
     """Rounds after it are never run."""
-    run = simulate(PAIR, coins(2), rounds=10**18, replicates=3, seed=0, record=[2])
+    run = simulate(PAIR, coins(2), run=Run(rounds=10**18, replicates=3, seed=0, record=[2]))
     assert run.rounds.tolist() == [2]
 
 
@@ -118,10 +118,10 @@ def test_memory_is_refused_before_it_is_taken(
     options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("exact.cost.memory_limit", lambda: 8 << 30)
-    arguments: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
+    good: dict[str, object] = {"rounds": 5, "replicates": 3, "seed": 0}
     tracemalloc.start()
     with pytest.raises(ValueError, match=r"^memory: expected at most 8 GiB") as refused:
-        simulate(PAIR, coins(2), **(arguments | options))  # type: ignore[arg-type]
+        simulate(PAIR, coins(2), run=Run(**(good | options)))  # type: ignore[arg-type]
     _, top = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert top < 20 << 20
@@ -133,7 +133,7 @@ def test_memory_is_refused_before_it_is_taken(
 
 def test_repeated_rounds_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exact.cost.memory_limit", lambda: 16 << 20)
-    run = simulate(PAIR, coins(2), rounds=5, replicates=3, seed=0, record=[5] * 10**6)
+    run = simulate(PAIR, coins(2), run=Run(rounds=5, replicates=3, seed=0, record=[5] * 10**6))
     assert run.rounds.tolist() == [5]
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exact import Simulation, simulate
-from exact.checkpoint import Arrays, Checkpoint
-from exact.learning import _design
+from exact import Run, Simulation, prepare, simulate
+from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.parallel import _run, check_backend, one_thread, run_units
 from tests.models import coins
+from tests.runs import arguments
 from theory import FiniteAgent, FiniteModel, Network
 
 ROOT = Path(__file__).parents[2]
@@ -78,8 +78,7 @@ def assert_identical(a: Simulation, b: Simulation) -> None:
 
 
 def unit_count(model: FiniteModel, options: dict[str, Any]) -> int:
-    chosen = {key: value for key, value in options.items() if key != "seed"}
-    return _design(TRIANGLE, model, **chosen).extent.units
+    return prepare(TRIANGLE, model, run=Run(**options)).cost().units
 
 
 def test_units_are_merged_in_order_whoever_runs_them() -> None:
@@ -108,11 +107,11 @@ def test_progress_is_that_of_the_units(workers: int) -> None:
 def test_simulations_are_the_same_to_the_last_bit() -> None:
     options = many_coins(400)
     assert unit_count(coins(3), options) > 3
-    alone = simulate(TRIANGLE, coins(3), **options)
+    alone = simulate(TRIANGLE, coins(3), run=Run(**options))
     for workers, backend in ((2, None), (3, None), (3, "threading")):
-        spread = simulate(TRIANGLE, coins(3), workers=workers, backend=backend, **options)
+        spread = simulate(TRIANGLE, coins(3), run=Run(workers=workers, backend=backend, **options))
         assert_identical(alone, spread)
-    whole = simulate(TRIANGLE, coins(3), **(options | {"paths": 30_000}))
+    whole = simulate(TRIANGLE, coins(3), run=Run(**(options | {"paths": 30_000})))
     # Means of 3·10⁴ numbers of up to 100, whose rounding errors grow like their count at worst.
     np.testing.assert_allclose(alone.mean, whole.paths.mean(axis=0), rtol=0, atol=1e-9)
     deviation = whole.paths.std(axis=0, ddof=1) / np.sqrt(30_000)
@@ -123,9 +122,8 @@ def test_simulations_are_the_same_to_the_last_bit() -> None:
 def test_threads_share_no_state() -> None:
     """Two threads that are handed the same object each run a copy of it."""
     model = coins(3)
-    work = _design(TRIANGLE, model, rounds=5, replicates=50, record=None, paths=0).work(
-        1, np.array([5])
-    )
+    run_once = Run(rounds=5, replicates=50, seed=1, record=[5])
+    work = prepare(TRIANGLE, model, run=run_once).work()
     barrier = threading.Barrier(2)
 
     def run() -> None:
@@ -156,12 +154,12 @@ def test_one_thread_for_linear_algebra() -> None:
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
 def test_workers_are_counted(workers: object) -> None:
     with pytest.raises(ValueError, match=r"^workers: expected a whole number of at least 1, got"):
-        simulate(TRIANGLE, coins(3), rounds=2, replicates=2, seed=0, workers=workers)  # type: ignore[arg-type]
+        simulate(TRIANGLE, coins(3), run=Run(rounds=2, replicates=2, seed=0, workers=workers))  # type: ignore[arg-type]
 
 
 def test_backends_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"^backend: expected one of dask, loky, .*, got 'slurm';"):
-        simulate(TRIANGLE, coins(3), rounds=2, replicates=2, seed=0, backend="slurm")
+        simulate(TRIANGLE, coins(3), run=Run(rounds=2, replicates=2, seed=0, backend="slurm"))
     monkeypatch.setattr("exact.parallel.find_spec", lambda name: None)
     for name, remedy in (("dask", r"install .* '\.\[cluster\]'"), ("ray", "install")):
         with pytest.raises(ValueError, match=f"'{name}', which is not; {remedy}"):
@@ -190,7 +188,7 @@ def test_a_dask_cluster_of_two_processes() -> None:
     from distributed import Client, LocalCluster
 
     options = many_coins(60)
-    alone = simulate(TRIANGLE, coins(3), **options)
+    alone = simulate(TRIANGLE, coins(3), run=Run(**options))
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None
@@ -198,7 +196,7 @@ def test_a_dask_cluster_of_two_processes() -> None:
         Client(cluster) as client,
     ):
         assert len(client.scheduler_info()["workers"]) == 2
-        spread = simulate(TRIANGLE, coins(3), workers=2, backend="dask", **options)
+        spread = simulate(TRIANGLE, coins(3), run=Run(workers=2, backend="dask", **options))
     assert_identical(alone, spread)
 
 
@@ -207,7 +205,7 @@ import os, signal, sys
 from dataclasses import asdict
 import numpy as np
 import exact.checkpoint, exact.cost, exact.parallel
-from exact import simulate
+from exact import Run, simulate
 from tests.exact.test_parallel import SHORT, TRIANGLE, many_coins
 from tests.models import coins
 
@@ -224,7 +222,8 @@ def save_and_die(self, done, total):
         os.kill(os.getpid(), signal.SIGKILL)
 
 exact.checkpoint.Checkpoint.save = save_and_die
-run = simulate(TRIANGLE, coins(3), **many_coins(400), workers=workers, checkpoint=path, resume=True)
+how = Run(**many_coins(400), workers=workers, checkpoint=path, resume=True)
+run = simulate(TRIANGLE, coins(3), run=how)
 with open(path + ".result", "wb") as file:
     np.savez(file, **asdict(run))
 """
@@ -243,7 +242,7 @@ def test_killed_twice_and_resumed_to_the_same_bits(tmp_path: Path) -> None:
         ).returncode
 
     options = many_coins(400)
-    reference = simulate(TRIANGLE, coins(3), **options)
+    reference = simulate(TRIANGLE, coins(3), run=Run(**options))
     assert run(2, 1) == -signal.SIGKILL
     assert path.exists()
     assert not path.with_suffix(".checkpoint.result").exists()
@@ -261,12 +260,7 @@ def test_killed_twice_and_resumed_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def _fingerprint(options: dict[str, Any]) -> str:
-    from exact.learning import work_fingerprint
-
-    chosen = {key: value for key, value in options.items() if key != "seed"}
-    design = _design(TRIANGLE, coins(3), **chosen)
-    work = design.work(options["seed"], np.array(options["record"]))
-    return work_fingerprint(TRIANGLE, coins(3), work)
+    return fingerprint(*prepare(TRIANGLE, coins(3), run=Run(**options)).identity())
 
 
 @pytest.mark.parametrize(
@@ -290,10 +284,10 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path, change: dict[str
     if change.get("network"):
         change = {"network": Network([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.3, 0.0, 0.7]])}
     with pytest.raises(ValueError, match=r"run\.checkpoint: expected a checkpoint of this run"):
-        simulate(**(options | change), checkpoint=path, resume=True)
+        simulate(**arguments(options | change | {"checkpoint": path, "resume": True}))
     assert path.read_bytes() == stopped
     # Without resuming it is no obstacle.
-    simulate(**(options | {"replicates": 5, "paths": 0}), checkpoint=path)
+    simulate(**arguments(options | {"replicates": 5, "paths": 0, "checkpoint": path}))
     assert not path.exists()
 
 
@@ -314,5 +308,5 @@ def _stopped_run(path: Path, options: dict[str, Any]) -> bytes:
 
         patch.setattr(Checkpoint, "save", save_and_stop)
         with pytest.raises(StoppedError):
-            simulate(**options, checkpoint=path)
+            simulate(**arguments(options | {"checkpoint": path}))
     return path.read_bytes()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from exact import error_law, exact_sample_size, simulate, simulated_sample_size
+from exact import Run, error_law, exact_sample_size, simulate, simulated_sample_size
 from tests.models import coins
 from theory import FiniteAgent, FiniteModel, Network, account
 
@@ -33,7 +33,7 @@ def test_errors_are_those_of_the_simulation(network: Network, model: FiniteModel
     found = simulated_sample_size(network, model, delta=0.2, replicates=300, seed=4)
     rounds = range(1, found.horizon + 1)
     run = simulate(
-        network, model, rounds=found.horizon, replicates=300, seed=4, record=list(rounds)
+        network, model, run=Run(rounds=found.horizon, replicates=300, seed=4, record=list(rounds))
     )
     assert np.array_equal(found.errors, run.errors)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from exact import simulate
+from exact import Run, simulate
 from exact.statistics import RunningMoments, Tally, proportion
 from theory import FiniteModel, GaussianAgent, Network
 
@@ -123,7 +123,7 @@ def test_simulated_errors_do_not_see_a_far_hypothesis(far: float) -> None:
         names = [f"{m:g}" for m in means]
         model = FiniteModel.from_agents(names, [agent], counts=[2])
         network = Network([[0.9, 0.1], [0.6, 0.4]])
-        run = simulate(network, model, rounds=2000, replicates=200, seed=1)
+        run = simulate(network, model, run=Run(rounds=2000, replicates=200, seed=1))
         assert run.reference == (0,)
         return [int(n) for n in run.errors]
 

@@ -163,7 +163,7 @@ def made(name: str) -> dict[str, Any]:
     if words[0] == "analyse" and printed:
         printed.pop("record", None)
     for record in records.values():
-        record.pop("checksum", None)
+        record.pop("sha256", None)
     found = {"code": code, "printed": printed, "records": records}
     if code == 2:
         found["complaint"] = complaint.getvalue()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from exact import simulate
+from exact import Run, simulate
 from peerbayes.cli import main
 from peerbayes.kinds.finite.at_rounds import at_rounds
 from peerbayes.kinds.finite.tables import at_rounds_parts
@@ -17,7 +17,7 @@ from peerbayes.schemas import read_schema
 def test_the_measured_frequency_lies_between() -> None:
     problem = load_problem("two-coins")
     found = at_rounds(problem, 40, delta=0.05).as_json()
-    run = simulate(problem.network, problem.model, rounds=40, replicates=20_000, seed=2)
+    run = simulate(problem.network, problem.model, run=Run(rounds=40, replicates=20_000, seed=2))
     # Nobody in ten thousand: the interval is that of one test at 1 - 1e-4.
     seen = run.error_probability(confidence=1 - 1e-4)
     assert found["error_probability"]["lower"] <= seen.upper

@@ -757,7 +757,7 @@ def test_an_unusable_folder_is_refused_before_the_run(
     def run(*arguments: object, **options: object) -> None:
         raise AssertionError("the run has begun")
 
-    monkeypatch.setattr("peerbayes.kinds.social_learning.simulate", run)
+    monkeypatch.setattr("exact.task.Task.simulate", run)
     monkeypatch.setattr("peerbayes.front.verify.load_variants", run)
     monkeypatch.setattr("peerbayes.problem.loading.load_problem", run)
     for folder in unusable_folders(tmp_path):

@@ -164,14 +164,13 @@ def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
 
 def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from peerbayes.kinds.changing import runs as changing_runs
-    from theory import ExpectedLogRatio
-    from theory.changing import changing_log_ratio
+    from theory import ExpectedLogRatio, expected_log_ratio
 
     def late(*args: Any, **options: Any) -> ExpectedLogRatio:
-        means = changing_log_ratio(*args, **options)
+        means = expected_log_ratio(*args, **options)
         return replace(means, values=means.values * 1.05)
 
-    monkeypatch.setattr(changing_runs, "changing_log_ratio", late)
+    monkeypatch.setattr(changing_runs, "expected_log_ratio", late)
     assert verify(["restless-ring delays"], seed=3, out=tmp_path).failed
 
 

@@ -19,10 +19,10 @@ from peerbayes import cli
 from peerbayes.comparison import Comparison
 from peerbayes.kinds.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
-from peerbayes.learning_documents import SlowestDocument, SweepDocument
 from peerbayes.problem.loading import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
+from peerbayes.sweep_documents import SlowestDocument, SweepDocument
 from peerbayes.tables import spread
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 

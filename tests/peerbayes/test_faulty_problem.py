@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,10 @@ def test_a_file_says_who_does_what() -> None:
             "beyond_tolerance": True,
         }
     )
-    assert list(problem.faults) == [0, 4]
-    assert problem.rule == TrimmedMean(1)
-    assert problem.faults[4] == Push("loaded", 1.0)
-    assert isinstance(problem.faults[0], StuckData)
+    assert list(problem.faults.behaviours) == [0, 4]
+    assert problem.faults.rule == TrimmedMean(1)
+    assert problem.faults.behaviours[4] == Push("loaded", 1.0)
+    assert isinstance(problem.faults.behaviours[0], StuckData)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_file_says_who_does_what() -> None:
 def test_every_behaviour_can_be_written(fault: dict[str, Any]) -> None:
     content = {"agents": [{"agents": [4], **fault}]}
     problem = faulty(content)
-    assert isinstance(problem.faults[4], BEHAVIOURS[fault["behaviour"]])
+    assert isinstance(problem.faults.behaviours[4], BEHAVIOURS[fault["behaviour"]])
     assert problem.specification is not None
     again = problem_from_document(problem.specification.document())
     assert again.specification == problem.specification
@@ -100,7 +101,9 @@ def test_a_constant_liar_stops_everybody_and_trimming_does_not_let_it() -> None:
 
 def test_builtins_cover_every_rule() -> None:
     problems = load_variants("liars-torus")
-    rules = {type(problem.rule) for problem in problems if isinstance(problem, FaultyProblem)}
+    rules = {
+        type(problem.faults.rule) for problem in problems if isinstance(problem, FaultyProblem)
+    }
     assert rules == set(RULES.values())
     titles = {problem.name: problem.title for problem in problems}
     assert titles["liars-torus median seldom 1"] == (
@@ -109,7 +112,7 @@ def test_builtins_cover_every_rule() -> None:
     assert "none of whom lies" in titles["liars-torus clip 0"]
     default = load_problem("liars-torus")
     assert isinstance(default, FaultyProblem)
-    assert len(default.faults) == 1
+    assert len(default.faults.behaviours) == 1
 
 
 def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
@@ -233,3 +236,11 @@ def test_faults_on_a_network_that_changes_are_refused(
     path.write_text(json.dumps(both), encoding="utf-8")
     assert main(["analyse", str(path)]) == 2
     assert "a network that stays the same" in capsys.readouterr().err
+
+
+def test_a_problem_says_nothing_of_a_pivot() -> None:
+    """No file says against which hypothesis rules act, and nothing else in a problem asks."""
+    problem = load_problem("liars-torus")
+    assert isinstance(problem, FaultyProblem)
+    with pytest.raises(ValueError, match=r"^faults\.against: expected faults that act on every"):
+        FaultyProblem(problem.problem, replace(problem.faults, against=0))

@@ -25,9 +25,9 @@ from peerbayes.learning_documents import (
     MeasuredDocument,
     RateDocument,
     SamplesDocument,
-    SweepDocument,
     TrajectoryDocument,
 )
+from peerbayes.sweep_documents import SweepDocument
 from tests.peerbayes import reports
 
 LONG = "a hypothesis with a name that is far too long for any figure of this width, $x_1$"

@@ -19,7 +19,7 @@ from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from theory.changing import MarkovNetwork, Phase
 from theory.network.structure import as_dense
-from theory.robustness import ConstantBelief, Median, Push, StuckData
+from theory.robustness import ConstantBelief, Faults, Median, Push, StuckData
 
 ROOT = Path(pb.__file__).parents[1]
 COIN = pb.FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
@@ -75,8 +75,9 @@ def by_agents(problem: AnyProblem) -> Any:
     """The numbers of a problem, agent by agent: kinds may be listed in another order."""
     if isinstance(problem, pb.FaultyProblem):
         inner = by_agents(problem.problem)
-        faults = {agent: numbers(vars(fault)) for agent, fault in problem.faults.items()}
-        return inner, sorted(faults), problem.rule, problem.pool_every, problem.beyond_tolerance
+        among = problem.faults
+        faults = {agent: numbers(vars(fault)) for agent, fault in among.behaviours.items()}
+        return inner, sorted(faults), among.rule, among.pool_every, among.beyond_tolerance
     if isinstance(problem, pb.RegressionProblem):
         model = problem.regression
         kinds = [numbers(model.kinds[k]) for k in model.assignment]
@@ -144,8 +145,8 @@ def test_priors_chains_and_liars_come_back(tmp_path: Path) -> None:
     for problem in (
         pb.problem_of(PAIR, model, name="priors"),
         pb.problem_of(chain, model, name="chain"),
-        pb.problem_of(ring, five, faults={1: Push(1, 2.0)}, rule=Median(), name="liar"),
-        pb.problem_of(ring, five, faults={2: StuckData(outcome=1)}, name="stuck"),
+        pb.problem_of(ring, five, faults=Faults({1: Push(1, 2.0)}, Median()), name="liar"),
+        pb.problem_of(ring, five, faults=Faults({2: StuckData(outcome=1)}), name="stuck"),
     ):
         again = pb.load(pb.save(problem, tmp_path / "p.json"))
         assert document_of(without_file(again)) == document_of(problem)
@@ -160,7 +161,7 @@ def test_what_no_file_says_is_refused(tmp_path: Path) -> None:
     ring = pb.Network.from_topology("complete", agents=5)
     five = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])
     with pytest.raises(ValueError, match=r"faults\[0\]: expected a behaviour that a file can say"):
-        pb.save(pb.problem_of(ring, five, faults={0: table}, rule=Median()), tmp_path / "p.json")
+        pb.save(pb.problem_of(ring, five, faults=Faults({0: table}, Median())), tmp_path / "p.json")
     with pytest.raises(ValueError, match=r"ends in \.toml or \.json"):
         pb.save(pb.load("two-coins"), tmp_path / "p.yaml")
     assert list(tmp_path.iterdir()) == []
@@ -170,11 +171,11 @@ def test_beliefs_that_liars_state_come_back(tmp_path: Path) -> None:
     ring = pb.Network.from_topology("complete", agents=5)
     five = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])
     liar = ConstantBelief(np.log(np.array([0.25, 0.75])))
-    problem = pb.problem_of(ring, five, faults={0: liar}, rule=Median())
+    problem = pb.problem_of(ring, five, faults=Faults({0: liar}, Median()))
     again = pb.load(pb.save(problem, tmp_path / "p.json"))
     assert isinstance(again, pb.FaultyProblem)
     # exp and log round once each.
-    found = vars(again.faults[0])["log_belief"]
+    found = vars(again.faults.behaviours[0])["log_belief"]
     np.testing.assert_allclose(found, liar.log_belief, rtol=4e-16)
 
 

@@ -289,7 +289,7 @@ def test_a_long_run_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatc
     def stop(*arguments: object, **options: object) -> None:
         raise StoppedError
 
-    monkeypatch.setattr("peerbayes.kinds.social_learning.simulate", stop)
+    monkeypatch.setattr("exact.task.Task.simulate", stop)
     with pytest.raises(StoppedError):
         simulate_problem(
             load_problem("two-coins"),

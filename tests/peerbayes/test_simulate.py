@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import exact
+from exact import Run
 from peerbayes.kinds.social_learning import simulate_problem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.loading import load_problem
@@ -33,7 +34,7 @@ def test_numbers_are_those_of_the_simulation(name: str) -> None:
     problem = loaded_coins() if name == "loaded" else load_problem(name)
     result = simulate_problem(problem, rounds=30, replicates=20, seed=5).as_json()
     SCHEMA.validate(json.loads(json.dumps(result, allow_nan=False)))
-    run = exact.simulate(problem.network, problem.model, rounds=30, replicates=20, seed=5)
+    run = exact.simulate(problem.network, problem.model, run=Run(rounds=30, replicates=20, seed=5))
     best = run.reference[0]
     assert result["reference"][0] == problem.model.hypotheses[best]
     others = [m for m in range(len(problem.model.hypotheses)) if m != best]

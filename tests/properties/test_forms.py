@@ -8,14 +8,22 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exact import draw_log_likelihoods, exchange, learn, learn_fast, simulate, simulate_changing
+from exact import (
+    Run,
+    draw_log_likelihoods,
+    exchange,
+    learn,
+    learn_fast,
+    prepare_regression,
+    simulate,
+)
 from exact.changing import learn_changing, process_for
 from exact.changing.beliefs import read_off
 from exact.faults.process import FaultyProcess
 from exact.regression import learn_regression
 from exact.regression.observations import Observer
-from exact.regression.simulation import RegressionWork, regression_work
 from exact.regression.state import Carrier
+from exact.regression.work import RegressionWork
 from tests.models import coins
 from tests.properties.pinned import COUPLED, LEANING, RESET, RING, SWAP, pinned
 from tests.properties.support import assert_close, often
@@ -107,11 +115,11 @@ def by_definition(
 def test_a_network_of_one_phase_is_a_fixed_network(
     problem: Problem, rounds: int, seed: int
 ) -> None:
-    """`simulate` and `simulate_changing` with the same seed, which means the same data."""
+    """Simulated with the same seed, which means the same data."""
     network = Network(as_dense(problem.network.weights))
-    options: dict[str, Any] = {"rounds": rounds, "replicates": 20, "seed": seed, "paths": 20}
-    fixed = simulate(network, problem.model, **options)
-    changing = simulate_changing(PeriodicNetwork([network.weights]), problem.model, **options)
+    run = Run(rounds=rounds, replicates=20, seed=seed, paths=20)
+    fixed = simulate(network, problem.model, run=run)
+    changing = simulate(PeriodicNetwork([network.weights]), problem.model, run=run)
     assert fixed.reference == changing.reference
     assert_close(changing.paths, fixed.paths)
     assert_close(changing.mean, fixed.mean)
@@ -154,7 +162,9 @@ def test_regression(problem: tuple[Network, RegressionModel], rounds: int, seed:
     """Records far apart, so that rounds between them are pooled by v where W has settled."""
     network, model = problem
     record = sorted({1, rounds // 2 + 1, rounds})
-    work = regression_work(network, model, rounds=rounds, replicates=2, seed=seed, record=record)
+    work = prepare_regression(
+        network, model, run=Run(rounds=rounds, replicates=2, seed=seed, record=record)
+    ).work
     carried = fast_states(work)
     for r in range(2):
         designs, targets = drawn(work, rounds, r)

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from exact import BeliefLaw, Simulation, belief_law, proportion, simulate, simulate_changing
+from exact import BeliefLaw, Run, Simulation, belief_law, proportion, simulate
 from exact.law.doubles import in_doubles
 from tests.exact.law.oracles import reference_of
 from tests.properties.pinned import COUPLED, one_who_sees, pinned
@@ -26,8 +26,8 @@ from tests.strategies import (
     rational_networks,
     seeds,
 )
-from theory import FiniteModel, Network, expected_log_ratio, log_ratio_spread
-from theory.changing import PeriodicNetwork, changing_error_bound, changing_log_ratio
+from theory import FiniteModel, Network, error_bound, expected_log_ratio, log_ratio_spread
+from theory.changing import PeriodicNetwork
 from theory.rational import RationalModel, RationalNetwork
 
 EXAMPLES = 10
@@ -76,7 +76,7 @@ def test_any_network(problem: Problem, seed: int) -> None:
     network, model = problem.network, problem.model
     rounds = max(2, 5 - network.agents)
     law = belief_law(network, model, rounds)
-    run = simulate(network, model, rounds=rounds, replicates=REPLICATES, seed=seed)
+    run = simulate(network, model, run=Run(rounds=rounds, replicates=REPLICATES, seed=seed))
     assert run.best == law.best
     assert_frequencies(law, run)
     assert_means(law, run)
@@ -106,7 +106,9 @@ def test_ties(problem: tuple[RationalNetwork, RationalModel], seed: int) -> None
     rounds = 4 if network.agents == 1 else 2
     law = belief_law(network, model, rounds, exact=True)
     twin = in_doubles(model)
-    run = simulate(network.as_network(), twin, rounds=rounds, replicates=REPLICATES, seed=seed)
+    run = simulate(
+        network.as_network(), twin, run=Run(rounds=rounds, replicates=REPLICATES, seed=seed)
+    )
     assume(set(run.reference) == reference_of(network, model))
     assert_frequencies(law, run)
     truth = float(law.error_fraction())
@@ -129,17 +131,17 @@ def periodic(draw: st.DrawFn) -> tuple[PeriodicNetwork, FiniteModel]:
 def test_networks_that_change(problem: tuple[PeriodicNetwork, FiniteModel], seed: int) -> None:
     network, model = problem
     rounds = 3
-    run = simulate_changing(network, model, rounds=rounds, replicates=REPLICATES, seed=seed)
+    run = simulate(network, model, run=Run(rounds=rounds, replicates=REPLICATES, seed=seed))
     assume(len(run.reference) < len(model.hypotheses))
     law = belief_law(weights_of(network, rounds), model, rounds, reference=run.reference)
     assert_frequencies(law, run)
     assert_means(law, run)
-    expected = changing_log_ratio(network, model, [rounds], best=run.best).values[0]
+    expected = expected_log_ratio(network, model, [rounds], best=run.best).values[0]
     scale = 1 + float(np.abs(law.log_ratios).max())
     difference = law.log_ratio_mean - expected[:, list(law.hypotheses)]
     assert np.abs(difference).max() <= law.displacement + 1e-12 * scale
     if model.optimal_hypotheses:
-        bound = changing_error_bound(network, model, rounds)
+        bound = error_bound(network, model, rounds)
         assert law.error_enclosure().lower <= bound * (1 + 1e-12)
 
 
@@ -163,5 +165,5 @@ def test_the_first_round_of_a_pair_by_hand(network: Network, seed: int) -> None:
     assert_close(law.log_ratio_mean[:, 0], chances @ values, 1e-8)
     wrong = (values <= 1e-9).any(axis=1)
     assert abs(law.error_probability() - chances[wrong].sum()) < 1e-12
-    run = simulate(network, model, rounds=1, replicates=REPLICATES, seed=seed)
+    run = simulate(network, model, run=Run(rounds=1, replicates=REPLICATES, seed=seed))
     assert_frequencies(law, run)

@@ -25,7 +25,7 @@ from tests.strategies import (
     problems,
 )
 from theory import FiniteModel, expected_log_ratio, learning_rate
-from theory.changing import DelayedNetwork, PeriodicNetwork, changing_log_ratio, changing_rate
+from theory.changing import DelayedNetwork, PeriodicNetwork
 from theory.robustness import Average, Behaviour, Colluding, RandomLies
 from theory.robustness.averaging import faulty_log_ratio
 from theory.validation import FloatArray
@@ -77,12 +77,12 @@ def test_networks_that_change(
     state = odds(model, 0)[:, None].copy()
     for _ in range(rounds):
         state = process.advance(state, gain[:, None].copy())
-    expected = changing_log_ratio(network, model, [rounds], best=0).values[0]
+    expected = expected_log_ratio(network, model, [rounds], best=0).values[0]
     assert_close(state[:, 0], expected)
     # The slope between two records, many periods apart, is the rate once phases have mixed.
-    later = changing_log_ratio(network, model, [60_000, 120_000], best=0).values
+    later = expected_log_ratio(network, model, [60_000, 120_000], best=0).values
     slope = (later[1] - later[0]) / 60_000
-    rate = changing_rate(network, model)
+    rate = learning_rate(network, model)
     slope = slope - slope[:, [rate.reference[0]]]
     assert np.abs(slope - rate.rates).max() <= 1e-9 * (1 + np.abs(later).max() / 60_000)
 

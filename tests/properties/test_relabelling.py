@@ -35,7 +35,6 @@ from theory.changing import (
     MarkovNetwork,
     PeriodicNetwork,
     Phase,
-    changing_log_ratio,
     influence,
 )
 from theory.network.structure import Weights, as_dense
@@ -133,8 +132,8 @@ def test_agents_of_a_network_that_changes(network: ChangingNetwork, rounds: int,
     values = influence(network).values
     np.testing.assert_allclose(influence(there).values, values[order], rtol=1e-11, atol=1e-14)
     model = pinned_model(network.agents)
-    expected = changing_log_ratio(network, model, [rounds], best=0).values[0]
-    again = changing_log_ratio(there, reassigned(model, order), [rounds], best=0).values[0]
+    expected = expected_log_ratio(network, model, [rounds], best=0).values[0]
+    again = expected_log_ratio(there, reassigned(model, order), [rounds], best=0).values[0]
     assert_close(again, expected[order])
     observed = np.random.default_rng(seed).normal(size=(rounds, network.agents, 3, 2))
     assert_close(run(there, observed[:, order], seed), run(network, observed, seed)[order])

@@ -8,12 +8,13 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from exact import Run
 from exact.changing import process_for
-from exact.changing.process import Design
+from exact.changing.task import Footprint, process_task
 from exact.compression import evidence_basis
 from exact.learning import FixedNetwork
 from exact.parallel import run_units
-from exact.propagation import plan_for
+from exact.plan import plan_for
 from exact.replicates import Replicates
 from exact.statistics import Tally, merge_tallies
 from tests.properties.pinned import COUPLED, RESET, pinned
@@ -152,16 +153,14 @@ def test_networks_that_change(
 ) -> None:
     network, model = problem
     replicates = 2 * largest * block + 1
-    recorded = np.array([1, 4, 9])
-    design = Design.of(
+    run = Run(rounds=9, replicates=replicates, seed=seed, record=[1, 4, 9], paths=replicates)
+    task = process_task(
+        process_for(network),
         model,
+        run=run,
         reference=[0],
-        rounds=9,
-        replicates=replicates,
-        record=recorded.tolist(),
-        paths=replicates,
         linear=True,
+        footprint=Footprint(),
     )
-    work = design.work(process_for(network), seed=seed, recorded=recorded)
-    work = replace(work, largest=largest, block=block)
+    work = replace(task.work(), largest=largest, block=block)
     assert_runs_agree(work, scale=work.runner.scale)

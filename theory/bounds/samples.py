@@ -11,33 +11,49 @@
     Both ends of an interval around the smallest n from which on P(some agent's arg max is wrong)
     stays at most δ (docs: mathematics/certified-samples).
 
-The others are the smallest n from which on a bound on this probability stays at most δ.
+The others are the smallest n from which on a bound on this probability stays at most δ. Where the
+network changes in a known way, in phases or with delays, `repaired` and `chernoff` are given. For
+random networks a bound would have to hold on average over the network; none is offered, and the
+answer says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from theory.bounds.accounting import CertifiedSampleSize, account
-from theory.bounds.chernoff import chernoff_bounds
-from theory.bounds.error_bound import ErrorBound
-from theory.bounds.events import ErrorEvents
-from theory.bounds.hoeffding import hoeffding_bounds
+from theory.bounds.tails.chernoff import chernoff_bounds
+from theory.bounds.tails.error_bound import ErrorBound
+from theory.bounds.tails.events import ErrorEvents
+from theory.bounds.tails.hoeffding import hoeffding_bounds
+from theory.bounds.tails.phased_bound import PhasedBound, phased_bounds
+from theory.changing.kinds import AnyNetwork, RandomNetwork, as_fixed, require_fixed
+from theory.frames import frame
 from theory.learning.model import FiniteModel
+from theory.learning.rate import check_same_agents
 from theory.network import Network
-from theory.validation import as_probability
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import as_integer, as_probability, fail
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The certified enclosure is left out where it takes longer, or the network is larger.
 _MOST_SECONDS = 3.0
 _MOST_AGENTS = 64
 _OUT_OF_REACH = "no bound: the network is too large, or learns too slowly"
+_CHANGES = "stated for networks that do not change"
+
+Bound: TypeAlias = ErrorBound | PhasedBound
 
 
 @dataclass(frozen=True)
-class SampleSize:
+class SampleSize(Shown):
     """A number of rounds, whether a proof stands behind it, and how it came about.
 
     `rounds` is None where the statement gives no number; `note` says why, or which form of the
@@ -50,7 +66,7 @@ class SampleSize:
 
 
 @dataclass(frozen=True)
-class SampleSizes:
+class SampleSizes(Shown):
     """The ladder for one confidence parameter `delta`, and the `bounds` that it was read off."""
 
     delta: float
@@ -58,24 +74,48 @@ class SampleSizes:
     repaired: SampleSize
     chernoff: SampleSize
     certified: CertifiedSampleSize
-    bounds: tuple[ErrorBound, ...]
+    bounds: tuple[Bound, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the ladder: one row for each statement, rounds missing where it has none.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        certified, theorem = self.certified, [False, False, False, True, True]
+        statements = (self.printed, self.repaired, self.chernoff)
+        rounds = [*(one.rounds for one in statements), certified.lower, certified.upper]
+        theorem[:3] = [one.is_theorem for one in statements]
+        return frame(
+            {
+                "statement": ["printed", "repaired", "chernoff", "at least", "certified"],
+                "rounds": [float("nan") if n is None else float(n) for n in rounds],
+                "is_theorem": theorem,
+                "note": [*(one.note for one in statements), certified.note, certified.note],
+            }
+        )
 
     def probability(self, rounds: int) -> float:
         """The smallest rigorous upper bound on P(some agent errs at round `rounds`)."""
-        return min((bound.probability(rounds) for bound in self.bounds), default=1.0)
+        return _smallest_probability(self.bounds, rounds)
 
 
+@typed
 def printed_rounds(network: Network, model: FiniteModel, *, delta: float) -> SampleSize:
     """P1 eq. 4: n ≥ 16 C log(NM/δ) / (K² (1 − λmax)), λmax the largest *signed* eigenvalue.
 
     Reported because it is printed; no bound of any kind is claimed.
     """
-    events = ErrorEvents(network, model)
+    events = ErrorEvents(require_fixed(network), model)
     return _printed(events, as_probability("delta", delta))
 
 
 def _printed(events: ErrorEvents, delta: float) -> SampleSize:
     model, network = events.model, events.network
+    if not isinstance(network, Network):
+        return SampleSize(None, False, _CHANGES)
     bound = model.log_ratio_bound
     if not np.isfinite(bound):
         return SampleSize(None, False, "unbounded likelihoods: C = log(L/α) is infinite")
@@ -95,7 +135,7 @@ def _printed(events: ErrorEvents, delta: float) -> SampleSize:
     return SampleSize(max(1, int(np.ceil(value))), False, note)
 
 
-def _smallest(bounds: Sequence[ErrorBound], delta: float, *, reason: str) -> SampleSize:
+def _smallest(bounds: Sequence[Bound], delta: float, *, reason: str) -> SampleSize:
     """The smallest of several rigorous sample sizes, with the name of the bound that gave it."""
     found = [
         (rounds, bound.name)
@@ -108,24 +148,57 @@ def _smallest(bounds: Sequence[ErrorBound], delta: float, *, reason: str) -> Sam
     return SampleSize(rounds, True, name)
 
 
+def _smallest_probability(bounds: Sequence[Bound], rounds: int) -> float:
+    return min((bound.probability(rounds) for bound in bounds), default=1.0)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """What is proved of the probability of error, or a note why nothing is."""
+
+    hoeffding: tuple[Bound, ...] = ()
+    chernoff: tuple[Bound, ...] = ()
+    note: str = ""
+
+
+def _bounds(events: ErrorEvents) -> _Bounds:
+    network = events.network
+    if isinstance(network, RandomNetwork):
+        return _Bounds(note="random networks: no bound on average over the network is offered")
+    if not events.wrong:
+        return _Bounds(note="every hypothesis is optimal: there is nothing to reject")
+    if events.doubt:
+        return _Bounds(note=events.doubt)
+    if isinstance(network, Network):
+        return _Bounds(_present(hoeffding_bounds(events)), _present(chernoff_bounds(events)))
+    found = phased_bounds(network, events)
+    if isinstance(found, str):
+        return _Bounds(note=found)
+    return _Bounds(hoeffding=tuple(found[1:]), chernoff=tuple(found[:1]))
+
+
 def _present(bounds: list[ErrorBound | None]) -> tuple[ErrorBound, ...]:
     return tuple(bound for bound in bounds if bound is not None)
 
 
-def _certified(
-    network: Network, model: FiniteModel, delta: float, *, pilot: int | None
-) -> CertifiedSampleSize:
+def _certified(events: ErrorEvents, delta: float, *, pilot: int | None) -> CertifiedSampleSize:
     """Both ends, where that is affordable."""
-    if network.agents > _MOST_AGENTS:
+    network, note = events.network, ""
+    if not isinstance(network, Network):
+        note = _CHANGES
+    elif network.agents > _MOST_AGENTS:
         note = f"not computed for more than {_MOST_AGENTS} agents"
-        return CertifiedSampleSize(delta, None, None, None, note)
-    if pilot is None:
-        return CertifiedSampleSize(delta, None, None, None, _OUT_OF_REACH)
-    return account(network, model).sample_size(delta, pilot=pilot, seconds=_MOST_SECONDS)
+    elif pilot is None:
+        note = _OUT_OF_REACH
+    else:
+        certified = account(network, events.model)
+        return certified.sample_size(delta, pilot=pilot, seconds=_MOST_SECONDS)
+    return CertifiedSampleSize(delta, None, None, None, note)
 
 
+@typed
 def sample_sizes(
-    network: Network, model: FiniteModel, *, delta: float, certify: bool = True
+    network: AnyNetwork, model: FiniteModel, *, delta: float, certify: bool = True
 ) -> SampleSizes:
     """The ladder: rounds after which every agent's arg max is right with probability 1 − δ.
 
@@ -133,6 +206,10 @@ def sample_sizes(
     `certified` encloses it, rounding included; `printed` is no bound. The enclosure is left out,
     with a note, where it takes more than about three seconds, or if not to `certify`. Where doubles
     do not decide which hypotheses are best, nothing but `printed` is given.
+
+    Where the network changes, only `repaired` and `chernoff` are given, and for random networks
+    nothing. From the round given on the probability of error stays at most δ in every round,
+    whatever its phase.
 
     Raises
     ------
@@ -151,34 +228,55 @@ def sample_sizes(
     True
     """
     delta = as_probability("delta", delta)
-    events = ErrorEvents(network, model)
-    if not events.wrong:
-        nothing = "every hypothesis is optimal: there is nothing to reject"
-        absent = SampleSize(None, True, nothing)
-        certified = CertifiedSampleSize(delta, None, None, None, nothing)
-        return SampleSizes(delta, SampleSize(None, False, nothing), absent, absent, certified, ())
-    if events.doubt:
-        absent = SampleSize(None, True, events.doubt)
-        certified = CertifiedSampleSize(delta, None, None, None, events.doubt)
-        return SampleSizes(delta, _printed(events, delta), absent, absent, certified, ())
+    check_same_agents(network, model)
+    events = ErrorEvents(as_fixed(network), model)
+    bounds = _bounds(events)
+    if bounds.note:
+        absent = SampleSize(None, True, bounds.note)
+        decided = isinstance(events.network, Network) and events.wrong
+        printed = _printed(events, delta) if decided else SampleSize(None, False, bounds.note)
+        certified = CertifiedSampleSize(delta, None, None, None, bounds.note)
+        return SampleSizes(delta, printed, absent, absent, certified, ())
     if events.is_bounded:
         reason = _OUT_OF_REACH
     else:
         reason = "unbounded likelihoods: Hoeffding's inequality does not apply"
-    hoeffding = _present(hoeffding_bounds(events))
     # Hoeffding's inequality is Chernoff's with a coarser cumulant: where the grid of tilts is too
     # narrow, as for agents that hear little for long, it may still be the better bound.
-    chernoff = _present(chernoff_bounds(events)) + hoeffding
-    smallest = _smallest(chernoff, delta, reason=_OUT_OF_REACH)
+    both = bounds.chernoff + bounds.hoeffding
+    smallest = _smallest(both, delta, reason=_OUT_OF_REACH)
     return SampleSizes(
         delta=delta,
         printed=_printed(events, delta),
-        repaired=_smallest(hoeffding, delta, reason=reason),
+        repaired=_smallest(bounds.hoeffding, delta, reason=reason),
         chernoff=smallest,
         certified=(
-            _certified(network, model, delta, pilot=smallest.rounds)
+            _certified(events, delta, pilot=smallest.rounds)
             if certify
             else CertifiedSampleSize(delta, None, None, None, "not asked for")
         ),
-        bounds=chernoff,
+        bounds=both,
     )
+
+
+@typed
+def error_bound(network: AnyNetwork, model: FiniteModel, rounds: int) -> float:
+    """An upper bound on P(some agent errs at round n), rigorous up to rounding; at most one.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents, `rounds` is below 1, or the network
+        is random: no bound on average over the network is offered.
+    """
+    n = as_integer("rounds", rounds, minimum=1)
+    check_same_agents(network, model)
+    if isinstance(network, RandomNetwork):
+        raise fail(
+            "network",
+            "periodic phases or delays",
+            type(network).__name__,
+            "estimate the error by simulation",
+        )
+    bounds = _bounds(ErrorEvents(as_fixed(network), model))
+    return _smallest_probability(bounds.chernoff + bounds.hoeffding, n)

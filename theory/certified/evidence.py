@@ -19,6 +19,7 @@ from theory.numbers import LogSum, precision
 from theory.rational.log_ratio import RationalLogRatio
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
+from theory.showing import Shown
 from theory.validation import fail
 
 START_BITS = 128
@@ -33,7 +34,7 @@ _MOST_LOGARITHMS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(Shown):
     """A network and a model that fit, with all that is looked up more than once.
 
     Raises

@@ -23,13 +23,15 @@ from theory.certified.evidence import (
 )
 from theory.certified.refinement import MOST_BITS
 from theory.numbers import Enclosure, LogSum, precision
+from theory.showing import Shown
+from theory.typed import typed
 
 INFINITE = Enclosure(math.inf, math.inf)
 ZERO = Enclosure(0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(Shown):
     """What the network settles on, decided.
 
     Attributes
@@ -81,6 +83,7 @@ class CertifiedRates:
     bits: int
 
 
+@typed
 def decide_reference(evidence: Evidence) -> Reference:
     """Θ*, or the compromise where it is empty."""
     count = evidence.hypotheses

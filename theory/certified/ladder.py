@@ -27,6 +27,8 @@ from theory.certified.rounds import (
     enclose_rounds,
 )
 from theory.numbers import Enclosure, precision
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer, as_probability
 
 # Multiplications of balls in powers of W (0.05 µs each), and exponentials in Chernoff's union
@@ -42,7 +44,7 @@ _MOST_STEPS_UP = 64
 
 
 @dataclass(frozen=True)
-class CertifiedLadder:
+class CertifiedLadder(Shown):
     """The ladder for one δ; every rung an interval, or None with the reason in `notes`.
 
     Attributes
@@ -70,7 +72,7 @@ class CertifiedLadder:
 
 
 @dataclass(frozen=True)
-class RoundsCertificate:
+class RoundsCertificate(Shown):
     """Whether a number of rounds is enough: proved, or not.
 
     Attributes
@@ -289,6 +291,7 @@ def _least(found: Sequence[CertifiedRounds]) -> CertifiedRounds | None:
     return CertifiedRounds(lower, upper, True, note)
 
 
+@typed
 def verify_rounds(ladder: Ladder, rounds: int, *, delta: float) -> RoundsCertificate:
     """Whether `rounds` are enough for ever, by one evaluation of each bound in balls.
 

@@ -22,10 +22,12 @@ from theory.certified.refinement import check_relative_width
 from theory.numbers import Enclosure
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
+from theory.showing import Shown
+from theory.typed import typed
 
 
 @dataclass(frozen=True, eq=False)
-class CertifiedLearning:
+class CertifiedLearning(Shown):
     """K, E and their parts, each number an enclosure of the truth; nats per round.
 
     Attributes
@@ -79,6 +81,7 @@ class CertifiedLearning:
     bits: int
 
 
+@typed
 def certify_learning(
     network: RationalNetwork,
     model: RationalModel,
@@ -155,6 +158,7 @@ def certify_learning(
     )
 
 
+@typed
 def certified_ladder(
     evidence: Evidence, reference: Reference, certificate: CertifiedNetwork
 ) -> Ladder:

@@ -23,6 +23,8 @@ from theory.certified.stationary import certified_stationary
 from theory.network import Network
 from theory.numbers import Enclosure
 from theory.rational import RationalNetwork
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import fail
 
 MOST_CERTIFIED_AGENTS = 300
@@ -38,7 +40,7 @@ _AFTER_SPECTRUM = 30
 
 
 @dataclass(frozen=True, eq=False)
-class CertifiedNetwork:
+class CertifiedNetwork(Shown):
     """Intervals around v, the subdominant modulus, the second eigenvalue and D.
 
     Attributes
@@ -114,6 +116,7 @@ class CertifiedNetwork:
         }
 
 
+@typed
 def certify_network(
     network: RationalNetwork | Network,
     *,

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from flint import arb
 
-from theory.numbers import Enclosure
+from theory.showing import Shown
 
 LARGEST_ROUNDS = 10**15
 """Sample sizes beyond this are reported as not found: no run is that long."""
@@ -44,7 +44,7 @@ class RoundBound(Protocol):
 
 
 @dataclass(frozen=True)
-class CertifiedRounds:
+class CertifiedRounds(Shown):
     """lower ≤ n* ≤ upper, both proved.
 
     Attributes
@@ -66,11 +66,6 @@ class CertifiedRounds:
     def is_exact(self) -> bool:
         """Whether n* is known."""
         return self.lower == self.upper
-
-    def as_enclosure(self) -> Enclosure:
-        """The same interval of doubles."""
-        upper = float("inf") if self.upper is None else float(self.upper)
-        return Enclosure(float(self.lower), upper)
 
 
 def enclose_rounds(

@@ -12,14 +12,16 @@ from scipy import sparse
 from theory.changing.links import on_links
 from theory.network.network import Network
 from theory.network.structure import cyclic_classes
+from theory.typed import require
 from theory.validation import FloatArray, IntArray, as_float_array, fail, read_only
+from theory.values import Value
 
 # A run keeps this many rounds of messages at most.
 _LONGEST = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class DelayedNetwork:
+class DelayedNetwork(Value):
     """Agent i pools what agent j said τ_ij rounds ago.
 
     What j says in a round is its log-belief with that round's observation in it. Before the first
@@ -50,6 +52,7 @@ class DelayedNetwork:
     delays: int | IntArray
 
     def __post_init__(self) -> None:
+        require("network", self.network, Network)
         size = self.agents
         given: Any = self.delays
         numbers = as_float_array("delays", given, ndim=0 if np.ndim(given) == 0 else 2)
@@ -103,6 +106,11 @@ class DelayedNetwork:
     def layout(self) -> FloatArray | None:
         """The network's layout."""
         return self.network.layout
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the network's agents are called, if they have names."""
+        return self.network.names
 
     @cached_property
     def link_delays(self) -> IntArray:

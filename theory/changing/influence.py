@@ -13,6 +13,7 @@ at every agent i (docs: mathematics/changing). For a network that does not chang
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from theory.changing.delays import DelayedNetwork
 from theory.changing.expected_weights import expected_weights
 from theory.changing.joint_presence import joint_presence
-from theory.changing.kinds import ChangingNetwork
+from theory.changing.kinds import AnyNetwork, ChangingNetwork
 from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
@@ -31,17 +32,21 @@ from theory.changing.stationary import (
     observed_by_phase,
     stationary_vector,
 )
-from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate, rate_of
+from theory.frames import frame
 from theory.network.network import Network
-from theory.validation import FloatArray, IntArray, fail, read_only
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Entries of weights by phase that are kept, 80 MB.
 _MOST_BY_PHASE = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class Influence(Shown):
     """How much of one observation of each agent ends in every log-belief, on average per round.
 
     Floating point, accurate to rounding where no parts of the network are nearly decoupled.
@@ -67,6 +72,16 @@ class Influence:
     event_rate: float | None = None
     mean_age: float = 0.0
 
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the influence: one row for each agent.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        return frame({"agent": np.arange(self.values.size), "influence": self.values})
+
     @property
     def total(self) -> float:
         """Σ_j u_j, in [0, 1]: with identical agents the rate is this times the rate of one."""
@@ -88,7 +103,8 @@ class Influence:
 _FOUND: WeakKeyDictionary[ChangingNetwork, Influence] = WeakKeyDictionary()
 
 
-def influence(network: Network | ChangingNetwork) -> Influence:
+@typed
+def influence(network: AnyNetwork) -> Influence:
     """Whose observations count, and how much (docs: mathematics/changing).
 
     Raises
@@ -111,9 +127,10 @@ def influence(network: Network | ChangingNetwork) -> Influence:
     if isinstance(network, Network):
         return Influence(network.stationary_distribution)
     # Networks do not change once made: what was found holds as long as they live.
-    if network not in _FOUND:
-        _FOUND[network] = _solve(network)
-    return _FOUND[network]
+    known = _FOUND.get(network)
+    if known is None:
+        known = _FOUND[network] = _solve(network)
+    return known
 
 
 def _solve(network: ChangingNetwork) -> Influence:
@@ -140,44 +157,6 @@ def mean_delay(network: DelayedNetwork) -> float:
     """Σ_i v_i Σ_j W_ij τ_ij, in rounds."""
     v = network.network.stationary_distribution
     return float(sum(d * (v @ part.sum(axis=1)) for d, part in enumerate(network.weights_by_delay)))
-
-
-def changing_rate(network: Network | ChangingNetwork, model: FiniteModel) -> LearningRate:
-    """The rate of rejection of every wrong hypothesis, Σ_j u_j I_j, in nats per round.
-
-    As :func:`theory.learning_rate`, with the influence u in place of v. A hypothesis that no agent
-    with u_j > 0 can tell from the reference has the rate 0.
-
-    Raises
-    ------
-    ValueError
-        If network and model have different numbers of agents, or as for :func:`influence`.
-
-    Examples
-    --------
-    >>> from theory import FiniteAgent
-    >>> from theory.changing import rotating_star
-    >>> coin = FiniteAgent.from_tables(
-    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    ... )
-    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[26])
-    >>> star = rotating_star(groups=5, group_size=5, edge_confidence=0.5)
-    >>> round(changing_rate(star, model).rate / 0.14384103622589042, 9)
-    0.285714286
-    """
-    check_agents(network, model)
-    return rate_of(influence(network).values, model)
-
-
-def check_agents(network: Network | ChangingNetwork, model: FiniteModel) -> None:
-    """Check that network and model have equally many agents."""
-    if network.agents != model.agents:
-        raise fail(
-            "model",
-            f"as many agents as the network, {network.agents}",
-            f"{model.agents}",
-            "change the agents' counts or the network's size",
-        )
 
 
 def _over_period(network: PeriodicNetwork) -> Influence:

@@ -34,7 +34,8 @@ def joint_presence(network: RandomPresence) -> MarkovNetwork:
             "leave out mean_absence, or measure",
         )
     if moving.size == 0:
-        return MarkovNetwork((Phase(network.network.weights),), np.ones((1, 1)), name=network.name)
+        always = (Phase(network.network.weights),)
+        return MarkovNetwork(always, np.ones((1, 1)), name=network.name, names=network.names)
     table = as_dense(network.network.weights)
     phases = []
     for states in product([True, False], repeat=moving.size):
@@ -51,5 +52,10 @@ def joint_presence(network: RandomPresence) -> MarkovNetwork:
         first = np.kron(first, [network.present[agent], 1 - network.present[agent]])
     transition /= transition.sum(axis=1, keepdims=True)
     return MarkovNetwork(
-        tuple(phases), transition, first / first.sum(), name=network.name, layout=network.layout
+        tuple(phases),
+        transition,
+        first / first.sum(),
+        name=network.name,
+        layout=network.layout,
+        names=network.names,
     )

@@ -1,4 +1,4 @@
-"""The kinds of networks that change."""
+"""The kinds of networks: those that change, and the fixed one, the simplest of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,46 @@ from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.presence import RandomPresence
+from theory.network.network import Network
+from theory.validation import fail
 
-ChangingNetwork: TypeAlias = (
-    PeriodicNetwork | MarkovNetwork | RandomLinks | RandomPresence | DelayedNetwork
-)
+RandomNetwork: TypeAlias = MarkovNetwork | RandomLinks | RandomPresence
+ChangingNetwork: TypeAlias = PeriodicNetwork | RandomNetwork | DelayedNetwork
+AnyNetwork: TypeAlias = Network | ChangingNetwork
+
+
+def as_fixed(network: AnyNetwork) -> AnyNetwork:
+    """The network; where nothing about it changes, as a :class:`theory.Network`.
+
+    Nothing changes in one phase in which everybody observes, nor where no message is late.
+
+    Examples
+    --------
+    >>> as_fixed(PeriodicNetwork([[[0.5, 0.5], [0.25, 0.75]]])).weights.tolist()
+    [[0.5, 0.5], [0.25, 0.75]]
+    """
+    if isinstance(network, PeriodicNetwork) and network.period == 1:
+        phase = network.phases[0]
+        if phase.observes.all():
+            return Network(phase.weights, name=network.name, layout=network.layout)
+    if isinstance(network, DelayedNetwork) and network.longest == 0:
+        return network.network
+    return network
+
+
+def require_fixed(network: AnyNetwork) -> Network:
+    """The network, if it is one that does not change.
+
+    Raises
+    ------
+    ValueError
+        If it is of another kind.
+    """
+    if not isinstance(network, Network):
+        raise fail(
+            "network",
+            "a Network, whose weights are the same in every round",
+            type(network).__name__,
+            "use learning_rate, error_exponent or sample_sizes, which take networks that change",
+        )
+    return network

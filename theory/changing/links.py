@@ -14,13 +14,15 @@ from theory.changing.mixing import check_strong, named_groups
 from theory.changing.phase import BoolArray
 from theory.network.network import Network
 from theory.network.structure import cyclic_classes, off_diagonal
+from theory.typed import require
 from theory.validation import FloatArray, as_float_array, fail, read_only
+from theory.values import Value
 
 ON_LOSS = ("own", "renormalise", "last")
 
 
 @dataclass(frozen=True, eq=False)
-class RandomLinks:
+class RandomLinks(Value):
     """Every link is up or down in each round, independently of the data and of other rounds.
 
     Parameters
@@ -63,6 +65,7 @@ class RandomLinks:
     symmetric: bool = False
 
     def __post_init__(self) -> None:
+        require("network", self.network, Network)
         if self.on_loss not in ON_LOSS:
             raise fail("on_loss", f"one of {', '.join(ON_LOSS)}", repr(self.on_loss), "choose one")
         object.__setattr__(self, "up", _as_probabilities("up", self.up, agents=self.agents))
@@ -126,6 +129,11 @@ class RandomLinks:
     def layout(self) -> FloatArray | None:
         """The network's layout."""
         return self.network.layout
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the network's agents are called, if they have names."""
+        return self.network.names
 
     @cached_property
     def link_up(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from theory.changing.mixing import check_pairs, check_phases, named_groups, period_of, phase_classes
-from theory.changing.moving_rows import Rows, as_index, canonical
-from theory.changing.phase import Phase, as_layout, as_phases, phase_of_few
+from theory.changing.moving_rows import Rows
+from theory.changing.phase import MOST_PHASES, Phase, as_phases, awake_phases, phase_of_few
+from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.network import Network
 from theory.network.stationary import eliminate
 from theory.network.weights import links_of_edges
+from theory.typed import typed
 from theory.validation import (
     FloatArray,
     as_distribution,
@@ -25,13 +27,11 @@ from theory.validation import (
     fail,
     read_only,
 )
-
-# A transition matrix of more phases would take more than 128 MiB.
-_MOST_PHASES = 4096
+from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovNetwork:
+class MarkovNetwork(Value):
     """The phase of each round is the state of a Markov chain that knows nothing of the data.
 
     Parameters
@@ -43,7 +43,7 @@ class MarkovNetwork:
         Q_sr.
     initial
         The law of the first round's phase, shape (S,); the stationary one if left out.
-    name, layout
+    name, layout, names
         As for :class:`theory.changing.PeriodicNetwork`.
     event_rate
         Rounds per unit of time, where rounds are events in continuous time; None otherwise.
@@ -68,13 +68,15 @@ class MarkovNetwork:
     name: str = "network"
     layout: FloatArray | None = None
     event_rate: float | None = None
+    names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "phases", as_phases(self.phases))
         object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
+        object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
         count = len(self.phases)
-        if count > _MOST_PHASES:
-            raise fail("phases", f"at most {_MOST_PHASES} phases", count, "merge some of them")
+        if count > MOST_PHASES:
+            raise fail("phases", f"at most {MOST_PHASES} phases", count, "merge some of them")
         transition = as_distribution("transition", self.transition, ndim=2)
         if transition.shape != (count, count):
             raise fail(
@@ -101,6 +103,9 @@ class MarkovNetwork:
             object.__setattr__(self, "initial", initial)
         check_phases(self.phases)
         check_pairs(self.phases, transition)
+
+    def _title(self) -> str:
+        return f"MarkovNetwork {self.name!r}, {self.agents} agents, {len(self.phases)} phases"
 
     @property
     def agents(self) -> int:
@@ -138,6 +143,7 @@ class MarkovNetwork:
         name: str = "network",
         layout: FloatArray | None = None,
         event_rate: float | None = None,
+        names: Sequence[str] | None = None,
     ) -> MarkovNetwork:
         """Each round draws its phase afresh; phases of probability zero are dropped.
 
@@ -157,8 +163,9 @@ class MarkovNetwork:
             )
         kept = np.flatnonzero(law > 0)
         transition = np.broadcast_to(law[kept], (kept.size, kept.size))
+        called = as_names(names, agents=made[0].agents)
         used = tuple(made[s] for s in kept)
-        return cls(used, transition, name=name, layout=layout, event_rate=event_rate)
+        return cls(used, transition, None, name, layout, event_rate, called)
 
     @classmethod
     def gossip_pairs(
@@ -190,6 +197,7 @@ class MarkovNetwork:
             As for the class, or if an edge names an unknown agent, joins an agent to itself, or is
             given twice, in whichever order.
         """
+        names = edges.names if isinstance(edges, Network) else None
         if isinstance(edges, Network):
             layout = edges.layout if layout is None else layout
             pairs, size = np.unique(np.sort(edges.edges, axis=1), axis=0), edges.agents
@@ -210,10 +218,10 @@ class MarkovNetwork:
                 f"{twice} {counts[counts > 1][0]} times",
                 "give it once; probabilities say how often a pair meets",
             )
-        if len(pairs) > _MOST_PHASES:
+        if len(pairs) > MOST_PHASES:
             raise fail(
                 "edges",
-                f"at most {_MOST_PHASES} pairs of agents that may meet, one phase each",
+                f"at most {MOST_PHASES} pairs of agents that may meet, one phase each",
                 len(pairs),
                 "use a smaller or sparser network",
             )
@@ -225,9 +233,10 @@ class MarkovNetwork:
         law = (
             np.full(len(pairs), 1 / max(1, len(pairs))) if probabilities is None else probabilities
         )
-        return cls.independent(phases, law, name=name, layout=layout)
+        return cls.independent(phases, law, name=name, layout=layout, names=names)
 
     @classmethod
+    @typed
     def clocks(
         cls, network: Network, clock_rates: ArrayLike, *, name: str = "clocks"
     ) -> MarkovNetwork:
@@ -267,9 +276,11 @@ class MarkovNetwork:
             name=name,
             layout=network.layout,
             event_rate=total,
+            names=network.names,
         )
 
     @classmethod
+    @typed
     def walk(
         cls,
         network: Network,
@@ -300,20 +311,4 @@ class MarkovNetwork:
             chain = chain.toarray()
         first = None if initial is None else as_distribution("initial", initial)
         table = np.asarray(chain, dtype=np.float64)
-        return cls(phases, table, first, name=name, layout=network.layout)
-
-
-def awake_phases(network: Network) -> tuple[Phase, ...]:
-    """Phase j: agent j observes and pools with its row; all others rest."""
-    size = network.agents
-    if size > _MOST_PHASES:
-        raise fail("agents", f"at most {_MOST_PHASES}, one phase each", size, "use fewer")
-    table = canonical(network.weights)
-    found = []
-    for agent in range(size):
-        inside = slice(table.indptr[agent], table.indptr[agent + 1])
-        heard, weights = as_index(table.indices[inside]), table.data[inside]
-        only = np.array([agent])
-        rows = Rows(only, np.array([0, heard.size]), heard, weights)
-        found.append(phase_of_few(size, rows, only))
-    return tuple(found)
+        return cls(phases, table, first, name, network.layout, names=network.names)

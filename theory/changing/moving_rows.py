@@ -14,10 +14,11 @@ from scipy import sparse
 
 from theory.network.structure import Weights
 from theory.validation import FloatArray, IntArray
+from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(Value):
     """The rows of W that differ from the identity, in CSR form.
 
     Attributes

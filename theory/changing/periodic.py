@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from theory.changing.mixing import check_periodic, check_phases
 from theory.changing.moving_rows import Rows
-from theory.changing.phase import Phase, as_layout, as_phases, phase_of_few
+from theory.changing.phase import Phase, as_phases, phase_of_few
+from theory.network.labels import LABEL, as_layout, as_names
 from theory.validation import FloatArray, as_integer, as_probability, fail
+from theory.values import Value
 
 # A phase takes about a kilobyte, and some 50 microseconds in each part of an analysis.
 _MOST_PHASES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class PeriodicNetwork:
+class PeriodicNetwork(Value):
     """Phases 0 … T−1 in turn: round t, counted from 1, is of phase (t − 1) mod T.
 
     Parameters
@@ -27,6 +29,8 @@ class PeriodicNetwork:
         What to call it.
     layout
         Positions for drawing, shape (N, 2), if there are natural ones.
+    names
+        What the agents are called, N distinct texts, if they have names.
 
     Raises
     ------
@@ -45,13 +49,18 @@ class PeriodicNetwork:
     phases: tuple[Phase, ...]
     name: str = "network"
     layout: FloatArray | None = None
+    names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "phases", as_phases(self.phases))
         check_period(self.period)
         object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
+        object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
         check_phases(self.phases)
         check_periodic(self.phases)
+
+    def _title(self) -> str:
+        return f"PeriodicNetwork {self.name!r}, {self.agents} agents, {self.period} phases"
 
     @property
     def agents(self) -> int:

@@ -19,28 +19,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from theory.changing.moving_rows import Rows, moving_rows
+from theory.changing.moving_rows import Rows, as_index, canonical, moving_rows
+from theory.network.network import Network
 from theory.network.structure import Weights, as_dense, as_weights
 from theory.validation import (
     SUM_TOLERANCE,
     FloatArray,
     IntArray,
-    as_float_array,
     as_integer,
     fail,
     read_only,
 )
+from theory.values import Value
 
 BoolArray = NDArray[np.bool_]
 
 # Up to this many agents the weights of a phase are stored as a dense array.
 DENSE_PHASE = 64
+# A transition matrix of more phases would take more than 128 MiB.
+MOST_PHASES = 4096
 # A product of BLAS does as many operations in the time of one that looks up its row.
 _DENSE_SPEED = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Phase:
+class Phase(Value):
     """The weights of one round, and who observes in it.
 
     Parameters
@@ -70,6 +73,9 @@ class Phase:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", as_weights(self.weights))
         object.__setattr__(self, "active", as_mask("active", self.active, agents=self.agents))
+
+    def _title(self) -> str:
+        return f"Phase of {self.agents} agents"
 
     @property
     def agents(self) -> int:
@@ -176,6 +182,9 @@ class PartialPhase(Phase):
     def agents(self) -> int:
         """N, the number of agents."""
         return int(self.__dict__["_agents"])
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.agents, self.moving, self.observers
 
     @property
     def weights(self) -> Weights:
@@ -294,22 +303,17 @@ def phase_of_few(agents: int, moving: Rows, observers: IntArray) -> Phase:
     return Phase(as_dense(phase.weights), phase.active) if agents <= DENSE_PHASE else phase
 
 
-def as_layout(layout: Any, *, agents: int) -> FloatArray | None:
-    """Positions for drawing, shape (N, 2), or None.
-
-    Raises
-    ------
-    ValueError
-        If there is not one position for each agent.
-    """
-    if layout is None:
-        return None
-    positions = as_float_array("layout", layout, ndim=2)
-    if positions.shape != (agents, 2):
-        raise fail(
-            "layout",
-            f"two coordinates for each of {agents} agents",
-            f"shape {positions.shape}",
-            "give one position an agent",
-        )
-    return positions
+def awake_phases(network: Network) -> tuple[Phase, ...]:
+    """Phase j: agent j observes and pools with its row; all others rest."""
+    size = network.agents
+    if size > MOST_PHASES:
+        raise fail("agents", f"at most {MOST_PHASES}, one phase each", size, "use fewer")
+    table = canonical(network.weights)
+    found = []
+    for agent in range(size):
+        inside = slice(table.indptr[agent], table.indptr[agent + 1])
+        heard, weights = as_index(table.indices[inside]), table.data[inside]
+        only = np.array([agent])
+        rows = Rows(only, np.array([0, heard.size]), heard, weights)
+        found.append(phase_of_few(size, rows, only))
+    return tuple(found)

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network.network import Network
+from theory.typed import require
 from theory.validation import FloatArray, as_float_array, fail
+from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class RandomPresence:
+class RandomPresence(Value):
     """Agents leave and return, independently of each other and of the data.
 
     An absent agent neither observes nor pools: its log-belief stays as it is. To the others its
@@ -47,6 +49,7 @@ class RandomPresence:
     mean_absence: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        require("network", self.network, Network)
         present = _one_each("present", self.present, agents=self.agents)
         if not ((present > 0) & (present <= 1)).all():
             worst = float(present[np.argmax(np.abs(present - 0.5))])
@@ -94,6 +97,11 @@ class RandomPresence:
     def layout(self) -> FloatArray | None:
         """The network's layout."""
         return self.network.layout
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the network's agents are called, if they have names."""
+        return self.network.names
 
     @property
     def returning(self) -> FloatArray:

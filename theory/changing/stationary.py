@@ -43,10 +43,17 @@ class ObservedWeights:
     ----------
     agents, weights
         Shape (O,): whose observation it is, and its weight.
+    rounds
+        In how many rounds in a row they were made.
+    course
+        For a random network the weights round by round, shape (rounds, N), of one course of it;
+        None where these rounds come again and again, so that their mean is that of all rounds.
     """
 
     agents: IntArray
     weights: FloatArray
+    rounds: int = 1
+    course: FloatArray | None = None
 
 
 def stationary_vector(weights: Weights) -> FloatArray:
@@ -82,9 +89,10 @@ def before_first(network: PeriodicNetwork) -> FloatArray:
         If a sparse factorisation does not resolve it.
     """
     # Networks do not change once made: what was found holds as long as they live.
-    if network not in _BEFORE_FIRST:
-        _BEFORE_FIRST[network] = read_only(_solved(network))
-    return _BEFORE_FIRST[network]
+    known = _BEFORE_FIRST.get(network)
+    if known is None:
+        known = _BEFORE_FIRST[network] = read_only(_solved(network))
+    return known
 
 
 def _solved(network: PeriodicNetwork) -> FloatArray:
@@ -124,6 +132,7 @@ def observed_by_phase(network: PeriodicNetwork) -> ObservedWeights:
     return ObservedWeights(
         np.concatenate([agents for agents, _ in found]),
         np.concatenate([weights for _, weights in found]),
+        network.period,
     )
 
 

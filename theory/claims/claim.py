@@ -40,6 +40,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from theory.showing import Shown
 from theory.validation import as_integer, as_positive, fail
 
 Verdict = Literal["holds", "fails", "holds under an added condition", "undecided from the text"]
@@ -52,7 +53,7 @@ PROJECT = "this project"
 
 
 @dataclass(frozen=True)
-class Effort:
+class Effort(Shown):
     """How long to look for counterexamples, and the seed of the search.
 
     `scale` multiplies the number of cases of every random search: 1 takes less than a minute in
@@ -84,7 +85,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Shown):
     """What one witness found.
 
     Attributes
@@ -113,7 +114,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Witness:
+class Witness(Shown):
     """A computation that backs a verdict: `run` repeats it."""
 
     role: Role
@@ -122,7 +123,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Shown):
     """A published statement with its verdict.
 
     Attributes

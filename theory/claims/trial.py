@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import flint
 
 from theory.claims.claim import Claim, Effort, Finding, Verdict, verdict_of
+from theory.showing import Shown
+from theory.typed import typed
 
 PRECISION = 256
 """Bits of the ball arithmetic that witnesses use."""
 
 
 @dataclass(frozen=True)
-class ClaimTrial:
+class ClaimTrial(Shown):
     """A claim and what its witnesses found, in their order."""
 
     claim: Claim
@@ -45,6 +47,7 @@ class ClaimTrial:
         return self.findings[0]
 
 
+@typed
 def try_claim(claim: Claim, effort: Effort | None = None) -> ClaimTrial:
     """Run the witnesses of one claim; the same seed gives the same findings.
 
@@ -60,6 +63,7 @@ def try_claim(claim: Claim, effort: Effort | None = None) -> ClaimTrial:
         return ClaimTrial(claim, tuple(witness.run(effort) for witness in claim.witnesses))
 
 
+@typed
 def try_claims(
     claims: Sequence[Claim],
     effort: Effort | None = None,

@@ -17,7 +17,7 @@ from theory.design.exponent.worst_case_exponent import (
 )
 from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing
 from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
 from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate

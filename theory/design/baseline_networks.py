@@ -18,7 +18,9 @@ import numpy as np
 
 from theory.design.graph import DesignGraph
 from theory.network import Network
-from theory.network.weights import RULES, assemble, weights_on_links
+from theory.network.weights import RULES, star_weights, weights_on_links
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_probability, fail
 
 EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
@@ -26,7 +28,7 @@ EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
 
 
 @dataclass(frozen=True, eq=False)
-class Baseline:
+class Baseline(Shown):
     """A network that somebody would have used without a design.
 
     Attributes
@@ -44,6 +46,7 @@ class Baseline:
     edge_confidence: float | None = None
 
 
+@typed
 def baselines(graph: DesignGraph) -> tuple[Baseline, ...]:
     """All baselines that the graph admits: one on directed graphs, four or nine on others.
 
@@ -56,7 +59,7 @@ def baselines(graph: DesignGraph) -> tuple[Baseline, ...]:
     found = []
     for rule in RULES if graph.is_undirected else ("uniform",):
         weights = weights_on_links(graph.links, agents=graph.agents, rule=rule)
-        found.append(Baseline(rule, Network(weights, name=rule, layout=graph.layout)))
+        found.append(Baseline(rule, graph.network(weights, name=rule)))
     if star_centre(graph) is not None:
         for a in EDGE_CONFIDENCES:
             network = star_network(graph, edge_confidence=a)
@@ -64,6 +67,7 @@ def baselines(graph: DesignGraph) -> tuple[Baseline, ...]:
     return tuple(found)
 
 
+@typed
 def star_centre(graph: DesignGraph) -> int | None:
     """The agent that all others are joined to, and to nobody else; None if there is none.
 
@@ -76,6 +80,7 @@ def star_centre(graph: DesignGraph) -> int | None:
     return centre if is_star and graph.is_undirected else None
 
 
+@typed
 def star_network(graph: DesignGraph, *, edge_confidence: float) -> Network:
     """P2's weights on a star, whatever the number of its centre.
 
@@ -99,10 +104,8 @@ def star_network(graph: DesignGraph, *, edge_confidence: float) -> Network:
     a = as_probability("edge_confidence", edge_confidence, open_interval=False)
     if a == 0:
         raise fail("edge_confidence", "a number in (0, 1]", 0, "let the others hear the centre")
-    listener, speaker = graph.links.T
-    weight = np.where(listener == centre, 1.0 / graph.agents, a)
-    matrix = assemble(listener, speaker, weight, agents=graph.agents)
-    return Network(matrix, name=f"star a={a:.4g}", layout=graph.layout)
+    matrix = star_weights(graph.links, agents=graph.agents, edge_confidence=a, centre=centre)
+    return graph.network(matrix, name=f"star a={a:.4g}")
 
 
 def require_star(graph: DesignGraph) -> int:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from theory.showing import Shown
 from theory.validation import fail
 
 Sense = Literal["maximise", "minimise"]
@@ -14,7 +15,7 @@ KINDS: tuple[Kind, ...] = ("exact", "certified", "rounded", "local")
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Shown):
     """The value of a design beside a bound on the value of every design.
 
     Attributes

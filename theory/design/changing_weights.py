@@ -38,9 +38,10 @@ from theory.changing import (
 from theory.design.certificate import Certificate
 from theory.design.time_budget import is_spent
 from theory.learning import FiniteModel
-from theory.network import Network
 from theory.network.structure import Weights
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, as_position, fail, read_only
 
 # The smallest weight that the search puts on a link: closer to zero the network hardly mixes.
 _FLOOR = 1e-3
@@ -53,7 +54,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingWeights:
+class ChangingWeights(Shown):
     """The best weights that a search found for a network that changes.
 
     Attributes
@@ -86,11 +87,12 @@ class _Spent(Exception):  # noqa: N818 - no error
     """The time is up: the search ends with the best that it has."""
 
 
+@typed
 def changing_weights(
     network: ChangingNetwork,
     model: FiniteModel,
     *,
-    target: int,
+    target: int | str,
     effort: int = _MOST_EVALUATIONS,
     progress: Progress | None = None,
 ) -> ChangingWeights:
@@ -116,7 +118,7 @@ def changing_weights(
     --------
     Where messages are late, an agent that is well informed should hardly listen.
 
-    >>> from theory import FiniteAgent, FiniteModel
+    >>> from theory import FiniteAgent, FiniteModel, Network
     >>> from theory.changing import DelayedNetwork
     >>> fair, loaded = [0.5, 0.5], [0.75, 0.25]
     >>> knows = FiniteAgent.from_tables(inputs=[1], truth=[fair], likelihood=[[fair], [loaded]])
@@ -127,7 +129,7 @@ def changing_weights(
     >>> found.given_rate < found.rate < found.certificate.bound
     True
     """
-    target = as_integer("target", target, minimum=0, maximum=len(model.hypotheses) - 1)
+    target = as_position("target", target, model.hypotheses)
     if network.agents != model.agents:
         raise fail("model", f"{network.agents} agents", model.agents, "match the two")
     information = _against_rivals(model, target)
@@ -316,4 +318,4 @@ def _with_matrices(network: ChangingNetwork, matrices: list[FloatArray]) -> Chan
         return replace(network, phases=phases)
     assert isinstance(network, RandomLinks | RandomPresence | DelayedNetwork)
     old = network.network
-    return replace(network, network=Network(matrices[0], name=old.name, layout=old.layout))
+    return replace(network, network=replace(old, weights=matrices[0]))

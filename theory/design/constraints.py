@@ -28,12 +28,13 @@ from theory.validation import (
     fail,
     read_only,
 )
+from theory.values import Value
 
 Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Constraints:
+class Constraints(Value):
     """Limits on W; by default there are none but the graph.
 
     Parameters

@@ -24,7 +24,9 @@ from theory.learning.exponent import largest_decay
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network
-from theory.validation import FloatArray, as_integer, as_positive, fail
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, as_position, as_positive, fail
 
 Objective = Literal["rate", "exponent"]
 
@@ -40,7 +42,7 @@ _FLAT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class BestEdgeConfidence:
+class BestEdgeConfidence(Shown):
     """The best a on a star, by the rate or by the exponent; floating point.
 
     Attributes
@@ -75,12 +77,13 @@ class BestEdgeConfidence:
     network: Network
 
 
+@typed
 def best_edge_confidence(
     graph: DesignGraph,
     model: FiniteModel,
     *,
     objective: Objective = "rate",
-    target: int | None = None,
+    target: int | str | None = None,
     minimum_influence: float | None = None,
 ) -> BestEdgeConfidence:
     """The a in (0, 1] that makes K or E largest on a star.
@@ -157,7 +160,7 @@ class _Star:
         graph: DesignGraph,
         model: FiniteModel,
         *,
-        target: int | None,
+        target: int | str | None,
         minimum_influence: float | None,
     ) -> _Star:
         hub = require_star(graph)
@@ -177,11 +180,7 @@ class _Star:
                 "none",
                 "name one, such as the compromise of the present network",
             )
-        aim = (
-            optimal[0]
-            if target is None
-            else as_integer("target", target, minimum=0, maximum=len(model.hypotheses) - 1)
-        )
+        aim = optimal[0] if target is None else as_position("target", target, model.hypotheses)
         alike = optimal if aim in optimal else (aim,)
         wrong = tuple(m for m in range(len(model.hypotheses)) if m not in alike)
         if not wrong:

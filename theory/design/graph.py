@@ -6,7 +6,8 @@ A design chooses weights on the links of a graph; every agent may always weigh i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,14 +16,17 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from theory.network import Network
-from theory.network.structure import name_groups, off_diagonal
+from theory.network.labels import LABEL, as_layout, as_names
+from theory.network.structure import Weights, name_groups, off_diagonal
 from theory.network.topologies import MOST_AGENTS
 from theory.network.weights import links_of_edges
-from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class DesignGraph:
+class DesignGraph(Value):
     """The links that weights may be put on.
 
     Parameters
@@ -34,6 +38,8 @@ class DesignGraph:
         an agent to itself and repeated links change nothing. Stored sorted.
     layout
         Positions for drawing, shape (N, 2), if there are any.
+    names
+        What the agents are called, N distinct texts, if they have names.
 
     Raises
     ------
@@ -51,6 +57,7 @@ class DesignGraph:
     agents: int
     links: IntArray
     layout: FloatArray | None = None
+    names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
 
     def __post_init__(self) -> None:
         agents = as_integer("agents", self.agents, minimum=1, maximum=MOST_AGENTS)
@@ -65,16 +72,17 @@ class DesignGraph:
         links = np.unique(links[links[:, 0] != links[:, 1]], axis=0)
         object.__setattr__(self, "agents", agents)
         object.__setattr__(self, "links", read_only(links))
-        if self.layout is not None:
-            layout = as_float_array("layout", self.layout, ndim=2)
-            object.__setattr__(self, "layout", layout)
+        object.__setattr__(self, "layout", as_layout(self.layout, agents=agents))
+        object.__setattr__(self, "names", as_names(self.names, agents=agents))
         self._check_connected()
 
     @classmethod
+    @typed
     def from_network(cls, network: Network) -> DesignGraph:
         """The graph of a network: its positive weights."""
         links = off_diagonal(network.weights)
-        return cls(network.agents, np.column_stack([links.row, links.column]), network.layout)
+        pairs = np.column_stack([links.row, links.column])
+        return cls(network.agents, pairs, network.layout, network.names)
 
     @classmethod
     def from_edges(
@@ -84,6 +92,7 @@ class DesignGraph:
         agents: int,
         directed: bool = False,
         layout: FloatArray | None = None,
+        names: Sequence[str] | None = None,
     ) -> DesignGraph:
         """The graph of an edge list; a directed edge [a, b] leads from a to b, so that b hears a.
 
@@ -93,7 +102,8 @@ class DesignGraph:
             If the edges are no pairs of agents, or do not connect all agents.
         """
         count = as_integer("agents", agents, minimum=1, maximum=MOST_AGENTS)
-        return cls(count, links_of_edges(edges, agents=count, directed=directed), layout)
+        links = links_of_edges(edges, agents=count, directed=directed)
+        return cls(count, links, layout, as_names(names, agents=count))
 
     @cached_property
     def is_undirected(self) -> bool:
@@ -144,15 +154,28 @@ class DesignGraph:
         """
         chosen = np.asarray(rows)
         if not self.is_undirected:
-            return DesignGraph(self.agents, self.links[chosen], self.layout)
+            return replace(self, links=self.links[chosen])
         edges = self.edges[chosen]
-        return DesignGraph(self.agents, np.concatenate([edges, edges[:, ::-1]]), self.layout)
+        return replace(self, links=np.concatenate([edges, edges[:, ::-1]]))
 
     def with_edge(self, first: int, second: int) -> DesignGraph:
         """The graph with one more edge (if directed, one more link: `first` hears `second`)."""
         new = [[first, second], [second, first]] if self.is_undirected else [[first, second]]
         links = np.concatenate([self.links, np.array(new, dtype=np.int64)])
-        return DesignGraph(self.agents, links, self.layout)
+        return replace(self, links=links)
+
+    def network(self, weights: ArrayLike | Weights, *, name: str = "network") -> Network:
+        """The network of weights on this graph, with the graph's names and layout.
+
+        Raises
+        ------
+        ValueError
+            As for `theory.Network`.
+        """
+        return Network(weights, name, self.layout, self.names)  # type: ignore[arg-type]
+
+    def _title(self) -> str:
+        return f"DesignGraph, {self.agents} agents, {len(self.links)} links"
 
     def _check_connected(self) -> None:
         pattern = sparse.csr_array(
@@ -161,7 +184,7 @@ class DesignGraph:
         )
         parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
         if parts > 1:
-            named = name_groups(labels.astype(np.int64))
+            named = name_groups(labels.astype(np.int64), self.names)
             raise fail(
                 "graph",
                 "every agent reached from every other along links",

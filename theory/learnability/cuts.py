@@ -16,17 +16,20 @@ from scipy.sparse import csgraph
 from theory.network import Network
 from theory.network.structure import OffDiagonal, off_diagonal
 from theory.network.weights import assemble
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(Shown):
     """An agent without whom the others fall apart, and the parts that reach each other."""
 
     agent: int
     parts: tuple[tuple[int, ...], ...]
 
 
+@typed
 def network_without(network: Network, agent: int) -> Network:
     """The network of the others, in their order, each keeping the weight it had on `agent`.
 
@@ -58,7 +61,11 @@ def network_without(network: Network, agent: int) -> Network:
         sparse_result=network.is_sparse,
     )
     layout = None if network.layout is None else np.delete(network.layout, agent, axis=0)
-    return Network(weights, name=f"{network.name} without agent {agent}", layout=layout)
+    name, names = f"{network.name} without agent {agent}", None
+    if network.names is not None:
+        name = f"{network.name} without {network.names[agent]}"
+        names = (*network.names[:agent], *network.names[agent + 1 :])
+    return Network(weights, name, layout, names)
 
 
 def cuts(network: Network) -> tuple[Cut, ...]:

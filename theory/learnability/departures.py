@@ -22,11 +22,21 @@ from theory.learning import FiniteModel
 from theory.learning.exponent import largest_decay
 from theory.learning.rate import check_same_agents
 from theory.network import Network
-from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import (
+    FloatArray,
+    IntArray,
+    as_float_array,
+    as_integer,
+    as_position,
+    fail,
+    read_only,
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Departures:
+class Departures(Shown):
     """K and E before and after each agent's departure; floating point, in nats per round.
 
     Attributes
@@ -77,11 +87,12 @@ class Departures:
         return tuple(sorted({cut.agent for cut in self.cuts} | lost))
 
 
+@typed
 def departures(
     model: FiniteModel,
     network_or_influence: Network | ArrayLike,
     *,
-    target: int,
+    target: int | str,
     reference: Sequence[int] = (),
     exponents: bool = True,
     most_removed: int = 100,
@@ -125,7 +136,7 @@ def departures(
     ((0,), [1, 1], [0.0, 0.1233])
     """
     size = len(model.hypotheses)
-    target = as_integer("target", target, minimum=0, maximum=size - 1)
+    target = as_position("target", target, model.hypotheses)
     most_removed = as_integer("most_removed", most_removed, minimum=0)
     network, v = influence_of(model, network_or_influence)
     wrong = np.array([m for m in range(size) if m != target and m not in reference], dtype=np.int64)

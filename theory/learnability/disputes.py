@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.learning import FiniteModel
-from theory.validation import FloatArray, IntArray, as_integer, read_only
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, as_integer, as_position, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Disputes:
+class Disputes(Shown):
     """How the agents' evidence divides; floating point, in nats per round.
 
     Attributes
@@ -62,7 +64,8 @@ class Disputes:
         return np.flatnonzero(self.information[self.assignment, number] < 0)
 
 
-def disputes(model: FiniteModel, influence: ArrayLike, target: int) -> Disputes:
+@typed
+def disputes(model: FiniteModel, influence: ArrayLike, target: int | str) -> Disputes:
     """How the agents' evidence divides over the hypotheses, at an influence v.
 
     Parameters
@@ -90,8 +93,7 @@ def disputes(model: FiniteModel, influence: ArrayLike, target: int) -> Disputes:
     >>> found.most_disputed, found.supporters(1).tolist(), found.support.round(4).tolist()
     (1, [1], [0.0, 0.1373])
     """
-    last = len(model.hypotheses) - 1
-    target = as_integer("target", target, minimum=0, maximum=last)
+    target = as_position("target", target, model.hypotheses)
     weights = model.kind_weights(influence)
     gap = model.comparison(target).settled
     return Disputes(

@@ -14,11 +14,13 @@ from theory.learnability.sufficient import FewestAgents, fewest_agents
 from theory.learning import FiniteModel
 from theory.network import Network
 from theory.rational import RationalModel
-from theory.validation import as_integer, fail
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import as_position, fail
 
 
 @dataclass(frozen=True, eq=False)
-class Learnability:
+class Learnability(Shown):
     """What the agents' data can teach a network, and whose data it takes.
 
     Attributes
@@ -48,11 +50,12 @@ class Learnability:
     disputes: Disputes | None
 
 
+@typed
 def learnability(
     model: FiniteModel,
     network_or_influence: Network | ArrayLike | None = None,
     *,
-    target: int | None = None,
+    target: int | str | None = None,
     exact: RationalModel | None = None,
     exponents: bool = True,
     most_removed: int = 100,
@@ -94,7 +97,7 @@ def learnability(
     """
     size = len(model.hypotheses)
     if target is not None:
-        target = as_integer("target", target, minimum=0, maximum=size - 1)
+        target = as_position("target", target, model.hypotheses)
     if exact is not None and (exact.hypotheses != model.hypotheses or exact.agents != model.agents):
         raise fail(
             "exact",

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from theory.learnability.separation import Separation, separation
 from theory.learning import FiniteModel
 from theory.rational import RationalModel
-from theory.validation import IntArray, as_integer, read_only
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import IntArray, as_integer, as_position, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Rejection:
+class Rejection(Shown):
     """Who rejects what, for one target.
 
     Attributes
@@ -107,8 +109,9 @@ class Rejection:
         return tuple(int(j) for j in np.flatnonzero(self.guards == 0))
 
 
+@typed
 def rejection(
-    model: FiniteModel | RationalModel, target: int, *, who: Separation | None = None
+    model: FiniteModel | RationalModel, target: int | str, *, who: Separation | None = None
 ) -> Rejection:
     """Who rejects what, in a model of doubles or of rationals.
 
@@ -136,7 +139,7 @@ def rejection(
     ((1,), [0, 2], (0, 1))
     """
     size = len(model.hypotheses)
-    target = as_integer("target", target, minimum=0, maximum=size - 1)
+    target = as_position("target", target, model.hypotheses)
     signs = _signs(model, target)
     is_optimal = target in model.optimal_hypotheses
     if is_optimal:

@@ -18,6 +18,8 @@ from theory.learning import FiniteAgent, FiniteModel, GaussianAgent
 from theory.learning.agents import Agent
 from theory.rational import RationalModel
 from theory.rational.agents import RationalAgent
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Hypotheses an agent does not tell apart have log-likelihoods that agree to a few roundings; those
@@ -26,7 +28,7 @@ _SIEVE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Separation:
+class Separation(Shown):
     """Who tells apart what.
 
     Parameters
@@ -179,13 +181,14 @@ class Separation:
 
 
 @dataclass(frozen=True, eq=False)
-class SeparationSignatures:
+class SeparationSignatures(Shown):
     """Distinct rows `table` of shape (S, K), and a pair of hypotheses for each, shape (S, 2)."""
 
     table: np.ndarray
     pairs: IntArray
 
 
+@typed
 def separation(model: FiniteModel | RationalModel) -> Separation:
     """Who tells apart what, in a model of doubles or of rationals.
 

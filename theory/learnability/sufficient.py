@@ -10,10 +10,12 @@ import numpy as np
 from theory.learnability.cover import FewestSets, Proof, fewest_sets
 from theory.learnability.rejection import Rejection
 from theory.learnability.separation import Separation
+from theory.showing import Shown
+from theory.typed import typed
 
 
 @dataclass(frozen=True, eq=False)
-class FewestAgents:
+class FewestAgents(Shown):
     """A smallest set of agents whose data suffice.
 
     Attributes
@@ -49,6 +51,7 @@ class FewestAgents:
         return self.lower == self.size
 
 
+@typed
 def fewest_agents(what: Separation | Rejection) -> FewestAgents:
     """The fewest agents that separate all separable pairs, or reject all that anyone rejects.
 

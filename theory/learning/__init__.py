@@ -1,6 +1,7 @@
 """Hypotheses, and how fast a network tells them apart."""
 
 from theory.learning.agents import Agent, FiniteAgent, GaussianAgent, LikelihoodBounds
+from theory.learning.expected_log_ratio import ExpectedLogRatio, expected_log_ratio
 from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.gaussian_pair import GaussianPair, gaussian_pair
 from theory.learning.log_ratio import LogRatioLaw
@@ -11,12 +12,7 @@ from theory.learning.prefactor import (
     error_prefactor,
     refined_error_probability,
 )
-from theory.learning.rate import (
-    ExpectedLogRatio,
-    LearningRate,
-    expected_log_ratio,
-    learning_rate,
-)
+from theory.learning.rate import LearningRate, learning_rate
 from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
 from theory.learning.tilted import TiltedLaw, tilted_law
 

@@ -26,6 +26,7 @@ from scipy.special import xlogy
 
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.ties import EPS, UNITS, Comparison, exact_difference, rearranged
+from theory.showing import Shown
 from theory.validation import (
     FloatArray,
     as_distribution,
@@ -35,6 +36,7 @@ from theory.validation import (
     fail,
     read_only,
 )
+from theory.values import Value
 
 # Beyond these sizes squares, sums over rounds and tilted laws would leave the range of doubles,
 # which ends at 1.8e308.
@@ -45,7 +47,7 @@ _BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
-class LikelihoodBounds:
+class LikelihoodBounds(Shown):
     """α = `lower` and L = `upper`: α ≤ ℓ(y | θ, x) ≤ L wherever the agent can observe (x, y)."""
 
     lower: float
@@ -53,7 +55,7 @@ class LikelihoodBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteAgent:
+class FiniteAgent(Value):
     """An agent with finitely many outcomes.
 
     Parameters
@@ -192,6 +194,9 @@ class FiniteAgent:
             probabilities = np.full(table.shape[1], 1.0 / table.shape[1])
         return cls(np.asarray(probabilities, dtype=np.float64), table)
 
+    def _title(self) -> str:
+        return f"FiniteAgent, {self.hypotheses} hypotheses, {self.probabilities.size} outcomes"
+
     @property
     def hypotheses(self) -> int:
         """The number M of hypotheses."""
@@ -260,7 +265,7 @@ class FiniteAgent:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianAgent:
+class GaussianAgent(Value):
     """An agent with real labels: y | x ~ N(truth_means[x], truth_std²).
 
     Parameters
@@ -326,6 +331,9 @@ class GaussianAgent:
                 f"a bound of {largest:.3g} for std={self.std:g} and truth_std={self.truth_std:g}",
                 "rescale the means and the standard deviations",
             )
+
+    def _title(self) -> str:
+        return f"GaussianAgent, {self.hypotheses} hypotheses, {self.inputs.size} inputs"
 
     @property
     def hypotheses(self) -> int:

@@ -24,10 +24,13 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
+from theory.changing.kinds import require_fixed
 from theory.learning.agents import GaussianAgent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, fail, read_only
 
 # Dense powers of W, by repeated squaring: a minute at most.
@@ -39,7 +42,7 @@ _SQUARINGS = 60
 
 
 @dataclass(frozen=True)
-class ErrorBracket:
+class ErrorBracket(Shown):
     """Bounds on log P(some agent errs)."""
 
     log_lower: float
@@ -47,7 +50,7 @@ class ErrorBracket:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianPair:
+class GaussianPair(Shown):
     """A network whose agents weigh two normal hypotheses; all values in floating point.
 
     Attributes
@@ -164,6 +167,7 @@ class GaussianPair:
         return np.asarray(np.diag(total)).copy()
 
 
+@typed
 def gaussian_pair(network: Network, model: FiniteModel) -> GaussianPair:
     """The closed form for two normal hypotheses, one of which is true.
 
@@ -186,7 +190,7 @@ def gaussian_pair(network: Network, model: FiniteModel) -> GaussianPair:
     >>> pair.log_ratio_limit.round(6).tolist()
     [0.083333, 0.083333]
     """
-    check_same_agents(network, model)
+    check_same_agents(require_fixed(network), model)
     if network.agents > _MOST_AGENTS:
         remedy = "use error_exponent, which needs v alone"
         raise fail("network", f"at most {_MOST_AGENTS} agents", network.agents, remedy)

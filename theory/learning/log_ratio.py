@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.validation import FloatArray, as_distribution, as_float_array, fail, read_only
+from theory.values import Value
 
 # Values of u handled at a time: bounds the table (u by atom) that one call allocates to about
 # 4 million entries, 32 MiB.
@@ -28,7 +29,7 @@ _BLOCK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class LogRatioLaw:
+class LogRatioLaw(Value):
     """The law of z: a finite mixture of normals, points included.
 
     Parameters

@@ -36,6 +36,7 @@ from theory.validation import (
     fail,
     read_only,
 )
+from theory.values import Value
 
 # Comparisons kept, one for each reference hypothesis asked for of late.
 _KEPT = 4
@@ -77,7 +78,7 @@ def _alike(kinds: Sequence[Agent], hypotheses: int) -> list[list[int]]:
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteModel:
+class FiniteModel(Value):
     """Hypotheses, agents' laws and priors.
 
     Parameters
@@ -196,6 +197,9 @@ class FiniteModel:
             logs[index] = np.log(row)
         assignment = np.repeat(np.arange(len(agents)), repeats)
         return cls(tuple(hypotheses), tuple(agents), assignment, logs)
+
+    def _title(self) -> str:
+        return f"FiniteModel, {self.agents} agents, {len(self.hypotheses)} hypotheses"
 
     @property
     def agents(self) -> int:

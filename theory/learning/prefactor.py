@@ -28,11 +28,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
+from theory.changing.kinds import require_fixed
 from theory.learning.exponent import error_exponent
 from theory.learning.lattice import LatticePhases, lattice_span
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedLaw, tilted_law, tilted_pair
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Weights of W^k that agree with v to this, relative to the largest, change no sum any more.
@@ -49,7 +52,7 @@ _MOST_STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorPrefactor:
+class ErrorPrefactor(Shown):
     """C_i and what stands beside it, for one wrong hypothesis; floating-point values.
 
     Attributes
@@ -77,7 +80,7 @@ class ErrorPrefactor:
 
 
 @dataclass(frozen=True, eq=False)
-class RefinedErrorProbability:
+class RefinedErrorProbability(Shown):
     """Asymptotic estimates of error probabilities, in logarithms: no bounds.
 
     Attributes
@@ -103,6 +106,7 @@ class RefinedErrorProbability:
     log_upper: FloatArray
 
 
+@typed
 def error_prefactor(
     network: Network, model: FiniteModel, *, hypothesis: int | None = None
 ) -> ErrorPrefactor:
@@ -138,6 +142,7 @@ def error_prefactor(
     )
 
 
+@typed
 def refined_error_probability(
     network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray
 ) -> RefinedErrorProbability:
@@ -168,7 +173,7 @@ def refined_error_probability(
     wanted = [as_integer("rounds", n, minimum=1) for n in rounds]
     if not wanted or sorted(set(wanted)) != wanted:
         raise fail("rounds", "increasing round numbers", wanted, "sort them, without repeats")
-    exponent = error_exponent(network, model)
+    exponent = error_exponent(require_fixed(network), model)
     reference = np.flatnonzero(exponent.against == np.arange(exponent.against.size))
     if reference.size > 1:
         names = [model.hypotheses[m] for m in reference]

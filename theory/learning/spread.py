@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theory.changing.kinds import require_fixed
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
-from theory.validation import FloatArray, IntArray, read_only
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, as_position, read_only
 
 # Up to this many agents every agent's variance is computed; beyond it, bounded.
 _MOST_AGENTS = 300
@@ -25,7 +28,7 @@ _SETTLED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class LogRatioSpread:
+class LogRatioSpread(Shown):
     """Variances of Λ(best, θ), in nats², and the reach of a single observation.
 
     Attributes
@@ -48,7 +51,8 @@ class LogRatioSpread:
     reach: FloatArray
 
 
-def observation_reach(model: FiniteModel, *, best: int) -> FloatArray:
+@typed
+def observation_reach(model: FiniteModel, *, best: int | str) -> FloatArray:
     """The most that one observation of z(best, θ) can differ from its mean, shape (M,), in nats.
 
     The range of z for bounded laws; six standard deviations more for normal ones, which have none.
@@ -63,6 +67,7 @@ def observation_reach(model: FiniteModel, *, best: int) -> FloatArray:
     >>> observation_reach(model, best=0).round(4).tolist()  # log 2 − log (2/3)
     [0.0, 1.0986]
     """
+    best = as_position("best", best, model.hypotheses)
     return np.array(
         [
             max(
@@ -74,8 +79,9 @@ def observation_reach(model: FiniteModel, *, best: int) -> FloatArray:
     )
 
 
+@typed
 def log_ratio_spread(
-    network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int
+    network: Network, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int | str
 ) -> LogRatioSpread:
     """The variance of every agent's log-odds, and of their average, at given rounds.
 
@@ -91,7 +97,8 @@ def log_ratio_spread(
     ValueError
         If network and model have different numbers of agents.
     """
-    check_same_agents(network, model)
+    check_same_agents(require_fixed(network), model)
+
     wanted = np.asarray(rounds, dtype=np.int64)
     laws = [model.log_ratio_laws(best, theta) for theta in range(len(model.hypotheses))]
     variances = np.array([[law.variance for law in row] for row in laws]).T[model.assignment]

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from theory.showing import Shown
 from theory.validation import FloatArray
 
 EPS = float(np.finfo(np.float64).eps)
@@ -28,7 +29,7 @@ UNITS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Shown):
     """I(best, θ) with error bounds, in nats; any shape that ends with the M hypotheses.
 
     Attributes

@@ -14,15 +14,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theory.changing.kinds import require_fixed
 from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class TiltedLaw:
+class TiltedLaw(Shown):
     """The laws of z_j(reference, hypothesis) tilted by e^{−t v_j z}; floating-point values.
 
     Attributes
@@ -56,6 +59,7 @@ class TiltedLaw:
     variance: float
 
 
+@typed
 def tilted_law(network: Network, model: FiniteModel, *, hypothesis: int | None = None) -> TiltedLaw:
     """The tilted law of `hypothesis`, by default the one that binds the error exponent.
 
@@ -79,7 +83,7 @@ def tilted_law(network: Network, model: FiniteModel, *, hypothesis: int | None =
     >>> float(law.laws[0].probabilities[0].round(9)), round(float(np.log(2) / np.log(3)), 9)
     (0.630929754, 0.630929754)
     """
-    exponent = error_exponent(network, model)
+    exponent = error_exponent(require_fixed(network), model)
     theta = exponent.binding if hypothesis is None else _wrong(hypothesis, exponent)
     if theta is None:
         raise fail("model", "a wrong hypothesis", "none", "give hypotheses that can be told apart")

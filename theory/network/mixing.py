@@ -25,6 +25,7 @@ import numpy as np
 from theory.network.spectrum import Spectrum
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import EPS, Weights, as_dense, off_diagonal
+from theory.showing import Shown
 from theory.validation import FloatArray, read_only
 
 # The tail beyond the last round is at most this part of the sum, or less than the strides cost.
@@ -35,7 +36,7 @@ _OCTAVES = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Deviation:
+class Deviation(Shown):
     """Bounds on D_i, rigorous up to the rounding that is allowed for.
 
     Attributes

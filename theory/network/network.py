@@ -8,7 +8,7 @@ the eigenvalues next to 1 say how soon.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from theory.network.graphs import NodeOrder, layout_of_graph, to_graph, weights_of_graph
+from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.mixing import Deviation, deviation
 from theory.network.spectrum import Spectrum, spectrum
 from theory.network.stationary import Stationary, detailed_balance, stationary
@@ -28,23 +30,26 @@ from theory.network.structure import (
     off_diagonal,
 )
 from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreign
-from theory.network.weights import assemble, links_of_edges, links_of_graph, weights_on_links
+from theory.network.weights import links_of_edges, star_weights, weights_on_links
 from theory.validation import (
     FloatArray,
     IntArray,
-    as_float_array,
     as_integer,
     as_probability,
     fail,
     read_only,
 )
+from theory.values import Value
 
 if TYPE_CHECKING:
     import networkx as nx
 
+# Up to so many agents a network computes v to show it.
+_SHOWN = 200
+
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Value):
     """A row-stochastic, irreducible and aperiodic weight matrix W.
 
     Parameters
@@ -57,12 +62,15 @@ class Network:
         What to call it.
     layout
         Positions for drawing, shape (N, 2), if there are natural ones.
+    names
+        What the agents are called, N distinct texts, if they have names.
 
     Raises
     ------
     ValueError
         If W is not square, finite, non-negative and row-stochastic, or not irreducible (the
-        message names the classes), or not aperiodic (it names the period).
+        message names the classes), or not aperiodic (it names the period); if there is not one
+        position, or one name of its own, for each agent.
 
     Examples
     --------
@@ -76,22 +84,15 @@ class Network:
     weights: Weights
     name: str = "network"
     layout: FloatArray | None = None
+    names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
 
     def __post_init__(self) -> None:
         """Check W and keep a read-only copy."""
         object.__setattr__(self, "weights", as_weights(self.weights))
-        check_irreducible(self.weights)
-        check_aperiodic(self.weights)
-        if self.layout is not None:
-            layout = as_float_array("layout", self.layout, ndim=2)
-            if layout.shape != (self.agents, 2):
-                raise fail(
-                    "layout",
-                    f"two coordinates for each of {self.agents} agents",
-                    f"shape {layout.shape}",
-                    "give one position an agent",
-                )
-            object.__setattr__(self, "layout", layout)
+        object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
+        object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
+        check_irreducible(self.weights, self.names)
+        check_aperiodic(self.weights, self.names)
 
     @classmethod
     def from_edges(
@@ -139,23 +140,48 @@ class Network:
 
     @classmethod
     def from_graph(
-        cls, graph: nx.Graph[Any], *, rule: str = "uniform", sparse: bool | None = None
+        cls,
+        graph: nx.Graph[Any],
+        *,
+        rule: str | None = None,
+        weight: str | None = None,
+        sparse: bool | None = None,
     ) -> Network:
-        """The network on a networkx graph, its nodes numbered in the graph's order.
+        """The network on a networkx graph; in a directed one an edge (a, b) says that b hears a.
 
-        Edge attributes, parallel edges and self-loops are ignored; the rule sets the weights.
-        In a directed graph an edge (a, b) says that b hears a.
+        Nodes that are the whole numbers 0 to N − 1 are the agents of these numbers; others are
+        numbered in the graph's order, and their texts are the agents' names. Positions come from
+        the node attribute "pos", if all nodes have one in the plane.
+
+        Parameters
+        ----------
+        rule
+            As for `from_edges`, by default "uniform"; edge attributes, parallel edges and
+            self-loops are ignored. With `weight` only "normalise": each row over its sum.
+        weight
+            The edge attribute that holds W_ba on the edge (a, b), both ways in an undirected
+            graph, and W_aa on self-loops; parallel edges add up. Rows must sum to 1, unless
+            `rule` is "normalise".
+        sparse
+            Whether W is stored as a sparse array; by default above 2000 agents.
 
         Raises
         ------
         ValueError
-            As for `from_edges`.
+            As for `from_edges`; if an edge has no number as its weight, or rows do not sum to 1.
         """
-        agents = as_integer("graph", len(graph), minimum=1)
-        weights = weights_on_links(
-            links_of_graph(graph), agents=agents, rule=rule, sparse_result=sparse
-        )
-        return cls(weights, name=str(graph.name or "network"))
+        order = NodeOrder.of(graph)
+        weights = weights_of_graph(graph, order, weight=weight, rule=rule, sparse_result=sparse)
+        layout = layout_of_graph(graph, order)
+        return cls(weights, str(graph.name or "network"), layout, order.names)
+
+    def to_networkx(self) -> nx.DiGraph[Any]:
+        """The directed graph of W: edges from speaker to listener, W_ij as attribute "weight".
+
+        Nodes are the agents' names, or else their numbers, with their positions as "pos";
+        `from_graph(graph, weight="weight")` makes an equal network of it.
+        """
+        return to_graph(self.weights, name=self.name, names=self.names, layout=self.layout)
 
     @classmethod
     def from_topology(
@@ -215,10 +241,24 @@ class Network:
                     "leave out one of the two",
                 )
             confidence = as_probability("edge_confidence", edge_confidence)
-            listener, speaker = graph.links.T
-            weight = np.where(listener == 0, 1.0 / graph.agents, confidence)
-            weights = assemble(listener, speaker, weight, agents=graph.agents, sparse_result=sparse)
+            weights = star_weights(
+                graph.links,
+                agents=graph.agents,
+                edge_confidence=confidence,
+                sparse_result=sparse,
+            )
         return cls(weights, name=topology, layout=graph.layout)
+
+    def _title(self) -> str:
+        return f"Network {self.name!r}, {self.agents} agents"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        if self.names is not None:
+            yield "names", self.names
+        yield "links", len(off_diagonal(self.weights).row)
+        yield "weights", self.weights
+        if self.agents <= _SHOWN or "stationary" in vars(self):
+            yield "v", self.stationary_distribution
 
     @property
     def agents(self) -> int:

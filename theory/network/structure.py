@@ -15,7 +15,7 @@ no more than a few passes over its entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -30,6 +30,8 @@ from theory.validation import SUM_TOLERANCE, FloatArray, IntArray, as_float_arra
 Weights: TypeAlias = "FloatArray | sparse.csr_array[np.float64]"
 
 EPS = float(np.finfo(np.float64).eps)
+# Products of three numbers between this and its inverse are normal floats.
+MODERATE = 2.0**-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +129,7 @@ def breadth_first_depth(weights: Weights) -> IntArray:
     return depth
 
 
-def check_irreducible(weights: Weights) -> None:
+def check_irreducible(weights: Weights, names: Sequence[str] | None = None) -> None:
     """Check that every agent reaches every other.
 
     Raises
@@ -140,12 +142,13 @@ def check_irreducible(weights: Weights) -> None:
         raise fail(
             "weights",
             "an irreducible network, in which every agent reaches every other",
-            f"{labels.max() + 1} classes that do not all reach each other: {name_groups(labels)}",
+            f"{labels.max() + 1} classes that do not all reach each other: "
+            f"{name_groups(labels, names)}",
             "add positive weights that lead from each class to the others",
         )
 
 
-def check_aperiodic(weights: Weights) -> None:
+def check_aperiodic(weights: Weights, names: Sequence[str] | None = None) -> None:
     """Check that an irreducible network has the period 1.
 
     Raises
@@ -158,7 +161,7 @@ def check_aperiodic(weights: Weights) -> None:
         raise fail(
             "weights",
             "an aperiodic network",
-            f"period {labels.max() + 1} with the cyclic classes {name_groups(labels)}",
+            f"period {labels.max() + 1} with the cyclic classes {name_groups(labels, names)}",
             "give at least one agent a positive weight on itself",
         )
 
@@ -225,8 +228,14 @@ def _check_stochastic(matrix: Weights) -> None:
         )
 
 
-def name_groups(labels: IntArray, *, most_classes: int = 4, most_agents: int = 6) -> str:
-    """The classes as sets of agents, cut short: '{0, 2}, {1, 3, …}, …'."""
+def name_groups(
+    labels: IntArray,
+    names: Sequence[str] | None = None,
+    *,
+    most_classes: int = 4,
+    most_agents: int = 6,
+) -> str:
+    """The classes as sets of agents, by name if they have names: '{0, 2}, {1, 3, …}, …'."""
 
     def shortened(parts: Iterable[str], cut: bool) -> str:
         return ", ".join([*parts, "…"] if cut else parts)
@@ -235,6 +244,7 @@ def name_groups(labels: IntArray, *, most_classes: int = 4, most_agents: int = 6
     named = []
     for label in range(min(count, most_classes)):
         members = np.flatnonzero(labels == label)
-        inside = shortened(map(str, members[:most_agents]), members.size > most_agents)
+        texts = [str(m) if names is None else names[m] for m in members[:most_agents]]
+        inside = shortened(texts, members.size > most_agents)
         named.append("{" + inside + "}")
     return shortened(named, count > most_classes)

@@ -24,7 +24,6 @@ aperiodic W. On undirected graphs all four are reversible.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,9 +32,6 @@ from scipy import sparse
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import Weights
 from theory.validation import FloatArray, IntArray, fail
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 RULES = ("uniform", "metropolis", "lazy-metropolis", "max-degree")
 
@@ -120,6 +116,20 @@ def weight_denominators(links: IntArray, *, agents: int, rule: str) -> WeightDen
     return WeightDenominators(listener, speaker, denominator, degree)
 
 
+def star_weights(
+    links: IntArray,
+    *,
+    agents: int,
+    edge_confidence: float,
+    centre: int = 0,
+    sparse_result: bool | None = None,
+) -> Weights:
+    """P2's W on a star (sec. 1.4.1): the centre weighs all alike, the others give it a."""
+    listener, speaker = links.T
+    weight = np.where(listener == centre, 1.0 / agents, edge_confidence)
+    return assemble(listener, speaker, weight, agents=agents, sparse_result=sparse_result)
+
+
 def assemble(
     listener: IntArray,
     speaker: IntArray,
@@ -166,13 +176,6 @@ def links_of_edges(edges: ArrayLike, *, agents: int, directed: bool) -> IntArray
         )
     hears = pairs[:, ::-1]
     return hears if directed else np.concatenate([hears, pairs])
-
-
-def links_of_graph(graph: nx.Graph[Any]) -> IntArray:
-    """The links of a networkx graph, its nodes numbered in the graph's own order."""
-    number = {node: index for index, node in enumerate(graph)}
-    edges = [(number[a], number[b]) for a, b in graph.edges()]
-    return links_of_edges(edges, agents=len(number), directed=graph.is_directed())
 
 
 def _pairs(edges: ArrayLike) -> IntArray:

@@ -14,6 +14,7 @@ import flint
 
 from theory.numbers.precision import precision
 from theory.numbers.rational import Exact, as_fraction
+from theory.showing import Shown
 from theory.validation import fail
 
 # Balls are compared with doubles at this precision: more than any midpoint here carries.
@@ -21,7 +22,7 @@ _COMPARE_BITS = 4096
 
 
 @dataclass(frozen=True)
-class Enclosure:
+class Enclosure(Shown):
     """An interval [lower, upper] that contains the true value; either end may be infinite.
 
     Raises

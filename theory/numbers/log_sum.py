@@ -22,6 +22,7 @@ import flint
 from theory.numbers.enclosure import Enclosure
 from theory.numbers.precision import precision
 from theory.numbers.rational import Exact, as_ball, as_fraction
+from theory.showing import Shown
 from theory.validation import fail
 
 # Integers up to this size are split into primes, in microseconds; larger ones only as far as
@@ -31,7 +32,7 @@ _START_BITS = 64
 
 
 @dataclass(frozen=True)
-class LogSum:
+class LogSum(Shown):
     """q₀ + Σ q_k log b_k; equal numbers compare equal.
 
     Attributes

@@ -17,13 +17,15 @@ from theory.learning import FiniteAgent, GaussianAgent
 from theory.numbers import LogSum, as_fraction, exact_distribution
 from theory.numbers.rational import Exact
 from theory.rational.log_ratio import RationalLogRatio, point_masses
+from theory.showing import Shown
 from theory.validation import fail
+from theory.values import Value
 
 Table: TypeAlias = "Sequence[Sequence[Exact | float | str]]"
 
 
 @dataclass(frozen=True, eq=False)
-class RationalFiniteAgent:
+class RationalFiniteAgent(Value):
     """An agent with finitely many outcomes, each of a rational probability.
 
     Build it with `from_tables` or `from_log_likelihoods`.
@@ -164,7 +166,7 @@ class RationalFiniteAgent:
 
 
 @dataclass(frozen=True, eq=False)
-class LogLikelihoodBounds:
+class LogLikelihoodBounds(Shown):
     """log α = `lower` and log L = `upper`: α ≤ ℓ(y | θ, x) ≤ L wherever (x, y) can be observed."""
 
     lower: LogSum
@@ -172,7 +174,7 @@ class LogLikelihoodBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class RationalGaussianAgent:
+class RationalGaussianAgent(Value):
     """An agent with real labels, as `theory.GaussianAgent`, with rational means and deviations.
 
     Raises

@@ -17,6 +17,7 @@ import flint
 
 from theory.numbers import Enclosure, as_fmpq, precision
 from theory.rational.roots import START_BITS, IrreducibleFactor, Root, rational_root
+from theory.showing import Shown
 
 Part = Literal["modulus", "real part"]
 
@@ -28,7 +29,7 @@ _COMPOSED_DEGREE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class AlgebraicNumber:
+class AlgebraicNumber(Shown):
     """The modulus or the real part of a root, or the largest of several such numbers.
 
     Attributes

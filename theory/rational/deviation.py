@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.numbers import Enclosure, as_fmpq, as_fraction, precision
+from theory.showing import Shown
 
 Method = Literal["vanishing", "proportional", "settled-signs", "powers", "powers in balls"]
 
@@ -56,7 +57,7 @@ class _Rounds:
 
 
 @dataclass(frozen=True, eq=False)
-class RationalDeviation:
+class RationalDeviation(Shown):
     """The signed and the absolute deviation of a rational W.
 
     Attributes

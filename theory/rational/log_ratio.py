@@ -19,11 +19,12 @@ from functools import cached_property
 import flint
 
 from theory.numbers import LogSum, as_ball
+from theory.showing import Shown
 from theory.validation import fail
 
 
 @dataclass(frozen=True, eq=False)
-class RationalLogRatio:
+class RationalLogRatio(Shown):
     """The law of z(θ*, θ) of one agent: atoms, in one tuple an attribute, all of one length.
 
     Atoms of probability zero are dropped, atoms of equal value joined.

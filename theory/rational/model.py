@@ -18,10 +18,11 @@ from theory.numbers.rational import Exact
 from theory.rational.agents import RationalAgent, rational_agent
 from theory.rational.log_ratio import RationalLogRatio
 from theory.validation import fail
+from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class RationalModel:
+class RationalModel(Value):
     """Hypotheses, agents' laws and priors, all rational.
 
     Parameters

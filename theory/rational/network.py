@@ -8,7 +8,7 @@ the binary fractions they are; what a row of doubles lacks to one goes to its la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network import Network
+from theory.network.labels import LABEL, as_names
 from theory.network.structure import as_dense, check_aperiodic, check_irreducible
 from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreign
 from theory.network.weights import links_of_edges, weight_denominators
@@ -27,14 +28,16 @@ from theory.rational.deviation import RationalDeviation
 from theory.rational.spectrum import RationalSpectrum, spectrum
 from theory.rational.stationary import stationary_distribution
 from theory.rational.structure import Balance, balance, flow
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail
+from theory.values import Value
 
 MOST_RATIONAL_AGENTS = 1000
 """The largest network with exact weights: 10⁶ fractions fill a few hundred MB."""
 
 
 @dataclass(frozen=True, eq=False)
-class RationalNetwork:
+class RationalNetwork(Value):
     """A row-stochastic, irreducible and aperiodic W of rationals.
 
     Parameters
@@ -46,6 +49,8 @@ class RationalNetwork:
         What to call it.
     layout
         Positions for drawing, shape (N, 2), if there are natural ones.
+    names
+        What the agents are called, N distinct texts, if they have names.
 
     Raises
     ------
@@ -62,6 +67,7 @@ class RationalNetwork:
     matrix: flint.fmpq_mat
     name: str = "network"
     layout: FloatArray | None = None
+    names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
 
     def __post_init__(self) -> None:
         W = _as_matrix(self.matrix)
@@ -85,8 +91,9 @@ class RationalNetwork:
                     "mend the row",
                 )
         pattern = np.array([[float(entry != 0) for entry in row] for row in rows])
-        check_irreducible(pattern)
-        check_aperiodic(pattern)
+        object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
+        check_irreducible(pattern, self.names)
+        check_aperiodic(pattern, self.names)
 
     @classmethod
     def from_rows(
@@ -102,6 +109,7 @@ class RationalNetwork:
         return cls(_matrix_of_rows(rows), name=name)
 
     @classmethod
+    @typed
     def from_network(cls, network: Network) -> RationalNetwork:
         """The doubles of a network, read as the binary fractions they are.
 
@@ -112,7 +120,7 @@ class RationalNetwork:
         """
         _check_size(network.agents)
         rows = as_dense(network.weights).tolist()
-        return cls(_matrix_of_rows(rows), name=network.name, layout=network.layout)
+        return cls(_matrix_of_rows(rows), network.name, network.layout, network.names)
 
     @classmethod
     def from_edges(
@@ -180,6 +188,9 @@ class RationalNetwork:
             matrix = _matrix_of_rows(rows)
         return cls(matrix, name=topology, layout=graph.layout)
 
+    def _title(self) -> str:
+        return f"RationalNetwork {self.name!r}, {self.agents} agents"
+
     @property
     def agents(self) -> int:
         """N, the number of agents."""
@@ -241,7 +252,7 @@ class RationalNetwork:
     def as_network(self) -> Network:
         """The nearest doubles, as a `Network`."""
         rows = [[float(entry) for entry in row] for row in self.rows]
-        return Network(np.array(rows), name=self.name, layout=self.layout)
+        return Network(np.array(rows), self.name, self.layout, self.names)
 
 
 def _real_eigenvalues(rows: list[list[float]]) -> list[float]:

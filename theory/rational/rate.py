@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import fail
 
 
 @dataclass(frozen=True, eq=False)
-class RationalRate:
+class RationalRate(Shown):
     """K(Θ) and what it is made of; all exact, in nats per round.
 
     Attributes
@@ -61,6 +63,7 @@ class RationalRate:
         return self.model.ambiguous_pairs
 
 
+@typed
 def rational_rate(network: RationalNetwork, model: RationalModel) -> RationalRate:
     """The rate of rejection of every wrong hypothesis, exactly.
 

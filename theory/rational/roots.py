@@ -22,13 +22,14 @@ import flint
 
 from theory.numbers import as_fmpq, as_fraction, precision
 from theory.rational.isolation import isolated_roots
+from theory.showing import Shown
 
 # Roots are told apart at so many bits, or twice, four times … as many.
 START_BITS = 128
 
 
 @dataclass(frozen=True, eq=False)
-class IrreducibleFactor:
+class IrreducibleFactor(Shown):
     """A primitive irreducible polynomial of whole coefficients, and how often it divides another.
 
     Attributes
@@ -73,7 +74,7 @@ class IrreducibleFactor:
 
 
 @dataclass(frozen=True, eq=False)
-class Root:
+class Root(Shown):
     """One root of an irreducible polynomial."""
 
     factor: IrreducibleFactor

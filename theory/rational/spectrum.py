@@ -22,6 +22,7 @@ import flint
 from theory.numbers import Enclosure, precision
 from theory.rational.algebraic import AlgebraicNumber, Part, equal
 from theory.rational.roots import START_BITS, IrreducibleFactor, Root
+from theory.showing import Shown
 from theory.validation import fail
 
 MOST_SECONDS = 60.0
@@ -32,7 +33,7 @@ _SECONDS = 6e-11
 
 
 @dataclass(frozen=True, eq=False)
-class Eigenvalue:
+class Eigenvalue(Shown):
     """One eigenvalue; its numbers are certified enclosures.
 
     Attributes
@@ -73,7 +74,7 @@ class Eigenvalue:
 
 
 @dataclass(frozen=True, eq=False)
-class RationalSpectrum:
+class RationalSpectrum(Shown):
     """All eigenvalues of a square rational matrix that has the eigenvalue 1.
 
     Attributes

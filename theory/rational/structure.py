@@ -19,10 +19,11 @@ import numpy as np
 
 from theory.network.structure import communicating_classes
 from theory.numbers import as_fmpq, as_fraction
+from theory.showing import Shown
 
 
 @dataclass(frozen=True)
-class Balance:
+class Balance(Shown):
     """Whether an irreducible W is reversible: decided.
 
     Attributes

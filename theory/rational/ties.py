@@ -19,11 +19,13 @@ from math import gcd, lcm
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
+from theory.typed import typed
 
 # In nats. A smaller gap says nothing that rounding in doubles would not blur.
 _SMALLEST = 1e-6
 
 
+@typed
 def tie_gap(network: RationalNetwork, model: RationalModel, *, reference: Sequence[int]) -> float:
     """A number with no Λ_i^(n)(θ*, θ) strictly between 0 and it; 0.0 where none was found.
 

@@ -30,6 +30,7 @@ from theory.validation import (
     fail,
     read_only,
 )
+from theory.values import Value
 
 Law = Literal["uniform", "normal", "data"]
 
@@ -52,7 +53,7 @@ def check_size(argument: str, values: FloatArray, largest: float) -> None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RegressionAgent:
+class RegressionAgent(Value):
     """One agent, or one kind of agent; exactly one of the first three arguments says its inputs.
 
     Parameters
@@ -178,6 +179,9 @@ class RegressionAgent:
                 )
             object.__setattr__(self, "targets", targets)
         return symmetric(inputs.T @ inputs / len(inputs))
+
+    def _title(self) -> str:
+        return f"RegressionAgent, {self.law} inputs of dimension {self.dimension}"
 
     @property
     def law(self) -> Law:

@@ -17,11 +17,13 @@ from theory.network import Network
 from theory.regression.limits import regression_limits
 from theory.regression.model import RegressionModel
 from theory.regression.predicted import refuse_targets
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class BestStationary:
+class BestStationary(Shown):
     """The best stationary distribution, and what the present one costs.
 
     Attributes
@@ -41,6 +43,7 @@ class BestStationary:
     price: float
 
 
+@typed
 def best_stationary_distribution(
     network: Network | ArrayLike, model: RegressionModel
 ) -> BestStationary:

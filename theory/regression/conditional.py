@@ -22,6 +22,8 @@ from theory.regression.influence import as_rounds, is_mixed
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.positive import Factor
 from theory.regression.predicted import refuse_targets
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
 
 # A hundredth of the draws that carries more of the mean than this makes its scatter doubtful.
@@ -29,7 +31,7 @@ _HEAVY = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalError:
+class ConditionalError(Shown):
     """Exact moments of every agent's estimate given the inputs, at T recorded rounds.
 
     Attributes
@@ -65,6 +67,7 @@ class ConditionalError:
         return np.asarray(np.linalg.eigvalsh((half + half.swapaxes(-1, -2)) / 2))
 
 
+@typed
 def conditional_error(
     network: Network,
     model: RegressionModel,
@@ -167,7 +170,7 @@ def conditional_error(
 
 
 @dataclass(frozen=True, eq=False)
-class AveragedError:
+class AveragedError(Shown):
     """Expected errors estimated by averaging over drawn inputs; unbiased, with standard errors.
 
     All arrays but `rounds` have shape (T, N); the errors' standard errors are those of the mean
@@ -184,6 +187,7 @@ class AveragedError:
     notes: tuple[str, ...] = ()
 
 
+@typed
 def averaged_error(
     network: Network,
     model: RegressionModel,
@@ -263,6 +267,7 @@ def _doubts(rounds: Sequence[int], excess: FloatArray) -> tuple[str, ...]:
     )
 
 
+@typed
 def draw_inputs(model: RegressionModel, rounds: int, generator: np.random.Generator) -> FloatArray:
     """Inputs of every agent, shape (rounds, N, batch, d); rows of zeros pad smaller batches."""
     x = np.zeros((rounds, model.agents, model.batch, model.dimension))

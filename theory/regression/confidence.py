@@ -22,11 +22,13 @@ from numpy.typing import ArrayLike
 from theory.network import Network
 from theory.regression.limits import expansion_of, influence_of
 from theory.regression.model import RegressionModel
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Shown):
     """True over reported variance in the limit: below 1 is under-, above 1 over-confident.
 
     Floating-point values of asymptotic formulas; one number for all agents' beliefs, since these
@@ -57,6 +59,7 @@ class Calibration:
     weights: FloatArray
 
 
+@typed
 def calibration(network: Network | ArrayLike, model: RegressionModel) -> Calibration:
     """How the beliefs' reported covariance compares with the true one.
 
@@ -112,6 +115,7 @@ def calibration(network: Network | ArrayLike, model: RegressionModel) -> Calibra
     )
 
 
+@typed
 def calibrating_tempering(network: Network | ArrayLike, model: RegressionModel) -> FloatArray:
     """The power each agent raises its likelihood to so that beliefs are calibrated; shape (N,).
 

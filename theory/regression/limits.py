@@ -26,11 +26,13 @@ from numpy.typing import ArrayLike
 from theory.network import Network
 from theory.regression.expansion import Expansion, directions, expand
 from theory.regression.model import RegressionModel, check_fits
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_float_array, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionLimits:
+class RegressionLimits(Shown):
     """Excess error = limit + constant/n + o(1/n), in squared units of the label.
 
     All values are floating-point evaluations of asymptotic formulas.
@@ -79,6 +81,7 @@ class RegressionLimits:
     notes: tuple[str, ...]
 
 
+@typed
 def regression_limits(network: Network | ArrayLike, model: RegressionModel) -> RegressionLimits:
     """The limits and constants of a regression over a network.
 

@@ -30,10 +30,11 @@ from theory.validation import (
     fail,
     read_only,
 )
+from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionModel:
+class RegressionModel(Value):
     """Agents, priors and the test law of a linear regression over a network.
 
     Parameters
@@ -215,6 +216,9 @@ class RegressionModel:
             kinds=tuple(replace_tempering(self.kinds[k], t) for k, t in distinct),
             assignment=np.array([number[pair] for pair in pairs], dtype=np.int64),
         )
+
+    def _title(self) -> str:
+        return f"RegressionModel, {self.agents} agents, {self.dimension} coefficients"
 
     @property
     def agents(self) -> int:

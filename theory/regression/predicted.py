@@ -19,11 +19,13 @@ from theory.regression.agent import RegressionAgent
 from theory.regression.influence import InfluenceSums, as_rounds, influence_sums, lone_sums
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.positive import Factor
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorCurve:
+class ErrorCurve(Shown):
     """Expected errors round by round: estimates, with relative error O(n^−order).
 
     Attributes
@@ -44,6 +46,7 @@ class ErrorCurve:
     order: int
 
 
+@typed
 def predicted_error(
     network: Network,
     model: RegressionModel,
@@ -87,6 +90,7 @@ def predicted_error(
     return _curve(model, influence_sums(network, model, rounds), order)
 
 
+@typed
 def central_error(
     model: RegressionModel, rounds: Sequence[int] | IntArray, *, order: int = 2
 ) -> ErrorCurve:
@@ -105,6 +109,7 @@ def central_error(
     return _curve(plain, lone_sums(plain, rounds, pooled=True), order)
 
 
+@typed
 def alone_error(
     model: RegressionModel, rounds: Sequence[int] | IntArray, *, order: int = 2
 ) -> ErrorCurve:
@@ -119,6 +124,7 @@ def alone_error(
     return _curve(model, lone_sums(model, rounds, pooled=False), order)
 
 
+@typed
 def central_node_error(
     model: RegressionModel,
     node: RegressionAgent,

@@ -20,13 +20,14 @@ from theory.numbers.rational import Exact
 from theory.regression.agent import RegressionAgent
 from theory.regression.model import RegressionModel
 from theory.validation import as_integer, fail
+from theory.values import Value
 
 Number: TypeAlias = "Exact | float | str"
 Rows: TypeAlias = "Sequence[Sequence[Number]]"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RationalRegressionAgent:
+class RationalRegressionAgent(Value):
     """A `RegressionAgent` with uniform or normal inputs, in fractions.
 
     Parameters
@@ -136,7 +137,7 @@ class RationalRegressionAgent:
 
 
 @dataclass(frozen=True, eq=False)
-class RationalRegressionModel:
+class RationalRegressionModel(Value):
     """Truth, agents, one prior for all, and the test law, in fractions.
 
     Parameters

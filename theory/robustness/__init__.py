@@ -17,7 +17,7 @@ from theory.robustness.behaviours import (
     Split,
     StuckData,
 )
-from theory.robustness.faults import check_tolerance, honest_agents, honest_reference
+from theory.robustness.faults import Faults, check_tolerance, honest_agents, honest_reference
 from theory.robustness.graph import (
     Robustness,
     RobustnessCheck,
@@ -44,6 +44,7 @@ __all__ = [
     "ClipGuarantee",
     "Colluding",
     "ConstantBelief",
+    "Faults",
     "FaultyAveraging",
     "FaultyLogRatio",
     "Median",

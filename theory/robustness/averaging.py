@@ -30,7 +30,14 @@ from theory.network import Network
 from theory.network.stationary import eliminate
 from theory.network.structure import as_dense, communicating_classes
 from theory.robustness.behaviours import LARGEST_MESSAGE, Colluding, StuckData
-from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
+from theory.robustness.faults import (
+    Behaviours,
+    checked_faults,
+    honest_agents,
+    honest_reference,
+)
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 # Beyond it limits have fewer than four digits.
@@ -42,7 +49,7 @@ MOST_AGENTS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyAveraging:
+class FaultyAveraging(Shown):
     """The limits of Λ_i(best, θ) for H honest agents; floating point, exact up to rounding.
 
     Attributes
@@ -108,7 +115,7 @@ class FaultyAveraging:
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyLogRatio:
+class FaultyLogRatio(Shown):
     """E and Var of Λ_i^(n)(best, θ) at T rounds, shapes (T, H, M), exact up to rounding."""
 
     rounds: IntArray
@@ -142,7 +149,8 @@ class _System:
     prior: FloatArray
 
 
-def faulty_averaging(network: Network, model: FiniteModel, faults: Faults) -> FaultyAveraging:
+@typed
+def faulty_averaging(network: Network, model: FiniteModel, faults: Behaviours) -> FaultyAveraging:
     """What every honest agent comes to believe where all average and some are faulty.
 
     Raises
@@ -253,8 +261,9 @@ def _check_condition(matrix: FloatArray) -> None:
         )
 
 
+@typed
 def faulty_log_ratio(
-    network: Network, model: FiniteModel, faults: Faults, rounds: Sequence[int] | IntArray
+    network: Network, model: FiniteModel, faults: Behaviours, rounds: Sequence[int] | IntArray
 ) -> FaultyLogRatio:
     """The exact mean and variance of every honest agent's log-odds at given rounds.
 
@@ -303,7 +312,7 @@ def faulty_log_ratio(
     )
 
 
-def _system(network: Network, model: FiniteModel, faults: Faults) -> _System:
+def _system(network: Network, model: FiniteModel, faults: Behaviours) -> _System:
     checked = checked_faults(network, model, faults)
     as_integer("network", network.agents, minimum=1, maximum=MOST_AGENTS)
     for agent, behaviour in checked.items():
@@ -312,7 +321,7 @@ def _system(network: Network, model: FiniteModel, faults: Faults) -> _System:
                 f"faults[{agent}]",
                 "a behaviour that does not look at what others say",
                 "Colluding",
-                "measure it with exact.faults.simulate_faulty",
+                "measure it with exact.simulate",
             )
     honest = honest_agents(network, checked)
     reference = honest_reference(network, model, honest)

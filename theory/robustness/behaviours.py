@@ -23,7 +23,9 @@ import numpy as np
 
 from theory.learning.agents import FiniteAgent
 from theory.learning.model import FiniteModel
-from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
+from theory.showing import Shown
+from theory.validation import FloatArray, as_float_array, as_integer, as_position, fail, read_only
+from theory.values import Value
 
 # Larger log-ratios would overflow once squared; no honest agent gets near.
 LARGEST_MESSAGE = 1e100
@@ -32,7 +34,7 @@ _LARGEST_STRENGTH = 1e90
 
 
 @dataclass(frozen=True, eq=False)
-class Speech:
+class Speech(Shown):
     """What a speaker tells L listeners in round n: offset + n·slope + noise, in nats.
 
     Attributes
@@ -50,7 +52,7 @@ class Speech:
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantBelief:
+class ConstantBelief(Value):
     """Says the same in every round: a stubborn agent, or one whose memory is stuck.
 
     Parameters
@@ -94,7 +96,7 @@ class ConstantBelief:
 
 
 @dataclass(frozen=True)
-class Silent:
+class Silent(Value):
     """Says nothing, or nothing that can be used: a crashed agent."""
 
     def speech(self, model: FiniteModel, listeners: int) -> Speech:
@@ -104,7 +106,7 @@ class Silent:
 
 
 @dataclass(frozen=True)
-class Push:
+class Push(Value):
     """Speaks for one hypothesis: log b = strength there and 0 elsewhere.
 
     Parameters
@@ -127,12 +129,12 @@ class Push:
     def speech(self, model: FiniteModel, listeners: int) -> Speech:
         """What it tells `listeners` agents."""
         row = np.zeros((listeners, len(model.hypotheses)))
-        row[:, hypothesis_index(model, self.hypothesis)] = self.strength
+        row[:, as_position("hypothesis", self.hypothesis, model.hypotheses)] = self.strength
         return _steady(row, growing=self.growing)
 
 
 @dataclass(frozen=True)
-class RandomLies:
+class RandomLies(Value):
     """Says something else each round: independent N(0, scale²) log-beliefs, the same to all.
 
     Parameters
@@ -154,7 +156,7 @@ class RandomLies:
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Value):
     """Tells every other listener to believe in `first`, those between in `second`.
 
     Message passing cannot prevent it; a broadcast would. Listeners are those who give it weight,
@@ -181,13 +183,13 @@ class Split:
     def speech(self, model: FiniteModel, listeners: int) -> Speech:
         """What it tells `listeners` agents, in their order."""
         rows = np.zeros((listeners, len(model.hypotheses)))
-        rows[0::2, hypothesis_index(model, self.first)] = self.strength
-        rows[1::2, hypothesis_index(model, self.second)] = self.strength
+        rows[0::2, as_position("hypothesis", self.first, model.hypotheses)] = self.strength
+        rows[1::2, as_position("hypothesis", self.second, model.hypotheses)] = self.strength
         return _steady(rows, growing=self.growing)
 
 
 @dataclass(frozen=True)
-class Colluding:
+class Colluding(Value):
     """Hides among the honest: all such agents say what the least convinced honest agent says.
 
     In every comparison of `hypothesis` with another they report the honest public log-ratio that
@@ -212,7 +214,7 @@ class Colluding:
 
 
 @dataclass(frozen=True, eq=False)
-class StuckData:
+class StuckData(Value):
     """Observes the same datum each round, and otherwise follows the algorithm.
 
     Parameters
@@ -285,22 +287,6 @@ BEHAVIOURS: dict[str, type[Behaviour]] = {
     "split": Split,
     "colluding": Colluding,
 }
-
-
-def hypothesis_index(model: FiniteModel, hypothesis: int | str) -> int:
-    """The index of a hypothesis given by index or name.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    names = model.hypotheses
-    if isinstance(hypothesis, str):
-        if hypothesis not in names:
-            raise fail("hypothesis", f"one of {list(names)}", repr(hypothesis), "name one of them")
-        return names.index(hypothesis)
-    return as_integer("hypothesis", hypothesis, minimum=0, maximum=len(names) - 1)
 
 
 def _as_number(argument: str, value: object) -> float:

@@ -1,8 +1,9 @@
-"""Who is faulty and who is not: checks, the honest agents' truth, and what a rule tolerates."""
+"""Who is faulty and how the others pool: the honest agents' truth, and what a rule tolerates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,15 +16,102 @@ from theory.robustness.behaviours import (
     Behaviour,
     Colluding,
     StuckData,
-    hypothesis_index,
 )
-from theory.robustness.rules import RULES, Rule
-from theory.validation import FloatArray, IntArray, as_integer, fail
+from theory.robustness.rules import RULES, Average, Median, Rule
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, IntArray, as_integer, as_position, fail
 
-Faults = Mapping[int, Behaviour]
+Behaviours = Mapping[int, Behaviour]
 
 
-def checked_faults(network: Network, model: FiniteModel, faults: Faults) -> dict[int, Behaviour]:
+@dataclass(frozen=True)
+class Faults(Shown):
+    """Who is faulty, and how honest agents protect themselves.
+
+    Attributes
+    ----------
+    behaviours
+        What each faulty agent does, by the agent's number (:mod:`theory.robustness.behaviours`);
+        in the order of the agents.
+    rule
+        How honest agents pool (:mod:`theory.robustness.rules`); plain averaging by default.
+    against
+        Index or name of a hypothesis. Robust rules then act on the log-ratios against it, and
+        the outcome depends on the choice; None: on every pair of hypotheses.
+    pool_every
+        B ≥ 1: agents observe each round, but talk in every B-th alone.
+    beyond_tolerance
+        Whether more agents may be faulty than the rule tolerates.
+
+    Raises
+    ------
+    ValueError
+        If an agent is no whole number of at least 0, a behaviour or the rule is none that is
+        known, or B is out of range.
+
+    Examples
+    --------
+    >>> from theory.robustness import Push, TrimmedMean
+    >>> faults = Faults({4: Push("loaded", 1.0)}, TrimmedMean(1))
+    >>> list(faults.behaviours), faults.pool_every
+    ([4], 1)
+    """
+
+    behaviours: Behaviours
+    rule: Rule = field(default_factory=Average)
+    against: int | str | None = None
+    pool_every: int = 1
+    beyond_tolerance: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "behaviours", _by_agent(self.behaviours))
+        object.__setattr__(self, "rule", as_rule(self.rule))
+        object.__setattr__(self, "pool_every", as_integer("pool_every", self.pool_every, minimum=1))
+
+    def fitted(self, network: Network, model: FiniteModel) -> Faults:
+        """The same faults, known to fit a network and a model.
+
+        Raises
+        ------
+        ValueError
+            If network and model do not fit, an agent does not exist, nobody is honest, a behaviour
+            does not fit the model, or, unless `beyond_tolerance`, an honest agent hears more
+            faulty ones than the rule tolerates.
+        """
+        checked = checked_faults(network, model, self.behaviours)
+        if not self.beyond_tolerance:
+            check_tolerance(network, checked, self.rule)
+        return replace(self, behaviours=checked)
+
+
+def _by_agent(behaviours: object) -> dict[int, Behaviour]:
+    """A copy, in the order of the agents, if it is behaviours by agent."""
+    if not isinstance(behaviours, Mapping):
+        got = type(behaviours).__name__
+        raise fail("faults", "behaviours by agent", got, "write {agent: behaviour, ...}")
+    known = {_checked_entry(agent, behaviour): behaviour for agent, behaviour in behaviours.items()}
+    return dict(sorted(known.items()))
+
+
+def _checked_entry(agent: int, behaviour: object, *, agents: int | None = None) -> int:
+    """The agent's number, if it and its behaviour are of the right kind."""
+    most = None if agents is None else agents - 1
+    index = as_integer("faults", agent, minimum=0, maximum=most)
+    known = tuple(BEHAVIOURS.values())
+    if not isinstance(behaviour, known):
+        raise fail(
+            f"faults[{index}]",
+            f"one of {sorted(kind.__name__ for kind in known)}",
+            type(behaviour).__name__,
+            "describe what the agent does",
+        )
+    return index
+
+
+def checked_faults(
+    network: Network, model: FiniteModel, faults: Behaviours
+) -> dict[int, Behaviour]:
     """The faults in order of the agents, each fit for network and model.
 
     Raises
@@ -33,21 +121,13 @@ def checked_faults(network: Network, model: FiniteModel, faults: Faults) -> dict
         does not fit the model.
     """
     check_same_agents(network, model)
-    known = tuple(BEHAVIOURS.values())
     checked: dict[int, Behaviour] = {}
     for agent, behaviour in faults.items():
-        index = as_integer("faults", agent, minimum=0, maximum=network.agents - 1)
-        if not isinstance(behaviour, known):
-            raise fail(
-                f"faults[{index}]",
-                f"one of {sorted(kind.__name__ for kind in known)}",
-                type(behaviour).__name__,
-                "describe what the agent does",
-            )
+        index = _checked_entry(agent, behaviour, agents=network.agents)
         if isinstance(behaviour, StuckData):
             behaviour.datum(model, index)
         elif isinstance(behaviour, Colluding):
-            hypothesis_index(model, behaviour.hypothesis)
+            as_position("hypothesis", behaviour.hypothesis, model.hypotheses)
         else:
             behaviour.speech(model, 1)
         checked[index] = behaviour
@@ -56,11 +136,13 @@ def checked_faults(network: Network, model: FiniteModel, faults: Faults) -> dict
     return dict(sorted(checked.items()))
 
 
-def honest_agents(network: Network, faults: Faults) -> IntArray:
+@typed
+def honest_agents(network: Network, faults: Behaviours) -> IntArray:
     """The agents that are not faulty, in order; shape (H,)."""
     return np.setdiff1d(np.arange(network.agents), np.array(list(faults), dtype=np.int64))
 
 
+@typed
 def honest_reference(network: Network, model: FiniteModel, honest: IntArray) -> tuple[int, ...]:
     """What the honest agents ought to find: their Θ*, or their compromise if that is empty.
 
@@ -71,24 +153,29 @@ def honest_reference(network: Network, model: FiniteModel, honest: IntArray) -> 
     return part.reference_hypotheses(v / v.sum())
 
 
-def check_rule(rule: object) -> None:
-    """Check that `rule` is one of the rules.
+def as_rule(rule: object) -> Rule:
+    """One of the rules, given as such or, if it takes no setting, by its name in a problem file.
 
     Raises
     ------
     ValueError
-        If it is something else.
+        If it is something else, or a rule that needs a number goes by its name alone.
     """
+    if isinstance(rule, str):
+        rule = {"average": Average(), "median": Median()}.get(rule, rule)
     if not isinstance(rule, tuple(RULES.values())):
         raise fail(
             "rule",
             f"one of {sorted(kind.__name__ for kind in RULES.values())}",
-            type(rule).__name__,
-            "choose a rule of theory.robustness",
+            repr(rule) if isinstance(rule, str) else type(rule).__name__,
+            "choose a rule of theory.robustness, such as TrimmedMean(tolerate=1), or name "
+            "average or median",
         )
+    return rule  # type: ignore[return-value]
 
 
-def check_tolerance(network: Network, faults: Faults, rule: Rule) -> None:
+@typed
+def check_tolerance(network: Network, faults: Behaviours, rule: Rule) -> None:
     """Check that no honest agent hears more faulty ones than the rule tolerates.
 
     :class:`Average` and :class:`Clip` promise nothing about a number of liars and pass.
@@ -98,7 +185,6 @@ def check_tolerance(network: Network, faults: Faults, rule: Rule) -> None:
     ValueError
         Naming the honest agent, how many it hears, and the faulty ones among them.
     """
-    check_rule(rule)
     links = off_diagonal(network.weights)
     faulty = np.isin(links.column, np.array(list(faults), dtype=np.int64))
     heard = np.bincount(links.row, minlength=network.agents)

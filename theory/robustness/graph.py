@@ -27,6 +27,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from theory.network import Network
 from theory.network.structure import off_diagonal
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer
 
 # 2**20 sets of agents: bytes, and a second or so.
@@ -40,7 +42,7 @@ Witness = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class RobustnessCheck:
+class RobustnessCheck(Shown):
     """Whether a graph is r-robust.
 
     Attributes
@@ -61,7 +63,7 @@ class RobustnessCheck:
 
 
 @dataclass(frozen=True)
-class Robustness:
+class Robustness(Shown):
     """The largest r for which a graph is r-robust: lower ≤ r ≤ upper, both proved.
 
     `witness` shows that it is not (upper + 1)-robust, where sets show it.
@@ -73,7 +75,7 @@ class Robustness:
 
 
 @dataclass(frozen=True)
-class ToleratedLiars:
+class ToleratedLiars(Shown):
     """For how many liars f per neighbourhood the graph is (2f + 1)-robust.
 
     Attributes
@@ -90,6 +92,7 @@ class ToleratedLiars:
     witness: Witness | None
 
 
+@typed
 def is_robust(network: Network, r: int) -> RobustnessCheck:
     """Whether the graph of W is r-robust.
 
@@ -152,6 +155,7 @@ def is_robust(network: Network, r: int) -> RobustnessCheck:
     return RobustnessCheck(r, "undecided", None, f"more than {MOST_SEARCHED} agents")
 
 
+@typed
 def robustness(network: Network) -> Robustness:
     """The largest r for which the graph is r-robust, between two proved bounds.
 
@@ -174,6 +178,7 @@ def robustness(network: Network) -> Robustness:
         r += 1
 
 
+@typed
 def tolerated_liars(network: Network) -> ToleratedLiars:
     """How many liars per neighbourhood the graph tolerates for trimmed agents to agree.
 

@@ -27,12 +27,19 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.network.structure import off_diagonal
 from theory.robustness.behaviours import StuckData
-from theory.robustness.faults import Faults, checked_faults, honest_agents, honest_reference
+from theory.robustness.faults import (
+    Behaviours,
+    checked_faults,
+    honest_agents,
+    honest_reference,
+)
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_positive, fail, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class PoolingGuarantee:
+class PoolingGuarantee(Shown):
     """Lower bounds on every honest agent's rates under trimmed means or medians.
 
     Attributes
@@ -51,7 +58,7 @@ class PoolingGuarantee:
 
 
 @dataclass(frozen=True, eq=False)
-class ClipGuarantee:
+class ClipGuarantee(Shown):
     """Bounds on the rates of the pooling agents' average under clipping.
 
     Attributes
@@ -76,8 +83,9 @@ class ClipGuarantee:
         return bool((self.lower[wrong] > 0).all())
 
 
+@typed
 def pooling_guarantee(
-    network: Network, model: FiniteModel, faults: Faults, *, pool_every: int = 1
+    network: Network, model: FiniteModel, faults: Behaviours, *, pool_every: int = 1
 ) -> PoolingGuarantee:
     """What a trimmed mean or a median guarantees to every honest agent.
 
@@ -123,8 +131,9 @@ def pooling_guarantee(
     return PoolingGuarantee(read_only(rates), B, reference)
 
 
+@typed
 def clip_guarantee(
-    network: Network, model: FiniteModel, faults: Faults, *, radius: float, pool_every: int = 1
+    network: Network, model: FiniteModel, faults: Behaviours, *, radius: float, pool_every: int = 1
 ) -> ClipGuarantee:
     """What clipping guarantees to the agents' average, and costs where nobody lies: nothing.
 

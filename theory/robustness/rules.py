@@ -25,13 +25,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from theory.showing import Shown
 from theory.validation import as_integer, as_positive, fail
 
 LOST = ("own", "renormalise")
 
 
 @dataclass(frozen=True)
-class Average:
+class Average(Shown):
     """Plain pooling: one liar anywhere decides for everybody."""
 
     def tolerates(self, heard: int) -> int | None:
@@ -40,7 +41,7 @@ class Average:
 
 
 @dataclass(frozen=True)
-class TrimmedMean:
+class TrimmedMean(Shown):
     """Drops the f numbers farthest above one's own and the f farthest below (W-MSR).
 
     Parameters
@@ -70,7 +71,7 @@ class TrimmedMean:
 
 
 @dataclass(frozen=True)
-class Median:
+class Median(Shown):
     """The median of one's own number and all that is heard, unweighted."""
 
     def tolerates(self, heard: int) -> int | None:
@@ -79,7 +80,7 @@ class Median:
 
 
 @dataclass(frozen=True)
-class Clip:
+class Clip(Shown):
     """Moves towards each neighbour by at most `radius` (self-centred clipping).
 
     Parameters

@@ -22,11 +22,13 @@ import numpy as np
 
 from theory.network import Network
 from theory.network.structure import off_diagonal
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_integer, fail
 
 
 @dataclass(frozen=True)
-class TrimmedSpread:
+class TrimmedSpread(Shown):
     """Whom the evidence of some agents reaches through trimmed means that tolerate f.
 
     Attributes
@@ -45,6 +47,7 @@ class TrimmedSpread:
     blocked: tuple[int, ...]
 
 
+@typed
 def trimmed_spread(network: Network, informative: Iterable[int], *, tolerate: int) -> TrimmedSpread:
     """Whom the evidence of `informative` agents reaches, by closures.
 

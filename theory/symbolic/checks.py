@@ -27,10 +27,12 @@ import sympy
 
 from theory.network import Network
 from theory.numbers import as_fmpq, precision
+from theory.showing import Shown
 from theory.symbolic.evaluation import Number, evaluate, to_ball
 from theory.symbolic.formula import Formula, Member
 from theory.symbolic.letters import x
 from theory.symbolic.parameter import Parameter
+from theory.typed import typed
 from theory.validation import fail
 
 _BITS = 320
@@ -48,7 +50,7 @@ _ATTEMPTS = 3000
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """One quantity at all points: how it was compared, how often, and where it failed."""
 
     quantity: str
@@ -58,7 +60,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class FormulaCheck:
+class FormulaCheck(Shown):
     """The outcome: the points tried (values as text, by letter) and one comparison a quantity."""
 
     points: tuple[dict[str, str], ...]
@@ -71,6 +73,7 @@ class FormulaCheck:
         return not any(comparison.failures for comparison in self.comparisons)
 
 
+@typed
 def check_formula(formula: Formula, *, points: int = 12, seed: int = 0) -> FormulaCheck:
     """Compare a formula with exact arithmetic at random rational parameter values.
 

@@ -28,6 +28,7 @@ import sympy
 
 from theory.numbers import as_fmpq
 from theory.rational.network import RationalNetwork
+from theory.showing import Shown
 from theory.symbolic.evaluation import Number, Values, evaluate
 from theory.symbolic.parameter import Constraint, Parameter, Value
 from theory.symbolic.parts import (
@@ -44,7 +45,7 @@ from theory.validation import fail
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
+class Formula(Shown):
     """The closed forms of one family; exact (see the module's docstring for each quantity).
 
     Attributes
@@ -185,7 +186,7 @@ class Formula:
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class Member(Shown):
     """One network of a family: its exact W, and what the formulas say of it.
 
     Numbers are fractions, or balls at the present precision where cosines or roots enter.

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import sympy
 
+from theory.showing import Shown
 from theory.validation import fail
 
 Value = int | Fraction | str
@@ -29,7 +30,7 @@ _DENOMINATORS = (7, 60)
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Parameter(Shown):
     """One parameter of a family.
 
     Parameters
@@ -133,7 +134,7 @@ def exact_number(name: str, value: Value) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Constraint:
+class Constraint(Shown):
     """What several parameters must satisfy together: a relation, and the same in words."""
 
     relation: sympy.Basic

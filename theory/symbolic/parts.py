@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import sympy
 
+from theory.showing import Shown
 from theory.symbolic.evaluation import Values
 
 Matrix = tuple[tuple[Fraction, ...], ...]
@@ -18,7 +19,7 @@ Matrix = tuple[tuple[Fraction, ...], ...]
 
 
 @dataclass(frozen=True)
-class AgentClass:
+class AgentClass(Shown):
     """Agents that a symmetry of the family exchanges.
 
     Attributes
@@ -44,7 +45,7 @@ class AgentClass:
 
 
 @dataclass(frozen=True)
-class Index:
+class Index(Shown):
     """A counter of an expression: its symbol, and the first and last of its values."""
 
     symbol: sympy.Symbol
@@ -53,7 +54,7 @@ class Index:
 
 
 @dataclass(frozen=True)
-class Eigenvalues:
+class Eigenvalues(Shown):
     """Eigenvalues of one form: `value` for each value of the `indices`, `multiplicity` times."""
 
     value: sympy.Expr
@@ -62,7 +63,7 @@ class Eigenvalues:
 
 
 @dataclass(frozen=True)
-class PairFormula:
+class PairFormula(Shown):
     """Z_ij for one kind of pair: its name, the value, and what its `symbols` count."""
 
     name: str
@@ -71,7 +72,7 @@ class PairFormula:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Statement(Shown):
     """Something else that can be said: a name, an expression or relation, and a sentence."""
 
     name: str
@@ -80,7 +81,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(Shown):
     """Which `PairFormula` gives an entry of Z, and the values of its symbols."""
 
     formula: int
@@ -88,7 +89,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Members:
+class Members(Shown):
     """The networks themselves, at parameter values keyed by symbol.
 
     Attributes

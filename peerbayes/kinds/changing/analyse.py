@@ -22,19 +22,21 @@ from peerbayes.kinds.changing.tables import changing_parts
 from peerbayes.kinds.learning_notes import reference_notes
 from peerbayes.learning_documents import SamplesDocument
 from peerbayes.problem.changing import ChangingProblem
-from theory import LearningRate
+from theory import (
+    ErrorExponent,
+    LearningRate,
+    SampleSizes,
+    error_exponent,
+    learning_rate,
+    sample_sizes,
+)
 from theory.changing import (
-    ChangingExponent,
-    ChangingSampleSizes,
     DelayedNetwork,
     Influence,
     MarkovNetwork,
     PeriodicNetwork,
     RandomLinks,
     RandomPresence,
-    changing_exponent,
-    changing_rate,
-    changing_sample_sizes,
     influence,
 )
 from theory.validation import FloatArray, as_probability
@@ -52,9 +54,9 @@ class ChangingAnalysis(Documented):
     problem: ChangingProblem
     influence: Influence
     rate: LearningRate
-    exponent: ChangingExponent | None
+    exponent: ErrorExponent | None
     no_exponent: str
-    samples: ChangingSampleSizes
+    samples: SampleSizes
 
     @property
     def notes(self) -> list[str]:
@@ -128,17 +130,17 @@ def analyse_changing(problem: ChangingProblem, *, delta: float = 0.05) -> Changi
     network, model = problem.network, problem.model
     exponent, reason = None, ""
     try:
-        exponent = changing_exponent(network, model, seed=_EXPONENT_SEED, samples=_EXPONENT_ROUNDS)
+        exponent = error_exponent(network, model, seed=_EXPONENT_SEED, samples=_EXPONENT_ROUNDS)
     except ValueError as error:
         # A network that mixes too slowly for a course of this length has a rate all the same.
         reason = str(error)
     return ChangingAnalysis(
         problem=problem,
         influence=influence(network),
-        rate=changing_rate(network, model),
+        rate=learning_rate(network, model),
         exponent=exponent,
         no_exponent=reason,
-        samples=changing_sample_sizes(network, model, delta=delta),
+        samples=sample_sizes(network, model, delta=delta),
     )
 
 

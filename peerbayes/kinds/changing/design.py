@@ -25,14 +25,13 @@ from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
-from theory import Network
+from theory import Network, learning_rate
 from theory.changing import (
     ChangingNetwork,
     MarkovNetwork,
     PeriodicNetwork,
     RandomLinks,
     RandomPresence,
-    changing_rate,
     influence,
     mean_slem,
 )
@@ -134,7 +133,7 @@ def design_changing(
         raise fail("design", "no limits for a network that changes", "some", "leave out [design]")
     network, model = problem.network, problem.model
     named = named_hypothesis(request.target, model)
-    target = changing_rate(network, model).reference[0] if named is None else named
+    target = learning_rate(network, model).reference[0] if named is None else named
     remarks: tuple[str, ...] = ()
     if isinstance(network, RandomLinks) and network.on_loss == "own":
         found, certificate, method = _for_expected(problem, network, target)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from peerbayes.design.place import PlacementRequest, PlacementResult, placement_document
 from peerbayes.design.request import named_hypothesis
 from peerbayes.problem.changing import ChangingProblem
-from theory.changing import changing_rate, influence
+from theory import learning_rate
+from theory.changing import influence
 from theory.design import place
 from theory.progress import Progress
 from theory.validation import fail
@@ -27,7 +28,7 @@ def place_changing(
     network, model = problem.network, problem.model
     wanted = named_hypothesis(request.target, model)
     if wanted is None:
-        wanted = changing_rate(network, model).reference[0]
+        wanted = learning_rate(network, model).reference[0]
     found = place(
         influence(network).values, model, target=wanted, progress=progress, **request.search
     )

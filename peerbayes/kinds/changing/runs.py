@@ -10,14 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exact import Simulation
-from exact.changing import simulate_changing
+from exact import Run, Simulation, simulate
 from peerbayes.comparison import allowed_deviation
 from peerbayes.kinds.changing.analyse import ChangingAnalysis
 from peerbayes.kinds.learning_statements import wrong_hypotheses
 from peerbayes.problem.changing import ChangingProblem
-from theory import SampleSize, observation_reach
-from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork, changing_log_ratio
+from theory import SampleSize, expected_log_ratio, observation_reach
+from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork
 from theory.progress import Progress, part_of
 from theory.validation import FloatArray
 
@@ -72,7 +71,7 @@ def measure(analysis: ChangingAnalysis, *, seed: int, progress: Progress | None)
     rates = _run_for_rates(analysis, seed=seed, progress=part_of(progress, 0, 2))
     failures = _run_for_failures(analysis, seed=seed + 1, progress=part_of(progress, 1, 2))
     network, model = analysis.problem.network, analysis.problem.model
-    means = changing_log_ratio(network, model, rates.rounds, best=rates.best)
+    means = expected_log_ratio(network, model, rates.rounds, best=rates.best)
     return Measurement(analysis, rates, failures, means.values)
 
 
@@ -91,9 +90,7 @@ def _run_for_rates(
     # Whole periods, so that the mean at the end is compared like with like.
     rounds = -(-rounds // period) * period
     affordable = int(_MOST_DRAWS / (rounds * agents))
-    return simulate_changing(
-        problem.network,
-        problem.model,
+    run = Run(
         rounds=rounds,
         replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
         seed=seed,
@@ -101,6 +98,7 @@ def _run_for_rates(
         paths=_PATHS,
         progress=progress,
     )
+    return simulate(problem.network, problem.model, run=run)
 
 
 def named_sizes(analysis: ChangingAnalysis) -> list[tuple[str, SampleSize]]:
@@ -122,12 +120,11 @@ def _run_for_failures(
     last = max(reachable)
     replicates = int(np.clip(_MOST_DRAWS / (agents * last), _LEAST_REPLICATES, _REPLICATES))
     grid = {round(n) for n in np.geomspace(1, min(last, 2 * min(reachable)), 40)}
-    return simulate_changing(
-        problem.network,
-        problem.model,
+    run = Run(
         rounds=last,
         replicates=replicates,
         seed=seed,
         record=sorted(grid | set(reachable)),
         progress=progress,
     )
+    return simulate(problem.network, problem.model, run=run)

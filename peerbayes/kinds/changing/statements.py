@@ -11,7 +11,7 @@ import numpy as np
 from peerbayes.comparison import Comparison, means_agree, within_transient
 from peerbayes.kinds.changing.runs import Measurement, named_sizes, period_of
 from peerbayes.kinds.learning_statements import rate_statement, size_statement
-from theory.changing import changing_log_ratio
+from theory import expected_log_ratio
 
 # Rounds over which the exact mean is followed to see its slope. What is left of the start there
 # is far below one in a thousand unless the network mixes in thousands of rounds.
@@ -60,7 +60,7 @@ def _limit_statements(result: Measurement) -> list[Comparison]:
     problem, binding = result.problem, result.wrong[0]
     period = period_of(problem.network)
     first = -(-_FAR // (2 * period)) * period
-    means = changing_log_ratio(
+    means = expected_log_ratio(
         problem.network, problem.model, [first, 2 * first], best=result.rates.best
     ).values[..., binding]
     slopes = (means[1] - means[0]) / first

@@ -54,7 +54,7 @@ class FaultyAnalysis(Documented):
     def reference(self) -> tuple[int, ...]:
         """What the honest agents ought to find."""
         problem = self.problem
-        honest = honest_agents(problem.network, problem.faults)
+        honest = honest_agents(problem.network, problem.faults.behaviours)
         return honest_reference(problem.network, problem.model, honest)
 
     @cached_property
@@ -76,10 +76,10 @@ class FaultyAnalysis(Documented):
     def _averaging(self) -> FaultyAveraging | str:
         """The limits under plain averaging, or why there are none."""
         problem = self.problem
-        if any(isinstance(fault, Colluding) for fault in problem.faults.values()):
+        if any(isinstance(fault, Colluding) for fault in problem.faults.behaviours.values()):
             return "a colluding liar looks first and speaks then: averaging is not predicted"
         try:
-            return faulty_averaging(problem.network, problem.model, problem.faults)
+            return faulty_averaging(problem.network, problem.model, problem.faults.behaviours)
         except ValueError as error:
             return f"averaging: {error}"
 
@@ -87,26 +87,35 @@ class FaultyAnalysis(Documented):
     def pooling(self) -> PoolingGuarantee | None:
         """What trimmed mean and median guarantee; None for other rules, or beyond tolerance."""
         problem = self.problem
-        if not isinstance(problem.rule, TrimmedMean | Median) or problem.beyond_tolerance:
+        if (
+            not isinstance(problem.faults.rule, TrimmedMean | Median)
+            or problem.faults.beyond_tolerance
+        ):
             return None
         return pooling_guarantee(
-            problem.network, problem.model, problem.faults, pool_every=problem.pool_every
+            problem.network,
+            problem.model,
+            problem.faults.behaviours,
+            pool_every=problem.faults.pool_every,
         )
 
     @cached_property
     def clipping(self) -> ClipGuarantee | None:
         """What clipping guarantees to the honest agents' average; None for other rules."""
         problem = self.problem
-        if not isinstance(problem.rule, Clip) or not problem.network.is_reversible:
+        if not isinstance(problem.faults.rule, Clip) or not problem.network.is_reversible:
             return None
         return clip_guarantee(
-            problem.network, problem.model, problem.faults, radius=problem.rule.radius
+            problem.network,
+            problem.model,
+            problem.faults.behaviours,
+            radius=problem.faults.rule.radius,
         )
 
     @cached_property
     def robustness(self) -> RobustnessCheck | None:
         """Whether the graph is (2f + 1)-robust, for the f of a trimmed mean."""
-        rule = self.problem.rule
+        rule = self.problem.faults.rule
         if not isinstance(rule, TrimmedMean):
             return None
         return is_robust(self.problem.network, 2 * rule.tolerate + 1)
@@ -122,7 +131,7 @@ class FaultyAnalysis(Documented):
     def notes(self) -> list[str]:
         """What a number rests on, one sentence each."""
         notes = []
-        plain = isinstance(self.problem.rule, Average)
+        plain = isinstance(self.problem.faults.rule, Average)
         if isinstance(self._averaging, str):
             notes.append(self._averaging)
         elif not plain:
@@ -132,9 +141,9 @@ class FaultyAnalysis(Documented):
                 "the guaranteed rate is not above zero: nothing is promised; agents that talk "
                 "less often (pool_every) are promised more"
             )
-        if self.problem.beyond_tolerance:
+        if self.problem.faults.beyond_tolerance:
             notes.append("more faulty agents than the rule tolerates may be present: no guarantee")
-        if isinstance(self.problem.rule, Clip) and self.clipping is None:
+        if isinstance(self.problem.faults.rule, Clip) and self.clipping is None:
             notes.append("clipping is bounded on reversible networks only")
         if self.robustness is not None:
             notes.append(f"robustness: {self.robustness.method}")
@@ -149,9 +158,11 @@ class FaultyAnalysis(Documented):
             network=NetworkDocument.of(problem.network),
             faults=FaultsDocument(
                 rule=rule_name(problem),
-                pool_every=problem.pool_every,
-                faulty={str(i): type(fault).__name__ for i, fault in problem.faults.items()},
-                honest=honest_agents(problem.network, problem.faults).tolist(),
+                pool_every=problem.faults.pool_every,
+                faulty={
+                    str(i): type(fault).__name__ for i, fault in problem.faults.behaviours.items()
+                },
+                honest=honest_agents(problem.network, problem.faults.behaviours).tolist(),
                 robustness=None
                 if check is None
                 else RobustnessDocument(r=check.r, status=check.status),
@@ -187,7 +198,9 @@ class FaultyAnalysis(Documented):
 
 def rule_name(problem: FaultyProblem) -> str:
     """The rule in the words of a problem file, with its parameter."""
-    name = next(key for key, kind in RULES.items() if isinstance(problem.rule, kind))
-    if isinstance(problem.rule, TrimmedMean):
-        return f"{name} {problem.rule.tolerate}"
-    return f"{name} {problem.rule.radius:g}" if isinstance(problem.rule, Clip) else name
+    name = next(key for key, kind in RULES.items() if isinstance(problem.faults.rule, kind))
+    if isinstance(problem.faults.rule, TrimmedMean):
+        return f"{name} {problem.faults.rule.tolerate}"
+    return (
+        f"{name} {problem.faults.rule.radius:g}" if isinstance(problem.faults.rule, Clip) else name
+    )

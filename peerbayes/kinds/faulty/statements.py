@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from exact import Simulation
-from exact.faults import FaultySimulation
 from peerbayes.comparison import Comparison, allowed_deviation, means_agree, within_transient
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from theory import LogRatioLaw, observation_reach
@@ -21,21 +20,27 @@ _FAR = 4000
 _SLOPE_TOLERANCE = 1e-3
 
 
-def statements(analysis: FaultyAnalysis, run: FaultySimulation) -> list[Comparison]:
+def statements(analysis: FaultyAnalysis, run: Simulation) -> list[Comparison]:
     """Everything that is said of a run of honest agents among faulty ones."""
     return [
-        *_averaging_statements(analysis, run.simulation),
+        *_averaging_statements(analysis, run),
         *_guarantee_statements(analysis, run),
-        *_symmetric_statements(analysis, run.simulation),
+        *_symmetric_statements(analysis, run),
     ]
 
 
 def _averaging_statements(analysis: FaultyAnalysis, simulation: Simulation) -> list[Comparison]:
     """Means and slopes under plain averaging, where theory has them."""
     problem, averaging = analysis.problem, analysis.averaging
-    if averaging is None or not isinstance(problem.rule, Average) or problem.pool_every > 1:
+    if (
+        averaging is None
+        or not isinstance(problem.faults.rule, Average)
+        or problem.faults.pool_every > 1
+    ):
         return []
-    exact = faulty_log_ratio(problem.network, problem.model, problem.faults, simulation.rounds)
+    exact = faulty_log_ratio(
+        problem.network, problem.model, problem.faults.behaviours, simulation.rounds
+    )
     reach = observation_reach(problem.model, best=simulation.best)
     chance = allowed_deviation(exact.variance, reach, simulation.replicates, scores=exact.mean.size)
     comparisons = [
@@ -47,7 +52,9 @@ def _averaging_statements(analysis: FaultyAnalysis, simulation: Simulation) -> l
             whose="every honest agent",
         )
     ]
-    far = faulty_log_ratio(problem.network, problem.model, problem.faults, [_FAR // 2, _FAR])
+    far = faulty_log_ratio(
+        problem.network, problem.model, problem.faults.behaviours, [_FAR // 2, _FAR]
+    )
     slopes = (far.mean[1] - far.mean[0]) / (_FAR // 2)
     for m in analysis.wrong:
         gap = np.abs(slopes[:, m] - averaging.rates[:, m])
@@ -92,7 +99,7 @@ def _symmetric_statements(analysis: FaultyAnalysis, simulation: Simulation) -> l
     Λ − n·I is as likely as its negative.
     """
     problem, model, best = analysis.problem, analysis.problem.model, simulation.best
-    if problem.faults or np.ptp(model.log_priors) > 0:
+    if problem.faults.behaviours or np.ptp(model.log_priors) > 0:
         return []
     reach = observation_reach(model, best=best)
     comparisons = []
@@ -124,9 +131,9 @@ def _symmetric_statements(analysis: FaultyAnalysis, simulation: Simulation) -> l
     return comparisons
 
 
-def _guarantee_statements(analysis: FaultyAnalysis, run: FaultySimulation) -> list[Comparison]:
+def _guarantee_statements(analysis: FaultyAnalysis, run: Simulation) -> list[Comparison]:
     """What a robust rule promises, against what was measured."""
-    problem, simulation = analysis.problem, run.simulation
+    problem, simulation = analysis.problem, run
     n = float(simulation.rounds[-1])
     rates, errors = simulation.mean[-1] / n, np.nan_to_num(simulation.standard_error[-1]) / n
     model, best = problem.model, simulation.best
@@ -156,9 +163,9 @@ def _guarantee_statements(analysis: FaultyAnalysis, run: FaultySimulation) -> li
                 )
             )
         if analysis.clipping is not None and not any(
-            isinstance(fault, StuckData) for fault in problem.faults.values()
+            isinstance(fault, StuckData) for fault in problem.faults.behaviours.values()
         ):
-            v = problem.network.stationary_distribution[run.honest]
+            v = problem.network.stationary_distribution[run.watched]
             share = v / v.sum()
             measured, slack = float(share @ rates[:, m]), float(share @ allowed[:, m] + prior[m])
             low, high = float(analysis.clipping.lower[m]), float(analysis.clipping.upper[m])

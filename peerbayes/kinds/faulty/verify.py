@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exact.faults import FaultySimulation, simulate_faulty
+from exact import Run, Simulation, simulate
 from peerbayes.comparison import Comparison
 from peerbayes.documents import GraphDocument, numbers
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis, rule_name
@@ -34,12 +34,12 @@ class FaultyVerification:
 
     problem: FaultyProblem
     analysis: FaultyAnalysis
-    run: FaultySimulation
+    run: Simulation
     comparisons: tuple[Comparison, ...]
 
     def as_record(self) -> FaultyRecord:
         """What the report needs."""
-        problem, analysis, simulation = self.problem, self.analysis, self.run.simulation
+        problem, analysis, simulation = self.problem, self.analysis, self.run
         names = problem.model.hypotheses
         right = sum(simulation.settled[-1, m] for m in analysis.reference)
         return FaultyRecord(
@@ -48,7 +48,7 @@ class FaultyVerification:
             family=problem.family,
             parameters=plain_parameters(problem.parameters),
             analysis=analysis.document(),
-            graph=GraphDocument.of(problem.network, marked=list(problem.faults)),
+            graph=GraphDocument.of(problem.network, marked=list(problem.faults.behaviours)),
             rule=rule_name(problem),
             rounds=simulation.rounds.tolist(),
             trajectories={
@@ -60,15 +60,15 @@ class FaultyVerification:
                 for m in analysis.wrong
             },
             rates=[self._rate(m) for m in analysis.wrong],
-            settled=float(right) / (simulation.replicates * self.run.honest.size),
+            settled=float(right) / (simulation.replicates * simulation.watched.size),
             replicates=simulation.replicates,
-            discarded=int(self.run.discarded.sum()),
+            discarded=int(simulation.discarded.sum()),
             comparisons=list(self.comparisons),
         )
 
     def _rate(self, hypothesis: int) -> HonestRate:
         """The rate of rejecting one hypothesis at the last round."""
-        simulation, m = self.run.simulation, hypothesis
+        simulation, m = self.run, hypothesis
         guaranteed, averaging = self.analysis.guaranteed, self.analysis.averaging
         n = float(simulation.rounds[-1])
         rates, errors = simulation.mean[-1, :, m] / n, simulation.standard_error[-1, :, m] / n
@@ -87,23 +87,18 @@ def verify_faulty(
     problem: FaultyProblem, *, seed: int, progress: Progress | None = None
 ) -> FaultyVerification:
     """Run the honest agents among the faulty ones, and lay predictions beside it."""
-    agents, every = problem.network.agents, problem.pool_every
+    agents, every = problem.network.agents, problem.faults.pool_every
     rounds = -(-_ROUNDS // every) * every
     affordable = int(_MOST_UPDATES / (rounds * agents))
     record = {max(1, round(n / every)) * every for n in np.linspace(1, rounds, _RECORDS)}
-    run = simulate_faulty(
-        problem.network,
-        problem.model,
-        problem.faults,
-        problem.rule,
+    options = Run(
         rounds=rounds,
         replicates=int(np.clip(affordable, _LEAST_REPLICATES, _REPLICATES)),
         seed=seed,
         record=sorted(record),
         paths=_PATHS,
         progress=progress,
-        pool_every=every,
-        beyond_tolerance=problem.beyond_tolerance,
     )
+    run = simulate(problem.network, problem.model, faults=problem.faults, run=options)
     analysis = FaultyAnalysis(problem)
     return FaultyVerification(problem, analysis, run, tuple(statements(analysis, run)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exact import simulate
+from exact import Run, simulate
 from peerbayes.design.documents import (
     ChangesOfRates,
     CurveDocument,
@@ -144,10 +144,12 @@ class Design(DesignOutcome):
             run = simulate(
                 row.network,
                 self.problem.model,
-                rounds=rounds,
-                replicates=_CURVE_REPLICATES,
-                seed=self.request.seed,
-                record=_recorded(rounds),
+                run=Run(
+                    rounds=rounds,
+                    replicates=_CURVE_REPLICATES,
+                    seed=self.request.seed,
+                    record=_recorded(rounds),
+                ),
             )
             binding = next(
                 iter(

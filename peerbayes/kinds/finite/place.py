@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exact import simulate, simulation_cost
+from exact import Run, prepare
 from peerbayes.design.documents import RoundsDocument
 from peerbayes.design.place import PlacementRequest, PlacementResult, placement_document
 from peerbayes.design.placement_documents import PlacementClassDocument, SimulatedRateDocument
@@ -22,8 +22,8 @@ from peerbayes.problem.finite import Problem
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 from theory.design import place
-from theory.design.placement.problem import law_key
-from theory.learning.rate import expected_log_ratio
+from theory.design.placement.placement_problem import law_key
+from theory.learning import expected_log_ratio
 from theory.progress import Progress
 from theory.validation import IntArray
 
@@ -195,10 +195,10 @@ def _measured(
     rate = learning_rate(network, model)
     if not replicates or rate.binding is None:
         return replace(entry, samples=sizes)
-    check_hours(simulation_cost(network, model, rounds=_ROUNDS, replicates=replicates))
-    run = simulate(
-        network, model, rounds=_ROUNDS, replicates=replicates, seed=seed, record=[_ROUNDS]
-    )
+    how = Run(rounds=_ROUNDS, replicates=replicates, seed=seed, record=[_ROUNDS])
+    task = prepare(network, model, run=how)
+    check_hours(task.cost())
+    run = task.simulate()
     mean = expected_log_ratio(network, model, [_ROUNDS], best=target).values[0]
     m = rate.binding
     return replace(

@@ -31,6 +31,7 @@ _LONGEST = 44
 def proved(value: Proved | None) -> str:
     """A proved number for people.
 
+    >>> from peerbayes.kinds.proved_documents import IntervalDocument
     >>> proved("9/25"), proved(None), proved(IntervalDocument(lower=0.25, upper=0.75))
     ('9/25', '-', '0.5 ± 3e-01')
     """

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from exact import Simulation, simulate
+from exact import Run, Simulation, simulate
 from peerbayes.comparison import allowed_deviation
 from peerbayes.kinds.finite.analyse import Analysis
 from peerbayes.kinds.learning_statements import wrong_hypotheses
@@ -157,9 +157,7 @@ def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) 
     records = _records(analysis, 25)
     numbers = network.agents * len(model.hypotheses) * records
     paths = int(np.clip(_MOST_KEPT / numbers, 1, _PATHS))
-    return simulate(
-        network,
-        model,
+    run = Run(
         rounds=rounds,
         replicates=min(replicates, affordable),
         seed=seed,
@@ -167,6 +165,7 @@ def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) 
         paths=paths,
         progress=progress,
     )
+    return simulate(network, model, run=run)
 
 
 def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | None) -> Simulation:
@@ -188,15 +187,14 @@ def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | Non
         | ({last} if last is not None and last <= rounds else set())
         | {rounds, min(rounds, max(1, enumerable_rounds(analysis.problem)))}
     )
-    return simulate(
-        network,
-        model,
+    run = Run(
         rounds=rounds,
         replicates=replicates,
         seed=seed,
         record=sorted(record),
         progress=progress,
     )
+    return simulate(network, model, run=run)
 
 
 def _records(analysis: Analysis, most: int) -> int:

@@ -14,7 +14,7 @@ from peerbayes.figures.views import (
     worst,
 )
 from peerbayes.figures.wording import listed, number
-from peerbayes.learning_documents import SweepDocument, SweepPoint
+from peerbayes.sweep_documents import SweepDocument, SweepPoint
 
 
 @dataclass(frozen=True)

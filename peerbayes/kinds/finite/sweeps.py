@@ -16,7 +16,7 @@ import numpy as np
 from peerbayes.comparison import Comparison
 from peerbayes.documents import numbers
 from peerbayes.kinds.finite.verify import ProblemVerification
-from peerbayes.learning_documents import SlowestDocument, SweepDocument, SweepPoint, SweepSeries
+from peerbayes.sweep_documents import SlowestDocument, SweepDocument, SweepPoint, SweepSeries
 
 PARAMETER = "edge_confidence"
 

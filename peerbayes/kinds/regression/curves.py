@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from exact import Run
 from exact.regression import RegressionSimulation, simulate_regression
 from peerbayes.comparison import STANDARD_ERRORS, allowed_deviation
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Predicted
@@ -245,11 +246,9 @@ def run_learner(
     run = simulate_regression(
         learner.network,
         learner.model,
-        rounds=rounds,
-        replicates=replicates,
-        seed=seed,
-        record=list(record),
-        progress=progress,
+        run=Run(
+            rounds=rounds, replicates=replicates, seed=seed, record=list(record), progress=progress
+        ),
     )
     # Inputs of the prediction are drawn apart from those of the run.
     stream = np.random.SeedSequence(seed, spawn_key=(1,))

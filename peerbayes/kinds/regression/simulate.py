@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import RenderableType
 
-from exact.regression import RegressionSimulation, regression_cost, simulate_regression
+from exact.regression import RegressionSimulation, prepare_regression
 from peerbayes.documents import Documented, numbers
 from peerbayes.error_curves import MeasuredErrors
 from peerbayes.kinds.regression.documents import (
@@ -153,27 +153,19 @@ def simulate_regression_problem(
     if out is not None:
         check_folder(out)
         path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
-    cost = regression_cost(
-        problem.network,
-        problem.regression,
-        rounds=rounds,
-        replicates=replicates,
-        record=recorded_rounds(rounds),
-        workers=resources.workers,
-    )
-    resources.announce(problem.name, cost)
-    run = simulate_regression(
-        problem.network,
-        problem.regression,
+    run = resources.run(
         rounds=rounds,
         replicates=replicates,
         seed=seed,
         record=recorded_rounds(rounds),
+        out=path,
         progress=progress,
-        **resources.options(path),
     )
-    summary = RegressionSummary(problem, run)
+    task = prepare_regression(problem.network, problem.regression, run=run)
+    resources.begin(problem.name, task.cost(), run)
+    simulation = task.simulate()
+    summary = RegressionSummary(problem, simulation)
     if path is None:
         return summary
     write_record(path, kind="simulate", body=summary.as_record())
-    return RegressionSummary(problem, run, path)
+    return RegressionSummary(problem, simulation, path)

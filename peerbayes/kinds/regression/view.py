@@ -60,7 +60,7 @@ def regression_view(entry: object, *, key: str) -> ProblemView:
 
 
 def _known(value: float | None) -> float:
-    """A number that every record of a finding has; NaN where one has not."""
+    """The number, NaN for null."""
     return float("nan") if value is None else value
 
 
@@ -86,7 +86,7 @@ def _finding(found: RegressionNumbers) -> str:
         words += f", {number(reported / over_n, 3)} times as much"
     elif over_n > 1.05 * reported:
         words += f", {number(over_n / reported, 3)} times too little"
-    else:
+    elif over_n >= 0.95 * reported:
         words += ", which is right"
     return words + _alone_words(found) + "."
 

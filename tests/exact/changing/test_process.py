@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exact import simulate
+from exact import Run, simulate
 from exact.changing import process_for, run_process
 from exact.changing.process import ProcessRunner
-from exact.propagation import Plan
+from exact.plan import Plan
 from exact.replicates import chunks
 from tests.exact.test_learning import mixed_model
 from tests.models import coins
+from tests.runs import arguments
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import RandomLinks, RandomPresence
 from theory.validation import FloatArray
@@ -52,7 +53,10 @@ def test_processes_of_one_seed_see_the_same_data() -> None:
     for network in (RandomLinks(PAIR, 0.5), RandomPresence(PAIR, 0.5), PAIR):
         process = Listening(process_for(network))
         run_process(
-            process, mixed_model(2), reference=[0], rounds=4, replicates=9000, seed=7, record=[1, 4]
+            process,
+            mixed_model(2),
+            run=Run(rounds=4, replicates=9000, seed=7, record=[1, 4]),
+            reference=[0],
         )
         heard.append(process)
     for process in heard[1:]:
@@ -68,24 +72,24 @@ def test_processes_of_one_seed_see_the_same_data() -> None:
 def test_the_process_draws_from_a_stream_of_its_own() -> None:
     """Not from those of the observations, which are the chunk's first two children."""
     process = Listening(Alone())
-    run_process(process, coins(2), reference=[0], rounds=1, replicates=1, seed=7)
+    run_process(process, coins(2), run=Run(rounds=1, replicates=1, seed=7), reference=[0])
     chunk = np.random.SeedSequence(7, spawn_key=(0,))
     assert process.keys[0] not in {child.spawn_key for child in chunk.spawn(2)}
 
 
 def test_alone_is_a_network_of_one() -> None:
     """Each agent's row is that of a single agent with the same data."""
-    run = run_process(Alone(), coins(1), reference=[0], rounds=30, replicates=200, seed=3)
-    single = simulate(Network([[1.0]]), coins(1), rounds=30, replicates=200, seed=3)
+    run = run_process(Alone(), coins(1), run=Run(rounds=30, replicates=200, seed=3), reference=[0])
+    single = simulate(Network([[1.0]]), coins(1), run=Run(rounds=30, replicates=200, seed=3))
     np.testing.assert_allclose(run.mean, single.mean, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(run.errors, single.errors)
 
 
 def test_only_the_agents_asked_for_are_reported_and_judged() -> None:
     """In the order asked for; their mistakes alone count."""
-    options = {"reference": [0], "rounds": 25, "replicates": 100, "seed": 3, "paths": 100}
-    every = run_process(Alone(), mixed_model(4), **options)
-    some = run_process(Alone(), mixed_model(4), agents=[3, 1], **options)
+    how = Run(rounds=25, replicates=100, seed=3, paths=100)
+    every = run_process(Alone(), mixed_model(4), reference=[0], run=how)
+    some = run_process(Alone(), mixed_model(4), reference=[0], run=how, agents=[3, 1])
     np.testing.assert_array_equal(some.paths, every.paths[:, :, [3, 1]])
     np.testing.assert_allclose(some.mean, every.mean[:, [3, 1]], rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(some.agent_errors, every.agent_errors[:, [3, 1]])
@@ -94,9 +98,9 @@ def test_only_the_agents_asked_for_are_reported_and_judged() -> None:
 
 
 def test_reference_decides_what_is_wrong_and_the_ratios() -> None:
-    options = {"rounds": 25, "replicates": 100, "seed": 3, "paths": 100}
-    one = run_process(Alone(), mixed_model(3), reference=[1, 0], **options)
-    zero = run_process(Alone(), mixed_model(3), reference=[0], **options)
+    how = Run(rounds=25, replicates=100, seed=3, paths=100)
+    one = run_process(Alone(), mixed_model(3), run=how, reference=[1, 0])
+    zero = run_process(Alone(), mixed_model(3), run=how, reference=[0])
     assert one.best == 1
     np.testing.assert_allclose(one.paths, zero.paths - zero.paths[..., [1]], rtol=1e-12, atol=1e-12)
     wrong = zero.paths[..., 2] <= np.minimum(zero.paths[..., 0], zero.paths[..., 1])
@@ -110,7 +114,9 @@ def test_columns_are_all_hypotheses_unless_rounds_are_linear() -> None:
     for linear in (False, True):
         process = Alone()
         listening = Listening(process)
-        run_process(listening, model, reference=[4], rounds=2, replicates=3, seed=0, linear=linear)
+        run_process(
+            listening, model, run=Run(rounds=2, replicates=3, seed=0), reference=[4], linear=linear
+        )
         widths.append(process.columns)
     assert widths == [49, 2]
 
@@ -120,12 +126,14 @@ def test_progress_reaches_the_end() -> None:
     run_process(
         Alone(),
         coins(2),
+        run=Run(
+            rounds=300,
+            replicates=40,
+            seed=0,
+            record=[10, 200],
+            progress=lambda done, total: seen.append((done, total)),
+        ),
         reference=[0],
-        rounds=300,
-        replicates=40,
-        seed=0,
-        record=[10, 200],
-        progress=lambda done, total: seen.append((done, total)),
     )
     assert seen[-1] == (200 * 40, 200 * 40)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
@@ -142,12 +150,13 @@ def test_progress_reaches_the_end() -> None:
         ({"rounds": 0}, "rounds: expected a whole number of at least 1, got 0"),
         ({"workers": 0}, "workers: expected a whole number of at least 1, got 0"),
         ({"memory": 10}, ".*expected at most .* GiB"),
+        ({"checkpoint": "sums"}, "checkpoint: expected none for a process of one's own, got sums"),
     ],
 )
 def test_bad_arguments_are_named(options: dict[str, object], message: str) -> None:
     good: dict[str, object] = {"reference": [0], "rounds": 10, "replicates": 4, "seed": 0}
     with pytest.raises(ValueError, match=f"^{message}"):
-        run_process(Alone(), coins(2), **(good | options))
+        run_process(Alone(), coins(2), **arguments(good | options))
 
 
 def test_chunks_do_not_disturb_each_other() -> None:

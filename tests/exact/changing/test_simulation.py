@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -11,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from exact import draw_log_likelihoods, simulate
-from exact.changing import changing_cost, learn_changing, process_for, simulate_changing
+from exact import Run, draw_log_likelihoods, prepare, simulate
+from exact.changing import learn_changing, process_for
 from exact.changing.beliefs import read_off
+from exact.changing.simulation import changing_task
 from exact.changing.weights import worth_dense
 from tests.exact.test_learning import assert_same, assert_within, mixed_model
 from tests.models import coins
+from tests.runs import arguments
 from tests.strategies import changing_networks, finite_models
-from theory import FiniteAgent, FiniteModel, Network
+from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -27,7 +30,6 @@ from theory.changing import (
     Phase,
     RandomLinks,
     RandomPresence,
-    changing_log_ratio,
     influence,
     rotating_star,
 )
@@ -192,7 +194,7 @@ def expected_last(
 def test_the_mean_is_the_exact_one(name: str) -> None:
     """By the definitions of each kind, and by the theory; data and network both vary."""
     network, model = NETWORKS[name], mixed_model(3)
-    run = simulate_changing(network, model, rounds=40, replicates=4000, seed=11, record=[1, 7, 40])
+    run = simulate(network, model, run=Run(rounds=40, replicates=4000, seed=11, record=[1, 7, 40]))
     by_hand = expected_by_hand(network, model, 40)[run.rounds - 1]
     assert run.best == 0
     # The seed is fixed; at five standard errors a wrong law fails, chance does not.
@@ -200,14 +202,14 @@ def test_the_mean_is_the_exact_one(name: str) -> None:
     assert_within(run.network_mean, by_hand.mean(axis=1), run.network_standard_error, sigmas=5)
     # And it is measured well enough for that to mean something.
     assert (run.standard_error[-1, :, 1:] < 0.05 * np.abs(by_hand[-1, :, 1:])).all()
-    theory = changing_log_ratio(network, model, run.rounds, best=0).values
+    theory = expected_log_ratio(network, model, run.rounds, best=0).values
     np.testing.assert_allclose(theory, by_hand, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_rate_is_that_of_the_influence(name: str) -> None:
     network, model = NETWORKS[name], coins(3)
-    run = simulate_changing(network, model, rounds=400, replicates=2000, seed=2, record=[100, 400])
+    run = simulate(network, model, run=Run(rounds=400, replicates=2000, seed=2, record=[100, 400]))
     slope = (run.mean[1] - run.mean[0])[:, 1] / 300  # whole periods
     rate = float(influence(network).values @ model.information(0)[:, 1])
     error = run.standard_error[:, :, 1].sum(axis=0) / 300
@@ -261,10 +263,12 @@ def test_a_change_of_nothing_is_no_change(
     change: object, model: FiniteModel, sparse_weights: bool
 ) -> None:
     """The same data with the same seed, and so the same numbers up to rounding."""
-    static = simulate(TRIO, model, rounds=50, replicates=300, seed=4, paths=2)
+    how = Run(rounds=50, replicates=300, seed=4, paths=2)
+    static = simulate(TRIO, model, run=how)
     weights = sparse.csr_array(TRIO.weights) if sparse_weights else TRIO.weights
     changed = change(Network(weights))
-    run = simulate_changing(changed, model, rounds=50, replicates=300, seed=4, paths=2)
+    # The task of networks that change runs one that stays, too, where `simulate` has a quicker way.
+    run = changing_task(changed, model, run=how).simulate()
     np.testing.assert_allclose(run.mean, static.mean, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(run.paths, static.paths, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(run.standard_error, static.standard_error, rtol=1e-9, atol=1e-12)
@@ -275,8 +279,8 @@ def test_a_change_of_nothing_is_no_change(
 def test_same_seed_same_numbers() -> None:
     def run(seed: int, record: list[int] | None = None) -> FloatArray:
         network = NETWORKS["last"]
-        sim = simulate_changing(
-            network, mixed_model(3), rounds=20, replicates=30, seed=seed, record=record
+        sim = simulate(
+            network, mixed_model(3), run=Run(rounds=20, replicates=30, seed=seed, record=record)
         )
         return sim.mean[-1]
 
@@ -290,10 +294,12 @@ def test_same_seed_same_numbers() -> None:
 def test_workers_and_resuming_change_no_bit(name: str, tmp_path: Path) -> None:
     """Shallow copies of one process, at once in threads."""
     network, model = NETWORKS[name], mixed_model(3)
-    options = {"rounds": 60, "replicates": 5000, "seed": 3, "record": [60]}
-    one = simulate_changing(network, model, **options)
-    two = simulate_changing(
-        network, model, **options, workers=2, backend="threading", checkpoint=tmp_path / "sums"
+    how = Run(rounds=60, replicates=5000, seed=3, record=[60])
+    one = simulate(network, model, run=how)
+    two = simulate(
+        network,
+        model,
+        run=replace(how, workers=2, backend="threading", checkpoint=tmp_path / "sums"),
     )
     np.testing.assert_array_equal(one.mean, two.mean)
     np.testing.assert_array_equal(one.standard_error, two.standard_error)
@@ -305,8 +311,8 @@ def test_many_hypotheses_few_kinds_of_evidence() -> None:
     heads = np.linspace(0.1, 0.9, 12)
     coin = FiniteAgent([0.4, 0.6], np.log([heads, 1 - heads]).T)
     model = FiniteModel.from_agents([f"{p:.2f}" for p in heads], [coin], counts=[3])
-    run = simulate_changing(NETWORKS["own"], model, rounds=30, replicates=500, seed=0)
-    exact = changing_log_ratio(NETWORKS["own"], model, run.rounds, best=run.best).values
+    run = simulate(NETWORKS["own"], model, run=Run(rounds=30, replicates=500, seed=0))
+    exact = expected_log_ratio(NETWORKS["own"], model, run.rounds, best=run.best).values
     assert_within(run.mean, exact, run.standard_error, sigmas=5)
 
 
@@ -319,7 +325,7 @@ def test_reference_follows_the_influence() -> None:
     pair = np.array([[0.5, 0.5], [0.5, 0.5]])
     for often, reference in ((0, (0,)), (1, (1,))):
         network = PeriodicNetwork((Phase(pair), Phase(pair, [often])))
-        run = simulate_changing(network, model, rounds=200, replicates=50, seed=1)
+        run = simulate(network, model, run=Run(rounds=200, replicates=50, seed=1))
         assert run.reference == reference
         assert run.errors[-1] == 0
 
@@ -327,12 +333,12 @@ def test_reference_follows_the_influence() -> None:
 @pytest.mark.parametrize("name", ["periodic", "markov", "independent", "gossip"])
 def test_dense_products_and_loops_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few agents are pooled by dense products; told that these are slow, by loops over weights."""
-    options = {"rounds": 30, "replicates": 300, "seed": 6, "paths": 5}
-    dense = simulate_changing(NETWORKS[name], mixed_model(3), **options)
+    how = Run(rounds=30, replicates=300, seed=6, paths=5)
+    dense = simulate(NETWORKS[name], mixed_model(3), run=how)
     assert worth_dense(moving_rows(TRIO.weights), TRIO.agents)
     monkeypatch.setattr("exact.changing.weights.DENSE_SPEED", 0)
     assert not worth_dense(moving_rows(TRIO.weights), TRIO.agents)
-    loops = simulate_changing(NETWORKS[name], mixed_model(3), **options)
+    loops = simulate(NETWORKS[name], mixed_model(3), run=how)
     np.testing.assert_allclose(loops.paths, dense.paths, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(loops.mean, dense.mean, rtol=1e-12, atol=1e-12)
 
@@ -345,16 +351,16 @@ def test_many_phases_of_few_rows(kind: str) -> None:
         "clocks": MarkovNetwork.clocks(ring, np.linspace(1, 2, 30)),
         "walk": MarkovNetwork.walk(ring),
     }[kind]
-    run = simulate_changing(network, coins(30), rounds=90, replicates=1000, seed=8, record=[9, 90])
-    exact = changing_log_ratio(network, coins(30), run.rounds, best=0).values
+    run = simulate(network, coins(30), run=Run(rounds=90, replicates=1000, seed=8, record=[9, 90]))
+    exact = expected_log_ratio(network, coins(30), run.rounds, best=0).values
     assert_within(run.mean, exact, run.standard_error, sigmas=5)
     assert (run.standard_error[-1, :, 1] < 0.1 * exact[-1, :, 1].mean()).all()
 
 
 def test_rotating_stars_of_the_paper() -> None:
     star = rotating_star(groups=5, group_size=5, edge_confidence=0.5)
-    run = simulate_changing(star, coins(26), rounds=100, replicates=400, seed=8)
-    exact = changing_log_ratio(star, coins(26), run.rounds, best=0).values
+    run = simulate(star, coins(26), run=Run(rounds=100, replicates=400, seed=8))
+    exact = expected_log_ratio(star, coins(26), run.rounds, best=0).values
     assert_within(run.mean, exact, run.standard_error, sigmas=5)
     # Only the centre and five others observe in the first round.
     assert (run.standard_error[0, :6, 1] > 0).all()
@@ -370,7 +376,7 @@ def test_large_sparse_networks_run() -> None:
         DelayedNetwork(ring, 2),
         PeriodicNetwork((Phase(ring.weights), Phase(ring.weights, [0]))),
     ):
-        run = simulate_changing(network, model, rounds=3, replicates=2, seed=0)
+        run = simulate(network, model, run=Run(rounds=3, replicates=2, seed=0))
         assert run.mean.shape == (3, 20_000, 2)
         assert np.isfinite(run.mean).all()
     # All agents of the last network observe in the first round, and one in the second. W of a ring
@@ -398,18 +404,21 @@ def test_large_sparse_networks_run() -> None:
 def test_bad_arguments_are_named(options: dict[str, object], message: str) -> None:
     good = {"model": coins(3), "rounds": 10, "replicates": 4, "seed": 0}
     with pytest.raises(ValueError, match=f"^{message}"):
-        simulate_changing(**({"network": NETWORKS["own"]} | good | options))
+        simulate(**arguments({"network": NETWORKS["own"]} | good | options))
 
 
 def test_memory_is_foreseen_and_refused() -> None:
     """History and memory of links are counted in."""
     ring = Network.from_topology("ring", agents=2000)
     model = coins(2000)
-    few = changing_cost(DelayedNetwork(ring, 1), model, rounds=10, replicates=10)
-    many = changing_cost(DelayedNetwork(ring, 1000), model, rounds=10, replicates=10)
+    how = Run(rounds=10, replicates=10, seed=0)
+    few = prepare(DelayedNetwork(ring, 1), model, run=how).cost()
+    many = prepare(DelayedNetwork(ring, 1000), model, run=how).cost()
     # 999 more states of 2000 agents, of 8 bytes a number; replicates are rounded up to 16.
     assert many.bytes - few.bytes == 999 * 2000 * 16 * 8
     with pytest.raises(ValueError, match=r"expected at most .* GiB"):
-        simulate_changing(
-            DelayedNetwork(ring, 1000), model, rounds=10, replicates=10, seed=0, memory="100M"
+        simulate(
+            DelayedNetwork(ring, 1000),
+            model,
+            run=Run(rounds=10, replicates=10, seed=0, memory="100M"),
         )

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact import draw_log_likelihoods, learn_fast
-from exact.faults import FaultySimulation, simulate_faulty
+from exact import Run, Simulation, draw_log_likelihoods, learn_fast, simulate
 from exact.faults.process import FaultyProcess
 from tests.models import coins
 from tests.strategies import behaviours, finite_models, networks
@@ -21,6 +20,7 @@ from theory.robustness import (
     Clip,
     Colluding,
     ConstantBelief,
+    Faults,
     Median,
     Push,
     Rule,
@@ -174,25 +174,23 @@ def test_a_simulation_is_plain_rounds_on_its_own_data(data: st.DataObject) -> No
     every = data.draw(st.integers(1, 3))
     rounds, seed = 4, data.draw(st.integers(0, 1000))
 
-    def run(honest_only: bool) -> FaultySimulation:
-        return simulate_faulty(
+    def run(honest_only: bool) -> Simulation:
+        return simulate(
             network,
             model,
-            {} if honest_only else faults,
-            rule,
-            rounds=rounds,
-            replicates=2,
-            seed=seed,
-            record=range(1, rounds + 1),
-            paths=2,
-            pool_every=rounds + 1 if honest_only else every,
-            beyond_tolerance=True,
+            faults=Faults(
+                {} if honest_only else faults,
+                rule,
+                pool_every=rounds + 1 if honest_only else every,
+                beyond_tolerance=True,
+            ),
+            run=Run(rounds=rounds, replicates=2, seed=seed, record=range(1, rounds + 1), paths=2),
         )
 
     found, drawn = run(False), run(True)
-    best = found.simulation.best
+    best = found.best
     order = [best, *(m for m in range(len(model.hypotheses)) if m != best)]
-    seen = drawn.simulation.paths
+    seen = drawn.paths
     seen = (seen - seen[..., [best]])[..., order]
     slow_model = FiniteModel(
         tuple(model.hypotheses[m] for m in order),
@@ -216,10 +214,10 @@ def test_a_simulation_is_plain_rounds_on_its_own_data(data: st.DataObject) -> No
                 state = state + with_stuck(slow_model, renamed, step)
             else:
                 state = slow_round(network, slow_model, renamed, rule, state, step, t)
-            expected = state[found.honest]
+            expected = state[found.watched]
             size = 1 + np.abs(expected).max() + np.abs(now).max()
             np.testing.assert_allclose(
-                found.simulation.paths[r, t - 1][:, order], expected, rtol=0, atol=1e-11 * size
+                found.paths[r, t - 1][:, order], expected, rtol=0, atol=1e-11 * size
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from exact import simulate
-from exact.faults import FaultySimulation, faulty_cost, simulate_faulty
+from exact import Run, Simulation, prepare, simulate
 from tests.exact.test_learning import mixed_model
 from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
@@ -21,6 +21,7 @@ from theory.robustness import (
     Clip,
     Colluding,
     ConstantBelief,
+    Faults,
     Median,
     Push,
     RandomLies,
@@ -71,17 +72,19 @@ FAULTS: list[dict[int, Behaviour]] = [
 def test_means_and_variances_are_the_predicted_ones(faults: dict[int, Behaviour]) -> None:
     """Finite and Gaussian agents, three hypotheses, a network that is not symmetric."""
     model = mixed_model(5)
-    run = simulate_faulty(
-        UNEVEN, model, faults, rounds=40, replicates=4000, seed=3, record=[1, 2, 7, 40]
+    run = simulate(
+        UNEVEN,
+        model,
+        faults=Faults(faults),
+        run=Run(rounds=40, replicates=4000, seed=3, record=[1, 2, 7, 40]),
     )
-    sim = run.simulation
-    exact = faulty_log_ratio(UNEVEN, model, faults, sim.rounds)
-    assert sim.best == exact.best
-    assert run.honest.tolist() == exact.honest.tolist()
-    assert_close(sim.mean, sim.standard_error, exact.mean)
+    exact = faulty_log_ratio(UNEVEN, model, faults, run.rounds)
+    assert run.best == exact.best
+    assert run.watched.tolist() == exact.honest.tolist()
+    assert_close(run.mean, run.standard_error, exact.mean)
     # 4000 replicates show a standard deviation to about 1/√8000 = 1.1 %, somewhat more for
     # laws with heavier tails: 8 % is more than five such errors.
-    spread = sim.standard_error * np.sqrt(sim.replicates)
+    spread = run.standard_error * np.sqrt(run.replicates)
     np.testing.assert_allclose(spread, np.sqrt(exact.variance), rtol=0.08, atol=1e-9)
 
 
@@ -92,45 +95,52 @@ def test_long_runs_settle_where_predicted() -> None:
         1: ConstantBelief(np.array([0.0, 1.0, 0.5])),
         4: RandomLies(1.0),
     }
-    run = simulate_faulty(
-        UNEVEN, model, faults, rounds=400, replicates=6000, seed=8, record=[400], paths=6000
+    run = simulate(
+        UNEVEN,
+        model,
+        faults=Faults(faults),
+        run=Run(rounds=400, replicates=6000, seed=8, record=[400], paths=6000),
     )
-    sim, limit = run.simulation, faulty_averaging(UNEVEN, model, faults)
+    limit = faulty_averaging(UNEVEN, model, faults)
     assert not limit.rates.any()
-    assert_close(sim.mean[-1], sim.standard_error[-1], limit.mean)
-    spread = sim.standard_error[-1] * np.sqrt(sim.replicates)
+    assert_close(run.mean[-1], run.standard_error[-1], limit.mean)
+    spread = run.standard_error[-1] * np.sqrt(run.replicates)
     np.testing.assert_allclose(spread, np.sqrt(limit.variance), rtol=0.06, atol=1e-9)
     # The error probability is positive, and what a normal law gives but for its shape: the last
     # two or three observations weigh most.
-    wrong = (sim.paths[:, -1] <= 0).mean(axis=0)[:, 1:]
+    wrong = (run.paths[:, -1] <= 0).mean(axis=0)[:, 1:]
     assert (wrong > 0.01).all()
     assert np.abs(wrong - limit.error_estimates[:, 1:]).max() < 0.05
 
 
 def test_one_constant_agent_stops_everybody_wherever_it_is() -> None:
     ring = Network.from_topology("ring", agents=8)
-    run = simulate_faulty(
-        ring, coins(8), {0: ConstantBelief(np.zeros(2))}, rounds=3000, replicates=300, seed=2,
-        record=[500, 3000],
-    )  # fmt: skip
-    half, end = run.simulation.mean[:, :, 1]
-    assert np.abs(half - end).max() < 5 * run.simulation.standard_error.max() * np.sqrt(2)
+    run = simulate(
+        ring,
+        coins(8),
+        faults=Faults({0: ConstantBelief(np.zeros(2))}),
+        run=Run(rounds=3000, replicates=300, seed=2, record=[500, 3000]),
+    )
+    half, end = run.mean[:, :, 1]
+    assert np.abs(half - end).max() < 5 * run.standard_error.max() * np.sqrt(2)
     assert half[3] > half[0] > 0  # the farther from it, the more certain
 
 
 def test_nobody_faulty_and_the_average_is_simulate() -> None:
     """The same data with the same seed, and so the same statistics up to rounding."""
     model = mixed_model(5)
-    options = {"rounds": 30, "replicates": 500, "seed": 4, "paths": 3}
-    plain = simulate(UNEVEN, model, **options)  # type: ignore[arg-type]
-    for rule in (None, Average(), TrimmedMean(0), Clip(1e9)):
-        run = simulate_faulty(UNEVEN, model, {}, rule, **options)  # type: ignore[arg-type]
-        assert run.honest.tolist() == list(range(5))
+    how = Run(rounds=30, replicates=500, seed=4, paths=3)
+    plain = simulate(UNEVEN, model, run=how)
+    assert plain.watched.tolist() == list(range(5))
+    assert plain.discarded.tolist() == [0] * 5
+    for nobody in (Faults({}), *(Faults({}, r) for r in (TrimmedMean(0), Clip(1e9)))):
+        run = simulate(UNEVEN, model, faults=nobody, run=how)
+        assert run.watched.tolist() == list(range(5))
         for name in ("mean", "standard_error", "paths", "network_mean"):
             np.testing.assert_allclose(
-                getattr(run.simulation, name), getattr(plain, name), rtol=1e-9, atol=1e-9
+                getattr(run, name), getattr(plain, name), rtol=1e-9, atol=1e-9
             )
-        np.testing.assert_array_equal(run.simulation.agent_errors, plain.agent_errors)
+        np.testing.assert_array_equal(run.agent_errors, plain.agent_errors)
         assert run.discarded.sum() == 0
 
 
@@ -145,8 +155,13 @@ def test_the_median_on_a_complete_network_is_an_order_statistic(liars: int) -> N
     """All agents hold the same belief, and each round adds a quantile of the honest evidence."""
     crowd = Network.from_topology("complete", agents=7)
     faults: dict[int, Behaviour] = {i: Push(1, 100.0) for i in range(liars)}
-    run = simulate_faulty(crowd, coins(7), faults, Median(), rounds=400, replicates=400, seed=5)
-    rates = run.simulation.rates
+    run = simulate(
+        crowd,
+        coins(7),
+        faults=Faults(faults, Median()),
+        run=Run(rounds=400, replicates=400, seed=5),
+    )
+    rates = run.rates
     exact = order_statistic(7 - liars, 4 - liars)
     assert_close(rates.mean[:, 1], rates.standard_error[:, 1], np.full(7 - liars, exact))
     assert exact < [0.15, -0.02, -0.19][liars]  # two liars of seven turn the median round
@@ -164,17 +179,20 @@ def test_no_liar_beats_the_pooling_guarantee(rule: Rule, behaviour: Behaviour) -
     faults = {12: behaviour}
     promised = pooling_guarantee(TORUS, coins(25), faults, pool_every=200).rates[1]
     assert 0 < promised < INFORMATION
-    run = simulate_faulty(
-        TORUS, coins(25), faults, rule, rounds=4000, replicates=40, seed=6, pool_every=200
+    run = simulate(
+        TORUS,
+        coins(25),
+        faults=Faults(faults, rule, pool_every=200),
+        run=Run(rounds=4000, replicates=40, seed=6),
     )
-    rates = run.simulation.rates
+    rates = run.rates
     assert (rates.mean[:, 1] + 5 * rates.standard_error[:, 1] >= promised).all()
-    assert run.simulation.errors[-1] == 0
+    assert run.errors[-1] == 0
 
 
-def weighted_average(run: FaultySimulation, network: Network) -> FloatArray:
-    v = network.stationary_distribution[run.honest]
-    average: FloatArray = (v / v.sum()) @ run.simulation.mean[-1]
+def weighted_average(run: Simulation, network: Network) -> FloatArray:
+    v = network.stationary_distribution[run.watched]
+    average: FloatArray = (v / v.sum()) @ run.mean[-1]
     return average
 
 
@@ -183,8 +201,11 @@ def test_clipping_loses_what_is_predicted() -> None:
     radius, n = 0.5, 800
     for network in (TORUS, Network.from_topology("star", agents=6, edge_confidence=0.3)):
         model = coins(network.agents)
-        plain = simulate_faulty(
-            network, model, {}, Clip(radius), rounds=n, replicates=200, seed=1, record=[n]
+        plain = simulate(
+            network,
+            model,
+            faults=Faults({}, Clip(radius)),
+            run=Run(rounds=n, replicates=200, seed=1, record=[n]),
         )
         v = network.stationary_distribution
         # Independent evidence, weighted by v: the average over agents has this deviation.
@@ -198,8 +219,11 @@ def test_clipping_loses_what_is_predicted() -> None:
         bounds = clip_guarantee(network, model, {liar: Push(1, 1.0)}, radius=radius)
         behaviours: list[Behaviour] = [Push(1, 50.0), Push(0, 50.0), Colluding(1), RandomLies(5.0)]
         for behaviour in behaviours:
-            run = simulate_faulty(
-                network, model, {liar: behaviour}, Clip(radius), rounds=n, replicates=200, seed=1
+            run = simulate(
+                network,
+                model,
+                faults=Faults({liar: behaviour}, Clip(radius)),
+                run=Run(rounds=n, replicates=200, seed=1),
             )
             rate = weighted_average(run, network)[1] / n
             assert bounds.lower[1] - 5 * error < rate < bounds.upper[1] + 5 * error
@@ -214,12 +238,13 @@ def test_symmetric_evidence_costs_no_rate(rule: Rule) -> None:
     """Normal evidence, and fair coins, whose two values lie symmetrically about the mean."""
     gauge = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
     for model in (FiniteModel.from_agents(["a", "b"], [gauge], counts=[25]), coins(25)):
-        run = simulate_faulty(TORUS, model, {}, rule, rounds=60, replicates=1500, seed=9)
-        sim = run.simulation
+        run = simulate(
+            TORUS, model, faults=Faults({}, rule), run=Run(rounds=60, replicates=1500, seed=9)
+        )
         information = model.information(0)[0, 1]
-        exact = sim.rounds * information
+        exact = run.rounds * information
         assert_close(
-            sim.mean[..., 1], sim.standard_error[..., 1], np.repeat(exact[:, None], 25, axis=1)
+            run.mean[..., 1], run.standard_error[..., 1], np.repeat(exact[:, None], 25, axis=1)
         )
 
 
@@ -231,8 +256,10 @@ def test_rare_strong_evidence_is_trimmed_away() -> None:
     model = FiniteModel.from_agents(["risky", "safe"], [rare], counts=[25])
     rates = {}
     for rule in (Average(), Clip(0.2), TrimmedMean(1), Median()):
-        run = simulate_faulty(TORUS, model, {}, rule, rounds=400, replicates=50, seed=3)
-        rates[type(rule)] = run.simulation.rates.mean[:, 1]
+        run = simulate(
+            TORUS, model, faults=Faults({}, rule), run=Run(rounds=400, replicates=50, seed=3)
+        )
+        rates[type(rule)] = run.rates.mean[:, 1]
     assert (rates[Average] > 0.1).all()
     assert (rates[Clip] > 0.1).all()
     assert (rates[Median] < -0.05).all()
@@ -249,12 +276,16 @@ def test_trimming_blocks_evidence_that_few_have() -> None:
     model = FiniteModel.from_agents(["fair", "loaded"], [toss, blind], counts=[10, 15])
     spread = trimmed_spread(TORUS, range(10), tolerate=1)
     assert spread.blocked == tuple(range(10, 25))
-    run = simulate_faulty(TORUS, model, {}, TrimmedMean(1), rounds=300, replicates=20, seed=1)
-    assert not run.simulation.mean[:, 10:].any()
+    run = simulate(
+        TORUS, model, faults=Faults({}, TrimmedMean(1)), run=Run(rounds=300, replicates=20, seed=1)
+    )
+    assert not run.mean[:, 10:].any()
     # Those who know learn, slowly: the others' zeros are to them what a liar's would be.
-    assert (run.simulation.rates.mean[:10, 1] > 0.005).all()
-    run = simulate_faulty(TORUS, model, {}, Average(), rounds=300, replicates=20, seed=1)
-    assert (run.simulation.rates.mean[:, 1] > 0.03).all()
+    assert (run.rates.mean[:10, 1] > 0.005).all()
+    run = simulate(
+        TORUS, model, faults=Faults({}, Average()), run=Run(rounds=300, replicates=20, seed=1)
+    )
+    assert (run.rates.mean[:, 1] > 0.03).all()
 
 
 def test_pairs_do_not_depend_on_a_reference_and_coordinates_do() -> None:
@@ -275,12 +306,12 @@ def test_pairs_do_not_depend_on_a_reference_and_coordinates_do() -> None:
     other = FiniteModel(names, tuple(kinds), model.assignment, model.log_priors[:, order])
     crowd = Network.from_topology("complete", agents=5)
     faults: dict[int, Behaviour] = {1: Push("c", 2.0)}
-    options = {"rounds": 30, "replicates": 50, "seed": 2}
+    how = Run(rounds=30, replicates=50, seed=2)
 
     def mean(m: FiniteModel, against: str | None) -> FloatArray:
-        run = simulate_faulty(crowd, m, faults, Median(), against=against, **options)  # type: ignore[arg-type]
+        run = simulate(crowd, m, faults=Faults(faults, Median(), against=against), run=how)
         columns = [m.hypotheses.index(name) for name in model.hypotheses]
-        return run.simulation.mean[-1][:, columns]
+        return run.mean[-1][:, columns]
 
     np.testing.assert_allclose(mean(other, None), mean(model, None), rtol=0, atol=1e-10)
     np.testing.assert_allclose(mean(other, "b"), mean(model, "b"), rtol=0, atol=1e-10)
@@ -294,42 +325,64 @@ def test_more_liars_than_the_rule_tolerates() -> None:
         r"TrimmedMean\(tolerate=1, lost='own'\) tolerates, got 2 \(agents 7, 11\); tolerate more"
     )
     with pytest.raises(ValueError, match=message):
-        simulate_faulty(TORUS, coins(25), faults, TrimmedMean(1), rounds=1, replicates=1, seed=0)
+        simulate(
+            TORUS,
+            coins(25),
+            faults=Faults(faults, TrimmedMean(1)),
+            run=Run(rounds=1, replicates=1, seed=0),
+        )
     for rule in (Average(), TrimmedMean(2), Median(), Clip(1.0)):
-        simulate_faulty(TORUS, coins(25), faults, rule, rounds=1, replicates=1, seed=0)
-    simulate_faulty(
-        TORUS, coins(25), faults, TrimmedMean(1), rounds=1, replicates=1, seed=0,
-        beyond_tolerance=True,
-    )  # fmt: skip
+        simulate(
+            TORUS, coins(25), faults=Faults(faults, rule), run=Run(rounds=1, replicates=1, seed=0)
+        )
+    simulate(
+        TORUS,
+        coins(25),
+        faults=Faults(faults, TrimmedMean(1), beyond_tolerance=True),
+        run=Run(rounds=1, replicates=1, seed=0),
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"faults": {25: Silent()}}, "faults: expected a whole number of at most 24, got 25"),
-        ({"faults": {0: "liar"}}, r"faults\[0\]: expected one of .*, got str; describe"),
-        ({"faults": {i: Silent() for i in range(25)}}, "faults: expected at least one honest"),
-        ({"faults": {1: ConstantBelief(np.zeros(3))}}, "log_belief: expected one number for each"),
-        ({"faults": {1: Push("heavy", 1.0)}}, "hypothesis: expected one of .*, got 'heavy'"),
-        ({"faults": {1: StuckData(2)}}, r"faults\[1\].outcome: expected a whole number of at most"),
+        ({"behaviours": {25: Silent()}}, "faults: expected a whole number of at most 24, got 25"),
+        ({"behaviours": {0: "liar"}}, r"faults\[0\]: expected one of .*, got str; describe"),
+        ({"behaviours": {i: Silent() for i in range(25)}}, "faults: expected at least one honest"),
+        (
+            {"behaviours": {1: ConstantBelief(np.zeros(3))}},
+            "log_belief: expected one number for each",
+        ),
+        ({"behaviours": {1: Push("heavy", 1.0)}}, "hypothesis: expected one of .*, got 'heavy'"),
+        (
+            {"behaviours": {1: StuckData(2)}},
+            r"faults\[1\].outcome: expected a whole number of at most",
+        ),
         ({"rule": "median"}, "rule: expected one of .*, got str; choose a rule"),
         ({"pool_every": 0}, "pool_every: expected a whole number of at least 1, got 0"),
         ({"against": "heavy"}, "hypothesis: expected one of .*, got 'heavy'"),
-        ({"rounds": 0}, "rounds: expected a whole number of at least 1, got 0"),
-        ({"model": coins(3)}, "model: expected as many agents as the network, 25, got 3"),
+        ({"behaviours": [Silent()]}, "faults: expected behaviours by agent, got list; write"),
+        ({"behaviours": {-1: Silent()}}, "faults: expected a whole number of at least 0, got -1"),
     ],
 )
-def test_bad_arguments_are_named(options: dict[str, object], message: str) -> None:
-    good: dict[str, object] = {
-        "model": coins(25), "faults": {}, "rule": Median(), "rounds": 2, "replicates": 2, "seed": 0
-    }  # fmt: skip
+def test_bad_faults_are_named(options: dict[str, object], message: str) -> None:
+    good: dict[str, object] = {"behaviours": {}, "rule": Median()}
+    run = Run(rounds=2, replicates=2, seed=0)
     with pytest.raises(ValueError, match=f"^{message}"):
-        simulate_faulty(TORUS, **(good | options))  # type: ignore[arg-type]
+        simulate(TORUS, coins(25), faults=Faults(**(good | options)), run=run)  # type: ignore[arg-type]
 
 
-def assert_same(one: FaultySimulation, two: FaultySimulation) -> None:
+def test_as_many_agents_as_the_network() -> None:
+    run = Run(rounds=2, replicates=2, seed=0)
+    with pytest.raises(
+        ValueError, match=r"^model: expected as many agents as the network, 25, got"
+    ):
+        simulate(TORUS, coins(3), faults=Faults({}), run=run)
+
+
+def assert_same(one: Simulation, two: Simulation) -> None:
     for name in ("mean", "standard_error", "agent_errors", "settled", "paths"):
-        a, b = getattr(one.simulation, name), getattr(two.simulation, name)
+        a, b = getattr(one, name), getattr(two, name)
         assert a.tobytes() == b.tobytes()
     np.testing.assert_array_equal(one.discarded, two.discarded)
 
@@ -341,18 +394,13 @@ def test_workers_and_resuming_change_no_bit(
     monkeypatch.setattr("exact.cost.UNIT_SECONDS", 0.01)
     monkeypatch.setattr("exact.parallel.EVERY_SECONDS", 0.0)
     faults: dict[int, Behaviour] = {0: RandomLies(2.0), 12: Silent()}
-    options: dict[str, Any] = {
-        "rounds": 30, "replicates": 6001, "seed": 3, "record": [7, 30], "paths": 3, "pool_every": 2
-    }  # fmt: skip
-    rule = TrimmedMean(1)
-    cost = faulty_cost(
-        TORUS, coins(25), faults, rule, **{k: v for k, v in options.items() if k != "seed"}
-    )
-    assert cost.units > 3
-    one = simulate_faulty(TORUS, coins(25), faults, rule, **options)
+    among = Faults(faults, TrimmedMean(1), pool_every=2)
+    how = Run(rounds=30, replicates=6001, seed=3, record=[7, 30], paths=3)
+    assert prepare(TORUS, coins(25), faults=among, run=how).cost().units > 3
+    one = simulate(TORUS, coins(25), faults=among, run=how)
     for backend in ("threading", "loky"):
-        two = simulate_faulty(TORUS, coins(25), faults, rule, workers=2, backend=backend, **options)
-        assert_same(one, two)
+        spread = replace(how, workers=2, backend=backend)
+        assert_same(one, simulate(TORUS, coins(25), faults=among, run=spread))
     # The four who hear the silent agent miss it whenever they talk, in the replicates reported.
     expected = np.zeros(25, dtype=int)
     expected[TORUS.weights[:, 12] > 0] = 15 * 6001
@@ -365,23 +413,31 @@ def test_workers_and_resuming_change_no_bit(
         if path.exists() and done > total // 2:
             raise KeyboardInterrupt
 
+    stopped = replace(how, checkpoint=path, progress=stop)
     with pytest.raises(KeyboardInterrupt):
-        simulate_faulty(TORUS, coins(25), faults, rule, checkpoint=path, progress=stop, **options)
-    again: dict[str, Any] = {"checkpoint": path, "resume": True}
-    for other in ({"faults": faults | {12: RandomLies(1.0)}}, {"rule": Median()}, {"against": 0}):
-        changed = {"faults": faults, "rule": rule, **other, **options, **again}
+        simulate(TORUS, coins(25), faults=among, run=stopped)
+    again = replace(how, checkpoint=path, resume=True)
+    changes: list[dict[str, Any]] = [
+        {"behaviours": faults | {12: RandomLies(1.0)}},
+        {"rule": Median()},
+        {"against": 0},
+    ]
+    for change in changes:
         with pytest.raises(ValueError, match="expected a checkpoint of this run"):
-            simulate_faulty(TORUS, coins(25), **changed)
-    assert_same(one, simulate_faulty(TORUS, coins(25), faults, rule, **options, **again))
+            simulate(TORUS, coins(25), faults=replace(among, **change), run=again)
+    assert_same(one, simulate(TORUS, coins(25), faults=among, run=again))
     assert not path.exists()
 
 
 def test_the_cost_follows_the_rule() -> None:
-    options = {"rounds": 1000, "replicates": 1000}
-    costs = [faulty_cost(TORUS, coins(25), {}, rule, **options) for rule in (Average(), Median())]
+    run = Run(rounds=1000, replicates=1000, seed=0)
+    costs = [
+        prepare(TORUS, coins(25), faults=Faults({}, rule), run=run).cost()
+        for rule in (Average(), Median())
+    ]
     assert 2 < costs[1].seconds / costs[0].seconds < 10
     with pytest.raises(ValueError, match=r"^memory: expected at most 0\.00093 GiB"):
-        simulate_faulty(TORUS, coins(25), {}, **options, seed=0, memory="1M")
+        simulate(TORUS, coins(25), faults=Faults({}), run=replace(run, memory="1M"))
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [2, 1, 0]])
@@ -394,7 +450,7 @@ def test_a_message_is_useless_by_its_widest_log_ratio(order: list[int]) -> None:
     model = FiniteModel.from_agents(["a", "b", "c"], [coin], counts=[5])
     said: dict[int, Behaviour] = {4: ConstantBelief([-0.6e100, 0.0, 0.6e100])}
     crowd = Network.from_topology("complete", agents=5)
-    run = simulate_faulty(crowd, model, said, rounds=3, replicates=2, seed=1)
+    run = simulate(crowd, model, faults=Faults(said), run=Run(rounds=3, replicates=2, seed=1))
     assert run.discarded.tolist() == [6, 6, 6, 6, 0]
     # The prediction takes the speaker for silent, too.
     assert faulty_averaging(crowd, model, said).learns

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact import draw_log_likelihoods, learn, proportion, simulate
+from exact import Run, draw_log_likelihoods, learn, proportion, simulate
 from exact.law import belief_law, pair_law
 from exact.law.doubles import in_doubles
 from tests.exact.law.oracles import error_patterns, log_ratio_moments, reference_of
@@ -195,7 +195,7 @@ def test_one_agent_of_many_rounds() -> None:
         assert wide.lower <= joint.error_probability(agent) <= wide.upper
         assert coarse.states < law.states / 10
     far = pair_law(PAIR, coins(2), 60, agent=0, hypothesis=1, merge_within=0.05)
-    run = simulate(PAIR, coins(2), rounds=60, replicates=40_000, seed=3, record=[60])
+    run = simulate(PAIR, coins(2), run=Run(rounds=60, replicates=40_000, seed=3, record=[60]))
     measured = proportion(int(run.agent_errors[0, 0]), 40_000, confidence=0.999)
     assert far.error_enclosure().lower <= measured.upper
     assert far.error_enclosure().upper >= measured.lower
@@ -223,7 +223,7 @@ def test_simulation_agrees(data: st.DataObject) -> None:
         return
     rounds = 2 if network.agents == 3 else 3
     law = belief_law(network, model, rounds)
-    run = simulate(network, model, rounds=rounds, replicates=4000, seed=1, record=[rounds])
+    run = simulate(network, model, run=Run(rounds=rounds, replicates=4000, seed=1, record=[rounds]))
     counts = [int(run.errors[0]), *(int(x) for x in run.agent_errors[0])]
     for agent, count in zip((None, *law.agents), counts, strict=True):
         # About 32 intervals at 1e-6 each: a false alarm is out of the question.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact import simulate
+from exact import Run, simulate
 from exact.law import RareError, error_law, rare_errors
 from exact.law.lags import lags
 from exact.law.rare import _prepare, _Sums
@@ -165,7 +165,9 @@ def test_normal_agents_with_several_inputs_and_hypotheses() -> None:
     ids=["mixed", "uneven", "counted"],
 )
 def test_plain_sampling_agrees(network: Network, model: FiniteModel, rounds: int) -> None:
-    run = simulate(network, model, rounds=rounds, replicates=200_000, seed=8, record=[rounds])
+    run = simulate(
+        network, model, run=Run(rounds=rounds, replicates=200_000, seed=8, record=[rounds])
+    )
     found = rare_errors(network, model, rounds=rounds, seed=9, target_standard_error=0.01)
     counts = [*run.agent_errors[0].tolist(), int(run.errors[0])]
     for estimate, count in zip([*found.each_agent, found.some_agent], counts, strict=True):

@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from exact import parallel
+from exact import Run, parallel, prepare_regression
 from exact.parallel import run_units
-from exact.regression import GaussianBeliefs, regression_cost, simulate_regression
+from exact.regression import GaussianBeliefs, simulate_regression
 from exact.regression import cost as cost_module
-from exact.regression import simulation as simulation_module
+from exact.regression import learners as learners_module
 from exact.regression.observations import Observer, samples_of
-from exact.regression.simulation import RegressionWork, regression_work
 from exact.regression.state import distance, settling_rounds
+from exact.regression.work import RegressionWork
+from tests.runs import arguments
 from tests.strategies import networks, regression_models
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel, conditional_error
@@ -118,11 +119,11 @@ def left_out(gap: FloatArray, spread: FloatArray) -> FloatArray:
 
 
 def check_replay(network: Network, model: RegressionModel, **options: Any) -> None:
-    run = simulate_regression(network, model, **options)
+    run = simulate_regression(network, model, **arguments(options))
     rows = None
     if "test_inputs" in options:
         rows = np.array(options["test_inputs"]), np.array(options["test_targets"])
-    slow = replayed(regression_work(network, model, **options), rows)
+    slow = replayed(prepare_regression(network, model, **arguments(options)).work, rows)
     R = options["replicates"]
     # Conditioning of a few hundred, and as many roundings as there are rounds.
     close: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}
@@ -206,10 +207,10 @@ def test_rounds_between_records_may_be_pooled(network: Network, last: int) -> No
     model = data_model(network.agents)
     options: dict[str, Any] = {"rounds": last, "replicates": 3, "seed": 2}
     record = sorted({1, -(-last // 3), -(-last // 2), max(1, last - 2), last})
-    pooled = simulate_regression(network, model, record=record, **options)
+    pooled = simulate_regression(network, model, **arguments(options | {"record": record}))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation_module, "settling_rounds", lambda network, most: most)
-        whole = simulate_regression(network, model, record=record, **options)
+        patch.setattr(learners_module, "settling_rounds", lambda network, most: most)
+        whole = simulate_regression(network, model, **arguments(options | {"record": record}))
     np.testing.assert_allclose(pooled.excess_error, whole.excess_error, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(pooled.reported_error, whole.reported_error, rtol=1e-10)
 
@@ -239,8 +240,8 @@ def test_measurements_given_the_inputs_are_the_exact_expectations() -> None:
     )
     record = [1, 5, 40]
     options: dict[str, Any] = {"rounds": 40, "replicates": 4000, "seed": 5, "record": record}
-    run = simulate_regression(network, model, shared_inputs=True, **options)
-    work = regression_work(network, model, shared_inputs=True, **options)
+    run = simulate_regression(network, model, **arguments(options | {"shared_inputs": True}))
+    work = prepare_regression(network, model, **arguments(options | {"shared_inputs": True})).work
     drawn, _ = Observer(model, work.samples, replicates=8, shared=True, seed=5, chunk=0).draw(40)
     inputs = np.zeros((40, 3, 1, 3))
     for s, owner in enumerate(work.samples.owner):
@@ -261,7 +262,7 @@ def test_measurements_given_the_inputs_are_the_exact_expectations() -> None:
 def test_the_network_is_under_confident_as_predicted() -> None:
     """Calibration A⁻¹B: (37/49, 6/7, 1/7) for P1's two nodes, and coverage to match."""
     run = simulate_regression(
-        PAIR, papers_model(), rounds=4000, replicates=2000, seed=6, record=[4000]
+        PAIR, papers_model(), run=Run(rounds=4000, replicates=2000, seed=6, record=[4000])
     )
     expected = np.array([37 / 49, 6 / 7, 1 / 7])
     gap = np.abs(run.calibration[0] - expected)
@@ -273,7 +274,10 @@ def test_the_network_is_under_confident_as_predicted() -> None:
     # 1.96 of a deviation seven times too large.
     assert run.coverage(0, 0, 2).lower > 0.998
     alone = simulate_regression(
-        PAIR, papers_model(), rounds=400, replicates=2000, seed=6, record=[400], mode="central"
+        PAIR,
+        papers_model(),
+        run=Run(rounds=400, replicates=2000, seed=6, record=[400]),
+        mode="central",
     )
     honest = alone.coverage(0, 0, 1, confidence=0.999)
     assert honest.lower < 0.95 < honest.upper
@@ -293,7 +297,10 @@ def test_calibrations_scatter_as_they_say(case: str, rounds: int) -> None:
         )
         network = Network([[1.0]])
     options: dict[str, Any] = {"rounds": rounds, "replicates": 1000, "record": [rounds]}
-    runs = [simulate_regression(network, model, seed=seed, **options) for seed in range(150)]
+    runs = [
+        simulate_regression(network, model, **arguments(options | {"seed": seed}))
+        for seed in range(150)
+    ]
     found = np.array([run.calibration[0] for run in runs])
     error = np.array([run.calibration_standard_error[0] for run in runs])
     quotient = found.std(axis=0, ddof=1) / np.sqrt((error**2).mean(axis=0))
@@ -338,29 +345,42 @@ def test_the_numbers_depend_on_the_problem_alone(
     monkeypatch.setattr(cost_module, "UNIT_SECONDS", 1e-3)
     model = papers_model()
     options: dict[str, Any] = {"rounds": 30, "seed": 4, "shared_inputs": shared}
-    work = regression_work(PAIR, model, replicates=1, record=[30], **options)
+    work = prepare_regression(
+        PAIR, model, **arguments(options | {"replicates": 1, "record": [30]})
+    ).work
     replicates = 2 * work.plan.unit + 3
     heard: list[tuple[int, int]] = []
     one = simulate_regression(
         PAIR,
         model,
-        replicates=replicates,
-        record=[30],
-        progress=lambda done, total: heard.append((done, total)),
-        **options,
+        **arguments(
+            options
+            | {
+                "replicates": replicates,
+                "record": [30],
+                "progress": lambda done, total: heard.append((done, total)),
+            }
+        ),
     )
     total = 30 * replicates
     assert heard[-1] == (total, total)
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
     two = simulate_regression(
-        PAIR, model, replicates=replicates, record=[30], workers=2, backend="threading", **options
+        PAIR,
+        model,
+        **arguments(
+            options
+            | {"replicates": replicates, "record": [30], "workers": 2, "backend": "threading"}
+        ),
     )
     for name in ("excess_error", "variance", "covered", "calibration_standard_error"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    more = simulate_regression(PAIR, model, replicates=replicates, record=[2, 30], **options)
+    more = simulate_regression(
+        PAIR, model, **arguments(options | {"replicates": replicates, "record": [2, 30]})
+    )
     np.testing.assert_allclose(more.excess_error[-1], one.excess_error[0], rtol=1e-12)
     other = simulate_regression(
-        PAIR, model, replicates=replicates, record=[30], **(options | {"seed": 5})
+        PAIR, model, **arguments(options | {"replicates": replicates, "record": [30]} | {"seed": 5})
     )
     assert (other.excess_error != one.excess_error).all()
 
@@ -371,9 +391,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
     monkeypatch.setattr(cost_module, "UNIT_SECONDS", 1e-3)
     monkeypatch.setattr(parallel, "EVERY_SECONDS", 0.0)
     options: dict[str, Any] = {"rounds": 30, "seed": 4, "record": [5, 30]}
-    work = regression_work(PAIR, papers_model(), replicates=1, **options)
+    work = prepare_regression(PAIR, papers_model(), **arguments(options | {"replicates": 1})).work
     options["replicates"] = 4 * work.plan.unit + 3
-    whole = simulate_regression(PAIR, papers_model(), **options)
+    whole = simulate_regression(PAIR, papers_model(), **arguments(options))
     path = tmp_path / "sums"
 
     def stop(done: int, total: int) -> None:
@@ -381,11 +401,13 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate_regression(PAIR, papers_model(), checkpoint=path, progress=stop, **options)
+        simulate_regression(
+            PAIR, papers_model(), **arguments(options | {"checkpoint": path, "progress": stop})
+        )
     assert path.exists()
     other = options | {"seed": 5}
     with pytest.raises(ValueError, match="expected a checkpoint of this run"):
-        simulate_regression(PAIR, papers_model(), checkpoint=path, resume=True, **other)
+        simulate_regression(PAIR, papers_model(), run=Run(checkpoint=path, resume=True, **other))
     units: list[int] = []
     run = RegressionWork.run
 
@@ -394,7 +416,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
         return run(work, unit, advanced)
 
     monkeypatch.setattr(RegressionWork, "run", counted)
-    resumed = simulate_regression(PAIR, papers_model(), checkpoint=path, resume=True, **options)
+    resumed = simulate_regression(
+        PAIR, papers_model(), **arguments(options | {"checkpoint": path, "resume": True})
+    )
     assert units[0] > 0
     for name in ("excess_error", "variance", "covered", "calibration_standard_error"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
@@ -406,8 +430,8 @@ def test_sparse_weights_give_the_same_numbers() -> None:
     dense = Network(ring.weights.toarray())
     model = data_model(12)
     options: dict[str, Any] = {"rounds": 25, "replicates": 5, "seed": 1}
-    a = simulate_regression(ring, model, **options)
-    b = simulate_regression(dense, model, **options)
+    a = simulate_regression(ring, model, **arguments(options))
+    b = simulate_regression(dense, model, **arguments(options))
     np.testing.assert_allclose(a.excess_error, b.excess_error, rtol=1e-10)
 
 
@@ -416,7 +440,7 @@ def test_dense_weights_that_are_mostly_zero_are_run_as_sparse_ones() -> None:
     assert not ring.is_sparse
     model = data_model(40)
     options: dict[str, Any] = {"rounds": 60, "replicates": 3, "record": [2, 60]}
-    work = regression_work(ring, model, seed=1, **options)
+    work = prepare_regression(ring, model, **arguments(options | {"seed": 1})).work
     assert isinstance(work.weights, sparse.csr_array)
     assert work.weights.nnz == 120
     dense = replace(work, weights=np.asarray(ring.weights))
@@ -440,7 +464,9 @@ def test_relabelling_agents_relabels_exact_quantities() -> None:
         (sparse.csr_array(weights[np.ix_(order, order)]), [kinds[i] for i in order]),
     ):
         model = RegressionModel(np.ones(2), agents, np.eye(2), np.eye(2))
-        found.append(simulate_regression(Network(matrix), model, rounds=20, replicates=2, seed=0))
+        found.append(
+            simulate_regression(Network(matrix), model, run=Run(rounds=20, replicates=2, seed=0))
+        )
     a, b = (run.reported_error for run in found)
     np.testing.assert_allclose(a[:, order], b, rtol=1e-12)
 
@@ -455,11 +481,11 @@ def test_cost_is_predicted_and_memory_kept_to_it() -> None:
         test_second_moment=np.eye(d),
     )
     network = Network.from_topology("complete", agents=agents)
-    options: dict[str, Any] = {"rounds": 4, "replicates": 64, "record": [2, 4]}
-    cost = regression_cost(network, model, **options)
-    simulate_regression(network, model, seed=0, **options)  # compiles
+    options: dict[str, Any] = {"rounds": 4, "replicates": 64, "seed": 0, "record": [2, 4]}
+    cost = prepare_regression(network, model, **arguments(options)).cost()
+    simulate_regression(network, model, **arguments(options))  # compiles
     tracemalloc.start()
-    simulate_regression(network, model, seed=0, **options)
+    simulate_regression(network, model, **arguments(options))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # An upper estimate of the peak, and not a wild one.
@@ -469,7 +495,7 @@ def test_cost_is_predicted_and_memory_kept_to_it() -> None:
     assert cost.memory["the state"] >= 2 * 8 * agents * 230 * 8
     assert cost.seconds == pytest.approx(sum(cost.time.values()))
     with pytest.raises(ValueError, match=r"memory: .* within") as caught:
-        simulate_regression(network, model, seed=0, memory="1MiB", **options)
+        simulate_regression(network, model, **arguments(options | {"memory": "1MiB"}))
     assert "\n" not in str(caught.value)
 
 
@@ -482,10 +508,14 @@ def test_a_thousand_agents_in_fifty_dimensions_fit() -> None:
         test_second_moment=np.eye(50),
     )
     network = Network.from_topology("ring", agents=1000)
-    cost = regression_cost(network, model, rounds=100, replicates=100, record=[100])
+    cost = prepare_regression(
+        network, model, run=Run(rounds=100, replicates=100, record=[100], seed=0)
+    ).cost()
     # All replicates at once would take 1 GiB and more for the state alone.
     assert cost.bytes < 2**29
-    everything = regression_cost(network, model, rounds=100, replicates=10**4, record=[100])
+    everything = prepare_regression(
+        network, model, run=Run(rounds=100, replicates=10**4, record=[100], seed=0)
+    ).cost()
     assert everything.bytes == cost.bytes
     assert everything.seconds == pytest.approx(100 * cost.seconds)
 
@@ -511,19 +541,19 @@ def test_a_thousand_agents_in_fifty_dimensions_fit() -> None:
 def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
     good: dict[str, Any] = {"rounds": 5, "replicates": 2, "seed": 0}
     with pytest.raises(ValueError, match=message) as caught:
-        simulate_regression(PAIR, papers_model(), **(good | options))
+        simulate_regression(PAIR, papers_model(), **arguments(good | options))
     assert "\n" not in str(caught.value)
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
     good: dict[str, Any] = {"rounds": 5, "replicates": 2, "seed": 0}
     with pytest.raises(ValueError, match=r"model: .*network's 2"):
-        simulate_regression(PAIR, data_model(3), **good)
+        simulate_regression(PAIR, data_model(3), **arguments(good))
     star = Network.from_topology("star", agents=3)
     with pytest.raises(ValueError, match="shared_inputs"):
-        simulate_regression(star, data_model(3), shared_inputs=True, **good)
+        simulate_regression(star, data_model(3), **arguments(good), shared_inputs=True)
     with pytest.raises(ValueError, match="central node"):
-        simulate_regression(star, data_model(3), mode="central-node", **good)
+        simulate_regression(star, data_model(3), **arguments(good), mode="central-node")
 
 
 def test_the_central_learner_starts_from_the_average_prior() -> None:
@@ -531,15 +561,16 @@ def test_the_central_learner_starts_from_the_average_prior() -> None:
     model = RegressionModel(
         np.zeros(2), [agent, agent], [np.eye(2), np.eye(2) / 3], np.eye(2), [[0, 0], [4, 0]]
     )
-    run = simulate_regression(PAIR, model, rounds=1, replicates=2, seed=0, mode="central")
+    run = simulate_regression(PAIR, model, run=Run(rounds=1, replicates=2, seed=0), mode="central")
     # Precisions 1 and 3, information 0 and 12: mean 6/2, variance 1/2.
     np.testing.assert_allclose(run.bias[0, 0, 0], 3.0, rtol=1e-12)
     np.testing.assert_allclose(run.reported_variance[0, 0, 0], 0.5, rtol=1e-12)
     # And it does not temper.
     options: dict[str, Any] = {"rounds": 3, "replicates": 2, "seed": 0, "mode": "central"}
     plain, tempered = papers_model(), papers_model().tempered(5.0)
-    runs = [simulate_regression(PAIR, model, **options) for model in (plain, tempered)]
+    runs = [simulate_regression(PAIR, model, **arguments(options)) for model in (plain, tempered)]
     np.testing.assert_array_equal(runs[0].reported_error, runs[1].reported_error)
     assert isinstance(
-        regression_work(PAIR, model, rounds=1, replicates=1, seed=0).prior, GaussianBeliefs
+        prepare_regression(PAIR, model, run=Run(rounds=1, replicates=1, seed=0)).work.prior,
+        GaussianBeliefs,
     )

@@ -17,7 +17,7 @@ from theory import (
     printed_rounds,
     sample_sizes,
 )
-from theory.bounds.chernoff import tabulated
+from theory.bounds.tails.chernoff import tabulated
 from theory.learning import LogRatioLaw
 
 PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
@@ -45,7 +45,7 @@ def test_bounds_are_valid(model: FiniteModel, network: Network) -> None:
 def test_bounds_stay_valid_where_powers_stop_early(model: FiniteModel) -> None:
     """After one power of W the tail alone must bound everything."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("theory.bounds.events._MOST_ROUNDS", 1)
+        patch.setattr("theory.bounds.tails.events._MOST_ROUNDS", 1)
         bounds = error_bounds(SLOW, model)
         for n in (1, 2):
             exact = error_probability(SLOW, model, n)

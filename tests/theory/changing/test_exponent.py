@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from tests.models import COIN, coins
 from tests.strategies import changing_networks, finite_models
 from tests.theory.changing.oracles import possible_rounds
-from theory import FiniteModel, GaussianAgent, Network, error_exponent
+from theory import FiniteModel, GaussianAgent, Network, error_exponent, learning_rate
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -15,8 +15,6 @@ from theory.changing import (
     Phase,
     RandomLinks,
     RandomPresence,
-    changing_exponent,
-    changing_rate,
     influence,
     rotating_star,
 )
@@ -31,7 +29,7 @@ SKEW = Network([[0.2, 0.5, 0.3], [0.4, 0.0, 0.6], [0.9, 0.1, 0.0]])
 @settings(max_examples=30)
 def test_periodic_against_a_general_minimiser(network: ChangingNetwork, model: FiniteModel) -> None:
     assert isinstance(network, PeriodicNetwork)
-    result, reference = changing_exponent(network, model), changing_rate(network, model).reference
+    result, reference = error_exponent(network, model), learning_rate(network, model).reference
     if len(reference) > 1:
         return
     v = by_phase(network)
@@ -62,7 +60,7 @@ def test_the_rotating_star_errs_like_one_of_its_stars() -> None:
     expected = error_exponent(alone, coins(6)).exponent
     for groups in (2, 7):
         star = rotating_star(groups=groups, group_size=5, edge_confidence=0.3)
-        found = changing_exponent(star, coins(5 * groups + 1)).exponent
+        found = error_exponent(star, coins(5 * groups + 1)).exponent
         assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -70,18 +68,18 @@ def test_the_rotating_star_errs_like_one_of_its_stars() -> None:
 @settings(max_examples=15)
 def test_delays_change_the_rate_and_not_the_exponent(model: FiniteModel) -> None:
     late = DelayedNetwork(SKEW, 4)
-    still, found = error_exponent(SKEW, model), changing_exponent(late, model)
+    still, found = error_exponent(SKEW, model), error_exponent(late, model)
     np.testing.assert_allclose(found.exponents, still.exponents)
     age = influence(late).mean_age
     np.testing.assert_allclose(found.tilts, still.tilts * (1 + age))
-    rates = changing_rate(SKEW, model).rates
-    np.testing.assert_allclose(changing_rate(late, model).rates * (1 + age), rates, rtol=1e-12)
+    rates = learning_rate(SKEW, model).rates
+    np.testing.assert_allclose(learning_rate(late, model).rates * (1 + age), rates, rtol=1e-12)
 
 
 def test_gossip_of_two_is_known_exactly() -> None:
     """Two agents that average: v = 1/2 each in every round; one law for every course."""
     pair = MarkovNetwork.gossip_pairs([[0, 1]])
-    found = changing_exponent(pair, coins(2), samples=100)
+    found = error_exponent(pair, coins(2), samples=100)
     both = Network([[0.5, 0.5], [0.5, 0.5]])
     assert found.exponent == pytest.approx(error_exponent(both, coins(2)).exponent, rel=1e-12)
     assert not found.is_exact
@@ -91,8 +89,8 @@ def test_gossip_of_two_is_known_exactly() -> None:
 def test_a_chain_without_chance_is_periodic() -> None:
     star = rotating_star(groups=2, group_size=2, edge_confidence=0.4)
     turns = MarkovNetwork(star.phases, np.array([[0.0, 1.0], [1.0, 0.0]]))
-    estimated = changing_exponent(turns, coins(5), samples=400).exponent
-    assert estimated == pytest.approx(changing_exponent(star, coins(5)).exponent, rel=1e-8)
+    estimated = error_exponent(turns, coins(5), samples=400).exponent
+    assert estimated == pytest.approx(error_exponent(star, coins(5)).exponent, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +114,8 @@ def test_the_course_has_the_mean_influence(network: ChangingNetwork) -> None:
     # The seed is fixed; at five standard errors a wrong law fails, chance does not.
     assert (np.abs(batches.mean(axis=0) - influence(network).values) <= 5 * error + 1e-12).all()
     assert (error < 0.01).all()
-    one = changing_exponent(network, coins(3), seed=1, samples=8000)
-    two = changing_exponent(network, coins(3), seed=2, samples=8000)
+    one = error_exponent(network, coins(3), seed=1, samples=8000)
+    two = error_exponent(network, coins(3), seed=2, samples=8000)
     assert abs(one.exponent - two.exponent) < 5 * (one.standard_error + two.standard_error)
     assert one.standard_error < 0.05 * one.exponent
 
@@ -135,7 +133,7 @@ def test_normal_evidence_has_a_closed_form() -> None:
         second = sum(p * w.T @ second @ w for p, w, _ in cases)
     agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
     model = FiniteModel.from_agents(["zero", "one"], [agent], counts=[3])
-    found = changing_exponent(network, model, samples=20_000, seed=5)
+    found = error_exponent(network, model, samples=20_000, seed=5)
     exact = 1 / (8 * np.trace(second))
     assert abs(found.exponent - exact) < 5 * found.standard_error
     assert found.standard_error < 0.02 * exact
@@ -152,7 +150,7 @@ def lasting(leave: float) -> MarkovNetwork:
 
 def test_standard_errors_of_phases_that_last() -> None:
     """Estimates of 40 courses scatter as they say, or say nothing."""
-    found = [changing_exponent(lasting(0.02), coins(3), seed=s, samples=4000) for s in range(40)]
+    found = [error_exponent(lasting(0.02), coins(3), seed=s, samples=4000) for s in range(40)]
     values = np.array([one.exponent for one in found])
     errors = np.array([one.standard_error for one in found])
     told = np.isfinite(errors)
@@ -166,7 +164,7 @@ def test_standard_errors_of_phases_that_last() -> None:
 @pytest.mark.parametrize("leave", [1e-3, 1e-4, 1e-6])
 def test_a_course_too_short_to_tell_has_no_standard_error(leave: float, seed: int) -> None:
     """Also where it never left a phase, so that nothing varied at all."""
-    found = changing_exponent(lasting(leave), coins(3), seed=seed, samples=2000)
+    found = error_exponent(lasting(leave), coins(3), seed=seed, samples=2000)
     assert np.isnan(found.standard_error)
     assert not found.is_exact
 
@@ -190,9 +188,9 @@ def test_correlation_times() -> None:
 
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="samples: expected a whole number of at least 40"):
-        changing_exponent(RandomLinks(SKEW, 0.5), coins(3), samples=3)
+        error_exponent(RandomLinks(SKEW, 0.5), coins(3), samples=3)
     with pytest.raises(ValueError, match="as many agents"):
-        changing_exponent(RandomLinks(SKEW, 0.5), FiniteModel.from_agents(["a", "b"], [COIN]))
+        error_exponent(RandomLinks(SKEW, 0.5), FiniteModel.from_agents(["a", "b"], [COIN]))
 
 
 PAIR = Network([[0.7, 0.3], [0.1, 0.9]])
@@ -210,7 +208,7 @@ PAIR = Network([[0.7, 0.3], [0.1, 0.9]])
 )
 def test_what_a_course_never_shows_is_not_taken_for_impossible(network: ChangingNetwork) -> None:
     """All 3000 rounds are alike; a standard error of 0 would say that the estimate is exact."""
-    found = changing_exponent(network, coins(2), samples=3000)
+    found = error_exponent(network, coins(2), samples=3000)
     assert np.isnan(found.standard_error)
     assert not found.is_exact
 
@@ -218,4 +216,4 @@ def test_what_a_course_never_shows_is_not_taken_for_impossible(network: Changing
 def test_what_makes_no_difference_costs_no_error() -> None:
     """Links that are up every other round, both at once, leave v even in every round."""
     even = RandomLinks(Network([[0.5, 0.5], [0.5, 0.5]]), 0.5, symmetric=True)
-    assert changing_exponent(even, coins(2), samples=3000).standard_error < 1e-15
+    assert error_exponent(even, coins(2), samples=3000).standard_error < 1e-15

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.models import COIN, coins
 from tests.strategies import changing_networks
 from tests.theory.changing.oracles import phase_rounds, possible_rounds
-from theory import FiniteAgent, FiniteModel, Network
+from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio, learning_rate
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -17,13 +17,11 @@ from theory.changing import (
     Phase,
     RandomLinks,
     RandomPresence,
-    changing_rate,
     influence,
     rotating_star,
 )
 from theory.changing.expected_weights import expected_weights, mean_shares
 from theory.changing.joint_presence import joint_presence
-from theory.changing.log_ratio import changing_log_ratio
 from theory.changing.stationary import (
     by_markov_phase,
     by_phase,
@@ -111,7 +109,7 @@ def test_an_agent_may_be_heard_in_no_phase_in_which_it_observes() -> None:
         inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.5, 0.5]]]
     )
     model = FiniteModel.from_agents(["fair", "loaded"], [only_one, COIN])
-    assert changing_rate(PeriodicNetwork(phases), model).rate == 0
+    assert learning_rate(PeriodicNetwork(phases), model).rate == 0
 
 
 @pytest.mark.parametrize(
@@ -332,8 +330,8 @@ def test_the_rate_is_the_slope_of_the_mean(network: ChangingNetwork) -> None:
     )
     period = network.period if isinstance(network, PeriodicNetwork | MarkovNetwork) else 1
     ahead = [10**7 * period, 2 * 10**7 * period]
-    one, two = changing_log_ratio(network, model, ahead, best=0).values[:, :, 1]
-    rate = changing_rate(network, model).rates[1]
+    one, two = expected_log_ratio(network, model, ahead, best=0).values[:, :, 1]
+    rate = learning_rate(network, model).rates[1]
     np.testing.assert_allclose((two - one) / (10**7 * period), rate, rtol=1e-7)
 
 
@@ -345,4 +343,4 @@ def test_many_phases() -> None:
     walk = influence(MarkovNetwork.walk(ring))
     np.testing.assert_allclose(walk.values, walk.values[0], rtol=1e-8)
     with pytest.raises(ValueError, match="as many agents as the network, 1001"):
-        changing_rate(star, coins(3))
+        learning_rate(star, coins(3))

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from tests.models import COIN, coins
 from tests.strategies import changing_networks, finite_models
 from tests.theory.changing.oracles import phase_rounds, phase_sequences, possible_rounds, run
-from theory import FiniteModel, Network, expected_log_ratio
+from theory import FiniteModel, Network, expected_log_ratio, learning_rate
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -14,8 +14,6 @@ from theory.changing import (
     Phase,
     RandomLinks,
     RandomPresence,
-    changing_log_ratio,
-    changing_rate,
     influence,
     rotating_star,
 )
@@ -31,7 +29,7 @@ PRIOR = (MODEL.log_priors[:, [0]] - MODEL.log_priors)[MODEL.assignment]
 
 
 def found(network: ChangingNetwork, rounds: int) -> FloatArray:
-    return changing_log_ratio(network, MODEL, [rounds], best=0).values[0]
+    return expected_log_ratio(network, MODEL, [rounds], best=0).values[0]
 
 
 @given(changing_networks(changes=("periodic", "markov"), min_agents=3, max_agents=3))
@@ -120,7 +118,7 @@ def test_delays_by_keeping_everything_that_was_said() -> None:
 def test_a_network_that_does_not_change() -> None:
     plain = expected_log_ratio(SKEW, MODEL, [1, 7, 10**6], best=0).values
     for same in (SKEW, PeriodicNetwork([SKEW.weights] * 2), DelayedNetwork(SKEW, 0)):
-        values = changing_log_ratio(same, MODEL, [1, 7, 10**6], best=0).values
+        values = expected_log_ratio(same, MODEL, [1, 7, 10**6], best=0).values
         np.testing.assert_allclose(values, plain, rtol=1e-11, atol=1e-13)
 
 
@@ -131,7 +129,7 @@ def test_a_law_of_phases_that_still_moves_is_not_taken_for_settled() -> None:
     network = MarkovNetwork((pool, watch), chain, initial=[1.0, 0.0])
     model = coins(2)
     rounds = [1, 2, 3, 10, 1000]
-    got = changing_log_ratio(network, model, rounds, best=0).values[:, :, 1]
+    got = expected_log_ratio(network, model, rounds, best=0).values[:, :, 1]
     information = model.information(0)[:, [1]]
     # By hand: state(s) = W_s (Σ_r Q_rs state(r) + P(s) A_s I), summed over the phases.
     law, table, wanted = np.array([1.0, 0.0]), np.zeros((2, 2)), []
@@ -154,14 +152,14 @@ def test_a_law_of_phases_that_still_moves_is_not_taken_for_settled() -> None:
 def test_one_agent_that_comes_and_goes() -> None:
     alone = RandomPresence(Network([[1.0]]), 0.5)
     assert influence(alone).values == pytest.approx([0.5], rel=1e-15)
-    got = changing_log_ratio(alone, coins(1), [4], best=0).values[0, 0, 1]
+    got = expected_log_ratio(alone, coins(1), [4], best=0).values[0, 0, 1]
     assert got == pytest.approx(2 * coins(1).information(0)[0, 1], rel=1e-14)
 
 
 def test_far_ahead_costs_nothing() -> None:
     star = rotating_star(groups=3, group_size=2, edge_confidence=0.5)
     wanted = [1, 2, 300, 301, 302, 10**12]
-    values = changing_log_ratio(star, coins(7), wanted, best=0).values[..., 1]
+    values = expected_log_ratio(star, coins(7), wanted, best=0).values[..., 1]
     # The same rounds one by one, with the weights themselves.
     cases = phase_rounds(star)
     course = [cases[t % 3] for t in range(302)]
@@ -169,7 +167,7 @@ def test_far_ahead_costs_nothing() -> None:
     for index, n in enumerate(wanted[:-1]):
         expected = run(course[:n], information, np.zeros((7, 2)))[:, 1]
         np.testing.assert_allclose(values[index], expected, rtol=1e-12)
-    rate = changing_rate(star, coins(7)).rate
+    rate = learning_rate(star, coins(7)).rate
     np.testing.assert_allclose(values[-1], 1e12 * rate, rtol=1e-10)
 
 
@@ -179,19 +177,19 @@ def test_a_chain_and_its_mean_matrix_agree(model: FiniteModel) -> None:
     """Independent phases by E[W], and by conditioning on every phase."""
     drawn = MarkovNetwork.clocks(SKEW, [1.0, 2.0, 3.0])
     conditioned = MarkovNetwork(drawn.phases, drawn.transition, drawn.stationary_phases)
-    one = changing_log_ratio(drawn, model, [1, 9, 80], best=1).values
-    two = changing_log_ratio(conditioned, model, [1, 9, 80], best=1).values
+    one = expected_log_ratio(drawn, model, [1, 9, 80], best=1).values
+    two = expected_log_ratio(conditioned, model, [1, 9, 80], best=1).values
     np.testing.assert_allclose(one, two, atol=1e-11)  # eighty sums of numbers up to ten
 
 
 def test_bad_input() -> None:
     star = rotating_star(groups=3, group_size=2, edge_confidence=0.5)
     with pytest.raises(ValueError, match="increasing round numbers"):
-        changing_log_ratio(star, coins(7), [3, 3], best=0)
+        expected_log_ratio(star, coins(7), [3, 3], best=0)
     with pytest.raises(ValueError, match="as many agents as the network, 7, got 2"):
-        changing_log_ratio(star, coins(2), [3], best=0)
+        expected_log_ratio(star, coins(2), [3], best=0)
     with pytest.raises(ValueError, match=r"rounds: expected a whole number of at least 1, got .*5"):
-        changing_log_ratio(star, coins(7), np.array([2.5]), best=0)  # type: ignore[arg-type]
+        expected_log_ratio(star, coins(7), np.array([2.5]), best=0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("best", [-1, 2, 7])
@@ -200,4 +198,4 @@ def test_the_best_hypothesis_is_one_of_the_model(
     network: Network | ChangingNetwork, best: int
 ) -> None:
     with pytest.raises(ValueError, match=f"best: expected a whole number of at .*, got {best}"):
-        changing_log_ratio(network, coins(3), [3], best=best)
+        expected_log_ratio(network, coins(3), [3], best=best)

@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 
 from tests.models import coins
-from theory import error_exponent
-from theory.changing import (
-    PeriodicNetwork,
-    Phase,
-    changing_exponent,
-    changing_log_ratio,
-    influence,
-    rotating_star,
-)
+from theory import error_exponent, expected_log_ratio
+from theory.changing import PeriodicNetwork, Phase, influence, rotating_star
 from theory.changing.backward import Turns
 from theory.changing.mixing import check_periodic
 from theory.changing.moving_rows import moving_rows
@@ -172,7 +165,7 @@ def test_four_thousand_groups_of_one_in_little_memory() -> None:
     assert time.process_time() - started < 60  # seconds of work, were phases not stored densely
     model = coins(star.agents)
     one = Network.from_topology("star", agents=2, edge_confidence=a)
-    exponent = changing_exponent(star, model).exponent
+    exponent = error_exponent(star, model).exponent
     assert exponent == pytest.approx(error_exponent(one, coins(2)).exponent, rel=1e-9)
 
 
@@ -180,7 +173,7 @@ def test_means_far_into_a_long_rotation_are_those_taken_round_by_round() -> None
     star = rotating_star(groups=70, group_size=1, edge_confidence=0.5)
     model = coins(star.agents)
     rounds = [1, 69, 70, 71, 139, 140, 141, 700, 9001]
-    found = changing_log_ratio(star, model, rounds, best=0).values
+    found = expected_log_ratio(star, model, rounds, best=0).values
     information = model.information(0)
     state, wanted = np.zeros_like(information), []
     for t in range(1, 9002):

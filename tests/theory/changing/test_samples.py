@@ -7,19 +7,25 @@ from hypothesis import given, settings
 from tests.models import COIN, coins
 from tests.strategies import changing_networks
 from tests.theory.changing.oracles import phase_rounds
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, sample_sizes
+from theory import (
+    FiniteAgent,
+    FiniteModel,
+    GaussianAgent,
+    Network,
+    error_bound,
+    error_exponent,
+    sample_sizes,
+)
+from theory.bounds.tails.events import ErrorEvents
+from theory.bounds.tails.phased_bound import phased_bounds
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
     PeriodicNetwork,
     RandomLinks,
-    changing_error_bound,
-    changing_exponent,
-    changing_sample_sizes,
     rotating_star,
 )
 from theory.changing.lagged import lagged_weights
-from theory.changing.samples import error_bounds
 
 PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 RING = Network.from_topology("ring", agents=5)
@@ -38,12 +44,15 @@ def test_a_network_that_does_not_change_has_the_known_sizes(delta: float) -> Non
     )
     assert chernoff is not None
     assert repaired is not None
-    for network in (PAIR, PeriodicNetwork([PAIR.weights] * 3), DelayedNetwork(PAIR, 0)):
-        found = changing_sample_sizes(network, model, delta=delta)
-        assert found.repaired.rounds == repaired
-        assert found.chernoff.rounds is not None
+    changing = [PeriodicNetwork([PAIR.weights] * times) for times in (1, 3)]
+    for network in (*changing, DelayedNetwork(PAIR, 0)):
+        bounds = phased_bounds(network, ErrorEvents(network, model))
+        assert not isinstance(bounds, str)
+        sizes = {bound.name: bound.smallest_rounds(delta) for bound in bounds}
+        assert sizes["Hoeffding, union over agents"] == repaired
+        found = min(n for n in sizes.values() if n is not None)
         # Grids of tilts differ: by less than one per cent of the rounds, and one.
-        assert abs(found.chernoff.rounds - min(chernoff, repaired)) <= 1 + chernoff // 100
+        assert abs(found - min(chernoff, repaired)) <= 1 + chernoff // 100
 
 
 @given(changing_networks(changes=("periodic", "delays"), min_agents=3, max_agents=3))
@@ -93,15 +102,15 @@ def error_probability(network: PeriodicNetwork, rounds: int) -> float:
 def test_bounds_hold_in_every_phase() -> None:
     star = rotating_star(groups=2, group_size=1, edge_confidence=0.5)
     for rounds in (1, 2, 3, 4):
-        truth, bound = error_probability(star, rounds), changing_error_bound(star, coins(3), rounds)
+        truth, bound = error_probability(star, rounds), error_bound(star, coins(3), rounds)
         assert truth <= bound <= 1
 
 
 def test_bounds_are_tight_to_first_order() -> None:
     """The logarithm of the bound falls by the exponent every round, from any phase on."""
     star = rotating_star(groups=2, group_size=2, edge_confidence=0.5)
-    exponent = changing_exponent(star, coins(5)).exponent
-    bounds = error_bounds(star, coins(5))
+    exponent = error_exponent(star, coins(5)).exponent
+    bounds = phased_bounds(star, ErrorEvents(star, coins(5)))
     assert not isinstance(bounds, str)
     one, two = (min(np.log(b.probability(n)) for b in bounds) for n in (400, 600))
     assert (one - two) / 200 == pytest.approx(exponent, rel=2e-3)  # the grid of tilts
@@ -110,9 +119,9 @@ def test_bounds_are_tight_to_first_order() -> None:
 
 def test_the_bound_stays_below_from_the_round_given_on() -> None:
     star = rotating_star(groups=3, group_size=2, edge_confidence=0.2)
-    found = changing_sample_sizes(star, coins(7), delta=0.05).chernoff
+    found = sample_sizes(star, coins(7), delta=0.05).chernoff
     assert found.rounds is not None
-    bounds = error_bounds(star, coins(7))
+    bounds = phased_bounds(star, ErrorEvents(star, coins(7)))
     assert not isinstance(bounds, str)
     assert min(bound.probability(found.rounds - 1) for bound in bounds) > 0.05
     for n in range(found.rounds, found.rounds + 40):
@@ -123,8 +132,8 @@ def test_late_messages_cost_a_constant_number_of_rounds() -> None:
     """The exponent does not change, so neither does the slope in log(1/δ)."""
     gaps = []
     for delta in (1e-3, 1e-12):
-        late = changing_sample_sizes(DelayedNetwork(RING, 3), coins(5), delta=delta).chernoff
-        fresh = changing_sample_sizes(RING, coins(5), delta=delta).chernoff
+        late = sample_sizes(DelayedNetwork(RING, 3), coins(5), delta=delta).chernoff
+        fresh = sample_sizes(RING, coins(5), delta=delta).chernoff
         assert late.rounds is not None
         assert fresh.rounds is not None
         gaps.append(late.rounds - fresh.rounds)
@@ -133,21 +142,21 @@ def test_late_messages_cost_a_constant_number_of_rounds() -> None:
 
 
 def test_what_gives_no_number_says_why() -> None:
-    random = changing_sample_sizes(RandomLinks(RING, 0.5), coins(5), delta=0.1)
+    random = sample_sizes(RandomLinks(RING, 0.5), coins(5), delta=0.1)
     assert random.chernoff.rounds is None
     assert "random networks" in random.chernoff.note
     agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
     normal = FiniteModel.from_agents(["zero", "one"], [agent], counts=[5])
-    sizes = changing_sample_sizes(DelayedNetwork(RING, 1), normal, delta=0.1)
+    sizes = sample_sizes(DelayedNetwork(RING, 1), normal, delta=0.1)
     assert sizes.repaired.rounds is None
     assert "unbounded" in sizes.repaired.note
     assert sizes.chernoff.rounds is not None
     large = rotating_star(groups=100, group_size=10, edge_confidence=0.5)
-    assert "too many" in changing_sample_sizes(large, coins(1001), delta=0.1).chernoff.note
+    assert "too many" in sample_sizes(large, coins(1001), delta=0.1).chernoff.note
     with pytest.raises(ValueError, match="delta"):
-        changing_sample_sizes(RING, coins(5), delta=2)
+        sample_sizes(RING, coins(5), delta=2)
     with pytest.raises(ValueError, match="network: expected periodic phases or delays, got Random"):
-        changing_error_bound(RandomLinks(RING, 0.5), coins(5), 10)  # type: ignore[arg-type]
+        error_bound(RandomLinks(RING, 0.5), coins(5), 10)
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -162,9 +171,9 @@ def test_a_tail_begun_early_is_a_bound_still(late: bool, monkeypatch: pytest.Mon
         network = DelayedNetwork(Network.from_topology("path", agents=3), 1)
     else:
         network = rotating_star(groups=2, group_size=1, edge_confidence=0.1)
-    summed = error_bounds(network, model)
-    monkeypatch.setattr("theory.changing.samples._SETTLED", 2.0)
-    early = error_bounds(network, model)
+    summed = phased_bounds(network, ErrorEvents(network, model))
+    monkeypatch.setattr("theory.bounds.tails.phased_bound._SETTLED", 2.0)
+    early = phased_bounds(network, ErrorEvents(network, model))
     assert not isinstance(summed, str)
     assert not isinstance(early, str)
     for one, two in zip(summed, early, strict=True):

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from tests.theory.design.rate_oracles import model_of
-from theory import FiniteModel, Network
+from theory import FiniteModel, Network, learning_rate
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -19,7 +19,6 @@ from theory.changing import (
     Phase,
     RandomLinks,
     RandomPresence,
-    changing_rate,
     influence,
     rotating_star,
 )
@@ -130,8 +129,8 @@ def test_the_search_keeps_its_promises(kind: str) -> None:
     assert found.given_rate < found.rate <= found.certificate.bound
     assert found.certificate.value == found.rate
     assert found.certificate.kind == "local"
-    assert np.isclose(found.given_rate, changing_rate(network, model).rate, rtol=1e-12)
-    assert np.isclose(found.rate, changing_rate(found.network, model).rate, rtol=1e-12)
+    assert np.isclose(found.given_rate, learning_rate(network, model).rate, rtol=1e-12)
+    assert np.isclose(found.rate, learning_rate(found.network, model).rate, rtol=1e-12)
     assert (found.influence == influence(found.network).values).all()
     assert calls[-1] == (250, 250)
     assert type(found.network) is type(network)

@@ -17,7 +17,7 @@ from tests.strategies import networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, LogRatioLaw, Network, account
 from theory.design.constraints import Constraints
 from theory.design.exponent.best_exponent import best_exponent
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.samples.converse import EveryDesignBound, every_design_bound, perfect_mixing
 from theory.design.samples.cover import _fourth_moment, _share, _third_moment
 

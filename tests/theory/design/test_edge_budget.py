@@ -15,7 +15,7 @@ from theory.design import Constraints, DesignGraph, choose_edges, fastest_mixing
 from theory.design.edges.edge_limits import EdgeLimits, without_budgets
 from theory.design.edges.edge_master import SOLVER_TOLERANCE, EdgeMaster
 from theory.design.edges.frobenius_bound import frobenius_bound
-from theory.design.mixing.problem import mixing_problem
+from theory.design.mixing.mixing_problem import mixing_problem
 
 # What the search leaves of a gap, and what fastest_mixing does.
 SEARCHED = 1e-4

@@ -25,7 +25,7 @@ from tests.theory.design.rate_oracles import (
 from tests.theory.design.test_optimal_rate import divergences
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
 from theory.design.rate.exact_program import Basis, BasisError, ExactProgram, solve_exactly
 from theory.design.rate.optimal_rate import optimal_rate

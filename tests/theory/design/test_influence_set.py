@@ -15,8 +15,8 @@ from tests.strategies import connected_edges, seeds
 from theory import Network
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
-from theory.design.influence_set import InfluenceSet
-from theory.design.rate.weak_duality import lagrangian_bound, simplex_bound
+from theory.design.influences.influence_set import InfluenceSet
+from theory.design.influences.outward_bounds import lagrangian_bound, simplex_bound
 
 
 def random_weights(

@@ -21,7 +21,7 @@ from tests.theory.design.rate_oracles import (
 )
 from theory import FiniteModel
 from theory.design.constraints import Constraints
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.reachable_targets import reachable_targets
 

@@ -20,7 +20,7 @@ from theory.design import (
     perfect_mixing,
     trade_off,
 )
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.influence_floor import ExponentFloor, FlooredInfluences, RateFloor
 from theory.design.samples.mixing_descent import fastest_for

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -12,8 +14,9 @@ from scipy import sparse
 
 from tests.oracles import exact_stationary, relative_error
 from tests.strategies import networks
-from theory.network import Network
+from theory.network import Network, elimination_kernel
 from theory.network.stationary import detailed_balance, eliminate, residual, solve_sparse
+from theory.validation import FloatArray
 
 # Elimination makes about N rounding errors of 1.1e-16 in each component, none of which cancels.
 ACCURACY = 1e-14
@@ -73,6 +76,57 @@ def test_elimination_by_panels_agrees_with_a_solve(agents: int) -> None:
     values = eliminate(weights)
     np.testing.assert_allclose(values @ weights, values, rtol=1e-13)
     assert values.sum() == pytest.approx(1.0, abs=1e-14)
+
+
+def by_numpy(weights: FloatArray) -> FloatArray:
+    """What elimination gives where numba is not loaded."""
+    loaded = sys.modules.pop("numba")
+    try:
+        return eliminate(weights)
+    finally:
+        sys.modules["numba"] = loaded
+
+
+@settings(deadline=None)
+@given(networks())
+def test_both_forms_of_elimination_are_accurate_and_equal(network: Network) -> None:
+    """To the last bit: what is loaded must not change a number."""
+    weights = network.weights
+    dense = weights if isinstance(weights, np.ndarray) else weights.toarray()
+    plain = by_numpy(dense)
+    assert relative_error(plain, exact_stationary(dense)) < ACCURACY
+    np.testing.assert_array_equal(eliminate(dense), plain)
+
+
+@pytest.mark.parametrize("agents", [1, 2, 8, 32, 33, 34, 65, 66, 150, 300])
+@pytest.mark.parametrize("coupling", [1.0, 1e-12])
+def test_both_forms_are_equal_on_both_sides_of_a_panel(agents: int, coupling: float) -> None:
+    halves = _coupled_blocks(2, agents // 2, coupling, seed=agents) if agents > 1 else np.eye(1)
+    for weights in (halves, np.asfortranarray(halves)):
+        np.testing.assert_array_equal(eliminate(weights), by_numpy(weights))
+
+
+@pytest.mark.parametrize("agents", [30, 400, 1600])
+def test_both_forms_are_equal_where_v_leaves_the_range_of_floats(agents: int) -> None:
+    weights = _drifting_path(agents, np.where(np.arange(agents) < agents // 2, 1e-20, 1 - 1e-16))
+    values = eliminate(weights)
+    np.testing.assert_array_equal(values, by_numpy(weights))
+    assert values.min() < 2.0**-900
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 64, 127, 128, 129, 136, 255, 1000, 4099])
+def test_the_compiled_sum_is_numpys(size: int) -> None:
+    rng = np.random.default_rng(size)
+    values = rng.random(size) * 10.0 ** rng.integers(-9, 9, size)
+    assert elimination_kernel.pairwise_sum(values, 0, size) == values.sum()
+
+
+def test_elimination_does_not_load_numba() -> None:
+    program = (
+        "import sys, numpy; from theory.network.stationary import eliminate;"
+        "eliminate(numpy.full((4, 4), .25)); sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("confidence", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
@@ -221,5 +275,6 @@ def test_underflow_is_refused() -> None:
     weights += 1e-300 * (np.ones((3, 3)) - np.eye(3))
     np.testing.assert_allclose(Network(weights).stationary_distribution, 1 / 3, rtol=1e-15)
     chain = np.array([[1, 1e-100, 0], [0, 1, 1e-200], [1e-200, 1, 0]])
-    with pytest.raises(ValueError, match="an underflow at agent 1; replace the smallest weights"):
-        _ = Network(chain).stationary
+    for form in (eliminate, by_numpy):
+        with pytest.raises(ValueError, match="underflow at agent 1; replace the smallest weights"):
+            form(Network(chain).weights)

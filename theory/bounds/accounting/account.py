@@ -18,9 +18,12 @@ from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.margin import CertifiedMargin, certified_margin
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
-from theory.bounds.chernoff import chernoff_bounds
+from theory.bounds.tails.chernoff import chernoff_bounds
+from theory.changing.kinds import require_fixed
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 # How much the upper bound on a probability exceeds the lower, for one event.
@@ -30,7 +33,7 @@ _OCTAVE = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorProbability:
+class ErrorProbability(Shown):
     """Certified bounds on P(some agent's arg max is wrong at round n), for each of `rounds`.
 
     Attributes
@@ -62,7 +65,7 @@ class ErrorProbability:
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorAccount:
+class ErrorAccount(Shown):
     """Certified bounds for one network and model; see :func:`account`."""
 
     events: EventSet
@@ -217,6 +220,7 @@ class ErrorAccount:
         )
 
 
+@typed
 def account(network: Network, model: FiniteModel, *, tie_gap: float = 0.0) -> ErrorAccount:
     """The account of a network and a model.
 
@@ -234,7 +238,7 @@ def account(network: Network, model: FiniteModel, *, tie_gap: float = 0.0) -> Er
     """
     if not 0.0 <= tie_gap < np.inf:
         raise fail("tie_gap", "a finite number of at least 0", f"{tie_gap:g}", "leave it out")
-    events = EventSet(network, model)
+    events = EventSet(require_fixed(network), model)
     # Checks the numbers of agents.
     _ = events.base.rate
     return ErrorAccount(events, float(tie_gap))

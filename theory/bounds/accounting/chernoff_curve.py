@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from theory.bounds.accounting.inversion import EventCurve
+from theory.bounds.accounting.inversion_tilts import Grid
 from theory.bounds.accounting.majorant import EPS
 from theory.bounds.accounting.terms import EventTerms
-from theory.bounds.accounting.tilts import Grid
 from theory.validation import FloatArray
 
 

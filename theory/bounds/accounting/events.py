@@ -23,7 +23,7 @@ from theory.bounds.accounting.terms import (
     with_later,
 )
 from theory.bounds.accounting.views import EventClass, View
-from theory.bounds.events import ErrorEvents
+from theory.bounds.tails.events import ErrorEvents
 from theory.learning.agents import FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network

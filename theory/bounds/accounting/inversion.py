@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theory.bounds.accounting.inversion_tilts import PERIOD_DEVIATIONS, Grid
 from theory.bounds.accounting.majorant import EPS, transform_error
 from theory.bounds.accounting.terms import EventTerms
-from theory.bounds.accounting.tilts import PERIOD_DEVIATIONS, Grid
 from theory.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class EventCurve:
     def _forward(
         self, begin: int, end: int, state: _State, evaluate: int
     ) -> tuple[_State, FloatArray]:
-        from theory.bounds.accounting.kernels import forward
+        from theory.bounds.accounting.inversion_kernels import forward
 
         terms, laws, grid = self.terms, self.terms.laws, self.grid
         table = np.zeros((end, 9))
@@ -149,7 +149,7 @@ class EventCurve:
         )
 
     def _beyond(self, first: int, last: int) -> LogBounds:
-        from theory.bounds.accounting.kernels import scan
+        from theory.bounds.accounting.inversion_kernels import scan
 
         m = self.terms.rounds
         state, later = self._at(first), self._later

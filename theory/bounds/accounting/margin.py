@@ -15,6 +15,7 @@ import numpy as np
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import LogBounds
+from theory.showing import Shown
 
 _PRECISION = 2e-3
 _COARSE = 0.05
@@ -22,7 +23,7 @@ _MOST_STEPS = 60
 
 
 @dataclass(frozen=True)
-class CertifiedMargin:
+class CertifiedMargin(Shown):
     """Certified: the smallest ε whose event has probability at most `delta` is in the interval.
 
     Attributes

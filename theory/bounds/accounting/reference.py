@@ -22,10 +22,10 @@ from scipy.special import logsumexp
 from theory.bounds.accounting.chernoff_curve import ChernoffCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
+from theory.bounds.accounting.inversion_tilts import Grid, Tilt, choose_tilt
 from theory.bounds.accounting.laws import Laws, slanted_laws
 from theory.bounds.accounting.majorant import EPS
 from theory.bounds.accounting.terms import EventTerms, constant_terms
-from theory.bounds.accounting.tilts import Grid, Tilt, choose_tilt
 from theory.validation import FloatArray
 
 # Slants tried, in units of 1/(standard deviation of Λ_i − L), and levels in units of 1/tilt.

@@ -13,9 +13,10 @@ from scipy.special import logsumexp
 
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
-from theory.bounds.chernoff import DIRECT_ATOMS, chernoff_bounds
-from theory.bounds.hoeffding import hoeffding_bounds
+from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds
+from theory.bounds.tails.hoeffding import hoeffding_bounds
 from theory.learning.agents import Agent, FiniteAgent
+from theory.showing import Shown
 
 # Rounds looked at one by one, times events, times frequencies: a few seconds.
 _MOST_WORK = 4e8
@@ -39,7 +40,7 @@ _SECONDS_AN_EVENT = 1.5e-3
 
 
 @dataclass(frozen=True)
-class CertifiedSampleSize:
+class CertifiedSampleSize(Shown):
     """Certified: `lower` ≤ n(δ) ≤ `upper`, n(δ) the smallest n from which P(error) stays ≤ δ.
 
     Attributes

@@ -32,6 +32,8 @@ from theory.design.mixing import fastest_mixing
 from theory.design.time_budget import is_spent
 from theory.network import Deviation, Network
 from theory.network.structure import as_dense
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import as_distribution, as_integer, as_positive, fail
 
 Measure = Literal["modulus", "deviation"]
@@ -41,7 +43,7 @@ MOST_AGENTS = 150
 
 
 @dataclass(frozen=True)
-class LocalStart:
+class LocalStart(Shown):
     """One start: its name, and the measure before and after minimising."""
 
     name: str
@@ -50,7 +52,7 @@ class LocalStart:
 
 
 @dataclass(frozen=True, eq=False)
-class LocalMixing:
+class LocalMixing(Shown):
     """The best W found, which may not be the best there is.
 
     Attributes
@@ -88,6 +90,7 @@ class LocalMixing:
     notes: tuple[str, ...]
 
 
+@typed
 def local_mixing(
     graph: DesignGraph,
     v: ArrayLike | None = None,

@@ -228,7 +228,7 @@ class FlowCoordinates:
         agents = self.graph.agents
         own = np.maximum(1.0 - np.bincount(i, weight, minlength=agents), 0.0)
         matrix = assemble(i, j, weight, agents=agents, own=own, sparse_result=False)
-        return Network(matrix, name=name, layout=self.graph.layout)
+        return self.graph.network(matrix, name=name)
 
     def _solve(self, x: FloatArray, right: FloatArray) -> FloatArray:
         """(A diag(x) Aᵀ)⁻¹ right, scaled to a unit diagonal first."""

@@ -122,7 +122,7 @@ class FlowDescent:
         if influence.given is None and not constraints.fixed_rows:
             links = graph.links
             uniform = weights_on_links(links, agents=graph.agents, sparse_result=False)
-            network = Network(as_dense(uniform))
+            network = graph.network(as_dense(uniform))
             yield self._from("uniform rule", network, network.stationary_distribution)
         if graph.is_undirected:
             try:

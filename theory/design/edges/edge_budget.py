@@ -20,7 +20,8 @@ from theory.design.edges.edge_limits import EdgeLimits, Mask, without_budgets
 from theory.design.edges.edge_search import EdgeSearch
 from theory.design.edges.edge_sets import ChosenEdges, EdgeSets
 from theory.design.graph import DesignGraph
-from theory.design.mixing.problem import mixing_problem
+from theory.design.mixing.mixing_problem import mixing_problem
+from theory.typed import typed
 from theory.validation import as_integer, as_positive, fail
 
 __all__ = ["ChosenEdges", "choose_edges"]
@@ -32,6 +33,7 @@ MOST_EXHAUSTIVE = 14
 _FEW_SETS = 250
 
 
+@typed
 def choose_edges(
     graph: DesignGraph,
     v: ArrayLike,

@@ -22,7 +22,7 @@ from scipy.sparse import csgraph, csr_array
 from theory.design.constraints import Constraints
 from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
-from theory.design.mixing.problem import MixingProblem
+from theory.design.mixing.mixing_problem import MixingProblem
 from theory.network.structure import name_groups
 from theory.validation import FloatArray, IntArray, fail
 

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from theory.design.edges.edge_limits import EdgeLimits, Mask, cut_of
 from theory.design.mixing.bound import MixingBound, edge_stress
-from theory.design.mixing.problem import MixingProblem
+from theory.design.mixing.mixing_problem import MixingProblem
 from theory.validation import FloatArray
 
 # HiGHS meets rows to 1e-7 and whole numbers to 1e-6: with flows in units of the smaller influence

@@ -14,6 +14,7 @@ from theory.design.edges.effects import LearningEffects, learning_effects, subdo
 from theory.design.edges.quick_chernoff import QuickChernoff
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail
 
 Order = Literal["samples", "rate", "exponent", "slem"]
@@ -27,7 +28,7 @@ _CERTIFIED_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
-class EdgeEffect:
+class EdgeEffect(Shown):
     """What a network would do with one edge more or less.
 
     Attributes
@@ -61,7 +62,7 @@ class EdgeEffect:
 
 
 @dataclass(frozen=True)
-class RankedEdges:
+class RankedEdges(Shown):
     """Edges by what they would do.
 
     Attributes

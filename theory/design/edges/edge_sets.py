@@ -14,7 +14,8 @@ from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.mixing.bound import edge_stress
-from theory.design.mixing.problem import MixingProblem
+from theory.design.mixing.mixing_problem import MixingProblem
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
 # How exactly W is computed while sets are compared, and in the end.
@@ -23,7 +24,7 @@ _FINAL_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenEdges:
+class ChosenEdges(Shown):
     """The edges kept, the fastest W on them, and how far from the best choice they are.
 
     Attributes

@@ -24,6 +24,7 @@ from theory.design.edges.edge_variants import (
 from theory.design.graph import DesignGraph
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.typed import typed
 from theory.validation import IntArray, as_integer, fail
 
 _MOST_AGENTS = 2000
@@ -36,6 +37,7 @@ _FEWEST = 50
 _MOST_OPTIMISED = 20
 
 
+@typed
 def rank_edges(
     network: Network | DesignGraph,
     model: FiniteModel,
@@ -99,6 +101,7 @@ def rank_edges(
     return ranking.of(pairs[kept], graphs, skipped=len(pairs) - len(kept), notes=notes)
 
 
+@typed
 def rank_removals(
     network: Network | DesignGraph,
     model: FiniteModel,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.bounds.error_bound import ErrorBound
+from theory.bounds.tails.error_bound import ErrorBound
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network
@@ -104,8 +104,8 @@ class QuickChernoff:
     def single(self, weights: FloatArray, tilts: FloatArray) -> ErrorBound | None:
         """One event for all agents: exp(n Σ_j κ_j(−t v_j) + t c); None where z has no bound.
 
-        As in `theory.bounds.chernoff`, c the most that any agent may fall behind the average: D_i
-        times half the range of z, less the prior's odds.
+        As in `theory.bounds.tails.chernoff`, c the most that any agent may fall behind the average:
+        D_i times half the range of z, less the prior's odds.
         """
         if not np.isfinite(self._range).all():
             return None

@@ -29,18 +29,20 @@ from theory.design.exponent.exponent_optimum import (
 )
 from theory.design.exponent.log_ratio_table import LogRatioTable, tabulate
 from theory.design.failure import DesignFailed
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import influences_for
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_target import rate_target
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_positive, read_only
 
 NOTE = "tilted laws of the binding hypotheses, under which no v has positive evidence on average"
 
 
 @dataclass(frozen=True, eq=False)
-class BindingHypothesis:
+class BindingHypothesis(Shown):
     """A wrong hypothesis that keeps the exponent from being larger.
 
     Attributes
@@ -64,7 +66,7 @@ class BindingHypothesis:
 
 
 @dataclass(frozen=True, eq=False)
-class BestExponent:
+class BestExponent(Shown):
     """The best E, a v that attains it, and the proof; in nats per round.
 
     Attributes
@@ -105,10 +107,11 @@ class BestExponent:
     iterations: int
 
 
+@typed
 def best_exponent(
     model: FiniteModel,
     *,
-    target: int | None = None,
+    target: int | str | None = None,
     influences: InfluenceSet | None = None,
     tolerance: float = 1e-4,
 ) -> BestExponent:

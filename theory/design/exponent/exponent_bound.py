@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theory.design.exponent.exponent_tilts import budget_tilts
 from theory.design.exponent.log_ratio_table import LogRatioTable
-from theory.design.exponent.tilts import budget_tilts
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.validation import FloatArray, IntArray
 
 # Multipliers smaller than this, in proportion, are taken for zeros. As small as they are they may

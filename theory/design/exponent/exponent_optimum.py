@@ -20,7 +20,7 @@ import numpy as np
 from theory.design.exponent.exponent_bound import ExponentBound
 from theory.design.exponent.exponent_search import Search
 from theory.design.exponent.log_ratio_table import LogRatioTable
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import maximise_least
 from theory.validation import FloatArray, IntArray, fail, read_only
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from theory.design.exponent.exponent_bound import ExponentBound, exponent_bound
+from theory.design.exponent.exponent_tilts import Exponents, exponents
 from theory.design.exponent.interior import Program, centre
 from theory.design.exponent.log_ratio_table import LogRatioTable
-from theory.design.exponent.tilts import Exponents, exponents
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.validation import FloatArray, IntArray
 
 # Rows that join at a time: more than ever bind in small problems, few enough to be cheap.

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from theory.design.exponent.exponent_tilts import BudgetTilt, budget_tilts
 from theory.design.exponent.log_ratio_table import LogRatioTable
-from theory.design.exponent.tilts import BudgetTilt, budget_tilts
 from theory.validation import FloatArray, IntArray
 
 # Steps go at most this far towards the boundary.

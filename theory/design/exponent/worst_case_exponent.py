@@ -32,11 +32,13 @@ from theory.design.exponent.exponent_optimum import (
     largest_exponent,
     least_exponent,
 )
+from theory.design.exponent.exponent_tilts import exponents
 from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, tabulate
-from theory.design.exponent.tilts import exponents
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import influences_for
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_positive, fail, read_only
 
 # Sums of N influences round to this.
@@ -48,7 +50,7 @@ _POLISH = 2
 
 
 @dataclass(frozen=True, eq=False)
-class BindingPair:
+class BindingPair(Shown):
     """A truth and a wrong hypothesis that keep the exponent from being larger.
 
     Attributes
@@ -67,7 +69,7 @@ class BindingPair:
 
 
 @dataclass(frozen=True, eq=False)
-class WorstCaseExponent:
+class WorstCaseExponent(Shown):
     """The best E for the worst truth, a v that attains it, and the proof; in nats per round.
 
     Attributes
@@ -91,6 +93,7 @@ class WorstCaseExponent:
     iterations: int
 
 
+@typed
 def worst_case_exponent(
     model: FiniteModel, *, influences: InfluenceSet | None = None, tolerance: float = 1e-4
 ) -> WorstCaseExponent:

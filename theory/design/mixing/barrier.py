@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
+from theory.design.mixing.mixing_problem import MixingProblem
 from theory.design.mixing.newton import (
     SIGNS,
     Blocks,
@@ -30,7 +31,6 @@ from theory.design.mixing.newton import (
     product,
 )
 from theory.design.mixing.point import Direction, Pair, Point, dual_length, primal_length
-from theory.design.mixing.problem import MixingProblem
 from theory.network.structure import EPS
 from theory.validation import FloatArray
 

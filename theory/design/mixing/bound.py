@@ -25,7 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.mixing.problem import MixingProblem
+from theory.design.mixing.mixing_problem import MixingProblem
+from theory.showing import Shown
 from theory.validation import FloatArray, fail, read_only
 
 # Eigenvalues of a multiplier below this part of its largest are rounding.
@@ -33,7 +34,7 @@ _RANK = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class MixingBound:
+class MixingBound(Shown):
     """What proves that no feasible W has a smaller slem.
 
     Attributes

@@ -14,9 +14,11 @@ from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
 from theory.design.mixing.barrier import BarrierSolution, solve_barrier
 from theory.design.mixing.bound import MixingBound, mixing_bound
-from theory.design.mixing.problem import MixingProblem, mixing_problem
+from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
 from theory.design.mixing.sdp import SdpSolution, solve_sdp
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
 
 METHODS = ("auto", "barrier", "sdp")
@@ -32,7 +34,7 @@ _AIM = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class FastestMixing:
+class FastestMixing(Shown):
     """The fastest reversible W for a stationary distribution, and how close to optimal it is.
 
     Attributes
@@ -70,6 +72,7 @@ class FastestMixing:
     iterations: int
 
 
+@typed
 def fastest_mixing(
     graph: DesignGraph,
     v: ArrayLike,

@@ -10,6 +10,7 @@ import numpy as np
 from theory.design.certificate import Certificate
 from theory.design.placement.bounds import RateBound
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
 from theory.validation import IntArray
 
 Objective = Literal["rate", "exponent", "samples"]
@@ -19,7 +20,7 @@ METHODS: tuple[Method, ...] = ("auto", "milp", "exhaustive", "local")
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
+class Placement(Shown):
     """Who should hold which data set.
 
     Attributes

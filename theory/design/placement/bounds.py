@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment, linprog
 
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.relaxation import Division, divide
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
 # Steps that gain less than this, relative, are the last.
@@ -28,7 +29,7 @@ _MOST_CUTS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class RateBound:
+class RateBound(Shown):
     """An upper bound on K under every placement, and the proof.
 
     Attributes

@@ -9,7 +9,7 @@ import numpy as np
 
 from theory.design.placement.exponents import Exponents
 from theory.design.placement.fillings import every_filling
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.validation import FloatArray, IntArray, fail
 
 _BLOCK = 20_000

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.learning.log_ratio import LogRatioLaw
 from theory.validation import FloatArray, IntArray
 
@@ -56,7 +56,7 @@ class Exponents:
 
         Where E does not exceed `above`, some number between E and `above` takes its place.
         """
-        from theory.design.placement.kernels import smallest_decays
+        from theory.design.placement.decay_kernels import smallest_decays
 
         weights = self.problem.influence
         parts = [
@@ -72,7 +72,7 @@ class Exponents:
 
     def by_hypothesis(self, filling: IntArray) -> FloatArray:
         """E of one filling against each wrong hypothesis, shape (H,)."""
-        from theory.design.placement.kernels import largest_decay
+        from theory.design.placement.decay_kernels import largest_decay
 
         sorts = self.problem.everywhere(filling[None])[0]
         first, atoms, facts = self._tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from theory.design.placement.counting import shares
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.validation import IntArray
 
 # Of 9! placements of nine agents there are 3.3 million; 64 MiB.

@@ -14,7 +14,8 @@ from theory.design.placement.exponents import Exponents
 from theory.design.placement.fillings import MOST_ENTRIES
 from theory.design.placement.local import ExponentObjective, RateObjective, search
 from theory.design.placement.milp import solve
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.placement.placement_tilts import exponent_bound
 from theory.design.placement.samples import (
     FEW_CLASSES,
     FewestRounds,
@@ -24,7 +25,6 @@ from theory.design.placement.samples import (
     network_orbits,
     rounds_of,
 )
-from theory.design.placement.tilts import exponent_bound
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, fail
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from theory.design.placement.bounds import RateBound, coefficients
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.relaxation import transport
 from theory.validation import IntArray, read_only
 

@@ -28,12 +28,14 @@ from theory.design.placement.methods import (
     fewest_samples,
     original_rounds,
 )
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.typed import typed
 from theory.validation import IntArray, as_integer, as_positive, as_probability, fail
 
 
+@typed
 def place(
     network: Network | ArrayLike,
     model: FiniteModel,
@@ -42,7 +44,7 @@ def place(
     delta: float = 0.05,
     method: Method = "auto",
     fixed: Iterable[int] = (),
-    target: int | None = None,
+    target: int | str | None = None,
     seed: int = 0,
     tolerance: float = 1e-6,
     seconds: float = 20.0,

@@ -14,11 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from theory.design.placement.counting import shares
-from theory.design.placement.problem import twins
+from theory.design.placement.placement_problem import twins
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork
-from theory.validation import as_integer, fail
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import as_position, fail
 
 # Classes of placements that are looked at; each takes microseconds.
 _MOST_CLASSES = 400_000
@@ -28,7 +30,7 @@ _MARGIN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class ProvedPlacement:
+class ProvedPlacement(Shown):
     """The verdict; all of it exact.
 
     Attributes
@@ -54,12 +56,13 @@ class ProvedPlacement:
     classes: int
 
 
+@typed
 def prove_placement(
     network: RationalNetwork,
     model: RationalModel,
     assignment: Sequence[int] | None = None,
     *,
-    target: int | None = None,
+    target: int | str | None = None,
 ) -> ProvedPlacement:
     """Decide whether no placement has a larger K than `assignment`, by looking at all.
 
@@ -160,10 +163,10 @@ def prove_placement(
     )
 
 
-def _target(model: RationalModel, target: int | None) -> int:
+def _target(model: RationalModel, target: int | str | None) -> int:
     optimal = model.optimal_hypotheses
     if target is not None:
-        best = as_integer("target", target, minimum=0, maximum=len(model.hypotheses) - 1)
+        best = as_position("target", target, model.hypotheses)
         if not optimal or best in optimal:
             return best
         raise fail("target", "an optimal hypothesis", best, f"use one of {list(optimal)}")

@@ -19,7 +19,7 @@ from theory.design.placement.exhaustive import fillings_of
 from theory.design.placement.exponents import Exponents
 from theory.design.placement.fillings import every_filling
 from theory.design.placement.local import ExponentObjective, search
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.symmetry import Orbits, automorphisms, orbits
 from theory.network import Network
 from theory.network.structure import as_dense

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from theory.design.flow_rows import LinearRows, simplex_rows
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.flow_rows import LinearRows, simplex_rows
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_target import Model, RateTarget
 from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, IntArray, fail

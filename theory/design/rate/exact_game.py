@@ -13,7 +13,7 @@ from typing import TypeAlias
 import flint
 import numpy as np
 
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import Groups
 from theory.design.rate.exact_program import (
     Basis,

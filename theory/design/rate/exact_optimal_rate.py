@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from theory.design.certificate import Certificate
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import Groups, group_rows, influences_for
 from theory.design.rate.exact_game import Game, Information, exact_information
 from theory.design.rate.exact_program import BasisError
@@ -22,6 +22,8 @@ from theory.design.rate.rate_program import RateSolution, maximise_least
 from theory.design.rate.rate_target import Model, RateTarget, named, rate_target
 from theory.design.rate.weak_duality import achieved, proved_bound
 from theory.numbers import Enclosure, as_fraction
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import fail
 
 # Sums of logarithms are first replaced by rationals of so many bits.
@@ -32,7 +34,7 @@ _WIDTH = 2.0**-50
 
 
 @dataclass(frozen=True, eq=False)
-class ExactOptimalRate:
+class ExactOptimalRate(Shown):
     """The best K, proved; nats per round.
 
     Attributes
@@ -66,10 +68,11 @@ class ExactOptimalRate:
     pivots: int
 
 
+@typed
 def exact_optimal_rate(
     model: Model,
     *,
-    target: int | None = None,
+    target: int | str | None = None,
     influences: InfluenceSet | None = None,
     most_pivots: int = 100,
 ) -> ExactOptimalRate:

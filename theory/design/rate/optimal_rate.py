@@ -20,14 +20,16 @@ import numpy as np
 
 from theory.design.certificate import Certificate
 from theory.design.failure import DesignFailed
-from theory.design.flow_rows import flattest
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.flow_rows import flattest
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import Groups, group_agents, influences_for
 from theory.design.rate.even_influence import EvenInfluence, most_even
 from theory.design.rate.rate_program import RateSolution, maximise_least
 from theory.design.rate.rate_target import RateTarget, named, rate_target, wins
 from theory.design.rate.weak_duality import achieved, proved_bound
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Influence this near to the floor, in units of 1/N, is at the floor.
@@ -41,7 +43,7 @@ NOTE = "weak duality, rounding included; the divergences are the doubles stored"
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalRate:
+class OptimalRate(Shown):
     """The best K, a v that attains it, and the proof; rates in nats per round.
 
     Attributes
@@ -93,8 +95,9 @@ class OptimalRate:
     generated: int
 
 
+@typed
 def optimal_rate(
-    model: FiniteModel, *, target: int | None = None, influences: InfluenceSet | None = None
+    model: FiniteModel, *, target: int | str | None = None, influences: InfluenceSet | None = None
 ) -> OptimalRate:
     """The stationary distribution that maximises K(Θ), certified (docs: mathematics/optimal-rate).
 

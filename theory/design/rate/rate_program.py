@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.flow_rows import LinearRows
-from theory.design.rate.linear_program import LinearSolution
+from theory.design.influences.flow_rows import LinearRows
+from theory.design.influences.linear_program import LinearSolution
 from theory.validation import FloatArray, IntArray
 
 # Rows added at a time: few make many rounds, many make large programs; between 25 and 500 the time

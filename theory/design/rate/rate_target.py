@@ -15,7 +15,7 @@ import numpy as np
 
 from theory.learning.model import FiniteModel
 from theory.rational.model import RationalModel
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.validation import FloatArray, IntArray, as_position, fail, read_only
 
 Model: TypeAlias = FiniteModel | RationalModel
 
@@ -41,7 +41,7 @@ class RateTarget:
     wrong: IntArray
 
 
-def rate_target(model: Model, target: int | None) -> RateTarget:
+def rate_target(model: Model, target: int | str | None) -> RateTarget:
     """The target, checked: some agent has evidence for it against every wrong hypothesis.
 
     Raises
@@ -61,7 +61,7 @@ def rate_target(model: Model, target: int | None) -> RateTarget:
                 "name one; reachable_targets() lists those that some network settles on",
             )
         target = optimal[0]
-    target = as_integer("target", target, minimum=0, maximum=len(names) - 1)
+    target = as_position("target", target, names)
     if optimal and target not in optimal:
         raise fail(
             "target",

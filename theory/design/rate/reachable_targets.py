@@ -10,16 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.agent_groups import group_agents, influences_for
 from theory.design.rate.rate_program import maximise_least
 from theory.design.rate.rate_target import RateTarget, evidence_signs, wins
 from theory.learning.model import FiniteModel
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class ReachableTargets:
+class ReachableTargets(Shown):
     """The best rate of each hypothesis as the target.
 
     Attributes
@@ -37,6 +39,7 @@ class ReachableTargets:
     reachable: tuple[int, ...]
 
 
+@typed
 def reachable_targets(
     model: FiniteModel, influences: InfluenceSet | None = None
 ) -> ReachableTargets:

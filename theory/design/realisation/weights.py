@@ -26,12 +26,14 @@ from theory.network import Network
 from theory.network.weights import assemble
 from theory.numbers.rational import Exact
 from theory.rational import RationalNetwork
+from theory.typed import typed
 from theory.validation import FloatArray, fail
 
 # A uniform v that was computed as quotients or typed as decimals.
 _UNIFORM_TOLERANCE = 1e-12
 
 
+@typed
 def realise(
     graph: DesignGraph,
     v: ArrayLike,
@@ -98,9 +100,10 @@ def realise(
         rest[agent] = row[agent]
     listener, speaker = graph.links.T
     matrix = assemble(listener, speaker, weight, own=rest, agents=graph.agents)
-    return Network(matrix, name=name, layout=graph.layout)
+    return graph.network(matrix, name=name)
 
 
+@typed
 def realise_exactly(
     graph: DesignGraph, v: Sequence[Exact | float | str], *, name: str = "designed"
 ) -> RationalNetwork:
@@ -135,7 +138,7 @@ def realise_exactly(
         rows[i][j] = w
     for i, row in enumerate(rows):
         row[i] = 1 - sum(row, Fraction(0))
-    return RationalNetwork(rows, name=name, layout=graph.layout)  # type: ignore[arg-type]
+    return RationalNetwork(rows, name, graph.layout, graph.names)  # type: ignore[arg-type]
 
 
 def _rests(graph: DesignGraph, weight: FloatArray) -> FloatArray:

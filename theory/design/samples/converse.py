@@ -27,13 +27,15 @@ import numpy as np
 
 from theory.bounds.accounting import account
 from theory.bounds.accounting.events import EventSet
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_target import rate_target
 from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.cover import CoverSearch
 from theory.learning.agents import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_probability, read_only
 
 # The account of one agent, or of perfect mixing, is left out where it takes longer.
@@ -46,7 +48,7 @@ def perfect_mixing(v: FloatArray, *, name: str = "perfect mixing") -> Network:
 
 
 @dataclass(frozen=True, eq=False)
-class EveryDesignBound:
+class EveryDesignBound(Shown):
     """No W whose stationary distribution is in the set has n(δ) below `rounds`.
 
     Attributes
@@ -80,6 +82,7 @@ class EveryDesignBound:
     note: str
 
 
+@typed
 def every_design_bound(
     model: FiniteModel,
     *,
@@ -87,7 +90,7 @@ def every_design_bound(
     influences: InfluenceSet,
     v: FloatArray,
     most_rounds: int,
-    target: int | None = None,
+    target: int | str | None = None,
 ) -> EveryDesignBound:
     """A lower bound on n(δ) of every W with stationary distribution in `influences`.
 

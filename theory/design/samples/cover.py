@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.special import ndtr
 
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.best_test import Term, least_probability
 from theory.learning.log_ratio import LogRatioLaw

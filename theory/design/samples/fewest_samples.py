@@ -18,18 +18,20 @@ from theory.design.samples.sample_designs import FewestSamples, SampleStart
 from theory.design.samples.sample_search import SampleSearch
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.typed import typed
 from theory.validation import as_integer, as_positive
 
 Progress = Callable[[int, int], None]
 __all__ = ["FewestSamples", "SampleStart", "fewest_samples"]
 
 
+@typed
 def fewest_samples(
     graph: DesignGraph | Network,
     model: FiniteModel,
     *,
     delta: float,
-    target: int | None = None,
+    target: int | str | None = None,
     constraints: Constraints | None = None,
     minimum_influence: float | None = None,
     seed: int = 0,

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.samples.bent_laws import Evidence
 from theory.validation import FloatArray
 

@@ -12,12 +12,13 @@ from theory.design.samples.sample_starts import (
     Start,
 )
 from theory.network import Network
+from theory.showing import Shown
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class SampleStart:
+class SampleStart(Shown):
     """One network and what it needs.
 
     Attributes
@@ -57,7 +58,7 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class FewestSamples:
+class FewestSamples(Shown):
     """The design with the fewest certified samples that was found.
 
     Attributes

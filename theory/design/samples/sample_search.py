@@ -12,7 +12,7 @@ from theory.design.baseline_networks import baselines
 from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_target import RateTarget, rate_target
 from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.converse import every_design_bound, perfect_mixing
@@ -81,7 +81,7 @@ class SampleSearch:
         graph: DesignGraph | Network,
         model: FiniteModel,
         delta: float,
-        target: int | None,
+        target: int | str | None,
         constraints: Constraints | None,
         minimum_influence: float | None,
     ) -> SampleSearch:
@@ -296,7 +296,7 @@ class SampleSearch:
             iterations=max(5, round(_STEPS * effort)),
         )
         name = f"descent from {start.name}"
-        end = Start(name, Network(found.weights, name=name, layout=start.graph.layout), start.graph)
+        end = Start(name, start.graph.network(found.weights, name=name), start.graph)
         end = end if self._settles(end) else start
         return Judged(end, self.row(end))
 
@@ -314,7 +314,7 @@ class SampleSearch:
             for share in _SHARES:
                 name = f"{1 - share:g} {first.start.name} + {share:g} {one.start.name}"
                 weights = (1 - share) * ends[0] + share * ends[1]
-                start = Start(name, Network(weights, name=name, layout=graph.layout), graph)
+                start = Start(name, graph.network(weights, name=name), graph)
                 if self._fits(start.network, on=graph) and self._settles(start):
                     mixtures.append(start)
             if len(mixtures) >= most:
@@ -334,7 +334,7 @@ class SampleSearch:
             variables = weight_variables(base.graph, self.limits.on(base.graph))
             x = variables.of(weights)
             weights = variables.weights(x + rng.normal(scale=_KICK, size=x.size))
-        kicked = Start("a random restart", Network(weights), base.graph)
+        kicked = Start("a random restart", base.graph.network(weights), base.graph)
         v = expected_network(
             kicked.network, base.graph, self.limits.on(base.graph)
         ).stationary_distribution

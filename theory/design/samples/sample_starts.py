@@ -11,7 +11,7 @@ from theory.design.constraints import Constraints
 from theory.design.edges.edge_budget import choose_edges
 from theory.design.exponent.best_exponent import best_exponent
 from theory.design.graph import DesignGraph
-from theory.design.influence_set import InfluenceSet
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.realisation import realise
 from theory.design.samples.bent_laws import Evidence
@@ -53,7 +53,7 @@ def influences_to_try(
     model: FiniteModel,
     allowed: InfluenceSet,
     *,
-    target: int | None,
+    target: int | str | None,
     given: FloatArray | None = None,
 ) -> tuple[Influence, ...]:
     """Even, best rate, best exponent, the given one, and mixtures of them; each of them once."""
@@ -100,7 +100,7 @@ def starts_for(
     if not limits.fixed_rows and graph.agents > 1:
         lazy = (1 - _LAZY) * as_dense(fast.weights) + _LAZY * np.eye(graph.agents)
         named = f"{name}, fastest and lazy"
-        yield Start(named, Network(lazy, name=named, layout=graph.layout), graph)
+        yield Start(named, graph.network(lazy, name=named), graph)
 
 
 def faster_starts(

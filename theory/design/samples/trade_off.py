@@ -32,6 +32,8 @@ from theory.design.samples.sample_starts import Start
 from theory.design.time_budget import is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 Objective = Literal["rate", "exponent"]
@@ -51,7 +53,7 @@ _SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class TradePoint:
+class TradePoint(Shown):
     """A network on the curve.
 
     Attributes
@@ -90,7 +92,7 @@ class TradePoint:
 
 
 @dataclass(frozen=True, eq=False)
-class TradeOff:
+class TradeOff(Shown):
     """The curve, and the network to take.
 
     Attributes
@@ -114,6 +116,7 @@ class TradeOff:
     note: str
 
 
+@typed
 def trade_off(
     graph: DesignGraph | Network,
     model: FiniteModel,
@@ -121,7 +124,7 @@ def trade_off(
     delta: float,
     objective: Objective = "rate",
     points: int = 9,
-    target: int | None = None,
+    target: int | str | None = None,
     constraints: Constraints | None = None,
     minimum_influence: float | None = None,
     seed: int = 0,

@@ -10,7 +10,7 @@ agent's own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -44,7 +44,7 @@ def expected_network(network: Network, graph: DesignGraph, limits: Constraints) 
     if (limits.availability_on(graph) == 1).all():
         return network
     weights = expected_weights(as_dense(network.weights), graph, limits)
-    return Network(weights, name=network.name, layout=network.layout)
+    return replace(network, weights=weights)
 
 
 class WeightVariables(Protocol):

@@ -14,7 +14,7 @@ from theory.bounds.accounting import views as views_module
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
-from theory.bounds.accounting.tilts import Grid, choose_tilt
+from theory.bounds.accounting.inversion_tilts import Grid, choose_tilt
 
 ALONE = Network([[1.0]])
 HALVES = Network([[0.5, 0.5], [0.5, 0.5]])

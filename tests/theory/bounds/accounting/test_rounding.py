@@ -10,8 +10,8 @@ from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
+from theory.bounds.accounting.inversion_tilts import Grid, choose_tilt
 from theory.bounds.accounting.laws import Laws
-from theory.bounds.accounting.tilts import Grid, choose_tilt
 
 WEIGHTS = [["2/3", "1/3"], ["1/7", "6/7"]]
 ROUNDS = 30

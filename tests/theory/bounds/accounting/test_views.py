@@ -13,8 +13,8 @@ from tests.strategies import finite_models
 from tests.theory.bounds.accounting.oracles import enumerated
 from theory import FiniteAgent, FiniteModel, Network, account
 from theory.bounds.accounting.events import EventSet
+from theory.bounds.accounting.inversion_tilts import choose_tilt
 from theory.bounds.accounting.reference import choose_reference
-from theory.bounds.accounting.tilts import choose_tilt
 
 BLIND = FiniteAgent(COIN.probabilities, COIN.log_likelihoods[[0, 0]])
 PAIR = Network([[0.9, 0.1], [0.6, 0.4]])

@@ -9,7 +9,7 @@ from tests.theory.design.mixing.support import geometric, grid, judge, uneven, u
 from theory.design import DesignFailed, FastestMixing, fastest_mixing
 from theory.design.mixing import fastest
 from theory.design.mixing.barrier import solve_barrier
-from theory.design.mixing.problem import mixing_problem
+from theory.design.mixing.mixing_problem import mixing_problem
 
 
 def test_an_accuracy_beyond_rounding_is_a_named_failure() -> None:

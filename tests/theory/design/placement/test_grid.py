@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exact import simulate
+from exact import Run, simulate
 from peerbayes.problem.builtins.digit_readers import GRID_PLACES, grid_document
 from peerbayes.problem.loading import load_variants
 from peerbayes.problem.reading import problem_from_document
@@ -57,7 +57,7 @@ def test_rates_are_as_predicted_when_simulated() -> None:
     measured = {}
     for name in GRID_PLACES:
         network, model = grid(name)
-        run = simulate(network, model, rounds=rounds, replicates=replicates, seed=7)
+        run = simulate(network, model, run=Run(rounds=rounds, replicates=replicates, seed=7))
         exact = expected_log_ratio(network, model, [rounds], best=0).values[0] / rounds
         deviation = np.abs(run.rates.mean - exact)[:, 1:] / run.rates.standard_error[:, 1:]
         # 36 numbers, strongly dependent: beyond 5 standard errors once in 50 000 runs at most.

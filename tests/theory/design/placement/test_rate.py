@@ -25,7 +25,7 @@ from theory import FiniteAgent, FiniteModel, Network, learning_rate
 from theory.design import Placement, place
 from theory.design.placement.bounds import rate_bound
 from theory.design.placement.milp import solve
-from theory.design.placement.problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem
 
 # Sums of at most six products, each right to a few roundings.
 CLOSE = 1e-13

@@ -1,0 +1,189 @@
+"""Networks from networkx graphs and back; networkx's own matrices are the oracle."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from theory import FiniteModel, Network
+from theory.changing import (
+    DelayedNetwork,
+    MarkovNetwork,
+    PeriodicNetwork,
+    RandomLinks,
+    RandomPresence,
+)
+from theory.design import (
+    DesignGraph,
+    baselines,
+    fastest_mixing,
+    fewest_samples,
+    realise,
+    realise_exactly,
+)
+from theory.learnability import network_without
+from theory.rational import RationalNetwork
+
+from ...models import COIN, coins
+
+NAMES = ("hill", "valley", "coast", "island")
+
+
+def named_path() -> Network:
+    return Network.from_graph(nx.path_graph(["hill", "valley", "coast", "island"]))
+
+
+def trust() -> nx.DiGraph:
+    graph = nx.DiGraph(name="trust")
+    graph.add_weighted_edges_from(
+        [
+            ("b", "a", 0.25),
+            ("a", "a", 0.75),
+            ("a", "b", 0.5),
+            ("b", "b", 0.125),
+            ("c", "b", 0.375),
+            ("b", "c", 1.0),
+        ]
+    )
+    return graph
+
+
+def test_whole_numbers_are_the_agents_in_whatever_order() -> None:
+    graph = nx.Graph()
+    graph.add_nodes_from([2, 0, 1])
+    graph.add_edge(0, 1)
+    graph.add_edge(1, 2)
+    shuffled = Network.from_graph(graph)
+    assert shuffled == Network.from_graph(nx.path_graph(3))
+    assert shuffled.names is None
+    assert shuffled.weights[0, 2] == 0 < shuffled.weights[0, 1]
+    numpy = nx.relabel_nodes(graph, {n: np.int64(n) for n in range(3)})
+    assert Network.from_graph(numpy).names is None
+
+
+@pytest.mark.parametrize("nodes", [[3, 1, 2], ["0", "2", "1"], [(0, 1), (0, 0), (1, 1)]])
+def test_other_nodes_keep_their_order_and_become_names(nodes: list[object]) -> None:
+    network = Network.from_graph(nx.path_graph(nodes))
+    assert network.names == tuple(str(node) for node in nodes)
+    np.testing.assert_array_equal(network.weights, Network.from_graph(nx.path_graph(3)).weights)
+
+
+def test_edge_weights_are_networkx_own_matrix_turned_to_listeners() -> None:
+    network = Network.from_graph(trust(), weight="weight")
+    expected = nx.to_numpy_array(trust(), weight="weight", nodelist=list(trust())).T
+    np.testing.assert_array_equal(network.weights, expected)
+    assert (network.names, network.name) == (("b", "a", "c"), "trust")
+    scaled = nx.DiGraph()
+    scaled.add_weighted_edges_from((a, b, 12 * w) for a, b, w in trust().edges(data="weight"))
+    normal = Network.from_graph(scaled, weight="weight", rule="normalise")
+    np.testing.assert_allclose(normal.weights, expected, rtol=1e-15)  # one division each
+    large = Network.from_graph(scaled, weight="weight", rule="normalise", sparse=True)
+    np.testing.assert_array_equal(large.weights.toarray(), normal.weights)
+
+
+def test_undirected_weights_count_both_ways_and_loops_once() -> None:
+    graph = nx.MultiGraph([(0, 1, {"w": 0.125}), (0, 1, {"w": 0.125})])
+    graph.add_edges_from([(0, 0, {"w": 0.75}), (1, 1, {"w": 0.75})])
+    network = Network.from_graph(graph, weight="w")
+    assert network.weights.tolist() == [[0.75, 0.25], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_round_trips_are_equal(sparse: bool) -> None:
+    grid = nx.grid_2d_graph(3, 2)
+    nx.set_node_attributes(grid, {node: (float(node[0]), float(node[1])) for node in grid}, "pos")
+    for network in (
+        Network.from_graph(trust(), weight="weight", sparse=sparse),
+        Network.from_graph(grid, rule="metropolis", sparse=sparse),
+        Network.from_topology("star", agents=5, edge_confidence=0.3, sparse=sparse),
+    ):
+        graph = network.to_networkx()
+        back = Network.from_graph(graph, weight="weight", sparse=sparse)
+        assert back == network
+        assert hash(back) == hash(network)
+    assert list(graph) == [0, 1, 2, 3, 4]
+    assert Network.from_graph(grid).layout.tolist()[3] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        ({("a", "b"): 0.4}, {"weight": "weight"}, "got a sum of 0.9 for 'b'"),
+        ({("a", "b"): "much"}, {"weight": "weight"}, "'much' on the edge from 'a' to 'b'"),
+        ({}, {"weight": "trust"}, "got None on the edge from"),
+        ({}, {"weight": "weight", "rule": "metropolis"}, "leave out weight or rule"),
+        ({}, {"rule": "normalise"}, "one of uniform, metropolis, lazy-metropolis, max-degree"),
+        ({("a", "b"): -0.5}, {"weight": "weight", "rule": "normalise"}, "weights of at least 0"),
+    ],
+)
+def test_refusals(change: dict, options: dict, said: str) -> None:
+    graph = trust()
+    for edge, value in change.items():
+        graph.edges[edge]["weight"] = value
+    with pytest.raises(ValueError, match="expected") as caught:
+        Network.from_graph(graph, **options)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a"], "expected one for each of 2 agents, got 1"),
+        (["a", "a"], "'a' twice"),
+        (["a", ""], "an empty one"),
+        ("ab", "put it in a list"),
+    ],
+)
+def test_names_are_checked(names: object, said: str) -> None:
+    with pytest.raises(ValueError, match="names: ") as caught:
+        Network([[0.5, 0.5], [0.5, 0.5]], names=names)  # type: ignore[arg-type]
+    assert said in str(caught.value)
+
+
+def test_nodes_of_one_text_are_refused() -> None:
+    with pytest.raises(ValueError, match="names: expected distinct names, got '1' twice"):
+        Network.from_graph(nx.path_graph([1, "1", 2]))
+
+
+def test_messages_name_the_agents() -> None:
+    with pytest.raises(ValueError, match="radio"):
+        Network([[1, 0], [0, 1]], names=("radio", "home"))
+
+
+def test_names_go_with_what_a_network_becomes() -> None:
+    network = named_path()
+    graph = DesignGraph.from_network(network)
+    v = network.stationary_distribution
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[4])
+    made = [
+        *(baseline.network for baseline in baselines(graph)),
+        realise(graph, v),
+        realise_exactly(graph, v.tolist()),
+        fastest_mixing(graph, v).network,
+        fewest_samples(network, model, delta=0.05, effort=0.1).network,
+        RationalNetwork.from_network(network),
+        RationalNetwork.from_network(network).as_network(),
+        RandomLinks(network, 0.9),
+        RandomPresence(network, 0.8),
+        DelayedNetwork(network, 2),
+        MarkovNetwork.gossip_pairs(network),
+        MarkovNetwork.clocks(network, 1.0),
+        MarkovNetwork.walk(network),
+        PeriodicNetwork([network.weights], names=NAMES),
+        graph.with_edge(0, 3),
+        graph.with_edge(0, 3).restricted_to([0, 1, 2]),
+    ]
+    assert [one.names for one in made] == [NAMES] * len(made)
+    assert network_without(network, 0).names == NAMES[1:]
+    assert network_without(network, 0).name == "network without hill"
+
+
+def test_names_change_no_number() -> None:
+    from exact.checkpoint import fingerprint
+    from theory import learning_rate
+
+    named, plain = named_path(), Network.from_graph(nx.path_graph(4))
+    assert named != plain
+    assert fingerprint(named) == fingerprint(plain)
+    assert learning_rate(named, coins(4)).rate == learning_rate(plain, coins(4)).rate

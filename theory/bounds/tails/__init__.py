@@ -1,0 +1,1 @@
+"""Bounds on the tails of the network's log-odds, in closed form."""

@@ -1,0 +1,137 @@
+"""The error events of a network and a model, set up once for every bound.
+
+A bound on P(Λ_i^(n) ≤ 0) needs, for each wrong hypothesis θ, the agents' laws of z_j(θ*, θ), the
+prior log-odds, and how far [W^k]_ij still is from v_j. Powers of W are taken one by one until the
+rows agree. Where they have not agreed within the work allowed, the bounds stay valid: each is a
+sum over rounds of a convex function of the row e_i W^k, later rows are averages of the present
+ones, so the largest value over the present rows bounds all later ones (docs: mathematics/samples).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from theory.changing.kinds import AnyNetwork, require_fixed
+from theory.learning.exponent import ErrorExponent, error_exponent
+from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.model import FiniteModel
+from theory.learning.rate import LearningRate, learning_rate
+from theory.network import Network
+from theory.showing import Shown
+from theory.validation import FloatArray
+
+# At most this many rounds one by one, and this many floating-point operations in powers of W:
+# a few seconds on one core.
+_MOST_ROUNDS = 4000
+_MOST_WORK = 1e11
+# Hypotheses named in a note.
+_NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorEvents(Shown):
+    """One network, one model, one reference hypothesis, and the hypotheses that may beat it."""
+
+    network: AnyNetwork
+    model: FiniteModel
+
+    @property
+    def fixed(self) -> Network:
+        """The network, for what holds only if it does not change."""
+        return require_fixed(self.network)
+
+    @cached_property
+    def rate(self) -> LearningRate:
+        """The learning rate, which names the reference and the wrong hypotheses."""
+        return learning_rate(self.network, self.model)
+
+    @cached_property
+    def exponent(self) -> ErrorExponent:
+        """The error exponent, whose tilts the Chernoff bound starts from."""
+        return error_exponent(self.network, self.model)
+
+    @property
+    def best(self) -> int:
+        """The reference hypothesis in the numerator of every ratio."""
+        return self.rate.reference[0]
+
+    @cached_property
+    def wrong(self) -> tuple[int, ...]:
+        """The hypotheses outside the reference set."""
+        count = len(self.model.hypotheses)
+        return tuple(m for m in range(count) if m not in self.rate.reference)
+
+    @property
+    def doubt(self) -> str:
+        """Why no bound is a theorem: doubles do not say what is an error; empty if they do."""
+        names, undecided = self.model.hypotheses, self.rate.undecided
+        if not undecided:
+            return ""
+        shown = ", ".join(repr(names[m]) for m in undecided[:_NAMED])
+        shown += ", …" if len(undecided) > _NAMED else ""
+        return (
+            f"doubles do not tell whether {shown} fit exactly as well as {names[self.best]!r}: "
+            "what is an error is not decided"
+        )
+
+    @cached_property
+    def laws(self) -> tuple[tuple[LogRatioLaw, ...], ...]:
+        """The law of z(best, θ): one tuple per wrong θ, one law per kind of agent."""
+        return tuple(self.model.log_ratio_laws(self.best, theta) for theta in self.wrong)
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether every log-likelihood ratio is bounded."""
+        return all(law.is_bounded for laws in self.laws for law in laws)
+
+    @cached_property
+    def information(self) -> FloatArray:
+        """I_j(best, θ), shape (N, wrong)."""
+        return self.model.information(self.best)[:, list(self.wrong)]
+
+    @cached_property
+    def priors(self) -> FloatArray:
+        """Prior log-odds of best against θ, shape (N, wrong)."""
+        logs = self.model.log_priors
+        odds = logs[:, [self.best]] - logs[:, list(self.wrong)]
+        return odds[self.model.assignment]
+
+    @cached_property
+    def ranges(self) -> FloatArray:
+        """Ranges r_j of z_j(best, θ), shape (N, wrong)."""
+        per_kind = np.array([[law.range for law in laws] for laws in self.laws]).T
+        return per_kind[self.model.assignment]
+
+    def powers(self, *, settled: float) -> Iterator[FloatArray]:
+        """W, W², … until their rows agree to `settled` or the work allowed is done."""
+        size = self.network.agents
+        most = min(_MOST_ROUNDS, max(1, int(_MOST_WORK / (2.0 * size**3))))
+        for count, power in enumerate(self.fixed.powers(), start=1):
+            yield power
+            if count >= most or float(np.ptp(power, axis=0).max()) <= settled:
+                return
+
+    @cached_property
+    def can_take_powers(self) -> bool:
+        """Whether dense powers of W fit the memory and work allowed: up to 1 500 agents."""
+        return self.network.agents <= 1500
+
+    @cached_property
+    def transient(self) -> FloatArray | None:
+        """How far Λ_i may fall behind Σ_k Σ_j v_j z_j, per wrong θ; None if unbounded.
+
+        Σ_j ([W^k]_ij − v_j) = 0, so a constant may be taken off all z_j: the gap is at most D_i
+        times half the range of all agents' z together, less the smallest prior log-odds. Valid at
+        every round and agent (docs: mathematics/samples).
+        """
+        deviation = float(self.fixed.deviation.upper.max())
+        if not (self.is_bounded and np.isfinite(deviation)):
+            return None
+        highest = np.array([max(law.maximum for law in laws) for laws in self.laws])
+        lowest = np.array([min(law.minimum for law in laws) for laws in self.laws])
+        gap: FloatArray = deviation * (highest - lowest) / 2 - self.priors.min(axis=0)
+        return gap

@@ -1,0 +1,150 @@
+"""Bounds on the probability of error where the network changes in a known way.
+
+Those of :mod:`theory.bounds.tails.hoeffding` and :mod:`theory.bounds.tails.chernoff`, the union
+over agents, with the weights that past observations have in a round of each phase.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory.bounds.tails.error_bound import ErrorBound
+from theory.bounds.tails.events import ErrorEvents
+from theory.bounds.tails.lagged_sums import Chernoff, Hoeffding
+from theory.changing.delays import DelayedNetwork
+from theory.changing.lagged import lagged_weights
+from theory.changing.periodic import PeriodicNetwork
+from theory.validation import FloatArray
+
+# Rows that agree to this are taken to be equal only in the sense that no further lags are summed
+# one by one: the tail stays a bound.
+_SETTLED = 1e-6
+_MOST_LAGS = 4000
+_MOST_AGENTS = 1500
+# Entries of weights over all lags and phases, for a few seconds.
+_MOST_ENTRIES = 5e7
+# Entries times wrong hypotheses times tilts up to which the fine grid of tilts is used.
+_MOST_FINE = 4e9
+
+
+@dataclass(frozen=True, eq=False)
+class PhasedBound:
+    """A bound on the probability of error in rounds of every phase.
+
+    `parts` has one bound for each phase e of the last round, a function of the number k of times
+    the phase has come: round n = e + 1 + (k − 1) T.
+    """
+
+    name: str
+    parts: tuple[ErrorBound, ...]
+
+    def probability(self, rounds: int) -> float:
+        """The bound at one round."""
+        past, ending = divmod(rounds - 1, len(self.parts))
+        return self.parts[ending].probability(past + 1)
+
+    def smallest_rounds(self, delta: float) -> int | None:
+        """The smallest n from which on the bound stays at most `delta`; None if there is none."""
+        last = 0
+        for ending, part in enumerate(self.parts):
+            times = part.smallest_rounds(delta)
+            if times is None:
+                return None
+            if times > 1:
+                last = max(last, ending + 1 + (times - 2) * len(self.parts))
+        return last + 1
+
+
+def phased_bounds(
+    network: PeriodicNetwork | DelayedNetwork, events: ErrorEvents
+) -> list[PhasedBound] | str:
+    """The bounds that apply, Chernoff's first, or why there is none."""
+    if network.agents > _MOST_AGENTS:
+        return f"not computed for more than {_MOST_AGENTS} agents"
+    period = network.period if isinstance(network, PeriodicNetwork) else 1
+    most = int(min(_MOST_LAGS, _MOST_ENTRIES / (period * network.agents**2)))
+    if most < 4 * period or most < 4 * _longest(network):
+        return "not computed: too many agents for this many phases"
+    if not events.rate.rate > 0:
+        return "some wrong hypothesis is never rejected"
+    work = float(period * network.agents**2 * len(events.wrong)) * min(most, 500)
+    sums: list[Hoeffding | Chernoff] = [Chernoff(events, fine=work * 40 <= _MOST_FINE)]
+    if events.is_bounded:
+        sums.append(Hoeffding(events))
+    parts = [
+        _ending(network, ending, period, sums, events.priors, most) for ending in range(period)
+    ]
+    return [
+        PhasedBound(kind.name, tuple(part[index] for part in parts))
+        for index, kind in enumerate(sums)
+    ]
+
+
+def _longest(network: PeriodicNetwork | DelayedNetwork) -> int:
+    return network.longest if isinstance(network, DelayedNetwork) else 0
+
+
+def _ending(
+    network: PeriodicNetwork | DelayedNetwork,
+    ending: int,
+    period: int,
+    sums: list[Hoeffding | Chernoff],
+    odds: FloatArray,
+    most: int,
+) -> list[ErrorBound]:
+    """The bounds for rounds of phase `ending`, as functions of how often it has come."""
+    window = period if isinstance(network, PeriodicNetwork) else network.longest + 1
+    states: list[FloatArray] = []
+    recent: list[deque[FloatArray]] = [deque(maxlen=window) for _ in sums]
+    priors: deque[FloatArray] = deque(maxlen=window)
+    terms: list[list[FloatArray]] = [[] for _ in sums]
+    for lag, weights in enumerate(lagged_weights(network, ending), start=1):
+        for index, kind in enumerate(sums):
+            added = kind.added(weights.observed)
+            recent[index].append(added)
+            if lag == 1:
+                states.append(added)
+            else:
+                states[index] = states[index] + added
+        priors.append(weights.prior @ odds)
+        if (lag - 1) % period != ending:
+            continue
+        for index, kind in enumerate(sums):
+            terms[index].append(kind.log_bound(states[index], priors[-1]).ravel())
+        if lag >= max(window, period) and (weights.spread <= _SETTLED or lag + period > most):
+            break
+    lowest = np.min(np.array(priors), axis=(0, 1))
+    bounds = []
+    for index, kind in enumerate(sums):
+        last = np.array(recent[index])
+        if isinstance(network, PeriodicNetwork):
+            # Each lag's successor one period later is made of averages of its rows.
+            later = np.sum([kind.worst(one[None]) for one in last], axis=0)
+        else:
+            later = kind.worst(last)
+        bounds.append(_bound(kind, np.array(terms[index]), states[index], later, lowest))
+    return bounds
+
+
+def _bound(
+    kind: Hoeffding | Chernoff,
+    terms: FloatArray,
+    state: FloatArray,
+    later: FloatArray,
+    lowest: FloatArray,
+) -> ErrorBound:
+    horizon = len(terms)
+    agents, hypotheses = state.shape[1:3] if isinstance(kind, Hoeffding) else state.shape[:2]
+
+    def tail(n: FloatArray) -> FloatArray:
+        more = n.reshape(agents, hypotheses) - horizon
+        if isinstance(kind, Chernoff):
+            more = more[..., None]
+        return kind.log_bound(
+            state + more * later, np.broadcast_to(lowest, (agents, hypotheses))
+        ).ravel()
+
+    return ErrorBound(kind.name, terms, tail)

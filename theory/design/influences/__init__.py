@@ -1,0 +1,1 @@
+"""The influences that a design can choose from, and linear programs over them."""

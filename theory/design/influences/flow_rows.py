@@ -1,0 +1,215 @@
+"""Influence as flow: the linear constraints on v when some agents' rows of W are given.
+
+With F_ij = v_i E[W]_ij, the flow from speaker j into listener i's opinion, v = v E[W] says that as
+much flows out of every agent as into it,
+
+    Σ_{j≠i} F_ij = Σ_{j≠i} F_ji   for every i,
+
+and that weights are weights says, for an agent whose row is free, that F ≥ 0 and
+Σ_{j≠i} F_ij / p_ij ≤ (1 − s) v_i, with p the links' availability and s the least weight on itself.
+An agent whose row w is given has F_ij = v_i w_ij p_ij, so that its flows are no variables. All of
+it is linear in (v, F) (docs: mathematics/optimal-rate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
+from theory.design.influences.linear_program import LinearProgram
+from theory.validation import FloatArray, read_only
+
+# Row number → variable number → coefficient.
+Row = Mapping[int, Fraction]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """The set {x : A_ub x ≤ b_ub, A_eq x = b_eq, x ≥ lower}; the first N variables are v.
+
+    No variable of a member exceeds 1.
+
+    Attributes
+    ----------
+    agents
+        N.
+    A_ub, b_ub
+        Shapes (I, V) and (I,), A_ub sparse; V variables in all.
+    A_eq, b_eq
+        Shapes (E, V) and (E,), A_eq sparse.
+    lower
+        Shape (V,); finite.
+    """
+
+    agents: int
+    A_ub: sparse.csr_array
+    b_ub: FloatArray
+    A_eq: sparse.csr_array
+    b_eq: FloatArray
+    lower: FloatArray
+
+    @property
+    def variables(self) -> int:
+        """V, the number of variables."""
+        return int(self.lower.size)
+
+    def program(self, objective: FloatArray) -> LinearProgram:
+        """The program that maximises objective · x, of shape (V,) or longer, over the set.
+
+        Further variables, if the objective has more, are free and in none of these rows.
+        """
+        more = objective.size - self.variables
+        program = LinearProgram(objective, np.append(self.lower, np.full(more, -np.inf)))
+        for matrix, lower, upper in (
+            (self.A_ub, np.full(self.b_ub.size, -np.inf), self.b_ub),
+            (self.A_eq, self.b_eq, self.b_eq),
+        ):
+            program.add(matrix, lower, upper)
+        return program
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """The same set in fractions: rows as mappings from variable to coefficient.
+
+    Every inequality is ≤ 0; the equalities are = 0, but the first, Σ v = 1.
+    """
+
+    agents: int
+    variables: int
+    inequalities: tuple[Row, ...]
+    equalities: tuple[Row, ...]
+    floor: Fraction
+
+    def as_floats(self) -> LinearRows:
+        """The rows rounded to doubles."""
+        right = np.zeros(len(self.equalities))
+        right[0] = 1.0
+        lower = np.zeros(self.variables)
+        lower[: self.agents] = float(self.floor)
+        return LinearRows(
+            self.agents,
+            _matrix(self.inequalities, self.variables),
+            read_only(np.zeros(len(self.inequalities))),
+            _matrix(self.equalities, self.variables),
+            read_only(right),
+            read_only(lower),
+        )
+
+
+def simplex_rows(agents: int, floor: Fraction) -> ExactRows:
+    """Σ v = 1, v ≥ floor."""
+    ones = dict.fromkeys(range(agents), Fraction(1))
+    return ExactRows(agents, agents, (), (ones,), floor)
+
+
+def flow_rows(graph: DesignGraph, constraints: Constraints, floor: Fraction) -> ExactRows:
+    """The rows of a graph on which the agents `constraints.fixed_rows` have given rows.
+
+    The variables are v and then the flows on the links of free agents, in the graph's order. The
+    balance of the last agent follows from that of the others, and is left out.
+    """
+    agents = graph.agents
+    own = Fraction(constraints.minimum_self_weight)
+    balance: list[dict[int, Fraction]] = [{} for _ in range(agents)]
+    budget: dict[int, dict[int, Fraction]] = {}
+    variables = agents
+    available = constraints.availability_on(graph).tolist()
+    for (i, j), up in zip(graph.links.tolist(), available, strict=True):
+        if i in constraints.fixed_rows:
+            share = Fraction(float(constraints.fixed_rows[i][j])) * Fraction(up)
+            place = i
+        else:
+            share = Fraction(1)
+            place = variables
+            variables += 1
+            row = budget.setdefault(i, {i: own - 1})
+            row[place] = 1 / Fraction(up)
+        if share:
+            balance[i][place] = balance[i].get(place, Fraction(0)) + share
+            balance[j][place] = balance[j].get(place, Fraction(0)) - share
+    ones = dict.fromkeys(range(agents), Fraction(1))
+    return ExactRows(agents, variables, tuple(budget.values()), (ones, *balance[:-1]), floor)
+
+
+def evenest(rows: LinearRows) -> FloatArray | None:
+    """A v of the largest least entry, shape (N,); None if the set is empty."""
+    return _levelled(rows, up=True)
+
+
+def flattest(rows: LinearRows, *, extra: FloatArray) -> FloatArray | None:
+    """A v of the least largest entry among those with g · v ≥ h; None if there is none.
+
+    `extra`, of shape (R, N + 1), holds g and h.
+    """
+    return _levelled(rows, up=False, extra=extra)
+
+
+def _levelled(rows: LinearRows, *, up: bool, extra: FloatArray | None = None) -> FloatArray | None:
+    agents, variables = rows.agents, rows.variables
+    objective = np.zeros(variables + 1)
+    objective[-1] = 1.0 if up else -1.0
+    program = rows.program(objective)
+    sides = (0.0, np.inf) if up else (-np.inf, 0.0)
+    program.add(with_column(sparse.eye_array(agents, variables), -1.0), *sides)
+    if extra is not None:
+        wide = np.zeros((len(extra), variables + 1))
+        wide[:, :agents] = extra[:, :-1]
+        program.add(wide, extra[:, -1], np.inf)
+    found = program.solve()
+    return None if found is None else np.asarray(found.x[:agents])
+
+
+def violation(rows: LinearRows, v: FloatArray) -> float:
+    """The least t with which v and some flows meet every row but for t."""
+    agents = rows.agents
+    flows = rows.variables - agents
+    program = LinearProgram(np.append(np.zeros(flows), -1.0), np.zeros(flows + 1))
+    right = rows.b_ub - rows.A_ub[:, :agents] @ v
+    program.add(with_column(rows.A_ub[:, agents:], -1.0), -np.inf, right)
+    right = rows.b_eq - rows.A_eq[:, :agents] @ v
+    program.add(with_column(rows.A_eq[:, agents:], -1.0), -np.inf, right)
+    program.add(with_column(rows.A_eq[:, agents:], 1.0), right, np.inf)
+    found = program.solve()
+    assert found is not None  # a large enough t meets everything
+    return float(found.x[-1])
+
+
+def mutual_rows(graph: DesignGraph, constraints: Constraints) -> sparse.csr_array:
+    """F_ij = F_ji for every edge, in the variables of `flow_rows`, shape (E, V)."""
+    fixed = constraints.fixed_rows
+    rows: dict[tuple[int, int], dict[int, float]] = {}
+    place = graph.agents
+    for (i, j), up in zip(
+        graph.links.tolist(), constraints.availability_on(graph).tolist(), strict=True
+    ):
+        row = rows.setdefault((min(i, j), max(i, j)), {})
+        sign = 1.0 if i < j else -1.0
+        if i in fixed:
+            row[i] = sign * float(fixed[i][j]) * up
+        else:
+            row[place] = sign
+            place += 1
+    entries = [(r, c, x) for r, row in enumerate(rows.values()) for c, x in row.items()]
+    table = np.array(entries).reshape(-1, 3)
+    places = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64))
+    return sparse.csr_array((table[:, 2], places), shape=(len(rows), place))
+
+
+def with_column(matrix: Any, value: float) -> Any:
+    """A sparse matrix with one more column, all of whose entries are `value`."""
+    return sparse.hstack([matrix, sparse.csr_array(np.full((matrix.shape[0], 1), value))])
+
+
+def _matrix(rows: tuple[Row, ...], variables: int) -> sparse.csr_array:
+    entries = [(r, c, float(value)) for r, row in enumerate(rows) for c, value in row.items()]
+    table = np.array(entries, dtype=np.float64).reshape(-1, 3)
+    places = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64))
+    return sparse.csr_array((table[:, 2], places), shape=(len(rows), variables))

@@ -1,0 +1,318 @@
+"""Which data set could be held by which agent, with everything that is alike counted once.
+
+Two data sets of one *sort* are the same law, so that exchanging them changes nothing; two agents
+of one *group* have the same influence v, so that exchanging what they hold changes neither K nor
+E (docs: mathematics/placement). A *filling* names the sort at every free agent, agents in the
+order of `free`: every placement is one, and with groups in a row whose sorts do not decrease,
+every class of equivalent placements is exactly one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from theory.design.placement.counting import arrangements, count_classes
+from theory.learning.agents import Agent, FiniteAgent
+from theory.learning.model import FiniteModel
+from theory.rational.model import RationalModel
+from theory.validation import (
+    FloatArray,
+    IntArray,
+    as_float_array,
+    as_integer,
+    as_position,
+    fail,
+    read_only,
+)
+
+# Influences that agree to this are equal but for the rounding of the elimination that found them,
+# which loses a few units in the last place an agent.
+_SAME_INFLUENCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementProblem:
+    """The data sets of a model, the influence of the agents, and the hypothesis to be learnt.
+
+    Parameters
+    ----------
+    model
+        Data set d is what agent d of `model` observes, its prior included.
+    influence
+        Shape (N,): v, or what takes its place; non-negative, not all zero.
+    target
+        The hypothesis that the network shall settle on; None for the model's optimal one.
+    fixed
+        Agents that keep their data.
+    joins_influence
+        Whether agents of equal influence count as alike, and priors do not matter: right for K and
+        E, which see neither the rest of W nor priors.
+
+    Raises
+    ------
+    ValueError
+        If there is not one influence per agent, `fixed` is out of range, repeats or names all
+        agents, the target is missing where no hypothesis is best for every agent, or cannot be
+        learnt under any placement, or no hypothesis is wrong.
+    """
+
+    model: FiniteModel
+    influence: FloatArray
+    target: int | str | None = None
+    fixed: tuple[int, ...] = ()
+    joins_influence: bool = True
+
+    def __post_init__(self) -> None:
+        model = self.model
+        influence = as_float_array("influence", self.influence, ndim=1)
+        if influence.size != model.agents:
+            raise fail(
+                "model",
+                f"as many agents as the network, {influence.size}",
+                model.agents,
+                "change the agents' counts or the network's size",
+            )
+        if (influence < 0).any() or not influence.any():
+            raise fail(
+                "influence",
+                "numbers of at least 0, some above",
+                f"{influence.min():g} to {influence.max():g}",
+                "give the stationary distribution",
+            )
+        fixed = tuple(as_integer("fixed", i, minimum=0) for i in self.fixed)
+        if fixed and max(fixed) >= model.agents:
+            raise fail(
+                "fixed",
+                f"agents numbered 0 to {model.agents - 1}",
+                max(fixed),
+                "number the agents from 0",
+            )
+        if len(set(fixed)) != len(fixed):
+            raise fail("fixed", "every agent once", list(fixed), "leave out the repetition")
+        if len(fixed) == model.agents and model.agents > 1:
+            raise fail("fixed", "some agent left out", "all agents", "free two agents or more")
+        object.__setattr__(self, "influence", influence)
+        # One agent keeps its data whether it is told to or not.
+        object.__setattr__(self, "fixed", tuple(sorted(fixed)) if model.agents > 1 else ())
+        object.__setattr__(self, "target", _target(model, self.target))
+        if not self.wrong:
+            raise fail(
+                "model",
+                "a wrong hypothesis",
+                "none: every hypothesis is optimal",
+                "give hypotheses that can be told apart",
+            )
+
+    # What is alike ------------------------------------------------------------------------------
+
+    @property
+    def agents(self) -> int:
+        """N."""
+        return self.model.agents
+
+    @property
+    def best(self) -> int:
+        """The target, found."""
+        assert isinstance(self.target, int)
+        return self.target
+
+    @cached_property
+    def wrong(self) -> tuple[int, ...]:
+        """The hypotheses to be rejected, H of them; not those that nobody tells from the target."""
+        kept = {self.best, *self.model.optimal_hypotheses, *twins(self.model, self.best)}
+        return tuple(m for m in range(len(self.model.hypotheses)) if m not in kept)
+
+    @cached_property
+    def sorts(self) -> IntArray:
+        """Shape (N,): the sort of each data set."""
+        keys: dict[Hashable, int] = {}
+        of_kind = np.full(len(self.model.kinds), -1, dtype=np.int64)
+        for k in self.model.assignment:
+            if of_kind[k] < 0:
+                key = law_key(self.model.kinds[k])
+                if not self.joins_influence:
+                    key = (key, self.model.log_priors[k].tobytes())
+                of_kind[k] = keys.setdefault(key, len(keys))
+        return read_only(of_kind[self.model.assignment])
+
+    @cached_property
+    def representatives(self) -> IntArray:
+        """Shape (S,): a kind of the model for each sort."""
+        first = np.unique(self.sorts, return_index=True)[1]
+        return read_only(self.model.assignment[first])
+
+    @cached_property
+    def free(self) -> IntArray:
+        """Shape (F,): the agents whose data may move, the most influential first."""
+        order = np.argsort(-self.influence, kind="stable")
+        return read_only(order[~np.isin(order, self.fixed)].astype(np.int64))
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Shape (F,): the influence of the free agents, decreasing."""
+        return read_only(self.influence[self.free])
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """Shape (F,): the group of each free agent, not decreasing from 0."""
+        if not self.joins_influence:
+            return read_only(np.arange(self.free.size))
+        fall = self.weights[:-1] - self.weights[1:]
+        new = fall > _SAME_INFLUENCE * self.weights[:-1]
+        return read_only(np.concatenate([[0], np.cumsum(new)]).astype(np.int64))
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Shape (C,): the number of agents in each group."""
+        return read_only(np.bincount(self.groups).astype(np.int64))
+
+    @cached_property
+    def stock(self) -> IntArray:
+        """Shape (S,): how many data sets of each sort there are to place."""
+        counts = np.bincount(self.sorts[self.free], minlength=self.representatives.size)
+        return read_only(counts.astype(np.int64))
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether all placements are alike: one free agent, one sort, or one group."""
+        return int((self.stock > 0).sum()) < 2 or self.sizes.size < 2
+
+    # Rates --------------------------------------------------------------------------------------
+
+    @cached_property
+    def information(self) -> FloatArray:
+        """Shape (S, H): I(target, θ) of each sort, in nats per observation."""
+        found = self.model.comparison(self.best).values[self.representatives]
+        return read_only(found[:, list(self.wrong)])
+
+    @cached_property
+    def base(self) -> FloatArray:
+        """Shape (H,): what the agents that keep their data add to the rates."""
+        kept = list(self.fixed)
+        return read_only(self.influence[kept] @ self.information[self.sorts[kept]])
+
+    def rates(self, fillings: IntArray) -> FloatArray:
+        """Σ_j v_j I_j(target, θ) of every filling, shape (P, H), for fillings of shape (P, F)."""
+        values = np.tile(self.base, (len(fillings), 1))
+        for place, weight in enumerate(self.weights):
+            values += (weight * self.information)[fillings[:, place]]
+        return values
+
+    @cached_property
+    def least_rates(self) -> FloatArray:
+        """Shape (H,): rates up to this count as zero, the network does not settle on the target.
+
+        For each hypothesis what rounding may do to its own rate; none, if the target is optimal.
+        """
+        if self.model.optimal_hypotheses:
+            return read_only(np.zeros(len(self.wrong)))
+        doubt = self.model.comparison(self.best).doubt[self.representatives][:, list(self.wrong)]
+        return read_only(float(self.influence.sum()) * doubt.max(axis=0))
+
+    def learns(self, filling: IntArray) -> bool:
+        """Whether the network settles on the target under a filling of shape (F,)."""
+        return bool((self.rates(filling[None])[0] > self.least_rates).all())
+
+    # Fillings -----------------------------------------------------------------------------------
+
+    @cached_property
+    def original(self) -> IntArray:
+        """Shape (F,): the filling as it is."""
+        return read_only(self.sorts[self.free])
+
+    def everywhere(self, fillings: IntArray) -> IntArray:
+        """The sort at each of all N agents, shape (P, N), agents in their own order."""
+        whole = np.tile(self.sorts, (len(fillings), 1))
+        whole[:, self.free] = fillings
+        return whole
+
+    def assignment(self, filling: IntArray) -> IntArray:
+        """The data set at each agent, shape (N,): as many as possible stay where they are."""
+        wanted = filling.copy()
+        for group in range(self.sizes.size):
+            places = np.flatnonzero(self.groups == group)
+            left = np.bincount(wanted[places], minlength=self.stock.size)
+            stays = []
+            for place in places:
+                sort = self.original[place]
+                if left[sort]:
+                    left[sort] -= 1
+                    stays.append(place)
+            rest = [place for place in places if place not in set(stays)]
+            wanted[stays] = self.original[stays]
+            wanted[rest] = np.repeat(np.arange(left.size), left)
+        result = np.arange(self.agents)
+        moves = np.flatnonzero(wanted != self.original)
+        for sort in np.unique(wanted[moves]):
+            to = moves[wanted[moves] == sort]
+            source = moves[self.original[moves] == sort]
+            result[self.free[to]] = self.free[source]
+        return read_only(result)
+
+    def placed(self, assignment: IntArray) -> FiniteModel:
+        """The model whose agent i observes data set `assignment[i]`."""
+        kinds = self.model.assignment[assignment]
+        return FiniteModel(self.model.hypotheses, self.model.kinds, kinds, self.model.log_priors)
+
+    # Counting -----------------------------------------------------------------------------------
+
+    @cached_property
+    def placements(self) -> int:
+        """How many placements differ in who holds which sort."""
+        return arrangements(self.stock.tolist())
+
+    def equivalent(self, filling: IntArray) -> int:
+        """How many placements differ from this one by exchanges within groups only."""
+        table = np.zeros((self.sizes.size, self.stock.size), dtype=np.int64)
+        np.add.at(table, (self.groups, filling), 1)
+        return prod(arrangements(row) for row in table.tolist())
+
+    @cached_property
+    def classes(self) -> int | None:
+        """How many classes of equivalent placements there are; None where counting takes long."""
+        return count_classes(self.sizes.tolist(), self.stock.tolist())
+
+
+def twins(model: FiniteModel | RationalModel, target: int) -> tuple[int, ...]:
+    """The hypotheses that have the target's likelihoods for every agent.
+
+    They are as good as the target wherever it is: no placement could reject them.
+    """
+    pairs = [pair for pair in model.ambiguous_pairs if target in pair]
+    return tuple(a if b == target else b for a, b in pairs)
+
+
+def _target(model: FiniteModel, target: int | str | None) -> int:
+    optimal = model.optimal_hypotheses
+    if target is None:
+        if not optimal:
+            raise fail(
+                "target",
+                "the hypothesis to be learnt",
+                "None, where no hypothesis is best for every agent",
+                "name one, such as the network's present compromise",
+            )
+        return optimal[0]
+    found = as_position("target", target, model.hypotheses)
+    if optimal and found not in optimal:
+        raise fail(
+            "target",
+            f"an optimal hypothesis, such as {model.hypotheses[optimal[0]]!r}",
+            repr(model.hypotheses[found]),
+            "no placement makes the network prefer it: every agent's data speak for the other",
+        )
+    return found
+
+
+def law_key(kind: Agent) -> Hashable:
+    """Equal for kinds that are the same law to the last bit."""
+    if isinstance(kind, FiniteAgent):
+        arrays: tuple[FloatArray, ...] = (kind.probabilities, kind.log_likelihoods)
+        return ("finite", kind.entropy, *((a.shape, a.tobytes()) for a in arrays))
+    arrays = (kind.inputs, kind.truth_means, kind.means)
+    return ("normal", kind.truth_std, kind.std, *((a.shape, a.tobytes()) for a in arrays))

@@ -1,0 +1,200 @@
+"""How large E can be under any placement.
+
+For one hypothesis and one tilt t, −Σ_i κ_σ(i)(−t v_i) is a sum over pairs of agent and data set:
+its largest value over placements is an assignment problem. As a function of t it is concave, so
+that on an interval it stays below its tangent at the middle, and the tangent, again a sum over
+pairs, is largest at an end. Intervals are halved until these bounds are tight. Those in which no
+placement can beat the best one known are dropped; over the rest a linear program weighs the
+hypotheses against each other (docs: mathematics/placement).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from theory.design.placement.exponents import Exponents
+from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.placement.relaxation import divide
+from theory.learning.log_ratio import LogRatioLaw
+from theory.validation import FloatArray, IntArray
+
+# Hypotheses that are weighed: those closest to binding.
+_MOST_HYPOTHESES = 6
+_MOST_INTERVALS = 48
+_MOST_NODES = 40
+# Relative width at which an interval's bound is tight enough.
+_TIGHT = 1e-3
+# Doublings of the largest tilt; beyond, errors are impossible under some placement.
+_MOST_DOUBLINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A sum over pairs, `constant` + Σ `pairs`[group, sort], for tilts near `tilt`."""
+
+    tilt: float
+    constant: float
+    pairs: FloatArray
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Tilted:
+    """−κ(−t v) and its slope in t, as sums over pairs."""
+
+    problem: PlacementProblem
+    laws: tuple[LogRatioLaw, ...]
+    levels: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        totals = np.bincount(self.problem.groups, weights=self.problem.weights)
+        object.__setattr__(self, "levels", totals / self.problem.sizes)
+
+    def sums(self, tilt: float) -> tuple[FloatArray, float, FloatArray, float]:
+        """Pairs and constant of the value, pairs and constant of the slope."""
+        v = self.levels
+        values = np.column_stack([-law.cumulant(-tilt * v) for law in self.laws])
+        slopes = np.column_stack([v * law.cumulant_slope(-tilt * v) for law in self.laws])
+        constant = slope = 0.0
+        for i in self.problem.fixed:
+            law, weight = self.laws[self.problem.sorts[i]], self.problem.influence[i]
+            constant -= float(law.cumulant(-tilt * weight))
+            slope += float(weight * law.cumulant_slope(-tilt * weight))
+        return values, constant, slopes, slope
+
+
+def assigned(problem: PlacementProblem, pairs: FloatArray) -> float:
+    """The largest Σ_i pairs[group of i, sort at i] over all placements: an assignment problem."""
+    columns = np.repeat(np.arange(problem.stock.size), problem.stock)
+    worth = pairs[np.ix_(problem.groups, columns)]
+    rows, chosen = linear_sum_assignment(worth, maximize=True)
+    return float(worth[rows, chosen].sum())
+
+
+def exponent_bound(
+    exponents: Exponents, filling: IntArray, *, progress: Callable[[int, int], None] | None = None
+) -> float:
+    """No placement has a larger E, up to rounding; infinite if errors may be impossible.
+
+    `filling` is the best placement known: the bound is never below its E.
+    """
+    problem = exponents.problem
+    present = exponents.by_hypothesis(filling)
+    value = float(present.min())
+    closest = np.argsort(present)[:_MOST_HYPOTHESES]
+    kept: list[list[_Piece]] = []
+    for done, h in enumerate(closest):
+        pieces = _pieces(_Tilted(problem, exponents.laws[h]), value)
+        if pieces is not None:
+            if not pieces:
+                return value
+            kept.append(pieces)
+        if progress is not None:
+            progress(done + 1, closest.size)
+    if not kept:
+        return np.inf
+    return max(value, _weighed(problem, kept, value))
+
+
+def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
+    """Sums over pairs, one of which is at least the largest exponent, wherever that is > `value`.
+
+    None if some placement's sum may grow with the tilt for ever.
+    """
+    problem = tilted.problem
+    used = [law for law, n in zip(tilted.laws, problem.stock, strict=True) if n]
+    scale = max((abs(law.mean) / law.variance for law in used if law.variance), default=1.0)
+    last = max(scale, 1e-300) / float(tilted.levels[0])
+    for _ in range(_MOST_DOUBLINGS):
+        _, _, slopes, constant = tilted.sums(last)
+        if assigned(problem, slopes) + constant <= 0:
+            break
+        last *= 2.0
+    else:
+        return None
+    lower = value
+
+    def cover(a: float, b: float) -> list[_Piece]:
+        nonlocal lower
+        middle = (a + b) / 2
+        values, constant, slopes, slope = tilted.sums(middle)
+        lower = max(lower, assigned(problem, values) + constant)
+        found = []
+        for end in (a, b):
+            pairs = values + (end - middle) * slopes
+            level = constant + (end - middle) * slope
+            top = assigned(problem, pairs) + level
+            if top > value:
+                found.append(_Piece(end, level, pairs, top))
+        return found
+
+    heap: list[tuple[float, int, float, float, list[_Piece]]] = []
+    count = 0
+
+    def push(a: float, b: float) -> None:
+        nonlocal count
+        pieces = cover(a, b)
+        count += 1
+        if pieces:
+            heapq.heappush(heap, (-max(p.value for p in pieces), count, a, b, pieces))
+
+    push(0.0, last)
+    while heap and count < _MOST_INTERVALS and -heap[0][0] > lower * (1 + _TIGHT):
+        _, _, a, b, _ = heapq.heappop(heap)
+        push(a, (a + b) / 2)
+        push((a + b) / 2, b)
+    return sorted((p for entry in heap for p in entry[4]), key=lambda p: p.tilt)
+
+
+@dataclass(frozen=True, eq=False)
+class _Relaxed:
+    bound: float
+    losses: FloatArray
+
+
+def _weighed(problem: PlacementProblem, kept: list[list[_Piece]], value: float) -> float:
+    """Branch over which piece counts for which hypothesis; each node a linear program."""
+    nodes = [(-np.inf, 0, kept)]
+    first = _relaxed(problem, kept)
+    nodes = [(-first.bound, 0, kept)]
+    losses = {0: first.losses}
+    settled, count = value, 0
+    while nodes and count < _MOST_NODES:
+        top, key, pieces = heapq.heappop(nodes)
+        loss = losses.pop(key)
+        if -top <= settled:
+            break
+        split = int(np.argmax(loss))
+        if loss[split] <= _TIGHT * abs(top) or len(pieces[split]) < 2:
+            settled = max(settled, -top)
+            continue
+        half = len(pieces[split]) // 2
+        for part in (pieces[split][:half], pieces[split][half:]):
+            child = [part if h == split else old for h, old in enumerate(pieces)]
+            found = _relaxed(problem, child)
+            count += 1
+            losses[count] = found.losses
+            heapq.heappush(nodes, (-min(found.bound, -top), count, child))
+    return max([settled, *(-top for top, _, _ in nodes[:1])])
+
+
+def _relaxed(problem: PlacementProblem, pieces: list[list[_Piece]]) -> _Relaxed:
+    """The bound of one node, and what each hypothesis loses by having several pieces."""
+    upper = [np.maximum.reduce([p.pairs for p in parts]) for parts in pieces]
+    levels = np.array([max(p.constant for p in parts) for parts in pieces])
+    unit = max(max(p.value for p in parts) for parts in pieces)
+    division = divide(problem, np.array(upper), levels, unit=unit)
+    weights, losses = division.multipliers, np.zeros(len(pieces))
+    for h, parts in enumerate(pieces):
+        best = max(p.constant + float((p.pairs * division.shares).sum()) for p in parts)
+        losses[h] = levels[h] + float((upper[h] * division.shares).sum()) - best
+    losses[weights == 0] = 0.0
+    mixed = sum(w * u for w, u in zip(weights, upper, strict=True))
+    bound = float(weights @ levels) + assigned(problem, np.asarray(mixed))
+    alone = min(max(p.value for p in parts) for parts in pieces)
+    return _Relaxed(min(bound, alone), losses)

@@ -1,0 +1,43 @@
+"""What learning is worth: losses, and the coverings of hypotheses that they ask for."""
+
+from theory.risk.corollary import (
+    EMPTY_INTERSECTION,
+    HALVED_PINSKER,
+    REVERSED_COVERING,
+    CoinTrial,
+)
+from theory.risk.covering import (
+    Covering,
+    cover,
+    covering_lower_bound,
+    interval_covering_number,
+)
+from theory.risk.domains import Box, Ellipsoid
+from theory.risk.quantised import QuantisedRegression, two_node_regression
+from theory.risk.risk import RiskBound, reversal_factor, risk_bound
+from theory.risk.risk_curve import RiskCurve, RiskPoint, risk_curve, transfer_factor
+from theory.risk.total_variation import LargestTotalVariation, largest_total_variation
+
+__all__ = [
+    "EMPTY_INTERSECTION",
+    "HALVED_PINSKER",
+    "REVERSED_COVERING",
+    "Box",
+    "CoinTrial",
+    "Covering",
+    "Ellipsoid",
+    "LargestTotalVariation",
+    "QuantisedRegression",
+    "RiskBound",
+    "RiskCurve",
+    "RiskPoint",
+    "cover",
+    "covering_lower_bound",
+    "interval_covering_number",
+    "largest_total_variation",
+    "reversal_factor",
+    "risk_bound",
+    "risk_curve",
+    "transfer_factor",
+    "two_node_regression",
+]

@@ -1,0 +1,197 @@
+"""Linear regression over a network, quantised: a continuum of parameters replaced by a covering.
+
+Agent j sees features x (few values, with probabilities) and a label y = xᵀθ* + N(0, α²). A model of
+finitely many hypotheses θ_1, …, θ_M is made from any array of parameters. Labels may be observed
+exactly, with likelihoods that have no bound, or as the *bin* they fall in: then likelihoods are
+bounded, as P1's Assumption 3 asks. Binning loses information, never adds any: divergences can only
+fall, so that an r-covering stays one.
+
+The loss is r(y) = 1 if y exceeds a threshold τ, else 0, in [0, 1]: the expected loss of parameter θ
+is E_x Φ((xᵀθ − τ)/α).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtr
+
+from theory.learning.agents import Agent, FiniteAgent, GaussianAgent
+from theory.learning.model import FiniteModel
+from theory.validation import (
+    FloatArray,
+    as_distribution,
+    as_float_array,
+    as_integer,
+    as_positive,
+    fail,
+    read_only,
+)
+from theory.values import Value
+
+
+@dataclass(frozen=True, eq=False)
+class QuantisedRegression(Value):
+    """What each agent of a network sees of one linear-Gaussian law.
+
+    Parameters
+    ----------
+    features
+        One array of shape (X_j, d) per agent: the values of x.
+    inputs
+        One array of shape (X_j,) per agent: their probabilities.
+    truth
+        θ*, shape (d,).
+    noise_std
+        α > 0.
+    threshold
+        τ of the loss.
+    label_edges
+        Increasing ends of the bins in which labels are observed; None for exact labels.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a law is no distribution, or edges do not increase.
+    """
+
+    features: tuple[FloatArray, ...]
+    inputs: tuple[FloatArray, ...]
+    truth: FloatArray
+    noise_std: float
+    threshold: float = 0.0
+    label_edges: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        truth = as_float_array("truth", self.truth, ndim=1)
+        features = tuple(
+            as_float_array(f"features[{j}]", x, ndim=2) for j, x in enumerate(self.features)
+        )
+        inputs = tuple(as_distribution(f"inputs[{j}]", p) for j, p in enumerate(self.inputs))
+        if not features or len(features) != len(inputs):
+            raise fail(
+                "inputs", f"one law for each of {len(features)} agents", len(inputs), "match them"
+            )
+        for j, (x, p) in enumerate(zip(features, inputs, strict=True)):
+            if x.shape != (p.size, truth.size):
+                raise fail(
+                    f"features[{j}]",
+                    f"shape {(p.size, truth.size)}",
+                    f"shape {x.shape}",
+                    "give one row of features for each input",
+                )
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "truth", truth)
+        object.__setattr__(self, "noise_std", as_positive("noise_std", self.noise_std))
+        if self.label_edges is not None:
+            edges = as_float_array("label_edges", self.label_edges, ndim=1)
+            if edges.size == 0 or (np.diff(edges) <= 0).any():
+                raise fail("label_edges", "increasing numbers", edges.tolist(), "sort them")
+            object.__setattr__(self, "label_edges", edges)
+
+    @property
+    def agents(self) -> int:
+        """N."""
+        return len(self.features)
+
+    @cached_property
+    def second_moments(self) -> FloatArray:
+        """S_j = E x_j x_jᵀ, shape (N, d, d)."""
+        pairs = zip(self.features, self.inputs, strict=True)
+        moments = np.array([x.T @ (p[:, None] * x) for x, p in pairs])
+        return read_only((moments + moments.swapaxes(1, 2)) / 2)
+
+    def second_moment(self, weights: ArrayLike) -> FloatArray:
+        """Σ_j w_j S_j, shape (d, d), for one weight per agent.
+
+        Raises
+        ------
+        ValueError
+            Unless there are N finite weights.
+        """
+        w = as_float_array("weights", weights, ndim=1)
+        if w.size != self.agents:
+            raise fail("weights", f"one for each of {self.agents} agents", w.size, "match them")
+        return np.asarray(np.tensordot(w, self.second_moments, axes=1))
+
+    def model(self, points: ArrayLike) -> FiniteModel:
+        """The finite model whose hypotheses are the rows of `points`, shape (M, d), M ≥ 2.
+
+        Raises
+        ------
+        ValueError
+            Unless `points` is a table with d columns and at least two rows.
+        """
+        thetas = as_float_array("points", points, ndim=2)
+        if thetas.shape[1] != self.truth.size:
+            raise fail("points", f"{self.truth.size} coordinates", thetas.shape[1], "match truth")
+        agents = [
+            self._agent(x, p, thetas) for x, p in zip(self.features, self.inputs, strict=True)
+        ]
+        return FiniteModel.from_agents([f"theta {m}" for m in range(len(thetas))], agents)
+
+    def risks(self, points: ArrayLike) -> FloatArray:
+        """R_j(θ) of each agent and parameter, shape (N, M), in units of the loss."""
+        thetas = as_float_array("points", points, ndim=2)
+        rows = [
+            p @ ndtr((x @ thetas.T - self.threshold) / self.noise_std)
+            for x, p in zip(self.features, self.inputs, strict=True)
+        ]
+        return np.array(rows)
+
+    def risk_differences(self, points: ArrayLike) -> FloatArray:
+        """|R_j(θ*) − R_j(θ)|, shape (N, M)."""
+        return np.asarray(np.abs(self.risks(points) - self.risks(self.truth[None])))
+
+    def _agent(self, x: FloatArray, p: FloatArray, thetas: FloatArray) -> Agent:
+        if self.label_edges is None:
+            return GaussianAgent(p, x @ self.truth, self.noise_std, thetas @ x.T, self.noise_std)
+        truth = np.exp(self._log_bins(self.truth[None] @ x.T))[0]
+        logs = self._log_bins(thetas @ x.T)
+        joint = p[:, None] * truth / truth.sum(axis=-1, keepdims=True)
+        entropy = -float((joint * np.log(np.where(truth > 0, truth, 1.0))).sum())
+        return FiniteAgent(joint.ravel(), logs.reshape(len(thetas), -1), entropy)
+
+    def _log_bins(self, means: FloatArray) -> FloatArray:
+        """Logs of P(bin) for labels of the given means, one axis more."""
+        assert self.label_edges is not None
+        z = (self.label_edges - means[..., None]) / self.noise_std
+        ends = np.full((*z.shape[:-1], 1), np.inf)
+        low, high = np.concatenate([-ends, z], -1), np.concatenate([z, ends], -1)
+        # In the upper half the complementary function keeps its digits.
+        flip = low > 0
+        low, high = np.where(flip, -high, low), np.where(flip, -low, high)
+        tail = log_ndtr(high)
+        with np.errstate(divide="ignore"):
+            return np.asarray(tail + np.log1p(-np.exp(log_ndtr(low) - tail)))
+
+
+def two_node_regression(
+    *, nodes: int = 4, threshold: float = 0.5, label_edges: Sequence[float] | None = None
+) -> QuantisedRegression:
+    """P1's two nodes (section 5.1): θ* = (−.3, .5, .8), α = .8; each sees the bias and one input.
+
+    Node 1 sees [1, x1, 0], x1 uniform on [−1, 1]; node 2 sees [1, 0, x2], x2 uniform on
+    [−1.5, 1.5]. The uniform laws are replaced by their Gauss–Legendre laws with `nodes` values,
+    which have the same moments up to order 2·nodes − 1: S_j is exact for nodes ≥ 2.
+    """
+    count = as_integer("nodes", nodes, minimum=2)
+    values, weights = np.polynomial.legendre.leggauss(count)
+    ones, zeros = np.ones(count), np.zeros(count)
+    probabilities = weights / weights.sum()
+    return QuantisedRegression(
+        features=(
+            np.stack([ones, values, zeros], axis=1),
+            np.stack([ones, zeros, 1.5 * values], axis=1),
+        ),
+        inputs=(probabilities, probabilities),
+        truth=np.array([-0.3, 0.5, 0.8]),
+        noise_std=0.8,
+        threshold=threshold,
+        label_edges=None if label_edges is None else np.asarray(label_edges, dtype=np.float64),
+    )
