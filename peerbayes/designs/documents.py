@@ -358,11 +358,8 @@ SomeDesign: TypeAlias = Annotated[
 
 def unplaced(result: dict[str, Any]) -> dict[str, Any]:
     """What a record keeps: not where it is, so that it can be moved, nor what follows from it."""
-    passing = ("record", "written", "recommended", "mean_slem")
-    kept = {key: value for key, value in result.items() if key not in passing}
-    if "baselines" in kept:
-        kept["baselines"] = {name: unplaced(row) for name, row in kept["baselines"].items()}
-    return kept
+    passing = ("record", "written", "recommended")
+    return {key: value for key, value in result.items() if key not in passing}
 
 
 class CurveDocument(Document):

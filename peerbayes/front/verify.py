@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.console import RenderableType
 
@@ -18,7 +18,7 @@ from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import KINDS, kind_of
 from peerbayes.kinds.shared.kind import Sweep, Verification
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
-from peerbayes.kinds.verify_record import VerifyRecord
+from peerbayes.kinds.verify_record import Verified, VerifyRecord
 from peerbayes.problem.builtins.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
@@ -63,7 +63,7 @@ class VerifyOutcome:
         return VerifyRecord(
             seed=self.seed,
             delta=self.delta,
-            problems=[verification.as_record() for verification in self.verifications],
+            problems=[cast("Verified", one.as_record()) for one in self.verifications],
             sweeps=[sweep.as_record() for sweep in self.sweeps],
             skipped=list(self.skipped),
         )
