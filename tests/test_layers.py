@@ -148,9 +148,14 @@ def circles(graph: nx.DiGraph) -> list[list[str]]:
 
 
 def folders_that_import(root: Path, files: nx.DiGraph) -> nx.DiGraph:
-    """From every folder to those it imports from."""
+    """From every folder to those it imports from.
+
+    The files at the top of `peerbayes`, its ground and its door, count as folders of their own.
+    """
 
     def folder(module: str) -> str:
+        if module.startswith("peerbayes.") and module.count(".") == 1:
+            return module
         return module if (root / module.replace(".", "/")).is_dir() else module.rpartition(".")[0]
 
     graph = nx.DiGraph((folder(a), folder(b)) for a, b in files.edges)
