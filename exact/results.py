@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -112,7 +113,7 @@ class Simulation(Shown):
         ValueError
             If pandas is not installed.
         """
-        axes = {"agent": self.watched, "hypothesis": self.hypotheses}
+        axes: dict[str, Iterable[object]] = {"agent": self.watched, "hypothesis": self.hypotheses}
         rates = self.rates
         return frame(long_columns(axes, rate=rates.mean, standard_error=rates.standard_error))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from theory.typed import require
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -107,11 +108,11 @@ def problem_of(
     from peerbayes.problem.finite import Problem
     from peerbayes.problem.regression import RegressionProblem
     from theory import FiniteModel, Network
+    from theory.changing.kinds import AnyNetwork
     from theory.regression import RegressionModel
 
-    if not isinstance(model, FiniteModel | RegressionModel):
-        wanted = "a FiniteModel or a RegressionModel"
-        raise fail("model", wanted, type(model).__name__, "build one of these")
+    require("network", network, *get_args(AnyNetwork))
+    require("model", model, FiniteModel, RegressionModel)
     if not isinstance(network, Network):
         if isinstance(model, RegressionModel) or faults is not None:
             wanted = "a Network that stays as it is, with a regression or with faults"

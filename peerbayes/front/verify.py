@@ -131,7 +131,11 @@ def _loaded(
     """All problems, read before the first is run, and notices of those that lack their data."""
     from empirical.data import DataNotFound
 
-    given = list(problems) if isinstance(problems, list | tuple) else [problems]
+    given: list[AnyProblem | str | Path] = []
+    if isinstance(problems, Sequence) and not isinstance(problems, str):
+        given += problems
+    else:
+        given.append(problems)
     found: list[AnyProblem] = []
     skipped: list[str] = []
     folder = None if data is None else Path(data)

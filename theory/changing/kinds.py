@@ -30,7 +30,8 @@ def as_fixed(network: AnyNetwork) -> AnyNetwork:
     if isinstance(network, PeriodicNetwork) and network.period == 1:
         phase = network.phases[0]
         if phase.observes.all():
-            return Network(phase.weights, name=network.name, layout=network.layout)
+            name, layout, names = network.name, network.layout, network.names
+            return Network(phase.weights, name=name, layout=layout, names=names)
     if isinstance(network, DelayedNetwork) and network.longest == 0:
         return network.network
     return network

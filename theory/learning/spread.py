@@ -90,7 +90,7 @@ def log_ratio_spread(
     rounds
         Increasing whole numbers of at least 1.
     best
-        The hypothesis in the numerator.
+        Index or name of the hypothesis in the numerator.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def log_ratio_spread(
         If network and model have different numbers of agents.
     """
     check_same_agents(require_fixed(network), model)
-
+    best = as_position("best", best, model.hypotheses)
     wanted = np.asarray(rounds, dtype=np.int64)
     laws = [model.log_ratio_laws(best, theta) for theta in range(len(model.hypotheses))]
     variances = np.array([[law.variance for law in row] for row in laws]).T[model.assignment]
