@@ -15,16 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.learning.exponent import largest_decay
-from theory.learning.log_ratio import LogRatioLaw
+from theory.design.exponent.exponent_tilts import exponents as exponents_of
+from theory.design.exponent.log_ratio_table import tabulate
 from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, IntArray
-
-# The root of a concave function's slope to the accuracy that `largest_decay` asks for.
-_TILT_ACCURACY = 1e-9
-_NEWTON_STEPS = 60
-# Evidence is taken as never misleading down to this part of its size, as in `largest_decay`.
-_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +70,17 @@ def learning_effects(model: FiniteModel, influence: FloatArray) -> LearningEffec
     shapes, group = np.unique(wrong[alike], axis=0, return_inverse=True)
     for index, shape in enumerate(shapes):
         rows = np.flatnonzero(group.ravel() == index)
-        best = [int(m) for m in np.flatnonzero(~shape)]
+        v, here = influence[alike[rows]], np.arange(len(rows))
+        unit = v.max(axis=1)
+        best = np.flatnonzero(~shape)
+        rays = np.tile(v / unit[:, None], (best.size, 1))
         for theta in np.flatnonzero(shape):
-            found = [
-                largest_decays(
-                    model.log_ratio_laws(b, int(theta)), model.assignment, influence[alike[rows]]
-                )
-                for b in best
-            ]
-            values = np.array([decay.value for decay in found])
+            table = tabulate(model, best, np.full(best.size, theta), share_slots=False)
+            found = exponents_of(table, np.repeat(np.arange(best.size), rows.size), rays)
+            values = found.values.reshape(best.size, rows.size)
             largest = values.argmax(axis=0)
-            here = np.arange(len(rows))
             exponents[rows, theta] = values[largest, here]
-            tilts[rows, theta] = np.array([decay.tilt for decay in found])[largest, here]
+            tilts[rows, theta] = found.tilts.reshape(values.shape)[largest, here] / unit
     return LearningEffects(
         rate=rate,
         exponent=exponents.min(axis=1)[representative],
@@ -97,70 +89,6 @@ def learning_effects(model: FiniteModel, influence: FloatArray) -> LearningEffec
         tilts=tilts[representative],
         wrong=wrong,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Decays:
-    """max_{t ≥ 0} −Σ_j κ_j(−t v_j) and the maximising t for each v, shape (C,)."""
-
-    value: FloatArray
-    tilt: FloatArray
-
-
-def largest_decays(
-    laws: tuple[LogRatioLaw, ...], assignment: IntArray, influence: FloatArray
-) -> Decays:
-    """`theory.learning.exponent.largest_decay` for each row v of `influence`, shape (C, N)."""
-    used = [int(k) for k in np.unique(assignment)]
-    lowest = np.array([laws[k].minimum for k in range(len(laws))])[assignment]
-    means = np.array([law.mean for law in laws])[assignment]
-    variances = np.array([law.variance for law in laws])[assignment]
-    values, tilts = np.zeros(len(influence)), np.zeros(len(influence))
-    mean = influence @ means
-    with np.errstate(invalid="ignore"):
-        floor, scale = influence @ lowest, influence @ np.abs(lowest)
-        certain = np.isfinite(floor) & (floor >= -_ROUNDING * scale)
-    for row in np.flatnonzero(certain):
-        limit = largest_decay(laws, assignment, influence[row])
-        values[row], tilts[row] = limit.value, limit.tilt
-    rows = np.flatnonzero(~certain & (mean > 0))
-    if not rows.size:
-        return Decays(values, tilts)
-    random = variances > 0
-    unit = influence[rows][:, random].max(axis=1)
-    v = influence[rows] / unit[:, None]
-    members = [(laws[k], assignment == k) for k in used]
-
-    def slope(t: FloatArray) -> FloatArray:
-        total = np.zeros(len(t))
-        for law, who in members:
-            total += (v[:, who] * law.cumulant_slope(-t[:, None] * v[:, who])).sum(axis=1)
-        return total
-
-    def curvature(t: FloatArray) -> FloatArray:
-        total = np.zeros(len(t))
-        for law, who in members:
-            total += (v[:, who] ** 2 * law.cumulant_curvature(-t[:, None] * v[:, who])).sum(axis=1)
-        return total
-
-    # The slope falls from the mean at 0 to below 0: Newton's steps, kept inside a bracket.
-    low, high = np.zeros(len(rows)), np.full(len(rows), np.inf)
-    t = (v @ means) / (v[:, random] ** 2 @ variances[random])  # exact for normal z
-    for _ in range(_NEWTON_STEPS):
-        s = slope(t)
-        low, high = np.where(s > 0, t, low), np.where(s > 0, high, t)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = t + s / curvature(t)
-        outside = ~((step > low) & (step < high))
-        middle = np.where(np.isfinite(high), (low + high) / 2, 2 * t)
-        following = np.where(outside, middle, step)
-        moved = np.abs(following - t)
-        t = following
-        if (moved <= _TILT_ACCURACY * t).all():
-            break
-    total = sum(law.cumulant(-t[:, None] * v[:, who]).sum(axis=1) for law, who in members)
-    values[rows], tilts[rows] = -total, t / unit
-    return Decays(values, tilts)
 
 
 def subdominant_moduli(weights: FloatArray, *, reversible: bool) -> FloatArray:

@@ -84,6 +84,8 @@ def exponents(
 ) -> Exponents:
     """max_{t ≥ 0} Σ_s n_s h_s(t v_s) of each row: 0 where Σ v E z ≤ 0, else E_θ(v).
 
+    `v` has shape (S,), or (R, S) where each row has its own, of largest entry about one.
+
     A row is not pursued once its value is above `enough`, nor any after so many `steps`: what is
     returned then is a lower bound, attained at the tilt returned.
     """
@@ -93,10 +95,11 @@ def exponents(
     open_rows = np.arange(rows.size)
     unknown = np.flatnonzero(t <= 0)
     if unknown.size:
-        at_zero = table.tilted(rows[unknown], np.zeros((unknown.size, v.size)))
-        mean = at_zero.means @ (n * v)
+        ray = v if v.ndim == 1 else v[unknown]
+        at_zero = table.tilted(rows[unknown], np.zeros((unknown.size, v.shape[-1])))
+        mean = _sums(at_zero.means, n * ray)
         # Exact for normal z. Without variance z is a constant, and any tilt tells its sign.
-        spread = at_zero.variances @ (n * v * v)
+        spread = _sums(at_zero.variances, n * ray * ray)
         t[unknown] = np.abs(mean) / np.where(spread > 0, spread, mean * mean + (mean == 0))
         open_rows = np.delete(open_rows, unknown[mean <= 0])
     low, high = np.zeros_like(t), np.full_like(t, np.inf)
@@ -104,10 +107,11 @@ def exponents(
         if not open_rows.size:
             break
         here = t[open_rows]
-        found = table.tilted(rows[open_rows], here[:, None] * v)
+        ray = v if v.ndim == 1 else v[open_rows]
+        found = table.tilted(rows[open_rows], here[:, None] * ray)
         value = found.values @ n
-        slope = here * (found.means @ (n * v))
-        bend = here * here * (found.variances @ (n * v * v))
+        slope = here * _sums(found.means, n * ray)
+        bend = here * here * _sums(found.variances, n * ray * ray)
         better = value > values[open_rows]
         values[open_rows[better]], tilts[open_rows[better]] = value[better], here[better]
         rising = slope > 0
@@ -127,6 +131,13 @@ def exponents(
         t[open_rows] = _between(step, here, low[open_rows], high[open_rows])
         open_rows = open_rows[~(done | settled)]
     return Exponents(values, tilts)
+
+
+def _sums(parts: FloatArray, weights: FloatArray) -> FloatArray:
+    """Σ_s of each row of `parts` with the weights, shape (S,), or its row of them, shape (R, S)."""
+    if weights.ndim == 1:
+        return np.asarray(parts @ weights)
+    return np.asarray(np.einsum("rs,rs->r", parts, weights))
 
 
 def _between(step: FloatArray, here: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
