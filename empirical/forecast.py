@@ -134,7 +134,7 @@ class RunBesideForecast(Shown):
 def run_beside_forecast(
     network: Network, model: FiniteModel, *, rounds: int, replicates: int, seed: int
 ) -> RunBesideForecast:
-    """Run social learning over the snapshots and lay the exact means of all log-odds beside it.
+    """Run social learning over the snapshots and compare it with the exact means of all log-odds.
 
     Agents draw one of their images a round, with replacement, independently of each other.
 

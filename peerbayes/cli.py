@@ -69,7 +69,7 @@ def _root(
 _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "analyse": (analyse, None),
     "simulate": (simulate, None),
-    "verify": (verify, "Lay theory beside simulation."),
+    "verify": (verify, "Compare theory with simulation."),
     "design": (design, "The best weights, with a certificate."),
     "place": (place, "Which agent should hold which data."),
     "report": (report, "One HTML page: prediction beside measurement."),

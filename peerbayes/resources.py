@@ -32,12 +32,12 @@ class Predicted(Protocol):
 
     @property
     def bytes(self) -> int:
-        """Of memory, at the peak."""
+        """Peak memory in bytes."""
         ...
 
     @property
     def seconds(self) -> float:
-        """By the clock."""
+        """Wall time in seconds."""
         ...
 
 

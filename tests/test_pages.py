@@ -184,3 +184,12 @@ def test_a_failing_command_stops_the_build(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RuntimeError, match="exited with 4"):
         fill("```console\n$ exit 4\n```\n")
+
+
+def test_a_page_runs_as_a_module_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Annotations are evaluated, whatever the module that builds pages imports from the future."""
+    monkeypatch.chdir(tmp_path)
+    text = "def f(x: 1 + 1): pass\nprint('annotated', f.__annotations__['x'])\n"
+    assert "annotated 2\n" in fill(f"```python\n{text}```\n")

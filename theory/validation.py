@@ -1,6 +1,6 @@
 """Checks of arguments, in one place, so that every message has the same form.
 
-Each function names the argument, says what was expected and what came, and how to mend it.
+Each function names the argument, says what was expected and what came, and how to fix it.
 Messages are one line: the command line prints them as they are.
 """
 

@@ -138,7 +138,7 @@ class Load:
         return RegressionPlan(together, max(1, math.ceil(UNIT_SECONDS / chunk)))
 
     def seconds(self, replicates: int) -> dict[str, float]:
-        """Of so many replicates, by part."""
+        """Seconds that so many replicates take, by part of the work; an estimate."""
         width = self.width(replicates)
         copies = 1 if self.shared else replicates
         links = self.learners**2 if self.links is None else self.links
@@ -156,7 +156,7 @@ class Load:
         }
 
     def cost(self, replicates: int, *, workers: int = 1) -> RegressionCost:
-        """Of a run of so many replicates, spread over processes."""
+        """Memory and time of a run of so many replicates, spread over processes; estimates."""
         plan = self.plan()
         together = min(plan.together, -(-replicates // QUANTUM) * QUANTUM)
         copies = 1 if self.shared else together

@@ -166,7 +166,7 @@ class NormalInverseGammaBeliefs(Shown):
 
     @property
     def covariance(self) -> FloatArray:
-        """Of θ, the noise averaged over: b/(a − 1) Λ⁻¹, infinite where a ≤ 1."""
+        """Covariance of θ, the noise averaged over: b/(a − 1) Λ⁻¹, infinite where a ≤ 1."""
         with np.errstate(divide="ignore", invalid="ignore"):
             noise = np.where(self.shape > 1, self.scale / (self.shape - 1), np.inf)
         return np.asarray(noise[..., None, None] * self.unit.covariance)

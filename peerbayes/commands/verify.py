@@ -56,7 +56,7 @@ def verify(
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """Lay theory beside simulation; exit code 1 if a proved statement is broken.
+    """Compare theory with simulation; exit code 1 if a proved statement is broken.
 
     With --claims: the papers' statements, each with its verdict and a witness; exit code 1 if a
     witness no longer confirms its verdict.

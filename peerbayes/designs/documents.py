@@ -264,7 +264,7 @@ class DeparturesDocument(Document):
 
 
 class LearnabilityDocument(Document):
-    """What no weights can mend, and who matters."""
+    """Which hypotheses no weights can tell apart, and which agents matter."""
 
     unseparable_pairs: list[tuple[str, str]]
     redundant_agents: Agents

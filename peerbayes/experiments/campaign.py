@@ -64,7 +64,7 @@ class CampaignResult(Documented):
 
     @property
     def hours_left(self) -> float:
-        """Of one core, for all that is not done; an estimate."""
+        """Hours of one core that all unfinished parts will take; an estimate."""
         return sum(one.seconds for one in self.states if one.state != "done") / 3600
 
     def document(self) -> CampaignDocument:

@@ -96,7 +96,7 @@ class RateLink:
         return chosen
 
     def check(self) -> None:
-        """Whether it can run here.
+        """Refuse to run where something that the experiment needs is missing.
 
         Raises
         ------

@@ -32,7 +32,7 @@ _AMBIGUOUS_CONFIDENCE = 0.5
 
 
 def run_forecasts(link: LinkSetting, *, seed: int, progress: Progress | None) -> SnapshotsPart:
-    """Train the hypotheses, and lay the exact run over them beside the rates of each network."""
+    """Train the hypotheses, and compare the exact run over them with the rates of each network."""
     from empirical.nets.prediction import train_snapshots
 
     images = load_images("mnist", directory=link.data)

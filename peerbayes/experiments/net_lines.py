@@ -275,7 +275,7 @@ def _order_of_placements(row: Row, head: str, runs: Sequence[NetPart], when: Whe
 
 
 def _least_sure(row: Row, head: str, runs: Sequence[NetPart], when: When) -> list[Line]:
-    """Of which label a side is least sure, over the rounds, among those it does not hold."""
+    """The label, among those it does not hold, of which a side is least sure over the rounds."""
     from peerbayes.problem.builtins.label_forecast import label_forecast
 
     together = _of(runs, "cooperating", row.main)

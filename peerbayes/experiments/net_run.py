@@ -213,7 +213,7 @@ def share_done(part: Part, folder: Path) -> float:
 
 
 def _versions() -> dict[str, str]:
-    """Of everything that the last bit of a result may depend on."""
+    """Versions of everything that the last bit of a result may depend on."""
     from importlib.metadata import version
     from platform import machine, python_version
 

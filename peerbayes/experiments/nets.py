@@ -54,17 +54,17 @@ class NetExperiment:
 
     @property
     def name(self) -> str:
-        """The row's, with `quick` behind it if it is."""
+        """Name of the experiment: that of its row, followed by `quick` for a quick run."""
         return f"{self.row.name} quick" if self.is_quick else self.row.name
 
     @property
     def title(self) -> str:
-        """The row's."""
+        """One line that says what the row is about."""
         return self.row.title
 
     @property
     def source(self) -> str:
-        """The row's."""
+        """Paper and section that the row is from."""
         return self.row.source
 
     @property
@@ -109,7 +109,7 @@ class NetExperiment:
         return chosen
 
     def check(self) -> None:
-        """Whether it can run here.
+        """Refuse to run where something that the experiment needs is missing.
 
         Raises
         ------

@@ -170,7 +170,7 @@ def _agree(measured: float, predicted: float, allowed: float) -> bool:
 
 
 def _at_end(curve: ErrorCurve) -> list[float]:
-    """Of the error at the last round: predicted, measured, standard error, allowed."""
+    """The error at the last round: predicted, measured, standard error, allowed."""
     return curve.error_at_end or []
 
 

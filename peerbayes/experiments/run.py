@@ -1,4 +1,4 @@
-"""`peerbayes run`: run an experiment part by part, keep every part, lay the lines side by side.
+"""`peerbayes run`: run an experiment part by part, keep every part, compare the lines.
 
 A part is kept under its fingerprint, the checksum of everything that its numbers depend on:
 the part and its settings, the seed, the replicates, and this program's version. With `resume`, a

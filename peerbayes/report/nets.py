@@ -154,7 +154,7 @@ def _lacks_labels(run: NetPart, agents: Sequence[int]) -> bool:
 def _confusions(
     recipe: str, runs: Sequence[NetPart], groups: Sequence[tuple[str, tuple[int, ...]]]
 ) -> list[Plot]:
-    """Of the first seed's agents at the end."""
+    """Tables of confusion of the first seed's agents at the end."""
     run = runs[0]
     return [
         confusion_plot(

@@ -85,6 +85,6 @@ def is_spent() -> bool:
 
 
 def seconds_left() -> float:
-    """Of the present budget; infinite without one."""
+    """Seconds left of the present budget; infinite without one."""
     budget = _PRESENT.get()
     return np.inf if budget is None else budget.left

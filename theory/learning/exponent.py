@@ -81,7 +81,7 @@ class ErrorExponent(Shown):
 
     @property
     def is_exact(self) -> bool:
-        """Whether it is no estimate."""
+        """Whether the exponent is computed, and not estimated from samples."""
         return self.samples == 0
 
     def to_frame(self) -> pd.DataFrame:
@@ -240,7 +240,7 @@ def _standard_error(
     found: ErrorExponent,
     network: RandomNetwork,
 ) -> float:
-    """Of the mean over rounds of Σ_j κ_j(−t v_j) at the best t, which is held."""
+    """Standard error of the mean over rounds of Σ_j κ_j(−t v_j), at the best t held fixed."""
     if found.binding is None or not np.isfinite(found.tilts[found.binding]):
         return np.nan
     tilt = float(found.tilts[found.binding])

@@ -54,7 +54,7 @@ class Eigenvalue(Shown):
 
     @property
     def is_real(self) -> bool:
-        """Whether it is real: decided."""
+        """Whether the eigenvalue is real: decided."""
         return self.root.is_real
 
     @property

@@ -262,7 +262,7 @@ class RegressionModel(Value):
 
     @property
     def prior_covariances(self) -> FloatArray:
-        """Of each agent, shape (N, d, d), read-only."""
+        """Prior covariance of each agent, shape (N, d, d), read-only."""
         return np.broadcast_to(self.prior_covariance, (self.agents, *self.theta.shape * 2))
 
     @cached_property

@@ -49,7 +49,7 @@ _EXPONENT_ROUNDS = 4000
 
 @dataclass(frozen=True, eq=False)
 class ChangingAnalysis(Documented):
-    """Predictions for a network that changes, each defined on the floor it is from."""
+    """Predictions for a network that changes, each defined in the package it is from."""
 
     problem: ChangingProblem
     influence: Influence

@@ -84,7 +84,7 @@ class ChangingVerification:
 def verify_changing(
     problem: ChangingProblem, *, seed: int, delta: float = 0.05, progress: Progress | None = None
 ) -> ChangingVerification:
-    """Run the exact algorithm on a network that changes, and lay it beside the predictions.
+    """Run the exact algorithm on a network that changes, and compare it with the predictions.
 
     Raises
     ------

@@ -69,7 +69,7 @@ class FaultyAnalysis(Documented):
 
     @cached_property
     def averaging(self) -> FaultyAveraging | None:
-        """What plain averaging would come to; None where that cannot be had, see `notes`."""
+        """What plain averaging would come to; None where it is not known, see `notes`."""
         return self._averaging if isinstance(self._averaging, FaultyAveraging) else None
 
     @cached_property
@@ -179,11 +179,11 @@ class FaultyAnalysis(Documented):
         return faulty_parts(self.document())
 
     def _by_hypothesis(self, values: FloatArray) -> dict[str, float | None]:
-        """Of shape (M,), those of the wrong hypotheses by name."""
+        """The entries of `values`, shape (M,), at the wrong hypotheses, by name."""
         return {self.problem.model.hypotheses[m]: number(values[m]) for m in self.wrong}
 
     def _by_agent(self, values: FloatArray) -> dict[str, list[float | None]]:
-        """Of shape (H, M), one for each honest agent."""
+        """The columns of `values`, shape (H, M), at the wrong hypotheses, by name."""
         return {self.problem.model.hypotheses[m]: numbers(values[:, m]) for m in self.wrong}
 
     def _averaging_document(self, averaging: FaultyAveraging) -> AveragingDocument:

@@ -86,7 +86,7 @@ class FaultyVerification:
 def verify_faulty(
     problem: FaultyProblem, *, seed: int, progress: Progress | None = None
 ) -> FaultyVerification:
-    """Run the honest agents among the faulty ones, and lay predictions beside it."""
+    """Run the honest agents among the faulty ones, and compare them with the predictions."""
     agents, every = problem.network.agents, problem.faults.pool_every
     rounds = -(-_ROUNDS // every) * every
     affordable = int(_MOST_UPDATES / (rounds * agents))

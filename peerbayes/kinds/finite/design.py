@@ -265,7 +265,7 @@ def rivals_of(
 
 
 def learnability_document(problem: Problem, network: Network, target: int) -> LearnabilityDocument:
-    """What no weights can mend, and who matters."""
+    """Which hypotheses no weights can tell apart, and which agents matter."""
     names = problem.model.hypotheses
     many = network.agents > _MOST_REMOVED
     found = learnability(

@@ -95,7 +95,7 @@ class ProblemVerification:
 def verify_problem(
     problem: Problem, *, seed: int, delta: float = 0.05, progress: Progress | None = None
 ) -> ProblemVerification:
-    """Run the exact algorithm and lay it beside the predictions.
+    """Run the exact algorithm and compare it with the predictions.
 
     Raises
     ------

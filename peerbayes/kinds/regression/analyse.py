@@ -41,7 +41,7 @@ from theory.validation import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class RegressionAnalysis(Documented):
-    """Predictions for one regression: floating-point values, each defined on the floor it is from.
+    """Predictions for one regression: floats, each defined where `theory` computes it.
 
     `best` is None where some coordinate is tested and seen by nobody, or labels are a data set's.
     `over_n` and `alone_over_n` are the coefficients of 1/n beside the limits.
@@ -71,7 +71,7 @@ class RegressionAnalysis(Documented):
         return notes
 
     def document(self) -> RegressionAnalysisDocument:
-        """What `analyse` prints; null stands for what cannot be had, see ``notes``."""
+        """What `analyse` prints; null stands for what is not known, see ``notes``."""
         limits, ratios, best = self.limits, self.calibration, self.best
         return RegressionAnalysisDocument(
             problem=self.problem.name,
@@ -133,7 +133,7 @@ class ExactRegressionAnalysis(Documented):
     found: RationalRegression
 
     def document(self) -> ExactRegressionDocument:
-        """What `analyse --exact` prints; null stands for what cannot be had."""
+        """What `analyse --exact` prints; null stands for what is not known."""
         found, network = self.found, self.network
         return ExactRegressionDocument(
             problem=self.problem.name,

@@ -22,12 +22,12 @@ class Objective(Protocol):
     """What a search maximises; values that do not exceed `above` may be replaced by others."""
 
     def value(self, filling: IntArray) -> float:
-        """Of one filling, shape (F,)."""
+        """Value of one filling, shape (F,)."""
 
     def exchanged(
         self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
     ) -> FloatArray:
-        """Of the fillings in which places first[p] and second[p] exchange sorts, shape (P,)."""
+        """Values of the fillings with places first[p] and second[p] exchanged, shape (P,)."""
 
 
 @dataclass(frozen=True, eq=False)
