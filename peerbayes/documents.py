@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,8 +25,10 @@ from pydantic import (
 )
 
 from peerbayes.records import plain
-from theory import CertifiedSampleSize, Network
-from theory.design import Certificate
+
+if TYPE_CHECKING:
+    from theory import CertifiedSampleSize, Network
+    from theory.design import Certificate
 
 
 class Document(BaseModel):
