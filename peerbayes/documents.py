@@ -38,7 +38,8 @@ class Document(BaseModel):
     the objects only.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    # Built when first used: most commands use few of the documents.
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
     left_out: ClassVar[frozenset[str]] = frozenset()
 
     @model_serializer(mode="wrap")
