@@ -12,7 +12,6 @@ Those import statements say where each name lives, to this module as to the type
 
 from __future__ import annotations
 
-import ast
 import sys
 from functools import cached_property
 from importlib import import_module
@@ -27,6 +26,8 @@ class _LazyPackage(ModuleType):
     @cached_property
     def _homes(self) -> dict[str, str]:
         """For each name that the package imports, the module that has it."""
+        import ast  # not needed where nothing is asked for
+
         tree = ast.parse(Path(str(self.__file__)).read_text(encoding="utf-8"))
         return {
             alias.name: str(node.module)
