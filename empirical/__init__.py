@@ -4,32 +4,39 @@ Importing this package loads neither a learning library nor a data set; function
 Networks of neural nets live in :mod:`empirical.nets`, which needs torch.
 """
 
-from empirical.classifiers import (
-    RECIPES,
-    Classifier,
-    LikelihoodTable,
-    Recipe,
-    classifier_model,
-    likelihood_table,
-)
-from empirical.data import DataNotFound, Images, load_digits, load_images, locate
-from empirical.dealing import DEALINGS, Dealing, held_labels, stratified_subset
-from empirical.diabetes import (
-    GROUPS,
-    RegressionTable,
-    load_diabetes,
-    split_features,
-    split_rows,
-)
-from empirical.looks import look_table
-from empirical.partition import (
-    GRID_PLACEMENTS,
-    LABEL_SPLITS,
-    LabelSplit,
-    Partition,
-    star_partition,
-)
-from empirical.rules import ByLabels, Evenly, Informative, Shards
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from empirical.classifiers import (
+        RECIPES,
+        Classifier,
+        LikelihoodTable,
+        Recipe,
+        classifier_model,
+        likelihood_table,
+    )
+    from empirical.data import DataNotFound, Images, load_digits, load_images, locate
+    from empirical.dealing import DEALINGS, Dealing, held_labels, stratified_subset
+    from empirical.diabetes import (
+        GROUPS,
+        RegressionTable,
+        load_diabetes,
+        split_features,
+        split_rows,
+    )
+    from empirical.looks import look_table
+    from empirical.partition import (
+        GRID_PLACEMENTS,
+        LABEL_SPLITS,
+        LabelSplit,
+        Partition,
+        star_partition,
+    )
+    from empirical.rules import ByLabels, Evenly, Informative, Shards
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "DEALINGS",

@@ -6,63 +6,70 @@ have faulty agents (:mod:`exact.faults`); :mod:`exact.regression` runs linear re
 package imports ``theory`` alone.
 """
 
-from exact.beliefs import Beliefs, bayes_update, consensus, estimates, learn, normalise
-from exact.changing import (
-    Exchange,
-    Mailbox,
-    Message,
-    Post,
-    Receipt,
-    Rounds,
-    draw_rounds,
-    exchange,
-    learn_changing,
-)
-from exact.cost import Cost
-from exact.law import (
-    BeliefLaw,
-    ErrorLaw,
-    ExactSampleSize,
-    JointErrors,
-    RareError,
-    RareErrors,
-    RareInterval,
-    belief_law,
-    error_law,
-    exact_sample_size,
-    pair_law,
-    rare_errors,
-)
-from exact.learning import FastBeliefs, learn_fast
-from exact.quantised_regression import (
-    MeasuredRisk,
-    MeasuredRiskCurve,
-    measure_risk,
-    measured_risk_curve,
-)
-from exact.regression import (
-    FourierBasis,
-    GaussianBeliefs,
-    NormalInverseGammaBeliefs,
-    PolynomialBasis,
-    Prediction,
-    RadialBasis,
-    RegressionBeliefs,
-    RegressionCost,
-    RegressionSimulation,
-    RegressionTask,
-    StudentPrediction,
-    learn_regression,
-    prepare_regression,
-    simulate_regression,
-)
-from exact.results import Rates, Simulation
-from exact.run import Run
-from exact.sample_size import SimulatedSampleSize, simulated_sample_size
-from exact.sampling import draw_log_likelihoods
-from exact.simulation import prepare, simulate
-from exact.statistics import Proportion, proportion
-from exact.task import Task
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from exact.beliefs import Beliefs, bayes_update, consensus, estimates, learn, normalise
+    from exact.changing import (
+        Exchange,
+        Mailbox,
+        Message,
+        Post,
+        Receipt,
+        Rounds,
+        draw_rounds,
+        exchange,
+        learn_changing,
+    )
+    from exact.cost import Cost
+    from exact.law import (
+        BeliefLaw,
+        ErrorLaw,
+        ExactSampleSize,
+        JointErrors,
+        RareError,
+        RareErrors,
+        RareInterval,
+        belief_law,
+        error_law,
+        exact_sample_size,
+        pair_law,
+        rare_errors,
+    )
+    from exact.learning import FastBeliefs, learn_fast
+    from exact.quantised_regression import (
+        MeasuredRisk,
+        MeasuredRiskCurve,
+        measure_risk,
+        measured_risk_curve,
+    )
+    from exact.regression import (
+        FourierBasis,
+        GaussianBeliefs,
+        NormalInverseGammaBeliefs,
+        PolynomialBasis,
+        Prediction,
+        RadialBasis,
+        RegressionBeliefs,
+        RegressionCost,
+        RegressionSimulation,
+        RegressionTask,
+        StudentPrediction,
+        learn_regression,
+        prepare_regression,
+        simulate_regression,
+    )
+    from exact.results import Rates, Simulation
+    from exact.run import Run
+    from exact.sample_size import SimulatedSampleSize, simulated_sample_size
+    from exact.sampling import draw_log_likelihoods
+    from exact.simulation import prepare, simulate
+    from exact.statistics import Proportion, proportion
+    from exact.task import Task
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "BeliefLaw",

@@ -21,7 +21,9 @@ first used, so that importing this package is quick.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
     from peerbayes.front.analyse import analyse
@@ -56,44 +58,10 @@ if TYPE_CHECKING:
     )
     from theory.network import Network
     from theory.regression import RegressionAgent, RegressionModel
+else:
+    show_lazily(__name__)
 
 __version__ = "0.1.0"
-
-# For each name the module that has it.
-_HOMES = {
-    "BUILTINS": "peerbayes.problem.builtins.loading",
-    "ChangingProblem": "peerbayes.problem.changing",
-    "DelayedNetwork": "theory.changing",
-    "FaultyProblem": "peerbayes.problem.faulty",
-    "FiniteAgent": "theory.learning",
-    "FiniteModel": "theory.learning",
-    "GaussianAgent": "theory.learning",
-    "MarkovNetwork": "theory.changing",
-    "Network": "theory.network",
-    "PeriodicNetwork": "theory.changing",
-    "Problem": "peerbayes.problem.finite",
-    "RandomLinks": "theory.changing",
-    "RandomPresence": "theory.changing",
-    "RegressionAgent": "theory.regression",
-    "RegressionModel": "theory.regression",
-    "RegressionProblem": "peerbayes.problem.regression",
-    "analyse": "peerbayes.front.analyse",
-    "design": "peerbayes.front.design",
-    "error_exponent": "theory.learning",
-    "formula": "peerbayes.front.formula",
-    "learning_rate": "theory.learning",
-    "load": "peerbayes.front.problems",
-    "load_variants": "peerbayes.problem.builtins.loading",
-    "place": "peerbayes.front.place",
-    "problem_of": "peerbayes.front.problems",
-    "read_record": "peerbayes.records",
-    "write_report": "peerbayes.report.page",
-    "run": "peerbayes.front.run",
-    "sample_sizes": "theory.bounds",
-    "save": "peerbayes.front.problems",
-    "simulate": "peerbayes.front.simulate",
-    "verify": "peerbayes.front.verify",
-}
 
 __all__ = [
     "BUILTINS",
@@ -129,15 +97,3 @@ __all__ = [
     "verify",
     "write_report",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'peerbayes' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

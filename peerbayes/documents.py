@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,8 +25,10 @@ from pydantic import (
 )
 
 from peerbayes.records import plain
-from theory import CertifiedSampleSize, Network
-from theory.design import Certificate
+
+if TYPE_CHECKING:
+    from theory import CertifiedSampleSize, Network
+    from theory.design import Certificate
 
 
 class Document(BaseModel):
@@ -36,7 +38,8 @@ class Document(BaseModel):
     the objects only.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    # Built when first used: most commands use few of the documents.
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
     left_out: ClassVar[frozenset[str]] = frozenset()
 
     @model_serializer(mode="wrap")

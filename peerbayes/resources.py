@@ -9,13 +9,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from exact.limits import gibibytes
-from exact.run import Run
 from peerbayes.terminal import say
 from theory.progress import Progress
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from exact.run import Run
 
 # A run is announced if it is expected to take longer, or more memory.
 ANNOUNCED_SECONDS = 10.0
@@ -86,6 +88,8 @@ class Resources:
         ValueError
             If a number is out of range.
         """
+        from exact.run import Run
+
         checkpoint = None if out is None else out.with_suffix(".checkpoint")
         return Run(
             rounds=rounds,

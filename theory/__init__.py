@@ -3,66 +3,78 @@
 This package imports none of the others.
 """
 
-from theory.bounds import (
-    CertifiedMargin,
-    CertifiedSampleSize,
-    ErrorAccount,
-    ErrorBound,
-    ErrorProbability,
-    SampleSize,
-    SampleSizes,
-    account,
-    error_bound,
-    printed_rounds,
-    sample_sizes,
-)
-from theory.learning import (
-    Agent,
-    ErrorExponent,
-    ErrorPrefactor,
-    ExpectedLogRatio,
-    FiniteAgent,
-    FiniteModel,
-    GaussianAgent,
-    GaussianPair,
-    LearningRate,
-    LikelihoodBounds,
-    LogRatioLaw,
-    LogRatioSpread,
-    RefinedErrorProbability,
-    TiltedLaw,
-    error_exponent,
-    error_prefactor,
-    expected_log_ratio,
-    gaussian_pair,
-    learning_rate,
-    log_ratio_spread,
-    observation_reach,
-    refined_error_probability,
-    tilted_law,
-)
-from theory.network import Network
-from theory.regression import RegressionAgent, RegressionLimits, RegressionModel, regression_limits
-from theory.risk import (
-    Box,
-    CoinTrial,
-    Covering,
-    Ellipsoid,
-    LargestTotalVariation,
-    QuantisedRegression,
-    RiskBound,
-    RiskCurve,
-    RiskPoint,
-    cover,
-    covering_lower_bound,
-    interval_covering_number,
-    largest_total_variation,
-    reversal_factor,
-    risk_bound,
-    risk_curve,
-    transfer_factor,
-    two_node_regression,
-)
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.bounds import (
+        CertifiedMargin,
+        CertifiedSampleSize,
+        ErrorAccount,
+        ErrorBound,
+        ErrorProbability,
+        SampleSize,
+        SampleSizes,
+        account,
+        error_bound,
+        printed_rounds,
+        sample_sizes,
+    )
+    from theory.learning import (
+        Agent,
+        ErrorExponent,
+        ErrorPrefactor,
+        ExpectedLogRatio,
+        FiniteAgent,
+        FiniteModel,
+        GaussianAgent,
+        GaussianPair,
+        LearningRate,
+        LikelihoodBounds,
+        LogRatioLaw,
+        LogRatioSpread,
+        RefinedErrorProbability,
+        TiltedLaw,
+        error_exponent,
+        error_prefactor,
+        expected_log_ratio,
+        gaussian_pair,
+        learning_rate,
+        log_ratio_spread,
+        observation_reach,
+        refined_error_probability,
+        tilted_law,
+    )
+    from theory.network import Network
+    from theory.regression import (
+        RegressionAgent,
+        RegressionLimits,
+        RegressionModel,
+        regression_limits,
+    )
+    from theory.risk import (
+        Box,
+        CoinTrial,
+        Covering,
+        Ellipsoid,
+        LargestTotalVariation,
+        QuantisedRegression,
+        RiskBound,
+        RiskCurve,
+        RiskPoint,
+        cover,
+        covering_lower_bound,
+        interval_covering_number,
+        largest_total_variation,
+        reversal_factor,
+        risk_bound,
+        risk_curve,
+        transfer_factor,
+        two_node_regression,
+    )
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "Agent",

@@ -5,12 +5,19 @@
 :mod:`exact.changing.mailbox` says what a lost, late or repeated message does to a belief.
 """
 
-from exact.changing.beliefs import Rounds, draw_rounds, learn_changing
-from exact.changing.exchange import Exchange, Post, exchange
-from exact.changing.mailbox import Mailbox, Message, Pooled, Receipt
-from exact.changing.process import Process
-from exact.changing.simulation import process_for
-from exact.changing.task import Footprint, run_process
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from exact.changing.beliefs import Rounds, draw_rounds, learn_changing
+    from exact.changing.exchange import Exchange, Post, exchange
+    from exact.changing.mailbox import Mailbox, Message, Pooled, Receipt
+    from exact.changing.process import Process
+    from exact.changing.simulation import process_for
+    from exact.changing.task import Footprint, run_process
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "Exchange",

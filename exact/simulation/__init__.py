@@ -11,6 +11,13 @@ What a round does is written with each kind: a network that stays as it is on
 :func:`exact.simulate_regression`.
 """
 
-from exact.simulation.kinds import prepare, simulate
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from exact.simulation.kinds import prepare, simulate
+else:
+    show_lazily(__name__)
 
 __all__ = ["prepare", "simulate"]

@@ -19,7 +19,6 @@ from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.holding import Held, held
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_parts import Part, part_values, schedule_values
-from peerbayes.experiments.net_problem import net_problem, part_learner
 from peerbayes.experiments.net_rows import Row
 from peerbayes.progress import sayer
 from peerbayes.record_names import file_name
@@ -104,6 +103,7 @@ def run_net_part(
     """
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
+    from peerbayes.experiments.net_problem import net_problem, part_learner
 
     check_setting(row, setting)
     problem = net_problem(

@@ -16,7 +16,6 @@ from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
-from peerbayes.experiments.net_problem import server_recipe, weights_mark
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
@@ -137,6 +136,7 @@ class NetExperiment:
     def part_settings(self, name: str) -> dict[str, Any]:
         """What the numbers of one part depend on: of the row, its recipe, and the code."""
         from empirical.data import CHECKSUMS
+        from peerbayes.experiments.net_problem import server_recipe, weights_mark
 
         part = self._parts[name]
         values = part_values(self.row, part, is_quick=self.is_quick)

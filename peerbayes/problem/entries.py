@@ -43,7 +43,10 @@ Rational = Fraction | float
 class Section(BaseModel):
     """A table of the file: immutable, with no unknown keys and no silent conversions."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    # Built when first used: most problem files have few of the sections.
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 def known_table(

@@ -1,11 +1,18 @@
 """Certified numbers: intervals that contain the truth, whatever is rounded on the way."""
 
-from theory.certified.evidence import Evidence
-from theory.certified.information import Reference, decide_reference
-from theory.certified.ladder import CertifiedLadder, RoundsCertificate, verify_rounds
-from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
-from theory.certified.network import CertifiedNetwork, certify_network
-from theory.certified.rounds import CertifiedRounds
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.certified.evidence import Evidence
+    from theory.certified.information import Reference, decide_reference
+    from theory.certified.ladder import CertifiedLadder, RoundsCertificate, verify_rounds
+    from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
+    from theory.certified.network import CertifiedNetwork, certify_network
+    from theory.certified.rounds import CertifiedRounds
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "CertifiedLadder",

@@ -1,14 +1,21 @@
 """Networks that change from round to round (docs: mathematics/changing)."""
 
-from theory.changing.delays import DelayedNetwork
-from theory.changing.influence import Influence, influence
-from theory.changing.kinds import AnyNetwork, ChangingNetwork
-from theory.changing.links import ON_LOSS, RandomLinks
-from theory.changing.markov import MarkovNetwork
-from theory.changing.mean_mixing import mean_slem
-from theory.changing.periodic import PeriodicNetwork, rotating_star
-from theory.changing.phase import Phase
-from theory.changing.presence import RandomPresence
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.changing.delays import DelayedNetwork
+    from theory.changing.influence import Influence, influence
+    from theory.changing.kinds import AnyNetwork, ChangingNetwork
+    from theory.changing.links import ON_LOSS, RandomLinks
+    from theory.changing.markov import MarkovNetwork
+    from theory.changing.mean_mixing import mean_slem
+    from theory.changing.periodic import PeriodicNetwork, rotating_star
+    from theory.changing.phase import Phase
+    from theory.changing.presence import RandomPresence
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "ON_LOSS",

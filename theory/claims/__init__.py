@@ -4,9 +4,16 @@
 verdicts. Docs: mathematics/claims.
 """
 
-from theory.claims.claim import Claim, Effort, Finding, Verdict, Witness, verdict_of
-from theory.claims.registry import CLAIMS
-from theory.claims.trial import ClaimTrial, try_claim, try_claims
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.claims.claim import Claim, Effort, Finding, Verdict, Witness, verdict_of
+    from theory.claims.registry import CLAIMS
+    from theory.claims.trial import ClaimTrial, try_claim, try_claims
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "CLAIMS",

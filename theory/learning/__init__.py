@@ -1,20 +1,27 @@
 """Hypotheses, and how fast a network tells them apart."""
 
-from theory.learning.agents import Agent, FiniteAgent, GaussianAgent, LikelihoodBounds
-from theory.learning.expected_log_ratio import ExpectedLogRatio, expected_log_ratio
-from theory.learning.exponent import ErrorExponent, error_exponent
-from theory.learning.gaussian_pair import GaussianPair, gaussian_pair
-from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.model import FiniteModel
-from theory.learning.prefactor import (
-    ErrorPrefactor,
-    RefinedErrorProbability,
-    error_prefactor,
-    refined_error_probability,
-)
-from theory.learning.rate import LearningRate, learning_rate
-from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
-from theory.learning.tilted import TiltedLaw, tilted_law
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.learning.agents import Agent, FiniteAgent, GaussianAgent, LikelihoodBounds
+    from theory.learning.expected_log_ratio import ExpectedLogRatio, expected_log_ratio
+    from theory.learning.exponent import ErrorExponent, error_exponent
+    from theory.learning.gaussian_pair import GaussianPair, gaussian_pair
+    from theory.learning.log_ratio import LogRatioLaw
+    from theory.learning.model import FiniteModel
+    from theory.learning.prefactor import (
+        ErrorPrefactor,
+        RefinedErrorProbability,
+        error_prefactor,
+        refined_error_probability,
+    )
+    from theory.learning.rate import LearningRate, learning_rate
+    from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
+    from theory.learning.tilted import TiltedLaw, tilted_law
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "Agent",

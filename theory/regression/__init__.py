@@ -1,25 +1,32 @@
 """Bayesian linear regression over a network, predicted."""
 
-from theory.regression.agent import RegressionAgent
-from theory.regression.best import BestStationary, best_stationary_distribution
-from theory.regression.conditional import (
-    AveragedError,
-    ConditionalError,
-    averaged_error,
-    conditional_error,
-    draw_inputs,
-)
-from theory.regression.confidence import Calibration, calibrating_tempering, calibration
-from theory.regression.limits import RegressionLimits, regression_limits
-from theory.regression.model import RegressionModel
-from theory.regression.moments import uniform_second_moment
-from theory.regression.predicted import (
-    ErrorCurve,
-    alone_error,
-    central_error,
-    central_node_error,
-    predicted_error,
-)
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.regression.agent import RegressionAgent
+    from theory.regression.best import BestStationary, best_stationary_distribution
+    from theory.regression.conditional import (
+        AveragedError,
+        ConditionalError,
+        averaged_error,
+        conditional_error,
+        draw_inputs,
+    )
+    from theory.regression.confidence import Calibration, calibrating_tempering, calibration
+    from theory.regression.limits import RegressionLimits, regression_limits
+    from theory.regression.model import RegressionModel
+    from theory.regression.moments import uniform_second_moment
+    from theory.regression.predicted import (
+        ErrorCurve,
+        alone_error,
+        central_error,
+        central_node_error,
+        predicted_error,
+    )
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "AveragedError",

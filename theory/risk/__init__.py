@@ -1,22 +1,29 @@
 """What learning is worth: losses, and the coverings of hypotheses that they ask for."""
 
-from theory.risk.corollary import (
-    EMPTY_INTERSECTION,
-    HALVED_PINSKER,
-    REVERSED_COVERING,
-    CoinTrial,
-)
-from theory.risk.covering import (
-    Covering,
-    cover,
-    covering_lower_bound,
-    interval_covering_number,
-)
-from theory.risk.domains import Box, Ellipsoid
-from theory.risk.quantised import QuantisedRegression, two_node_regression
-from theory.risk.risk import RiskBound, reversal_factor, risk_bound
-from theory.risk.risk_curve import RiskCurve, RiskPoint, risk_curve, transfer_factor
-from theory.risk.total_variation import LargestTotalVariation, largest_total_variation
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.risk.corollary import (
+        EMPTY_INTERSECTION,
+        HALVED_PINSKER,
+        REVERSED_COVERING,
+        CoinTrial,
+    )
+    from theory.risk.covering import (
+        Covering,
+        cover,
+        covering_lower_bound,
+        interval_covering_number,
+    )
+    from theory.risk.domains import Box, Ellipsoid
+    from theory.risk.quantised import QuantisedRegression, two_node_regression
+    from theory.risk.risk import RiskBound, reversal_factor, risk_bound
+    from theory.risk.risk_curve import RiskCurve, RiskPoint, risk_curve, transfer_factor
+    from theory.risk.total_variation import LargestTotalVariation, largest_total_variation
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "EMPTY_INTERSECTION",

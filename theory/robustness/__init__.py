@@ -1,39 +1,46 @@
 """Faulty and hostile agents: what they do, what it does to the others, and rules that resist."""
 
-from theory.robustness.averaging import (
-    FaultyAveraging,
-    FaultyLogRatio,
-    faulty_averaging,
-    faulty_log_ratio,
-)
-from theory.robustness.behaviours import (
-    BEHAVIOURS,
-    Behaviour,
-    Colluding,
-    ConstantBelief,
-    Push,
-    RandomLies,
-    Silent,
-    Split,
-    StuckData,
-)
-from theory.robustness.faults import Faults, check_tolerance, honest_agents, honest_reference
-from theory.robustness.graph import (
-    Robustness,
-    RobustnessCheck,
-    ToleratedLiars,
-    is_robust,
-    robustness,
-    tolerated_liars,
-)
-from theory.robustness.guarantees import (
-    ClipGuarantee,
-    PoolingGuarantee,
-    clip_guarantee,
-    pooling_guarantee,
-)
-from theory.robustness.rules import RULES, Average, Clip, Median, Rule, TrimmedMean
-from theory.robustness.spreading import TrimmedSpread, trimmed_spread
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.robustness.averaging import (
+        FaultyAveraging,
+        FaultyLogRatio,
+        faulty_averaging,
+        faulty_log_ratio,
+    )
+    from theory.robustness.behaviours import (
+        BEHAVIOURS,
+        Behaviour,
+        Colluding,
+        ConstantBelief,
+        Push,
+        RandomLies,
+        Silent,
+        Split,
+        StuckData,
+    )
+    from theory.robustness.faults import Faults, check_tolerance, honest_agents, honest_reference
+    from theory.robustness.graph import (
+        Robustness,
+        RobustnessCheck,
+        ToleratedLiars,
+        is_robust,
+        robustness,
+        tolerated_liars,
+    )
+    from theory.robustness.guarantees import (
+        ClipGuarantee,
+        PoolingGuarantee,
+        clip_guarantee,
+        pooling_guarantee,
+    )
+    from theory.robustness.rules import RULES, Average, Clip, Median, Rule, TrimmedMean
+    from theory.robustness.spreading import TrimmedSpread, trimmed_spread
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "BEHAVIOURS",

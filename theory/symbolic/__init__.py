@@ -1,9 +1,16 @@
 """Closed forms: v, eigenvalues, deviation and rate as expressions in a network's parameters."""
 
-from theory.symbolic.catalogue import FAMILIES, closed_form
-from theory.symbolic.checks import FormulaCheck, check_formula
-from theory.symbolic.formula import Formula, Member
-from theory.symbolic.general import weights_formula
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.symbolic.catalogue import FAMILIES, closed_form
+    from theory.symbolic.checks import FormulaCheck, check_formula
+    from theory.symbolic.formula import Formula, Member
+    from theory.symbolic.general import weights_formula
+else:
+    show_lazily(__name__)
 
 __all__ = [
     "FAMILIES",

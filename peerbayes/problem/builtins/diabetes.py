@@ -11,15 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.problem.regression import RegressionProblem
-from theory import Network
-from theory.progress import Progress
-from theory.regression import RegressionAgent
-
 if TYPE_CHECKING:
     from empirical import RegressionTable
+    from peerbayes.problem.regression import RegressionProblem
+    from theory.progress import Progress
     from theory.regression import RegressionModel
-
 
 # Of the split into training and test patients, and of the deal: part of the problems' definition.
 SEED = 0
@@ -56,6 +52,9 @@ class DiabetesBuiltin:
 
 def _problem(family: str, split: str) -> RegressionProblem:
     from empirical import load_diabetes
+    from peerbayes.problem.regression import RegressionProblem
+    from theory.network import Network
+    from theory.regression import RegressionAgent
 
     table = load_diabetes(seed=SEED)
     if split == "components":

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.problem.finite import Problem
-from theory import Network
-from theory.progress import Progress
-
 if TYPE_CHECKING:
     from empirical import Images
+    from peerbayes.problem.finite import Problem
+    from theory.progress import Progress
 
 
 # Of the classifiers' training samples and of the deal of images: part of the problems' definition.
@@ -92,6 +90,8 @@ def image_problems(
         likelihood_table,
         star_partition,
     )
+    from peerbayes.problem.finite import Problem
+    from theory.network import Network
 
     images = _images(dataset, data)
     table = likelihood_table(images, seed=SEED, progress=progress)

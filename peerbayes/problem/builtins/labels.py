@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peerbayes.problem.builtins.label_forecast import EVEN, TILT, Pair, alike_pairs, label_reader
 from peerbayes.problem.builtins.label_partitions import (
@@ -36,10 +36,10 @@ from peerbayes.problem.builtins.label_partitions import (
     Looks,
     label_weights,
 )
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.problems import of_kind
-from peerbayes.problem.reading import problem_from_document
-from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from peerbayes.problem.finite import Problem
+    from theory.progress import Progress
 
 Reader = list[list[Fraction]]
 
@@ -65,6 +65,10 @@ class LabelBuiltin:
         self, names: tuple[str, ...], *, data: Path | None, progress: Progress | None
     ) -> tuple[Problem, ...]:
         """The problems of some of the variants."""
+        from peerbayes.problem.finite import Problem
+        from peerbayes.problem.problems import of_kind
+        from peerbayes.problem.reading import problem_from_document
+
         problems = []
         for name in names:
             partition = PARTITIONS[name.removeprefix(f"{self.name} ")]

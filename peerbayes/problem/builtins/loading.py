@@ -4,7 +4,7 @@ Each built-in is a family of variants, one of which is the default: ``p2-star`` 
 edge confidences. A variant goes by its own name too (``"p2-star a=0.1"``). Most families are
 written as problem files and can be saved, changed and read back; ``digits`` and ``fashion-mnist``
 have classifiers trained on images as hypotheses (`peerbayes.problem.builtins.images`) and live in
-memory.
+memory. What reads problem files is imported when a problem is built: listing names is quick.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peerbayes.messages import input_error, nearest
 from peerbayes.problem.builtins.changing import (
@@ -28,9 +28,10 @@ from peerbayes.problem.builtins.digit_readers import GRID_PLACES, grid_document,
 from peerbayes.problem.builtins.images import image_problems, image_variants
 from peerbayes.problem.builtins.labels import LabelBuiltin
 from peerbayes.problem.builtins.regressions import p1_documents, p2_documents
-from peerbayes.problem.problems import AnyProblem
-from peerbayes.problem.reading import problem_from_document, read_problem
-from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from peerbayes.problem.problems import AnyProblem
+    from theory.progress import Progress
 
 EDGE_CONFIDENCES = ("1/10", "1/5", "3/10", "1/2", "7/10")
 
@@ -75,6 +76,8 @@ class WrittenBuiltin:
         self, names: tuple[str, ...], *, data: Path | None, progress: Progress | None
     ) -> tuple[AnyProblem, ...]:
         """The problems of some of the variants."""
+        from peerbayes.problem.reading import problem_from_document
+
         problems = []
         for name in names:
             document, parameters = self.documents[name]
@@ -256,6 +259,8 @@ def load_variants(
         got = "a file, with a slash behind its name"
         raise input_error(text, (), "a file's name", got, "leave out the slash")
     if isinstance(name_or_path, Path) or _looks_like_path(text):
+        from peerbayes.problem.reading import read_problem
+
         return (read_problem(text),)
     raise _unknown(text)
 

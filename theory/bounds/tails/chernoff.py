@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 
 from theory.bounds.tails.error_bound import ErrorBound
 from theory.bounds.tails.events import ErrorEvents
@@ -50,6 +49,8 @@ def tabulated(law: LogRatioLaw, lowest: float) -> Cumulant:
     """
     if law.means.size <= DIRECT_ATOMS:
         return law.cumulant
+    from scipy.interpolate import CubicHermiteSpline
+
     nodes = np.append(-np.geomspace(-lowest, -lowest * 1e-4, _NODES), 0.0)
     spline = CubicHermiteSpline(nodes, law.cumulant(nodes), law.cumulant_slope(nodes))
 

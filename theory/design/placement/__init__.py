@@ -1,7 +1,14 @@
 """Which agent should hold which data."""
 
-from theory.design.placement.assignment import Placement
-from theory.design.placement.place import place
-from theory.design.placement.proved import ProvedPlacement, prove_placement
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.design.placement.assignment import Placement
+    from theory.design.placement.place import place
+    from theory.design.placement.proved import ProvedPlacement, prove_placement
+else:
+    show_lazily(__name__)
 
 __all__ = ["Placement", "ProvedPlacement", "place", "prove_placement"]

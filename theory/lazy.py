@@ -1,0 +1,70 @@
+"""Packages that show names of their modules without importing them before they are used.
+
+Such a package lists what it shows in `__all__`, imports it for the type checker alone, and ends
+
+    if TYPE_CHECKING:
+        from theory.network.network import Network
+    else:
+        show_lazily(__name__)
+
+Those import statements say where each name lives, to this module as to the type checker.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class _LazyPackage(ModuleType):
+    """A package whose shown names are imported when they are first asked for."""
+
+    @cached_property
+    def _homes(self) -> dict[str, str]:
+        """For each name that the package imports, the module that has it."""
+        import ast  # not needed where nothing is asked for
+
+        tree = ast.parse(Path(str(self.__file__)).read_text(encoding="utf-8"))
+        return {
+            alias.name: str(node.module)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__all__:
+            value = getattr(import_module(self._homes[name]), name)
+        else:
+            value = self._module(name)
+        self.__dict__[name] = value
+        return value
+
+    def _module(self, name: str) -> ModuleType:
+        """One of the package's modules, by its name alone."""
+        path = f"{self.__name__}.{name}"
+        if not name.startswith("_"):
+            try:
+                return import_module(path)
+            except ModuleNotFoundError as error:
+                if error.name != path:
+                    raise
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Importing a module makes it an attribute of its package: where a function has the name of
+        # its module, the package shows the function.
+        if not (isinstance(value, ModuleType) and name in self.__all__):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *self.__all__})
+
+
+def show_lazily(package: str) -> None:
+    """From now on the package imports each name of its `__all__` when it is first asked for."""
+    sys.modules[package].__class__ = _LazyPackage
