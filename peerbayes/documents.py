@@ -27,6 +27,7 @@ from pydantic import (
 from peerbayes.records import plain
 from theory import CertifiedSampleSize, Network
 from theory.design import Certificate
+from theory.showing import Shown
 
 
 class Document(BaseModel):
@@ -52,8 +53,13 @@ class Document(BaseModel):
         return self.model_dump(mode="json")
 
 
-class Documented(ABC):
-    """A result that has a document."""
+class Documented(Shown, ABC):
+    """A result that has a document; it prints as a few of its numbers."""
+
+    def _title(self) -> str:
+        """What it is, and of which problem."""
+        problem = getattr(self, "problem", None)
+        return super()._title() if problem is None else f"{super()._title()} of {problem.name!r}"
 
     @abstractmethod
     def document(self) -> Document:

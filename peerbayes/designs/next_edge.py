@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,16 @@ class NextEdge(DesignOutcome):
     problem: Problem
     added: RankedEdges
     removed: RankedEdges
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "rule", self.added.rule
+        edges = tuple(effect.edge for effect in self.added.ranked[:3])
+        yield "candidates", len(self.added.ranked)
+        yield "best to add", edges
+        yield "rounds now", self.added.base.samples
+        yield "rounds with it", tuple(effect.samples for effect in self.added.ranked[:3])
+        yield "bridges", len(self.removed.bridges)
+        yield from self._remarked()
 
     @property
     def failed(self) -> bool:

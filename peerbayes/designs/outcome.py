@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -40,6 +41,15 @@ class DesignOutcome(Documented):
     stopped: bool = False
     record_path: Path | None = None
     written_path: Path | None = None
+
+    def _remarked(self) -> Iterator[tuple[str, object]]:
+        """What is printed of every design: whether it was cut short, and where it is."""
+        if self.stopped:
+            yield "stopped", "by the time budget"
+        if self.written_path is not None:
+            yield "written", str(self.written_path)
+        if self.record_path is not None:
+            yield "record", str(self.record_path)
 
     @property
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +102,22 @@ class PlacementResult(Documented):
     before: Network | None
     remarks: tuple[str, ...] = ()
     record_path: Path | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        content = self.content
+        yield "objective", content.objective
+        yield "assignment", tuple(content.assignment)
+        yield "moved", tuple(content.moved)
+        if isinstance(content, FinitePlacementDocument):
+            yield "target", content.target
+            yield "value", content.value
+            yield "as given", content.original
+            if content.certificate is not None:
+                yield "bound", content.certificate.bound
+        else:
+            yield "error, times n", content.excess_error_constant
+            yield "as given", content.original.excess_error_constant
+        yield "method", content.method
 
     @property
     def failed(self) -> bool:

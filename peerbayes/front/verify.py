@@ -6,7 +6,7 @@ not on this machine are skipped with a notice, unless they were asked for by nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,16 +18,18 @@ from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import KINDS, kind_of
 from peerbayes.kinds.shared.kind import Sweep, Verification
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
+from peerbayes.kinds.shared.verified import verdict_facts
 from peerbayes.kinds.verify_record import Verified, VerifyRecord
 from peerbayes.problem.builtins.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
 from theory.progress import Progress
+from theory.showing import Shown
 from theory.validation import as_integer, as_probability
 
 
 @dataclass(frozen=True, eq=False)
-class VerifyOutcome:
+class VerifyOutcome(Shown):
     """What `verify` found, and where it is on disk; None if nothing was written."""
 
     verifications: tuple[Verification, ...]
@@ -37,6 +39,15 @@ class VerifyOutcome:
     delta: float
     record_path: Path | None = None
     report_path: Path | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "problems", tuple(v.problem.name for v in self.verifications)
+        yield from verdict_facts(self.statements)
+        if self.skipped:
+            yield "skipped", self.skipped
+        if self.record_path is not None:
+            yield "record", str(self.record_path)
+            yield "report", str(self.report_path)
 
     @property
     def statements(self) -> tuple[Comparison, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -10,10 +10,11 @@ from peerbayes.messages import check_counts
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel
 from theory.changing import ChangingNetwork
+from theory.showing import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingProblem:
+class ChangingProblem(Shown):
     """A network that changes, and the model of its agents.
 
     Parameters
@@ -49,3 +50,12 @@ class ChangingProblem:
         check_counts(self.name, "model", network=agents, described=self.model.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _title(self) -> str:
+        return f"ChangingProblem {self.name!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        if self.title:
+            yield "title", self.title
+        yield from [("network", self.network), ("model", self.model)]
+        yield "hypotheses", self.model.hypotheses

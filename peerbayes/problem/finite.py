@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -12,10 +12,11 @@ from peerbayes.problem.changes_section import SequenceNetwork
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
 from theory.rational import RationalModel, RationalNetwork
+from theory.showing import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Shown):
     """A network of agents, and their model.
 
     Parameters
@@ -54,6 +55,15 @@ class Problem:
         check_counts(self.name, "model", network=agents, described=self.model.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _title(self) -> str:
+        return f"Problem {self.name!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        if self.title:
+            yield "title", self.title
+        yield from [("network", self.network), ("model", self.model)]
+        yield "hypotheses", self.model.hypotheses
 
     @property
     def is_exact(self) -> bool:

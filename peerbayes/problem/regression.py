@@ -6,7 +6,7 @@ Its file has a ``[regression]`` table in place of ``[model]`` (see
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -19,11 +19,12 @@ from theory import Network
 from theory.rational import RationalNetwork
 from theory.regression import RegressionAgent, RegressionModel
 from theory.regression.rational_model import RationalRegressionModel
+from theory.showing import Shown
 from theory.validation import fail
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionProblem:
+class RegressionProblem(Shown):
     """A network of agents, and the regression they learn.
 
     Parameters
@@ -62,6 +63,15 @@ class RegressionProblem:
         check_counts(self.name, "regression", network=agents, described=self.regression.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _title(self) -> str:
+        return f"RegressionProblem {self.name!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        if self.title:
+            yield "title", self.title
+        yield from [("network", self.network), ("regression", self.regression)]
+        yield "theta", self.regression.theta
 
     @property
     def is_exact(self) -> bool:

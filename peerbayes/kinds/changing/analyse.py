@@ -7,6 +7,7 @@ network where they make sense; ``influence`` takes the place of the stationary d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from peerbayes.kinds.changing.documents import (
     ChangingNetworkDocument,
 )
 from peerbayes.kinds.changing.tables import changing_parts
-from peerbayes.kinds.shared.learning_notes import reference_notes
+from peerbayes.kinds.shared.learning_notes import learning_facts, reference_notes
 from peerbayes.learning_documents import SamplesDocument
 from peerbayes.problem.changing import ChangingProblem
 from theory import (
@@ -57,6 +58,11 @@ class ChangingAnalysis(Documented):
     exponent: ErrorExponent | None
     no_exponent: str
     samples: SampleSizes
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "influence", self.influence.values
+        names = self.problem.model.hypotheses
+        yield from learning_facts(names, self.rate, self.exponent, self.samples)
 
     @property
     def notes(self) -> list[str]:

@@ -7,6 +7,7 @@ is that of a fixed network, certificate included. Otherwise a local search moves
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,7 @@ from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import DesignRequest, named_hypothesis
 from peerbayes.documents import CertificateDocument, number, numbers
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
+from peerbayes.kinds.shared.learning_notes import learning_facts
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
@@ -68,6 +70,14 @@ class ChangingDesign(DesignOutcome):
     method: str
     designed: ChangingAnalysis
     rows: dict[str, ChangingAnalysis]
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        names, found = self.problem.model.hypotheses, self.designed
+        yield "target", names[self.target]
+        yield from learning_facts(names, found.rate, found.exponent, found.samples)
+        yield "certified", (self.certificate.value, self.certificate.bound)
+        yield "beside", tuple(self.rows)
+        yield from self._remarked()
 
     @property
     def failed(self) -> bool:

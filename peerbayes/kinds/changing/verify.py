@@ -13,7 +13,7 @@ from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.kinds.changing.documents import ChangingRecord
 from peerbayes.kinds.changing.runs import Measurement, measure
 from peerbayes.kinds.changing.statements import statements
-from peerbayes.kinds.shared.verified import plain_parameters
+from peerbayes.kinds.shared.verified import Verified, plain_parameters
 from peerbayes.learning_documents import (
     FailuresDocument,
     RateDocument,
@@ -28,7 +28,7 @@ from theory.validation import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingVerification:
+class ChangingVerification(Verified):
     """Everything `verify` knows of one problem on a network that changes."""
 
     measured: Measurement

@@ -15,7 +15,7 @@ from peerbayes.documents import GraphDocument, numbers
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis, rule_name
 from peerbayes.kinds.faulty.documents import FaultyRecord, HonestRate, HonestTrajectory
 from peerbayes.kinds.faulty.statements import statements
-from peerbayes.kinds.shared.verified import plain_parameters
+from peerbayes.kinds.shared.verified import Verified, plain_parameters
 from peerbayes.problem.faulty import FaultyProblem
 from theory.progress import Progress
 
@@ -29,7 +29,7 @@ _PATHS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyVerification:
+class FaultyVerification(Verified):
     """Everything `verify` knows of one problem with faulty agents."""
 
     problem: FaultyProblem

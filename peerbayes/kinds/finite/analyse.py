@@ -6,6 +6,7 @@ stable contract (docs: reference/json).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from peerbayes.documents import Documented, NetworkDocument, interval
 from peerbayes.kinds.finite.at_rounds import AtRounds
 from peerbayes.kinds.finite.documents import AnalysisDocument
 from peerbayes.kinds.finite.tables import analysis_parts
-from peerbayes.kinds.shared.learning_notes import reference_notes
+from peerbayes.kinds.shared.learning_notes import learning_facts, reference_notes
 from peerbayes.kinds.shared.network_proofs import ONE_AGENT
 from peerbayes.learning_documents import LearningDocument, SamplesDocument
 from peerbayes.problem.finite import Problem
@@ -40,6 +41,12 @@ class Analysis(Documented):
     samples: SampleSizes
 
     at_rounds: AtRounds | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        names = self.problem.model.hypotheses
+        yield from learning_facts(names, self.rate, self.exponent, self.samples)
+        if self.at_rounds is not None:
+            yield "at rounds", self.at_rounds
 
     @property
     def notes(self) -> list[str]:

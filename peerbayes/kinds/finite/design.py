@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +51,17 @@ class Design(DesignOutcome):
     designed: NetworkRow
     rows: tuple[NetworkRow, ...]
     learnability: LearnabilityDocument
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        row, certificate = self.designed, self.found.certificate
+        yield "objective", self.request.objective
+        yield "target", self.problem.model.hypotheses[self.target]
+        yield "v", row.network.stationary_distribution
+        yield from [("rate K", row.rate), ("exponent E", row.exponent), ("slem", row.slem)]
+        if certificate is not None:
+            yield "certified", (certificate.value, certificate.bound)
+        yield "beside", tuple(other.name for other in self.rows)
+        yield from self._remarked()
 
     @property
     def failed(self) -> bool:

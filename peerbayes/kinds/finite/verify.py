@@ -10,7 +10,7 @@ from peerbayes.kinds.finite.analyse import Analysis, analyse
 from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.finite.runs import Measurement, measure, named_sizes
 from peerbayes.kinds.finite.statements import statements
-from peerbayes.kinds.shared.verified import plain_parameters
+from peerbayes.kinds.shared.verified import Verified, plain_parameters
 from peerbayes.learning_documents import (
     FailuresDocument,
     RateDocument,
@@ -22,7 +22,7 @@ from theory.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
-class ProblemVerification:
+class ProblemVerification(Verified):
     """Everything `verify` knows of one problem: prediction, measurement and verdicts."""
 
     measured: Measurement

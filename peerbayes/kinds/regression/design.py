@@ -7,7 +7,7 @@ through the data, which a local search lowers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,16 @@ class RegressionDesign(DesignOutcome):
     certificate: Certificate | None
     rows: Mapping[str, RegressionRow]
     """The networks compared, by name; the design first."""
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        row = self.rows[DESIGNED]
+        yield "objective", self.request.objective
+        yield "v", self.weights.expected.stationary_distribution
+        yield "limit of the error", row.limit
+        yield "error, times n", row.excess_error_constant
+        yield "slem", row.slem
+        yield "beside", tuple(name for name in self.rows if name != DESIGNED)
+        yield from self._remarked()
 
     @property
     def failed(self) -> bool:

@@ -5,6 +5,7 @@ Value objects in, a result object out; nothing is printed here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,18 @@ class RegressionSummary(Documented):
     problem: RegressionProblem
     simulation: RegressionSimulation
     record_path: Path | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        run = self.simulation
+        yield "rounds", int(run.rounds[-1])
+        yield "replicates", run.replicates
+        yield "seed", run.seed
+        yield "excess error", run.network_error[-1]
+        yield "standard error", run.network_standard_error[-1]
+        yield "of each agent", run.excess_error[-1]
+        yield "reported", run.reported_error[-1]
+        if self.record_path is not None:
+            yield "record", str(self.record_path)
 
     @property
     def notes(self) -> list[str]:

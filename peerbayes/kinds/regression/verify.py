@@ -19,6 +19,7 @@ from peerbayes.kinds.regression.documents import RegressionRecord
 from peerbayes.kinds.regression.learners import Learner, learners
 from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.regression.statements import of_a_data_set, of_a_model
+from peerbayes.kinds.shared.verified import Verified
 from peerbayes.messages import input_error
 from peerbayes.problem.regression import RegressionProblem
 from theory.progress import Progress, part_of
@@ -41,7 +42,7 @@ _MOST_ALONE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionVerification:
+class RegressionVerification(Verified):
     """Everything `verify` knows of one regression: prediction, measurement and verdicts."""
 
     problem: RegressionProblem

@@ -6,6 +6,7 @@ stable contract (docs: reference/json).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -43,6 +44,20 @@ class SimulationSummary(Documented):
     problem: FiniteProblem
     simulation: Simulation
     record_path: Path | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        run = self.simulation
+        names, chance = run.hypotheses, run.error_probability()
+        yield "rounds", int(run.rounds[-1])
+        yield "replicates", run.replicates
+        yield "seed", run.seed
+        yield "reference", tuple(names[m] for m in run.reference)
+        means = run.network_mean[-1] / float(run.rounds[-1])
+        yield "rates", {name: means[m] for m, name in enumerate(names) if m != run.best}
+        yield "error probability", chance.estimate
+        yield "its interval", (chance.lower, chance.upper)
+        if self.record_path is not None:
+            yield "record", str(self.record_path)
 
     @property
     def notes(self) -> list[str]:
