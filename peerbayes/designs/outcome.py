@@ -12,8 +12,10 @@ from peerbayes.designs.documents import DesignRecord, NextEdgeDocument, NextEdge
 from peerbayes.designs.request import DesignRequest
 from peerbayes.documents import Documented
 from peerbayes.problem.problems import AnyProblem
+from theory.validation import fail
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from rich.console import RenderableType
 
 
@@ -73,6 +75,22 @@ class DesignOutcome(Documented):
     @abstractmethod
     def pictures(self) -> dict[str, Any]:
         """What a record holds besides, for the report: networks before and after, and curves."""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Belief before and after, if that was simulated, or the network as designed.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.designs.figures import curves_plot
+        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        found = self.pictures()
+        if found.get("curves"):
+            return on_axes(lambda axes: curves_plot(found["curves"], axes=axes), ax)
+        if "after" not in found:
+            raise fail("plot", "a design of one network", "another", "plot what it is made of")
+        return on_axes(lambda axes: network_plot(found["after"], axes=axes), ax)
 
     def tables(self) -> list[RenderableType]:
         """What `design` shows people."""

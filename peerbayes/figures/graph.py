@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from peerbayes.documents import GraphDocument
-from peerbayes.figures.canvas import COLOURS, SMALL, WIDTH, Plot, new_figure
+from peerbayes.figures.canvas import COLOURS, SMALL, WIDTH, Plot, figure_of, new_figure
 from peerbayes.figures.wording import EQUAL, agents_with, number
 from theory.validation import FloatArray
 
@@ -25,7 +25,7 @@ _MOST_ARROWS = 200
 _STUB = 0.14  # inches of a line that leaves the drawing, from the rim of its agent
 
 
-def network_plot(graph: GraphDocument) -> Plot | None:
+def network_plot(graph: GraphDocument, *, axes: Axes | None = None) -> Plot | None:
     """Nodes of area proportional to v, and who hears whom; None for more than 150 agents."""
     v = np.array(graph.stationary_distribution)
     if len(v) > MOST_AGENTS:
@@ -44,12 +44,19 @@ def network_plot(graph: GraphDocument) -> Plot | None:
     ends = [float(end[1]) for stubs in around.values() for end in stubs]
     bottom = min([*ends, float((positions[:, 1] - radii).min())])
     top = max([*ends, float((positions[:, 1] + radii).max())])
-    figure = new_figure(top - bottom + 0.2)
-    axes = figure.add_axes((0, 0, 1, 1))
+    height = top - bottom + 0.2
+    if axes is None:
+        figure, inch = new_figure(height), 72.0
+        axes = figure.add_axes((0, 0, 1, 1))
+    else:
+        figure = figure_of(axes)
+        axes.set_aspect("equal")
+        room = axes.get_window_extent()
+        inch = min(room.width / WIDTH, room.height / height) * 72 / figure.dpi
     axes.set(xlim=(0, WIDTH), ylim=(bottom - 0.1, top + 0.1))
     axes.set_axis_off()
 
-    drawing = _Drawing(axes, positions, radii, around)
+    drawing = _Drawing(axes, positions, radii, around, inch)
     one_way = [(i, j) for i, j in pairs if (j, i) not in weights]
     arrows = one_way if len(one_way) <= _MOST_ARROWS else []
     both = sorted({(min(i, j), max(i, j)) for i, j in pairs if (j, i) in weights})
@@ -76,12 +83,16 @@ def not_drawn(graph: GraphDocument) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Drawing:
-    """Axes in inches on which agents have their places; `around` as of `_around`."""
+    """Axes on which agents have their places; `around` as of `_around`.
+
+    A unit of the axes is called an inch, and drawn as `inch` points.
+    """
 
     axes: Axes
     positions: FloatArray
     radii: FloatArray
     around: Mapping[Pair, tuple[FloatArray, FloatArray]]
+    inch: float
 
     def lines(self, weights: Mapping[Pair, float]) -> None:
         """Links between two agents, thicker for more weight."""
@@ -108,7 +119,7 @@ class _Drawing:
                 arrowstyle="-|>",
                 mutation_scale=8,
                 shrinkA=0,
-                shrinkB=72 * self.radii[hearer] + 1,
+                shrinkB=self.inch * self.radii[hearer] + 1,
                 linewidth=self._width(weight),
                 color=COLOURS["muted"],
                 zorder=1,
@@ -130,7 +141,7 @@ class _Drawing:
         )
         for agent, ((x, y), radius) in enumerate(places):
             # A figure of two digits is 0.15 inches wide at this size.
-            if radius >= 0.05 + 0.04 * len(str(agent)):
+            if radius * self.inch / 72 >= 0.05 + 0.04 * len(str(agent)):
                 self.axes.text(
                     x, y, str(agent), color=COLOURS["paper"], fontsize=SMALL, weight="bold",
                     ha="center", va="center_baseline", zorder=3,

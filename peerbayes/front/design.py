@@ -60,7 +60,7 @@ def design(
     --------
     >>> found = design("p2-grid", objective="rate", replicates=0)
     >>> round(found.document().rate, 4)
-    0.4139
+    0.0636
     """
     if request is not None and settings:
         raise fail("request", "a request, or settings", "both", "keep one of them")

@@ -47,7 +47,7 @@ def place(
 
     Examples
     --------
-    >>> place("p2-grid").document().moved
+    >>> place("p2-grid corner").document().moved
     [0, 4]
     """
     if request is not None and settings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import RenderableType
 
@@ -25,7 +25,10 @@ from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
 from theory.progress import Progress
 from theory.showing import Shown
-from theory.validation import as_integer, as_probability
+from theory.validation import as_integer, as_probability, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,16 @@ class VerifyOutcome(Shown):
     def failed(self) -> bool:
         """Whether a proved statement was contradicted beyond sampling error."""
         return any(statement.is_broken for statement in self.statements)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The verification of a problem; of several problems, each has its own `plot`.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        if len(self.verifications) != 1:
+            got, remedy = len(self.verifications), "plot one of `verifications`"
+            raise fail("plot", "one problem", got, remedy)
+        return self.verifications[0].plot(ax)
 
     def as_json(self) -> list[dict[str, Any]]:
         """The JSON list of statements."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.specification import ProblemSpecification
@@ -11,6 +12,9 @@ from theory import FiniteModel, Network
 from theory.robustness import Faults
 from theory.showing import Shown
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,18 @@ class FaultyProblem(Shown):
         yield from self.problem._facts()
         yield "faulty", {i: type(fault).__name__ for i, fault in self.faults.behaviours.items()}
         yield "rule", self.faults.rule
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The network: the area of an agent is proportional to its share v of the decision.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.documents import GraphDocument
+        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        graph = GraphDocument.of(self.network, marked=tuple(self.faults.behaviours))
+        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
 
     @property
     def name(self) -> str:

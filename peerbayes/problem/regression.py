@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from peerbayes.messages import check_counts
 from peerbayes.problem.changes_section import SequenceNetwork
@@ -21,6 +21,9 @@ from theory.regression import RegressionAgent, RegressionModel
 from theory.regression.rational_model import RationalRegressionModel
 from theory.showing import Shown
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +75,18 @@ class RegressionProblem(Shown):
             yield "title", self.title
         yield from [("network", self.network), ("regression", self.regression)]
         yield "theta", self.regression.theta
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The network: the area of an agent is proportional to its share v of the decision.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.documents import GraphDocument
+        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        graph = GraphDocument.of(self.network)
+        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
 
     @property
     def is_exact(self) -> bool:

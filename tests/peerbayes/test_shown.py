@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import peerbayes as pb
 from peerbayes.designs.outcome import DesignOutcome
@@ -89,3 +91,67 @@ def test_an_analysis_says_what_counts() -> None:
     assert int(lines["samples, chernoff"]) == document["samples"]["chernoff"]
     assert lines["settles on"].strip() == "('fair',)"
     assert np.isfinite(document["learning"]["rate"])
+
+
+def axes() -> Axes:
+    return Figure().add_subplot()
+
+
+def test_plots_are_drawn_on_the_axes_given_or_on_new_ones() -> None:
+    for problem in PROBLEMS.values():
+        given = axes()
+        assert problem.plot(given) is given
+        assert given.collections
+        assert isinstance(problem.plot(), Axes)
+    with pytest.raises(ValueError, match="ax: expected Axes of matplotlib, got Figure"):
+        PROBLEMS["finite"].plot(Figure())  # type: ignore[arg-type]
+    faulty = PROBLEMS["faulty"].plot(axes())
+    assert len({tuple(colour) for colour in faulty.collections[-1].get_facecolor()}) == 2
+
+
+def test_a_network_too_large_to_draw_says_so() -> None:
+    ring = pb.Network.from_topology("ring", agents=200)
+    model = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[200])
+    with pytest.raises(ValueError, match="plot: expected something small enough to draw"):
+        pb.problem_of(ring, model).plot(axes())
+
+
+def test_a_simulation_plots_its_means_with_their_errors() -> None:
+    found = pb.simulate(PROBLEMS["finite"], rounds=5, replicates=30, seed=2)
+    drawn = found.plot(axes())
+    run = found.simulation
+    line = next(line for line in drawn.lines if len(line.get_xdata()) == len(run.rounds))
+    assert np.array_equal(line.get_xdata(), run.rounds)
+    assert np.array_equal(line.get_ydata(), run.network_mean[:, 1])
+    bars = drawn.collections[0].get_segments()
+    half = [(bar[1][1] - bar[0][1]) / 2 for bar in bars]
+    assert np.allclose(half, 2 * run.network_standard_error[:, 1], rtol=1e-12)
+    legend = drawn.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["loaded"]
+
+
+def test_an_analysis_plots_its_sample_sizes() -> None:
+    found = pb.analyse("two-coins")
+    texts = [text.get_text() for text in found.plot(axes()).texts]
+    for size in (found.samples.chernoff, found.samples.repaired):
+        assert any(f": {size.rounds} rounds" in text for text in texts)
+
+
+def test_other_results_plot_what_they_measured() -> None:
+    errors = pb.simulate("p1-regression", rounds=8, replicates=5)
+    drawn = errors.plot(axes())
+    assert np.array_equal(drawn.lines[0].get_ydata(), errors.simulation.network_error)
+    verified = pb.verify("two-coins", seed=1)
+    (one,) = verified.verifications
+    rates = verified.plot(axes())
+    measured = [float(line.get_xdata()[0]) for line in rates.lines if line.get_marker() == "o"]
+    assert measured == [rate.measured for rate in one.as_record().rates]
+    design = pb.design("two-coins", replicates=200)
+    labels = [text.get_text() for text in design.plot(axes()).get_legend().get_texts()]
+    assert labels[0].startswith("designed, against")
+    assert any(label.startswith("as given") for label in labels) or len(labels) == 1
+    bare = pb.design("p1-regression", replicates=0)
+    assert bare.plot(axes()).collections
+    with pytest.raises(ValueError, match="plot: expected a design of one network"):
+        pb.design("p2-grid", objective="next-edge").plot(axes())

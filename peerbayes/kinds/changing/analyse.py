@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import RenderableType
@@ -41,6 +42,9 @@ from theory.changing import (
     influence,
 )
 from theory.validation import FloatArray, as_probability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The exponent of a random network is an average over a path of the network; its standard error is
 # printed beside it.
@@ -117,6 +121,19 @@ class ChangingAnalysis(Documented):
                 certified=None,
             ),
             notes=self.notes,
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many rounds each statement asks for.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.rows import ladder_plot
+
+        samples = self.document().samples
+        return on_axes(
+            lambda axes: ladder_plot(samples, measured=None, was_measured=False, axes=axes), ax
         )
 
     def tables(self) -> list[RenderableType]:

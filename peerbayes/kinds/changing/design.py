@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peerbayes.designs.documents import (
     ChangingDesignDocument,
@@ -53,6 +53,9 @@ from theory.design import (
 from theory.network.structure import Weights
 from theory.progress import Progress
 from theory.validation import FloatArray, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Networks tried by the search; long absences are judged by all sets of agents at once, slowly.
 _EFFORT, _SLOW_EFFORT = 3000, 150
@@ -111,6 +114,10 @@ class ChangingDesign(DesignOutcome):
         )
         best = recommend(document, delta=self.request.delta)
         return document.model_copy(update={"recommended": best})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many rounds each statement asks for as designed; on `ax` or new axes."""
+        return self.designed.plot(ax)
 
     def designed_problem(self) -> AnyProblem:
         """The problem with the designed weights."""

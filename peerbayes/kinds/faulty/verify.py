@@ -6,6 +6,7 @@ What is said of it is in `peerbayes.kinds.faulty.statements`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from peerbayes.kinds.faulty.statements import statements
 from peerbayes.kinds.shared.verified import Verified, plain_parameters
 from peerbayes.problem.faulty import FaultyProblem
 from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROUNDS = 600
 _REPLICATES = 400
@@ -36,6 +40,17 @@ class FaultyVerification(Verified):
     analysis: FaultyAnalysis
     run: Simulation
     comparisons: tuple[Comparison, ...]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Log belief ratio of the honest agents over the rounds.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.kinds.faulty.view import honest_plot
+
+        record = self.as_record()
+        return on_axes(lambda axes: honest_plot(record, axes=axes), ax)
 
     def as_record(self) -> FaultyRecord:
         """What the report needs."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import RenderableType
@@ -29,6 +30,9 @@ from theory import (
     sample_sizes,
 )
 from theory.validation import as_probability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,19 @@ class Analysis(Documented):
             ),
             notes=self.notes,
             at_rounds=None if self.at_rounds is None else self.at_rounds.document(),
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many rounds each statement asks for.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.rows import ladder_plot
+
+        samples = self.document().samples
+        return on_axes(
+            lambda axes: ladder_plot(samples, measured=None, was_measured=False, axes=axes), ax
         )
 
     def tables(self) -> list[RenderableType]:

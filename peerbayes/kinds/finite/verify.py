@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from peerbayes.comparison import Comparison
 from peerbayes.documents import GraphDocument
@@ -19,6 +20,10 @@ from peerbayes.learning_documents import (
 )
 from peerbayes.problem.finite import Problem
 from theory.progress import Progress
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,21 @@ class ProblemVerification(Verified):
             )
             for m in self.measured.wrong
         ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Rates of rejection, predicted and measured, with error bars.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.rows import rates_plot
+
+        record = self.as_record()
+        if not record.rates:
+            raise fail("plot", "a rate", "no hypothesis to reject", "plot the problem")
+        return on_axes(
+            lambda axes: rates_plot(record.rates, replicates=record.replicates, axes=axes), ax
+        )
 
     def as_record(self) -> FiniteRecord:
         """What the report needs."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import RenderableType
@@ -30,6 +31,9 @@ from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, write_record
 from peerbayes.resources import Resources
 from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Rounds recorded: enough for a curve on logarithmic axes.
 _RECORDS = 40
@@ -95,6 +99,17 @@ class RegressionSummary(Documented):
             record=None if self.record_path is None else str(self.record_path),
             notes=self.notes,
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Excess errors over the rounds, made and reported.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.errors import measured_errors_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        curves = self.as_record().curves
+        return on_axes(lambda axes: measured_errors_plot(curves, axes=axes), ax)
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""

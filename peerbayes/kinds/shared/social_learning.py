@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import RenderableType
 
@@ -32,6 +32,9 @@ from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, write_record
 from peerbayes.resources import Resources
 from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
 """Every kind of problem with finitely many hypotheses."""
@@ -78,6 +81,20 @@ class SimulationSummary(Documented):
         """What `simulate` prints; rates are measured at the last round."""
         record = None if self.record_path is None else str(self.record_path)
         return SimulationDocument(**dict(self._result()), record=record)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Log belief ratios over the rounds, averaged over agents.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.curves import measured_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        record = self.as_record()
+        reference = record.result.reference[0]
+        return on_axes(
+            lambda axes: measured_plot(record.trajectory, reference=reference, axes=axes), ax
+        )
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""
