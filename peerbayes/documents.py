@@ -100,6 +100,11 @@ def numbers(values: ArrayLike) -> list[float | None]:
     return [number(value) for value in array]
 
 
+def names_of(names: Sequence[str] | None) -> list[str] | None:
+    """Names of agents as JSON takes them; None if they have none."""
+    return None if names is None else list(names)
+
+
 Number: TypeAlias = Annotated[float | None, BeforeValidator(plain)]
 """A float, or null where it is infinite or not defined."""
 
@@ -116,7 +121,19 @@ Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A probability or a share of some number."""
 
 
-class NetworkDocument(Document):
+class NamedAgents(Document):
+    """A document that speaks of agents, by their names if they have names."""
+
+    left_out = frozenset({"names"})
+
+    names: list[str] | None = Field(default=None, description="what the agents are called")
+
+    def called(self, agent: int) -> str:
+        """An agent's name, or its number."""
+        return str(agent) if self.names is None else self.names[agent]
+
+
+class NetworkDocument(NamedAgents):
     """The network that stays as it is, in `analyse`: what theory says of it in doubles."""
 
     agents: int = Field(ge=1)
@@ -145,13 +162,14 @@ class NetworkDocument(Document):
             deviation_lower=numbers(network.deviation.lower),
             period=network.period,
             reversible=network.is_reversible,
+            names=names_of(network.names),
         )
 
 
-class GraphDocument(Document):
+class GraphDocument(NamedAgents):
     """A network as it is drawn: who hears whom, and how much each agent decides."""
 
-    left_out = frozenset({"quantity", "marked"})
+    left_out = frozenset({"quantity", "marked", "names"})
 
     edges: list[tuple[int, int]] = Field(description="pairs (hearer, heard)")
     weights: list[float] = Field(description="of each edge")
@@ -172,6 +190,7 @@ class GraphDocument(Document):
             positions=None if network.layout is None else network.layout.tolist(),
             stationary_distribution=network.stationary_distribution.tolist(),
             marked=None if marked is None else list(marked),
+            names=names_of(network.names),
         )
 
 

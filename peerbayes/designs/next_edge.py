@@ -9,7 +9,7 @@ from typing import Any
 from peerbayes.designs.documents import EffectDocument, NextEdgeDocument
 from peerbayes.designs.outcome import DesignOutcome, place_text
 from peerbayes.designs.request import DesignRequest, DesignTask
-from peerbayes.documents import interval, number
+from peerbayes.documents import interval, names_of, number
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
@@ -49,6 +49,7 @@ class NextEdge(DesignOutcome):
         """What `design --objective next-edge` prints."""
         names, added, removed = self.problem.model.hypotheses, self.added, self.removed
         return NextEdgeDocument(
+            names=names_of(self.problem.network.names),
             problem=self.problem.name,
             objective="next-edge",
             rule=added.rule,

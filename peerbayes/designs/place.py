@@ -15,7 +15,7 @@ from peerbayes.designs.placement_documents import (
     SomePlacement,
 )
 from peerbayes.designs.request import agent_list, objective_named
-from peerbayes.documents import CertificateDocument, Documented, GraphDocument, number
+from peerbayes.documents import CertificateDocument, Documented, GraphDocument, names_of, number
 from peerbayes.messages import choose
 from peerbayes.problem.problems import AnyProblem
 from theory import FiniteModel, Network
@@ -171,6 +171,7 @@ def placement_document(
     if certificate is not None and certificate.note:
         said.append(f"certificate: {certificate.note}")
     return FinitePlacementDocument(
+        names=names_of(problem.network.names),
         problem=problem.name,
         objective=named_objective(request.objective),
         target=model.hypotheses[found.target],

@@ -65,11 +65,11 @@ def network_plot(graph: GraphDocument, *, axes: Axes | None = None) -> Plot | No
         drawing.arrows({pair: weights[pair] for pair in arrows})
     else:
         drawing.lines({pair: weights[pair] for pair in one_way})
-    drawing.nodes(set(graph.marked or ()))
+    drawing.nodes(set(graph.marked or ()), [graph.called(i) for i in range(len(v))])
     direction = " Arrows point from the heard agent to the hearer." if arrows else ""
     faulty = " Faulty agents are red." if graph.marked else ""
     wraps = " Lines that end outside come in again on the other side." if around else ""
-    words = _shares(v, graph.quantity or "v")
+    words = _shares(v, graph.quantity or "v", graph.names)
     return Plot(figure, "Network", words + direction + wraps + faulty)
 
 
@@ -126,8 +126,8 @@ class _Drawing:
             )
             self.axes.add_patch(arrow)
 
-    def nodes(self, marked: Set[int]) -> None:
-        """Agents with their numbers where there is room; the marked ones in red."""
+    def nodes(self, marked: Set[int], names: Sequence[str]) -> None:
+        """Agents with their names where there is room; the marked ones in red."""
         places = list(zip(self.positions, self.radii, strict=True))
         agents = range(len(places))
         self.axes.add_collection(
@@ -139,11 +139,11 @@ class _Drawing:
                 zorder=2,
             )
         )
-        for agent, ((x, y), radius) in enumerate(places):
+        for name, ((x, y), radius) in zip(names, places, strict=True):
             # A figure of two digits is 0.15 inches wide at this size.
-            if radius * self.inch / 72 >= 0.05 + 0.04 * len(str(agent)):
+            if radius * self.inch / 72 >= 0.05 + 0.04 * len(name):
                 self.axes.text(
-                    x, y, str(agent), color=COLOURS["paper"], fontsize=SMALL, weight="bold",
+                    x, y, name, color=COLOURS["paper"], fontsize=SMALL, weight="bold",
                     ha="center", va="center_baseline", zorder=3,
                 )  # fmt: skip
 
@@ -190,15 +190,15 @@ def _around(
     return found
 
 
-def _shares(v: FloatArray, quantity: str) -> str:
+def _shares(v: FloatArray, quantity: str, names: Sequence[str] | None) -> str:
     most, least = float(v.max()), float(v.min())
     if most - least <= EQUAL * most:
         return f"Node area shows {quantity}, which is {number(v[0], 3)} for every agent."
     values = v.tolist()
+    heavy, light = (agents_with(values, value, names) for value in (most, least))
     return (
-        f"Node area shows {quantity}: the most is {number(most, 3)} ({agents_with(values, most)}), "
-        f"the least {number(least, 3)} ({agents_with(values, least)}). Thicker lines carry more "
-        "weight."
+        f"Node area shows {quantity}: the most is {number(most, 3)} ({heavy}), "
+        f"the least {number(least, 3)} ({light}). Thicker lines carry more weight."
     )
 
 

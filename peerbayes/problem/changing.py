@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy import sparse
 
-from peerbayes.documents import GraphDocument
+from peerbayes.documents import GraphDocument, names_of
 from peerbayes.messages import check_counts
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel
@@ -97,4 +97,5 @@ def graph_of(network: ChangingNetwork, shares: FloatArray) -> GraphDocument:
         positions=None if network.layout is None else network.layout.tolist(),
         stationary_distribution=(shares / total).tolist(),
         quantity="each agent's share of all influence",
+        names=names_of(network.names),
     )

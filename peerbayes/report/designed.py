@@ -112,13 +112,15 @@ def _weights(result: NetworkDesign) -> list[WeightTable]:
         shown = [row_text(row) for row in rows[:_MOST_LISTED]]
         columns: tuple[str, ...] = ("hears, with weight",)
         if len(rows) <= _MOST_COLUMNS:
-            columns = tuple(map(str, range(len(rows))))
+            columns = tuple(map(result.called, range(len(rows))))
             cells = [tuple(row.get(j, "0") for j in range(len(rows))) for row in shown]
         else:
-            cells = [(", ".join(f"{j}: {w}" for j, w in row.items()),) for row in shown]
+            cells = [
+                (", ".join(f"{result.called(j)}: {w}" for j, w in row.items()),) for row in shown
+            ]
         left = len(rows) - len(shown)
         more = f"and {left} more agents: the record has them all" if left else ""
-        named = tuple((str(i), row) for i, row in enumerate(cells))
+        named = tuple((result.called(i), row) for i, row in enumerate(cells))
         tables.append(WeightTable(title, columns, named, more))
     return tables
 
@@ -191,7 +193,7 @@ def _edge_finding(result: NextEdgeDocument) -> str:
     best = result.added[0] if result.added else None
     if best is None or best.edge is None:
         return "There is no edge to add."
-    first, second = best.edge
+    first, second = map(result.called, best.edge)
     before, after = result.base.chernoff, best.chernoff
     if before is not None and (after is None or after >= before):
         return (

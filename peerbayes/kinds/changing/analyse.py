@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import Documented, numbers
+from peerbayes.documents import Documented, names_of, numbers
 from peerbayes.kinds.changing.documents import (
     ChangingAnalysisDocument,
     ChangingLearningDocument,
@@ -101,6 +101,7 @@ class ChangingAnalysis(Documented):
         return ChangingAnalysisDocument(
             problem=self.problem.name,
             network=ChangingNetworkDocument(
+                names=names_of(self.problem.network.names),
                 agents=self.problem.network.agents,
                 changes=kind_of_change(self.problem),
                 influence=self.influence.values.tolist(),

@@ -21,7 +21,7 @@ from peerbayes.designs.documents import (
 from peerbayes.designs.outcome import DesignOutcome, place_text
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import DesignRequest, named_hypothesis
-from peerbayes.documents import CertificateDocument, number, numbers
+from peerbayes.documents import CertificateDocument, names_of, number, numbers
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.kinds.shared.learning_notes import learning_facts
 from peerbayes.problem.changing import ChangingProblem
@@ -97,6 +97,7 @@ class ChangingDesign(DesignOutcome):
         own = _row(self.designed)
         network = self.designed.problem.network
         document = ChangingDesignDocument(
+            names=names_of(self.problem.network.names),
             problem=self.problem.name,
             objective="rate",
             target=self.problem.model.hypotheses[self.target],

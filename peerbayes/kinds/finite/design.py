@@ -24,7 +24,7 @@ from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import DesignRequest, DesignTask, target_of
 from peerbayes.designs.rows import NetworkRow, measure
 from peerbayes.designs.weights import expected, kept_weights
-from peerbayes.documents import CertificateDocument, GraphDocument, numbers
+from peerbayes.documents import CertificateDocument, GraphDocument, names_of, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.new_weights import with_network
@@ -94,6 +94,7 @@ class Design(DesignOutcome):
         binding = found.binding or binding_at(problem.model, v, self.target)
         own = self.designed.document()
         document = FiniteDesignDocument(
+            names=names_of(self.problem.network.names),
             problem=problem.name,
             objective=named_objective(request.objective),
             target=problem.model.hypotheses[self.target],

@@ -19,7 +19,7 @@ from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.designs.recommend import DESIGNED, recommend
 from peerbayes.designs.request import DesignRequest, DesignTask
 from peerbayes.designs.weights import Weights, weights_for
-from peerbayes.documents import CertificateDocument, GraphDocument, number, numbers
+from peerbayes.documents import CertificateDocument, GraphDocument, names_of, number, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
@@ -69,6 +69,7 @@ class RegressionDesign(DesignOutcome):
         """What `design` prints for a regression."""
         mixing, own = self.weights.certificate, self.rows[DESIGNED]
         document = RegressionDesignDocument(
+            names=names_of(self.problem.network.names),
             problem=self.problem.name,
             objective=named_objective(self.request.objective),
             stationary_distribution=numbers(self.weights.expected.stationary_distribution),
