@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from peerbayes.records import plain
+from theory.showing import Shown
 
 if TYPE_CHECKING:
     from theory import CertifiedSampleSize, Network
@@ -55,8 +56,13 @@ class Document(BaseModel):
         return self.model_dump(mode="json")
 
 
-class Documented(ABC):
-    """A result that has a document."""
+class Documented(Shown, ABC):
+    """A result that has a document; it prints as a few of its numbers."""
+
+    def _title(self) -> str:
+        """What it is, and of which problem."""
+        problem = getattr(self, "problem", None)
+        return super()._title() if problem is None else f"{super()._title()} of {problem.name!r}"
 
     @abstractmethod
     def document(self) -> Document:
@@ -97,6 +103,11 @@ def numbers(values: ArrayLike) -> list[float | None]:
     return [number(value) for value in array]
 
 
+def names_of(names: Sequence[str] | None) -> list[str] | None:
+    """Names of agents as JSON takes them; None if they have none."""
+    return None if names is None else list(names)
+
+
 Number: TypeAlias = Annotated[float | None, BeforeValidator(plain)]
 """A float, or null where it is infinite or not defined."""
 
@@ -113,7 +124,19 @@ Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A probability or a share of some number."""
 
 
-class NetworkDocument(Document):
+class NamedAgents(Document):
+    """A document that speaks of agents, by their names if they have names."""
+
+    left_out = frozenset({"names"})
+
+    names: list[str] | None = Field(default=None, description="what the agents are called")
+
+    def called(self, agent: int) -> str:
+        """An agent's name, or its number."""
+        return str(agent) if self.names is None else self.names[agent]
+
+
+class NetworkDocument(NamedAgents):
     """The network that stays as it is, in `analyse`: what theory says of it in doubles."""
 
     agents: int = Field(ge=1)
@@ -142,13 +165,14 @@ class NetworkDocument(Document):
             deviation_lower=numbers(network.deviation.lower),
             period=network.period,
             reversible=network.is_reversible,
+            names=names_of(network.names),
         )
 
 
-class GraphDocument(Document):
+class GraphDocument(NamedAgents):
     """A network as it is drawn: who hears whom, and how much each agent decides."""
 
-    left_out = frozenset({"quantity", "marked"})
+    left_out = frozenset({"quantity", "marked", "names"})
 
     edges: list[tuple[int, int]] = Field(description="pairs (hearer, heard)")
     weights: list[float] = Field(description="of each edge")
@@ -169,6 +193,7 @@ class GraphDocument(Document):
             positions=None if network.layout is None else network.layout.tolist(),
             stationary_distribution=network.stationary_distribution.tolist(),
             marked=None if marked is None else list(marked),
+            names=names_of(network.names),
         )
 
 

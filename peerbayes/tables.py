@@ -40,15 +40,19 @@ def spread(values: Sequence[float | None]) -> str:
     return f"{number(min(known))} to {number(max(known))}"
 
 
-def agent_names(numbers: Sequence[int | str]) -> str:
+def agent_names(numbers: Sequence[int], names: Sequence[str] | None = None) -> str:
     """Agents by their numbers, so that agent 0 is not taken for none; the first of many.
+
+    `names` are those of all agents, if they have names.
 
     >>> agent_names([0]), agent_names([0, 3]), agent_names([])
     ('agent 0', 'agents 0, 3', 'none')
+    >>> agent_names([1], ["mast", "roof"])
+    'agent roof'
     """
     if not numbers:
         return "none"
-    shown = ", ".join(map(str, numbers[:_MOST_LISTED]))
+    shown = ", ".join(str(i) if names is None else names[i] for i in numbers[:_MOST_LISTED])
     more = ", …" * (len(numbers) > _MOST_LISTED)
     return f"agent{'s' * (len(numbers) > 1)} {shown}{more}"
 

@@ -25,6 +25,7 @@ from peerbayes.documents import (
     CertificateDocument,
     Document,
     GraphDocument,
+    NamedAgents,
     Number,
     Numbers,
     Rounds,
@@ -148,7 +149,7 @@ class Recommendation(Document):
     sentence: str
 
 
-class DesignDocument(Document):
+class DesignDocument(NamedAgents):
     """The weights that were found for one objective, beside those of the usual rules."""
 
     problem: str
@@ -222,7 +223,7 @@ class ObjectiveDetails(Document):
 
     left_out = frozenset(
         {"agents", "boundary", "is_unique", "exact", "worst_case_exponent", "uniform_exponent",
-         "starts", "best_for_influence", "trade_off"}
+         "starts", "best_for_influence", "trade_off", "names"}
     )  # fmt: skip
 
     agents: AgentsOfRate | None = None
@@ -317,7 +318,7 @@ class EffectDocument(Document):
     binding: str | None
 
 
-class NextEdgeDocument(Document):
+class NextEdgeDocument(NamedAgents):
     """Which edge to add, and which are least missed; best first."""
 
     problem: str

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.designs.documents import EffectDocument, NextEdgeDocument
 from peerbayes.designs.outcome import DesignOutcome, place_text
 from peerbayes.designs.request import DesignRequest, DesignTask
-from peerbayes.documents import interval, number
+from peerbayes.documents import interval, names_of, number
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
@@ -29,6 +30,16 @@ class NextEdge(DesignOutcome):
     added: RankedEdges
     removed: RankedEdges
 
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "rule", self.added.rule
+        edges = tuple(effect.edge for effect in self.added.ranked[:3])
+        yield "candidates", len(self.added.ranked)
+        yield "best to add", edges
+        yield "rounds now", self.added.base.samples
+        yield "rounds with it", tuple(effect.samples for effect in self.added.ranked[:3])
+        yield "bridges", len(self.removed.bridges)
+        yield from self._remarked()
+
     @property
     def failed(self) -> bool:
         """No solver is involved that could give up."""
@@ -38,6 +49,7 @@ class NextEdge(DesignOutcome):
         """What `design --objective next-edge` prints."""
         names, added, removed = self.problem.model.hypotheses, self.added, self.removed
         return NextEdgeDocument(
+            names=names_of(self.problem.network.names),
             problem=self.problem.name,
             objective="next-edge",
             rule=added.rule,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,8 +12,10 @@ from peerbayes.designs.documents import DesignRecord, NextEdgeDocument, NextEdge
 from peerbayes.designs.request import DesignRequest
 from peerbayes.documents import Documented
 from peerbayes.problem.problems import AnyProblem
+from theory.validation import fail
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from rich.console import RenderableType
 
 
@@ -41,6 +44,15 @@ class DesignOutcome(Documented):
     record_path: Path | None = None
     written_path: Path | None = None
 
+    def _remarked(self) -> Iterator[tuple[str, object]]:
+        """What is printed of every design: whether it was cut short, and where it is."""
+        if self.stopped:
+            yield "stopped", "by the time budget"
+        if self.written_path is not None:
+            yield "written", str(self.written_path)
+        if self.record_path is not None:
+            yield "record", str(self.record_path)
+
     @property
     @abstractmethod
     def failed(self) -> bool:
@@ -63,6 +75,22 @@ class DesignOutcome(Documented):
     @abstractmethod
     def pictures(self) -> dict[str, Any]:
         """What a record holds besides, for the report: networks before and after, and curves."""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Belief before and after, if that was simulated, or the network as designed.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.designs.figures import curves_plot
+        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        found = self.pictures()
+        if found.get("curves"):
+            return on_axes(lambda axes: curves_plot(found["curves"], axes=axes), ax)
+        if "after" not in found:
+            raise fail("plot", "a design of one network", "another", "plot what it is made of")
+        return on_axes(lambda axes: network_plot(found["after"], axes=axes), ax)
 
     def tables(self) -> list[RenderableType]:
         """What `design` shows people."""

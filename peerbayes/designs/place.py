@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from peerbayes.designs.placement_documents import (
     SomePlacement,
 )
 from peerbayes.designs.request import agent_list, objective_named
-from peerbayes.documents import CertificateDocument, Documented, GraphDocument, number
+from peerbayes.documents import CertificateDocument, Documented, GraphDocument, names_of, number
 from peerbayes.messages import choose
 from peerbayes.problem.problems import AnyProblem
 from theory import FiniteModel, Network
@@ -103,6 +103,22 @@ class PlacementResult(Documented):
     remarks: tuple[str, ...] = ()
     record_path: Path | None = None
 
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        content = self.content
+        yield "objective", content.objective
+        yield "assignment", tuple(content.assignment)
+        yield "moved", tuple(content.moved)
+        if isinstance(content, FinitePlacementDocument):
+            yield "target", content.target
+            yield "value", content.value
+            yield "as given", content.original
+            if content.certificate is not None:
+                yield "bound", content.certificate.bound
+        else:
+            yield "error, times n", content.excess_error_constant
+            yield "as given", content.original.excess_error_constant
+        yield "method", content.method
+
     @property
     def failed(self) -> bool:
         """A search always ends with something."""
@@ -155,6 +171,7 @@ def placement_document(
     if certificate is not None and certificate.note:
         said.append(f"certificate: {certificate.note}")
     return FinitePlacementDocument(
+        names=names_of(problem.network.names),
         problem=problem.name,
         objective=named_objective(request.objective),
         target=model.hypotheses[found.target],

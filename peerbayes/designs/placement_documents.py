@@ -13,10 +13,10 @@ from pydantic import (
 )
 
 from peerbayes.designs.documents import Agents, ProblemRecord, RoundsDocument, has_key, unplaced
-from peerbayes.documents import CertificateDocument, Document, GraphDocument, Number
+from peerbayes.documents import CertificateDocument, Document, GraphDocument, NamedAgents, Number
 
 
-class PlacementDocument(Document):
+class PlacementDocument(NamedAgents):
     """Which agent should hold which data."""
 
     problem: str

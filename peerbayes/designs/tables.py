@@ -55,7 +55,7 @@ def design_parts(result: SomeDesign) -> list[RenderableType]:
         parts += _curve(result.trade_off or [])
     parts.append(_comparison(result))
     if isinstance(result, FiniteDesignDocument):
-        parts += _learnability(result.learnability)
+        parts += _learnability(result.learnability, result.names)
     if result.recommended is not None:
         parts.append(Text(f"recommended: {result.recommended.sentence}"))
     return [*parts, notes_text(result.notes)]
@@ -147,13 +147,14 @@ def weight_parts(result: NetworkDesign) -> list[RenderableType]:
     for title, rows in matrices[:_MOST_PHASES]:
         shown = [row_text(row) for row in rows[:_MOST_AGENTS]]
         if len(rows) <= _MOST_WEIGHTS:
-            table = figures_table(title, "", *(str(j) for j in range(len(rows))))
+            table = figures_table(title, "", *(result.called(j) for j in range(len(rows))))
             for i, row in enumerate(shown):
-                table.add_row(str(i), *(row.get(j, "0") for j in range(len(rows))))
+                table.add_row(Text(result.called(i)), *(row.get(j, "0") for j in range(len(rows))))
         else:
             table = facts_table(f"{title}: whom each agent hears, and how much", {})
             for i, row in enumerate(shown):
-                table.add_row(Text(str(i)), Text(", ".join(f"{j}: {w}" for j, w in row.items())))
+                heard = ", ".join(f"{result.called(j)}: {w}" for j, w in row.items())
+                table.add_row(Text(result.called(i)), Text(heard))
         parts.append(table)
         if len(rows) > _MOST_AGENTS:
             more = len(rows) - _MOST_AGENTS
@@ -213,7 +214,9 @@ def _comparison(result: NetworkDesign) -> RenderableType:
     return table
 
 
-def _learnability(found: LearnabilityDocument | None) -> list[RenderableType]:
+def _learnability(
+    found: LearnabilityDocument | None, names: Sequence[str] | None
+) -> list[RenderableType]:
     if found is None:
         return []
     facts = {}
@@ -221,16 +224,16 @@ def _learnability(found: LearnabilityDocument | None) -> list[RenderableType]:
         pairs = "; ".join(" and ".join(pair) for pair in found.unseparable_pairs[:_MOST_ROWS])
         facts["nobody tells apart"] = pairs
     fewest = found.sufficient_for_target or found.sufficient_agents
-    agents = agent_names(fewest.agents)
+    agents = agent_names(fewest.agents, names)
     proof = "none smaller suffices" if fewest.proved else f"at least {fewest.lower} are needed"
     facts["agents that suffice"] = f"{agents} ({proof})"
     departures = found.departures
     if departures:
         facts["K if one falls silent"] = spread(departures.silent.rates)
         if departures.critical:
-            facts["nothing is learnt without"] = agent_names(departures.critical)
+            facts["nothing is learnt without"] = agent_names(departures.critical, names)
         if departures.cuts:
-            facts["the graph falls apart without"] = agent_names(departures.cuts)
+            facts["the graph falls apart without"] = agent_names(departures.cuts, names)
     return [facts_table("What no weights can mend, and who matters", facts), Text()]
 
 
@@ -250,7 +253,7 @@ def _next_edge_parts(result: NextEdgeDocument) -> list[RenderableType]:
         for effect in [result.base, *effects[:_MOST_ROWS]]:
             edge = effect.edge
             table.add_row(
-                "as it is" if edge is None else f"{edge[0]} - {edge[1]}",
+                "as it is" if edge is None else Text(_edge(result, edge)),
                 number(effect.rate),
                 number(effect.error_exponent),
                 number(effect.slem),
@@ -259,9 +262,13 @@ def _next_edge_parts(result: NextEdgeDocument) -> list[RenderableType]:
             )
         parts.append(table)
     if result.bridges:
-        bridges = ", ".join(f"{a} - {b}" for a, b in result.bridges[:_MOST_ROWS])
+        bridges = ", ".join(_edge(result, edge) for edge in result.bridges[:_MOST_ROWS])
         parts.append(Text(f"without any of these the network falls apart: {bridges}"))
     return [*parts, notes_text(result.notes)]
+
+
+def _edge(result: NextEdgeDocument, edge: tuple[int, int]) -> str:
+    return " - ".join(map(result.called, edge))
 
 
 def place_parts(result: SomePlacement) -> list[RenderableType]:
@@ -269,7 +276,10 @@ def place_parts(result: SomePlacement) -> list[RenderableType]:
     facts: dict[str, str] = {"objective": result.objective}
     if isinstance(result, FinitePlacementDocument):
         facts["to settle on"] = result.target
-    order = [f"{j} gets what {result.assignment[j]} had" for j in result.moved[:_MOST_ROWS]]
+    order = [
+        f"{result.called(j)} gets what {result.called(result.assignment[j])} had"
+        for j in result.moved[:_MOST_ROWS]
+    ]
     more = f"; {len(result.moved) - len(order)} more" if len(result.moved) > len(order) else ""
     facts["data that move"] = "; ".join(order) + more if order else "none"
     if isinstance(result, FinitePlacementDocument):

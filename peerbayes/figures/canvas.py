@@ -1,9 +1,10 @@
 """From matplotlib figures to SVG that lives inside a page.
 
-Figures are drawn in stand-in colours, which become the page's CSS variables, so that one drawing
-serves light and dark. Text stays text: readers can search and select it, browsers have a font for
-every script, and a page of a hundred figures stays small. matplotlib reserves space by the metrics
-of DejaVu Sans, which is wider than the common system fonts.
+Figures are drawn in the light page's colours, which become its CSS variables, so that one drawing
+serves light and dark, and looks the same on anybody's own axes. Text stays text: readers can search
+and select it, browsers have a font for every script, and a page of a hundred figures stays small.
+matplotlib reserves space by the metrics of DejaVu Sans, which is wider than the common system
+fonts.
 """
 
 from __future__ import annotations
@@ -25,12 +26,17 @@ from peerbayes.figures.compact import compact, escaped
 WIDTH = 4.2  # inches; about the width of a phone
 TEXT, SMALL = 10.0, 9.5  # points
 
-_NAMES = (
-    "ink", "muted", "grid", "paper", "predicted", "measured", "cloud", "bound", "bad", "node",
-    *(f"series-{i}" for i in range(10)),
-)  # fmt: skip
-COLOURS = {name: f"#0a0b{index + 16:02x}" for index, name in enumerate(_NAMES)}
-"""Stand-in colours by the name of the CSS variable that replaces each."""
+COLOURS = {
+    "ink": "#1b1f24", "muted": "#6a737d", "grid": "#e3e6ea", "paper": "#fefefe",
+    "predicted": "#0072b2", "measured": "#c24a00", "cloud": "#ecc7ae", "bound": "#00795a",
+    "bad": "#c4122f", "node": "#35546f",
+    "series-0": "#0072b3", "series-1": "#c24a01", "series-2": "#00866b", "series-3": "#a63d7d",
+    "series-4": "#7d6608", "series-5": "#3a93c9", "series-6": "#444c56", "series-7": "#6f42c1",
+    "series-8": "#9c1f2e", "series-9": "#4b7a1e",
+}  # fmt: skip
+"""The light page's colours by the names of its CSS variables, no two the same."""
+_VARIABLES = {colour: name for name, colour in COLOURS.items()}
+_COLOUR = re.compile("|".join(_VARIABLES))
 
 Mark = Literal["line", "dashes", "dots", "band", "o", "D", "s", "^", "v", "|", "P", "X", "p", "h"]
 SERIES_MARKS: tuple[Mark, ...] = ("o", "s", "^", "D", "v", "P", "X", "p", "h")
@@ -94,7 +100,7 @@ def new_figure(height: float) -> Figure:
 
 
 def add_axes(figure: Figure, *, left: float, right: float, bottom: float, top: float) -> Axes:
-    """Axes at margins in inches, with the report's quiet frame."""
+    """New axes at margins in inches, with the report's quiet frame."""
     width, height = figure.get_size_inches()
     axes = figure.add_axes(
         (
@@ -105,6 +111,11 @@ def add_axes(figure: Figure, *, left: float, right: float, bottom: float, top: f
         )
     )
     axes.patch.set_visible(False)
+    return framed(axes)
+
+
+def framed(axes: Axes) -> Axes:
+    """The same axes with the report's quiet frame."""
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(COLOURS["muted"])
@@ -115,6 +126,13 @@ def add_axes(figure: Figure, *, left: float, right: float, bottom: float, top: f
     axes.grid(True, color=COLOURS["grid"], linewidth=0.7)
     axes.set_axisbelow(True)
     return axes
+
+
+def figure_of(axes: Axes) -> Figure:
+    """The figure that axes are on, also where they are on a part of it."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure
 
 
 def axis_label(axes: Axes, *, x: str | None = None, y: str | None = None) -> None:
@@ -141,11 +159,7 @@ def to_svg(figure: Figure, *, key: str, label: str) -> str:
     text = text[text.index("<svg") :]
     box = re.search(r'viewBox="([^"]*)"', text)
     _, _, width, height = box[1].split()  # type: ignore[index]
-    drawn = re.sub(
-        r"#0a0b([0-9a-f]{2})",
-        lambda m: f"var(--{_NAMES[int(m[1], 16) - 16]})",
-        compact(text, key=key),
-    )
+    drawn = _COLOUR.sub(lambda m: f"var(--{_VARIABLES[m[0]]})", compact(text, key=key))
     return (
         f'<svg class="plot" role="img" aria-label="{escaped(label)}" '
         f'viewBox="0 0 {float(width):g} {float(height):g}">{drawn}</svg>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
 from peerbayes.figures.panels import MOST_SERIES, error_bars, floats, panel, series_style
@@ -14,7 +15,7 @@ from peerbayes.sweep_documents import SweepDocument
 _HEIGHT = 3.0  # inches
 
 
-def trajectory_plot(trajectory: TrajectoryDocument) -> Plot:
+def trajectory_plot(trajectory: TrajectoryDocument, *, axes: Axes | None = None) -> Plot:
     """The predicted line through the measured cloud of log belief ratios."""
     rounds, expected = floats(trajectory.rounds), floats(trajectory.expected)
     mean, error = floats(trajectory.mean), floats(trajectory.standard_error)
@@ -22,7 +23,7 @@ def trajectory_plot(trajectory: TrajectoryDocument) -> Plot:
     paths = [floats(path) for path in trajectory.paths]
     x = linear_scale([0.0, *rounds], zero=True)
     y = linear_scale(np.concatenate([[0.0, rate * rounds[-1]], mean, expected, *paths]))
-    figure, axes = panel(x, y, height=_HEIGHT)
+    figure, axes = panel(x, y, height=_HEIGHT, axes=axes)
     if paths:
         # One line with gaps is one element of the page, however many paths.
         cloud = np.concatenate([np.append(path, np.nan) for path in paths])
@@ -136,7 +137,9 @@ def sweep_plot(sweep: SweepDocument) -> Plot:
     )
 
 
-def measured_plot(trajectory: MeasuredDocument, *, reference: str) -> Plot:
+def measured_plot(
+    trajectory: MeasuredDocument, *, reference: str, axes: Axes | None = None
+) -> Plot:
     """Measured log belief ratios of every hypothesis, averaged over agents."""
     rounds, names = floats(trajectory.rounds), trajectory.hypotheses
     means = np.array([floats(row) for row in trajectory.network_mean])
@@ -145,7 +148,7 @@ def measured_plot(trajectory: MeasuredDocument, *, reference: str) -> Plot:
     shown = sorted(shown, key=lambda m: float(means[-1, m]))[:MOST_SERIES]
     x = linear_scale([0.0, *rounds], zero=True)
     y = linear_scale([0.0, *means[:, shown].ravel()])
-    figure, axes = panel(x, y, height=3.6)
+    figure, axes = panel(x, y, height=3.6, axes=axes)
     legend = []
     for index, m in enumerate(shown):
         colour, mark = series_style(index)

@@ -15,13 +15,13 @@ from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.wording import number
 
 
-def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "") -> Plot:
+def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "", axes: Axes | None = None) -> Plot:
     """Excess errors of several learners: points measured, lines predicted.
 
     Dashes are limit + constant/n, where that is above zero.
     """
     shown = list(curves[:MOST_SERIES])
-    figure, axes = _log_panel(shown)
+    figure, axes = _log_panel(shown, axes)
     legend = []
     for index, curve in enumerate(shown):
         colour, mark = series_style(index)
@@ -47,7 +47,7 @@ def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "") -> Plot:
     )
 
 
-def measured_errors_plot(errors: MeasuredErrors) -> Plot:
+def measured_errors_plot(errors: MeasuredErrors, *, axes: Axes | None = None) -> Plot:
     """Measured excess error and reported error, averaged over agents; no prediction."""
     true = Measured(
         rounds=errors.rounds,
@@ -59,7 +59,7 @@ def measured_errors_plot(errors: MeasuredErrors) -> Plot:
         measured=[float(floats(row).mean()) for row in errors.reported_error],
         standard_error=[float(floats(row).mean()) for row in errors.reported_standard_error],
     )
-    figure, axes = _log_panel([true, reported])
+    figure, axes = _log_panel([true, reported], axes)
     _points(axes, true, "measured", "o")
     _points(axes, reported, "bound", "s")
     axis_label(axes, x="round n", y="excess error")
@@ -128,12 +128,12 @@ def calibration_plot(coordinates: Sequence[CoordinateCurve]) -> Plot:
     )
 
 
-def _log_panel(curves: Sequence[Measured]) -> tuple[Figure, Axes]:
+def _log_panel(curves: Sequence[Measured], axes: Axes | None = None) -> tuple[Figure, Axes]:
     """Axes that have room for what was measured and for what was predicted."""
     rounds = np.concatenate([floats(curve.rounds) for curve in curves])
     values = [floats(curve.measured) for curve in curves]
     values += [floats(curve.predicted) for curve in curves if isinstance(curve, Predicted)]
-    return panel(log_scale(rounds), log_scale(np.concatenate(values)))
+    return panel(log_scale(rounds), log_scale(np.concatenate(values)), axes=axes)
 
 
 def _line(axes: Axes, curve: Predicted, colour: str) -> None:

@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from peerbayes.documents import GraphDocument
-from peerbayes.figures.canvas import COLOURS, SMALL, WIDTH, Plot, new_figure
+from peerbayes.figures.canvas import COLOURS, SMALL, WIDTH, Plot, figure_of, new_figure
 from peerbayes.figures.wording import EQUAL, agents_with, number
 from theory.validation import FloatArray
 
@@ -25,7 +25,7 @@ _MOST_ARROWS = 200
 _STUB = 0.14  # inches of a line that leaves the drawing, from the rim of its agent
 
 
-def network_plot(graph: GraphDocument) -> Plot | None:
+def network_plot(graph: GraphDocument, *, axes: Axes | None = None) -> Plot | None:
     """Nodes of area proportional to v, and who hears whom; None for more than 150 agents."""
     v = np.array(graph.stationary_distribution)
     if len(v) > MOST_AGENTS:
@@ -44,12 +44,19 @@ def network_plot(graph: GraphDocument) -> Plot | None:
     ends = [float(end[1]) for stubs in around.values() for end in stubs]
     bottom = min([*ends, float((positions[:, 1] - radii).min())])
     top = max([*ends, float((positions[:, 1] + radii).max())])
-    figure = new_figure(top - bottom + 0.2)
-    axes = figure.add_axes((0, 0, 1, 1))
+    height = top - bottom + 0.2
+    if axes is None:
+        figure, inch = new_figure(height), 72.0
+        axes = figure.add_axes((0, 0, 1, 1))
+    else:
+        figure = figure_of(axes)
+        axes.set_aspect("equal")
+        room = axes.get_window_extent()
+        inch = min(room.width / WIDTH, room.height / height) * 72 / figure.dpi
     axes.set(xlim=(0, WIDTH), ylim=(bottom - 0.1, top + 0.1))
     axes.set_axis_off()
 
-    drawing = _Drawing(axes, positions, radii, around)
+    drawing = _Drawing(axes, positions, radii, around, inch)
     one_way = [(i, j) for i, j in pairs if (j, i) not in weights]
     arrows = one_way if len(one_way) <= _MOST_ARROWS else []
     both = sorted({(min(i, j), max(i, j)) for i, j in pairs if (j, i) in weights})
@@ -58,11 +65,11 @@ def network_plot(graph: GraphDocument) -> Plot | None:
         drawing.arrows({pair: weights[pair] for pair in arrows})
     else:
         drawing.lines({pair: weights[pair] for pair in one_way})
-    drawing.nodes(set(graph.marked or ()))
+    drawing.nodes(set(graph.marked or ()), [graph.called(i) for i in range(len(v))])
     direction = " Arrows point from the heard agent to the hearer." if arrows else ""
     faulty = " Faulty agents are red." if graph.marked else ""
     wraps = " Lines that end outside come in again on the other side." if around else ""
-    words = _shares(v, graph.quantity or "v")
+    words = _shares(v, graph.quantity or "v", graph.names)
     return Plot(figure, "Network", words + direction + wraps + faulty)
 
 
@@ -76,12 +83,16 @@ def not_drawn(graph: GraphDocument) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Drawing:
-    """Axes in inches on which agents have their places; `around` as of `_around`."""
+    """Axes on which agents have their places; `around` as of `_around`.
+
+    A unit of the axes is called an inch, and drawn as `inch` points.
+    """
 
     axes: Axes
     positions: FloatArray
     radii: FloatArray
     around: Mapping[Pair, tuple[FloatArray, FloatArray]]
+    inch: float
 
     def lines(self, weights: Mapping[Pair, float]) -> None:
         """Links between two agents, thicker for more weight."""
@@ -108,15 +119,15 @@ class _Drawing:
                 arrowstyle="-|>",
                 mutation_scale=8,
                 shrinkA=0,
-                shrinkB=72 * self.radii[hearer] + 1,
+                shrinkB=self.inch * self.radii[hearer] + 1,
                 linewidth=self._width(weight),
                 color=COLOURS["muted"],
                 zorder=1,
             )
             self.axes.add_patch(arrow)
 
-    def nodes(self, marked: Set[int]) -> None:
-        """Agents with their numbers where there is room; the marked ones in red."""
+    def nodes(self, marked: Set[int], names: Sequence[str]) -> None:
+        """Agents with their names where there is room; the marked ones in red."""
         places = list(zip(self.positions, self.radii, strict=True))
         agents = range(len(places))
         self.axes.add_collection(
@@ -128,11 +139,11 @@ class _Drawing:
                 zorder=2,
             )
         )
-        for agent, ((x, y), radius) in enumerate(places):
+        for name, ((x, y), radius) in zip(names, places, strict=True):
             # A figure of two digits is 0.15 inches wide at this size.
-            if radius >= 0.05 + 0.04 * len(str(agent)):
+            if radius * self.inch / 72 >= 0.05 + 0.04 * len(name):
                 self.axes.text(
-                    x, y, str(agent), color=COLOURS["paper"], fontsize=SMALL, weight="bold",
+                    x, y, name, color=COLOURS["paper"], fontsize=SMALL, weight="bold",
                     ha="center", va="center_baseline", zorder=3,
                 )  # fmt: skip
 
@@ -179,15 +190,15 @@ def _around(
     return found
 
 
-def _shares(v: FloatArray, quantity: str) -> str:
+def _shares(v: FloatArray, quantity: str, names: Sequence[str] | None) -> str:
     most, least = float(v.max()), float(v.min())
     if most - least <= EQUAL * most:
         return f"Node area shows {quantity}, which is {number(v[0], 3)} for every agent."
     values = v.tolist()
+    heavy, light = (agents_with(values, value, names) for value in (most, least))
     return (
-        f"Node area shows {quantity}: the most is {number(most, 3)} ({agents_with(values, most)}), "
-        f"the least {number(least, 3)} ({agents_with(values, least)}). Thicker lines carry more "
-        "weight."
+        f"Node area shows {quantity}: the most is {number(most, 3)} ({heavy}), "
+        f"the least {number(least, 3)} ({light}). Thicker lines carry more weight."
     )
 
 

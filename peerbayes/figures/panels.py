@@ -9,7 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, Mark, add_axes, new_figure
+from peerbayes.figures.canvas import (
+    COLOURS,
+    SERIES_MARKS,
+    Mark,
+    add_axes,
+    figure_of,
+    framed,
+    new_figure,
+)
 from peerbayes.figures.scales import Scale
 from theory.validation import FloatArray
 
@@ -18,10 +26,15 @@ MOST_SERIES = 9
 _BARS: Any = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 
 
-def panel(x: Scale, y: Scale, *, height: float = HEIGHT) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes, `height` in inches."""
-    figure = new_figure(height)
-    axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
+def panel(
+    x: Scale, y: Scale, *, height: float = HEIGHT, axes: Axes | None = None
+) -> tuple[Figure, Axes]:
+    """The axes given, framed, or a figure with one pair of axes, `height` in inches."""
+    if axes is None:
+        figure = new_figure(height)
+        axes = add_axes(figure, left=0.36 + y.label_width, right=0.2, bottom=0.5, top=0.1)
+    else:
+        figure = figure_of(framed(axes))
     x.apply(axes, "x")
     y.apply(axes, "y")
     return figure, axes

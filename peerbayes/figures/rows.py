@@ -16,6 +16,8 @@ from peerbayes.figures.canvas import (
     Plot,
     add_axes,
     axis_label,
+    figure_of,
+    framed,
     new_figure,
 )
 from peerbayes.figures.scales import Scale, linear_scale, log_scale
@@ -29,8 +31,11 @@ _BOTTOM, _TOP, _EDGE = 0.5, 0.1, 0.2
 _LIMIT = STANDARD_ERRORS
 
 
-def rates_plot(rates: Sequence[RateDocument], *, replicates: int) -> Plot:
-    """Rates predicted and measured, slowest first, and how many standard errors lie between."""
+def rates_plot(rates: Sequence[RateDocument], *, replicates: int, axes: Axes | None = None) -> Plot:
+    """Rates predicted and measured, slowest first, and how many standard errors lie between.
+
+    On axes that are given, the standard errors are said in words alone.
+    """
     shown = list(rates[:MOST_ROWS])
     values = [v for row in shown for v in (row.limit, row.predicted, row.measured)]
     is_wide = min(values) > 0 and max(values) > 10 * min(values)
@@ -40,28 +45,19 @@ def rates_plot(rates: Sequence[RateDocument], *, replicates: int) -> Plot:
         if is_wide
         else linear_scale([*values, 0.0], most=4, zero=True, room=0.1)
     )
-    reach = min(max(6.0, *(abs(score) for score in scores)), 1e3)
-    z = linear_scale([-reach, reach], most=4)
-
-    figure = new_figure(_BOTTOM + _TOP + _ROW * len(shown))
-    main = add_axes(figure, left=_EDGE, right=1.7, bottom=_BOTTOM, top=_TOP)
-    side = add_axes(figure, left=WIDTH - 1.45, right=_EDGE, bottom=_BOTTOM, top=_TOP)
-    for axes, scale in ((main, x), (side, z)):
-        scale.apply(axes, "x")
-        _rows(axes, len(shown))
-    side.axvspan(-2, 2, color=COLOURS["grid"], linewidth=0, zorder=0)
-    for limit in (-_LIMIT, _LIMIT):
-        side.axvline(limit, color=COLOURS["muted"], linewidth=0.9, dashes=(3, 2))
-    side.axvline(0, color=COLOURS["muted"], linewidth=0.9)
-    for index, (row, score) in enumerate(zip(shown, scores, strict=True)):
+    if axes is None:
+        figure = new_figure(_BOTTOM + _TOP + _ROW * len(shown))
+        main = add_axes(figure, left=_EDGE, right=1.7, bottom=_BOTTOM, top=_TOP)
+        side = add_axes(figure, left=WIDTH - 1.45, right=_EDGE, bottom=_BOTTOM, top=_TOP)
+        _deviations(side, scores)
+    else:
+        figure, main = figure_of(axes), framed(axes)
+    x.apply(main, "x")
+    _rows(main, len(shown))
+    for index, row in enumerate(shown):
         _name(main, index, row.hypothesis, 30)
         _mark_rate(main, row, index + 0.68, x)
-        side.plot(
-            min(max(score, -reach), reach), index + 0.68, "o", markersize=4.2, mew=0, zorder=5,
-            color=COLOURS["bad" if abs(score) > _LIMIT else "measured"],
-        )  # fmt: skip
     axis_label(main, x=f"rate [{x.unit('nats per round')}]")
-    axis_label(side, x="deviation [s.e.]")
     largest = max(scores, key=abs)
     more = f" The {len(rates) - len(shown)} faster ones are in the table." * (
         len(rates) > len(shown)
@@ -80,7 +76,30 @@ def rates_plot(rates: Sequence[RateDocument], *, replicates: int) -> Plot:
     )
 
 
-def ladder_plot(samples: SamplesDocument, *, measured: int | None, was_measured: bool) -> Plot:
+def _deviations(axes: Axes, scores: Sequence[float]) -> None:
+    """How many standard errors lie between prediction and measurement, a row each."""
+    reach = min(max(6.0, *(abs(score) for score in scores)), 1e3)
+    linear_scale([-reach, reach], most=4).apply(axes, "x")
+    _rows(axes, len(scores))
+    axes.axvspan(-2, 2, color=COLOURS["grid"], linewidth=0, zorder=0)
+    for limit in (-_LIMIT, _LIMIT):
+        axes.axvline(limit, color=COLOURS["muted"], linewidth=0.9, dashes=(3, 2))
+    axes.axvline(0, color=COLOURS["muted"], linewidth=0.9)
+    for index, score in enumerate(scores):
+        axes.plot(
+            min(max(score, -reach), reach), index + 0.68, "o", markersize=4.2, mew=0, zorder=5,
+            color=COLOURS["bad" if abs(score) > _LIMIT else "measured"],
+        )  # fmt: skip
+    axis_label(axes, x="deviation [s.e.]")
+
+
+def ladder_plot(
+    samples: SamplesDocument,
+    *,
+    measured: int | None,
+    was_measured: bool,
+    axes: Axes | None = None,
+) -> Plot:
     """How many rounds each statement asks for, on a logarithmic axis.
 
     Parameters
@@ -91,6 +110,8 @@ def ladder_plot(samples: SamplesDocument, *, measured: int | None, was_measured:
         The round from which on at most a share δ of the runs failed.
     was_measured
         Whether there was a run at all.
+    axes
+        Where to draw; left out: on a figure of its own.
     """
     rungs: list[tuple[str, int | None, str]] = [
         ("Chernoff, proved", samples.chernoff, "bound"),
@@ -101,8 +122,11 @@ def ladder_plot(samples: SamplesDocument, *, measured: int | None, was_measured:
         rungs.insert(0, ("measured", measured, "measured"))
     values = [float(rounds) for _, rounds, _ in rungs if rounds is not None]
     x = log_scale([max(1.0, value) for value in [*values, *([1.0, 10.0] if not values else [])]])
-    figure = new_figure(_BOTTOM + _TOP + 0.02 + _ROW * len(rungs))
-    axes = add_axes(figure, left=_EDGE, right=_EDGE + 0.06, bottom=_BOTTOM, top=_TOP + 0.02)
+    if axes is None:
+        figure = new_figure(_BOTTOM + _TOP + 0.02 + _ROW * len(rungs))
+        axes = add_axes(figure, left=_EDGE, right=_EDGE + 0.06, bottom=_BOTTOM, top=_TOP + 0.02)
+    else:
+        figure = figure_of(framed(axes))
     x.apply(axes, "x")
     _rows(axes, len(rungs))
     for index, (name, rounds, colour) in enumerate(rungs):

@@ -128,15 +128,16 @@ def listed(words: list[str], *, joint: str = "and") -> str:
     return f"{', '.join(quoted[:-1])} {joint} {quoted[-1]}"
 
 
-def agents_with(values: Sequence[float], value: float) -> str:
-    """The agents that have this value, up to rounding; the first few of many.
+def agents_with(values: Sequence[float], value: float, names: Sequence[str] | None = None) -> str:
+    """The agents that have this value, up to rounding, by their names; the first few of many.
 
     >>> agents_with([0.25, 0.5, 0.25], 0.5), agents_with([0.25, 0.5, 0.25], 0.25)
     ('agent 1', 'agents 0 and 2')
     >>> agents_with([0.1] * 10, 0.1)
     '10 agents: 0, 1, 2, …'
     """
-    same = [str(i) for i, x in enumerate(values) if abs(x - value) <= EQUAL * abs(value)]
+    called = names or [str(i) for i in range(len(values))]
+    same = [called[i] for i, x in enumerate(values) if abs(x - value) <= EQUAL * abs(value)]
     if len(same) > _MOST_NAMED:
         return f"{len(same)} agents: {', '.join(same[:3])}, …"
     if len(same) == 1:

@@ -6,7 +6,7 @@ reference/json.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -50,6 +50,8 @@ _LARGEST = {"hub-and-ring": 100, "wheel": 100, "hypercube": 64}
 _LARGEST_ELSEWHERE = 10**9
 # W itself is given, in JSON, up to this number of agents.
 _MOST_WEIGHTS = 25
+# Classes of agents whose weight v is printed.
+_MOST_SHOWN = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,22 @@ class FormulaResult(Documented):
     formula: Formula
     check: FormulaCheck
     seed: int
+
+    def _title(self) -> str:
+        return f"{type(self).__name__} of {self.formula.name!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        formula = self.formula
+        yield "title", formula.title
+        for agents in formula.classes[:_MOST_SHOWN]:
+            yield f"v ({agents.name})", formula.shown(agents.stationary)
+        if len(formula.classes) > _MOST_SHOWN:
+            yield "classes", len(formula.classes)
+        if formula.slem is not None:
+            yield "slem", formula.shown(formula.slem)
+        yield "rate K", formula.shown(formula.rate)
+        yield "checked at", f"{len(self.check.points)} points"
+        yield "passed", self.check.passed
 
     @property
     def notes(self) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.request import DesignRequest
+from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.files import check_writable
 from peerbayes.problem.problems import AnyProblem
@@ -18,12 +20,14 @@ from theory.validation import fail
 
 
 def design(
-    problem: AnyProblem,
-    request: DesignRequest,
+    problem: AnyProblem | str | Path,
+    request: DesignRequest | None = None,
     *,
-    out: Path | None = None,
-    write: Path | None = None,
+    out: str | Path | None = None,
+    write: str | Path | None = None,
+    data: str | Path | None = None,
     progress: Progress | None = None,
+    **settings: Any,
 ) -> DesignOutcome:
     """The design that a request asks for, for a problem of any kind.
 
@@ -31,18 +35,38 @@ def design(
 
     Parameters
     ----------
+    problem
+        Of any kind, or the name or the file of one.
+    request
+        What is asked; left out: what `settings` say, which are those of
+        `peerbayes.designs.request.DesignRequest`: `objective`, `delta`, `target` and others.
     out
         Folder for the record; left out: none is written.
     write
         File for the problem with the designed weights, TOML or JSON by its suffix; all else of the
         problem is kept. Left out: none is written.
+    data
+        Folder of the image files, for built-ins that need them.
+    progress
+        Called with (done, total).
 
     Raises
     ------
     ValueError
         If the request does not go with the problem, no design reaches the objective, limits
         exclude each other, or the record or the file cannot be written; in one line.
+
+    Examples
+    --------
+    >>> found = design("p2-grid", objective="rate", replicates=0)
+    >>> round(found.document().rate, 4)
+    0.0636
     """
+    if request is not None and settings:
+        raise fail("request", "a request, or settings", "both", "keep one of them")
+    request = DesignRequest(**settings) if request is None else request
+    problem = as_problem(problem, data)
+    out, write = (None if path is None else Path(path) for path in (out, write))
     if out is not None:
         check_folder(out)
     if write is not None:

@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from peerbayes.designs.place import PlacementRequest, PlacementResult
+from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, write_record
 from theory.progress import Progress
+from theory.validation import fail
 
 
 def place(
-    problem: AnyProblem,
-    request: PlacementRequest,
+    problem: AnyProblem | str | Path,
+    request: PlacementRequest | None = None,
     *,
-    out: Path | None = None,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
     progress: Progress | None = None,
+    **settings: Any,
 ) -> PlacementResult:
     """The best placement of the agents' data on a network that stays as it is.
 
     Parameters
     ----------
+    problem
+        Of any kind, or the name or the file of one.
+    request
+        What is asked; left out: what `settings` say, which are those of
+        `peerbayes.designs.place.PlacementRequest`: `objective`, `delta`, `fixed` and others.
     out
         Folder for the record; left out: none is written.
+    data
+        Folder of the image files, for built-ins that need them.
+    progress
+        Called with (done, total).
 
     Raises
     ------
     ValueError
         If the request does not go with the problem, or the record cannot be written.
+
+    Examples
+    --------
+    >>> place("p2-grid corner").document().moved
+    [0, 4]
     """
+    if request is not None and settings:
+        raise fail("request", "a request, or settings", "both", "keep one of them")
+    request = PlacementRequest(**settings) if request is None else request
+    problem = as_problem(problem, data)
     if out is not None:
-        check_folder(out)
+        check_folder(Path(out))
     result: PlacementResult = kind_of(problem).place(problem, request, progress)
     if out is None:
         return result
-    path = out / file_name("place", problem.name, request.objective)
+    path = Path(out) / file_name("place", problem.name, request.objective)
     write_record(path, kind="place", body=result.record().as_json())
     return result.remarked(record_path=path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,21 @@ class RunOutcome(Documented):
 
     run: ExperimentRun
     report_path: Path
+
+    def _title(self) -> str:
+        return f"{type(self).__name__} of {self.run.record.experiment!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        record = self.run.record
+        yield "title", record.title
+        yield "source", record.source
+        yield "parts", tuple(record.parts)
+        yield "replicates", record.replicates
+        yield "seed", record.seed
+        yield "lines", len(record.lines)
+        yield "contradicted", self.failed
+        yield "record", str(self.run.record_path)
+        yield "report", str(self.report_path)
 
     @property
     def failed(self) -> bool:

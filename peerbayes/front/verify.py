@@ -6,10 +6,10 @@ not on this machine are skipped with a notice, unless they were asked for by nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import RenderableType
 
@@ -18,16 +18,21 @@ from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import KINDS, kind_of
 from peerbayes.kinds.shared.kind import Sweep, Verification
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
+from peerbayes.kinds.shared.verified import verdict_facts
 from peerbayes.kinds.verify_record import Verified, VerifyRecord
 from peerbayes.problem.builtins.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
 from theory.progress import Progress
-from theory.validation import as_integer, as_probability
+from theory.showing import Shown
+from theory.validation import as_integer, as_probability, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class VerifyOutcome:
+class VerifyOutcome(Shown):
     """What `verify` found, and where it is on disk; None if nothing was written."""
 
     verifications: tuple[Verification, ...]
@@ -37,6 +42,15 @@ class VerifyOutcome:
     delta: float
     record_path: Path | None = None
     report_path: Path | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "problems", tuple(v.problem.name for v in self.verifications)
+        yield from verdict_facts(self.statements)
+        if self.skipped:
+            yield "skipped", self.skipped
+        if self.record_path is not None:
+            yield "record", str(self.record_path)
+            yield "report", str(self.report_path)
 
     @property
     def statements(self) -> tuple[Comparison, ...]:
@@ -53,6 +67,16 @@ class VerifyOutcome:
     def failed(self) -> bool:
         """Whether a proved statement was contradicted beyond sampling error."""
         return any(statement.is_broken for statement in self.statements)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The verification of a problem; of several problems, each has its own `plot`.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        if len(self.verifications) != 1:
+            got, remedy = len(self.verifications), "plot one of `verifications`"
+            raise fail("plot", "one problem", got, remedy)
+        return self.verifications[0].plot(ax)
 
     def as_json(self) -> list[dict[str, Any]]:
         """The JSON list of statements."""

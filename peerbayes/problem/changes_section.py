@@ -7,6 +7,7 @@ describes: links fail, agents come and go, messages are late, agents wake up by 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -172,9 +173,10 @@ class RotationChanges(Section):
                 self.group_size,
                 "change it, or the number of agents",
             )
-        return rotating_star(
+        star = rotating_star(
             groups=groups, group_size=self.group_size, edge_confidence=float(confidence)
         )
+        return replace(star, names=network.names)
 
 
 CHANGES: dict[
@@ -234,7 +236,15 @@ class PhaseSection(Section):
     )
 
 
-class SequenceNetwork(Section):
+class NamedAgents(Section):
+    """What every form of a network has: what its agents are called."""
+
+    names: Row[Annotated[str, Field(min_length=1)]] | None = Field(
+        default=None, description="What the agents are called, each by its own name."
+    )
+
+
+class SequenceNetwork(NamedAgents):
     """A network given phase by phase; they take turns unless chance chooses them."""
 
     sequence: Row[PhaseSection] = Field(description="The phases.")
@@ -319,7 +329,7 @@ class SequenceNetwork(Section):
         ]
         if self.probabilities is not None:
             shares = np.array(self.probabilities, dtype=np.float64)
-            return MarkovNetwork.independent(phases, shares, name=name)
+            return MarkovNetwork.independent(phases, shares, name=name, names=self.names)
         if self.transition is not None:
             return MarkovNetwork(
                 tuple(phases),
@@ -327,5 +337,6 @@ class SequenceNetwork(Section):
                 None if self.initial is None else np.array(self.initial, dtype=np.float64),
                 name=name,
                 event_rate=None if self.event_rate is None else float(self.event_rate),
+                names=self.names,
             )
-        return PeriodicNetwork(tuple(phases), name=name)
+        return PeriodicNetwork(tuple(phases), name=name, names=self.names)

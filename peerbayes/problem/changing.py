@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from scipy import sparse
+
+from peerbayes.documents import GraphDocument, names_of
 from peerbayes.messages import check_counts
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel
-from theory.changing import ChangingNetwork
+from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork, influence
+from theory.changing.phase import weighted_sum
+from theory.showing import Shown
+from theory.validation import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingProblem:
+class ChangingProblem(Shown):
     """A network that changes, and the model of its agents.
 
     Parameters
@@ -49,3 +59,43 @@ class ChangingProblem:
         check_counts(self.name, "model", network=agents, described=self.model.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _title(self) -> str:
+        return f"ChangingProblem {self.name!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        if self.title:
+            yield "title", self.title
+        yield from [("network", self.network), ("model", self.model)]
+        yield "hypotheses", self.model.hypotheses
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Who ever hears whom: the area of an agent is its share of all influence.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        graph = graph_of(self.network, influence(self.network).values)
+        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
+
+
+def graph_of(network: ChangingNetwork, shares: FloatArray) -> GraphDocument:
+    """The drawing of who ever hears whom, with the mean weight; `shares` are influences, (N,)."""
+    if isinstance(network, PeriodicNetwork | MarkovNetwork):
+        mean = weighted_sum(network.phases, np.full(len(network.phases), 1 / len(network.phases)))
+    else:
+        mean = sparse.csr_array(network.network.weights)
+    links = sparse.coo_array(mean)
+    row, column = links.coords
+    off = row != column
+    total = float(shares.sum())
+    return GraphDocument(
+        edges=np.column_stack([row[off], column[off]]).tolist(),
+        weights=links.data[off].tolist(),
+        positions=None if network.layout is None else network.layout.tolist(),
+        stationary_distribution=(shares / total).tolist(),
+        quantity="each agent's share of all influence",
+        names=names_of(network.names),
+    )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
 from theory.robustness import Faults
+from theory.showing import Shown
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyProblem:
+class FaultyProblem(Shown):
     """A problem, who is faulty, and how the honest agents pool.
 
     Parameters
@@ -38,6 +43,26 @@ class FaultyProblem:
             raise fail("faults.against", wanted, self.faults.against, "leave it out of a problem")
         fitted = self.faults.fitted(self.problem.network, self.problem.model)
         object.__setattr__(self, "faults", fitted)
+
+    def _title(self) -> str:
+        return f"FaultyProblem {self.name!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield from self.problem._facts()
+        yield "faulty", {i: type(fault).__name__ for i, fault in self.faults.behaviours.items()}
+        yield "rule", self.faults.rule
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The network: the area of an agent is proportional to its share v of the decision.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.documents import GraphDocument
+        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        graph = GraphDocument.of(self.network, marked=tuple(self.faults.behaviours))
+        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
 
     @property
     def name(self) -> str:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from peerbayes.messages import check_counts
 from peerbayes.problem.changes_section import SequenceNetwork
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
 from theory.rational import RationalModel, RationalNetwork
+from theory.showing import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Shown):
     """A network of agents, and their model.
 
     Parameters
@@ -54,6 +58,27 @@ class Problem:
         check_counts(self.name, "model", network=agents, described=self.model.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _title(self) -> str:
+        return f"Problem {self.name!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        if self.title:
+            yield "title", self.title
+        yield from [("network", self.network), ("model", self.model)]
+        yield "hypotheses", self.model.hypotheses
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The network: the area of an agent is proportional to its share v of the decision.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.documents import GraphDocument
+        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        graph = GraphDocument.of(self.network)
+        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
 
     @property
     def is_exact(self) -> bool:

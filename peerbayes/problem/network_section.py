@@ -10,6 +10,7 @@ irreducible and aperiodic is checked by `theory.Network`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal, get_args
 
@@ -18,7 +19,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from scipy import sparse
 
 from peerbayes.messages import TAG, describe, nearest, problem_error
-from peerbayes.problem.changes_section import ChangesSection, SequenceNetwork
+from peerbayes.problem.changes_section import ChangesSection, NamedAgents, SequenceNetwork
 from peerbayes.problem.entries import (
     Pair,
     PositiveNumber,
@@ -49,12 +50,16 @@ Topology = Literal[
 TOPOLOGIES: tuple[str, ...] = get_args(Topology)
 
 
-class FixedNetwork(Section):
+class FixedNetwork(NamedAgents):
     """What the forms of a network of its own have in common."""
 
     changes: ChangesSection | None = Field(
         default=None, description="What happens to the network; left out: it stays as it is."
     )
+
+    def named(self, network: Network) -> Network:
+        """The network with the names that the file gives to its agents."""
+        return network if self.names is None else replace(network, names=self.names)
 
 
 class WeightsNetwork(FixedNetwork):
@@ -77,7 +82,7 @@ class WeightsNetwork(FixedNetwork):
 
     def build(self, name: str) -> Network:
         """The network described."""
-        return Network(np.array(self.weights, dtype=np.float64), name=name)
+        return Network(np.array(self.weights, dtype=np.float64), name=name, names=self.names)
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly; doubles are read as the binary fractions they are."""
@@ -125,7 +130,8 @@ class LinksNetwork(FixedNetwork):
         listener, speaker, weight = zip(*self.links, strict=True)
         values = np.array(weight, dtype=np.float64)
         table = sparse.csr_array((values, (listener, speaker)), shape=(self.agents, self.agents))
-        return Network(table if self.agents > DENSE_AGENTS else table.toarray(), name=name)
+        stored = table if self.agents > DENSE_AGENTS else table.toarray()
+        return Network(stored, name=name, names=self.names)
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly; doubles are read as the binary fractions they are."""
@@ -160,9 +166,10 @@ class EdgesNetwork(FixedNetwork):
 
     def build(self, name: str) -> Network:
         """The network described."""
-        return Network.from_edges(
+        network = Network.from_edges(
             self.edges, agents=self.agents, rule=self.rule, directed=self.directed, name=name
         )
+        return self.named(network)
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly: every rule gives fractions."""
@@ -200,14 +207,14 @@ class TopologyNetwork(FixedNetwork):
         options = self._options()
         if self.edge_confidence is not None:
             options["edge_confidence"] = float(self.edge_confidence)
-        return Network.from_topology(self.topology, **options)
+        return self.named(Network.from_topology(self.topology, **options))
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly: every rule gives fractions."""
         return RationalNetwork.from_topology(self.topology, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        options = self.model_dump(exclude={"topology", "changes"}, exclude_none=True)
+        options = self.model_dump(exclude={"topology", "changes", "names"}, exclude_none=True)
         if self.topology in ("erdos-renyi", "geometric"):
             options.setdefault("seed", 0)
         return options

@@ -46,6 +46,7 @@ def with_network(problem: AnyProblem, network: Any, *, rows: Rows | None = None)
         inner = with_network(problem.problem, network, rows=rows)
         assert isinstance(inner, Problem)
         return replace(problem, problem=inner)
+    network = _named(network, problem.network.names)
     given, file = problem.specification, None
     if given is not None:
         if isinstance(network, Network):
@@ -54,6 +55,15 @@ def with_network(problem: AnyProblem, network: Any, *, rows: Rows | None = None)
             file = with_changing_weights(given, network)
     changes: dict[str, Any] = {"network": network, "specification": file}
     return replace(problem, **changes)
+
+
+def _named(network: Any, names: tuple[str, ...] | None) -> Any:
+    """The network with these names of its agents, if it has none."""
+    if names is None or network.names is not None:
+        return network
+    if isinstance(network, Network | PeriodicNetwork | MarkovNetwork):
+        return replace(network, names=names)
+    return replace(network, network=replace(network.network, names=names))
 
 
 def with_weights(specification: S, network: Network, *, rows: Rows | None = None) -> S:
@@ -67,7 +77,13 @@ def with_weights(specification: S, network: Network, *, rows: Rows | None = None
     """
     changes = getattr(specification.network, "changes", None)
     known = rows if rows is not None else _given_rows(specification, network.agents)
-    section = weights_section(network.weights, known, exact=rows is not None, changes=changes)
+    section = weights_section(
+        network.weights,
+        known,
+        exact=rows is not None,
+        changes=changes,
+        names=specification.network.names,
+    )
     return specification.model_copy(update={"network": section})
 
 
@@ -95,14 +111,19 @@ def with_changing_weights(specification: S, network: ChangingNetwork) -> S:
             law["event_rate"] = network.event_rate
         if len(law) == 1 and network.is_independent:
             law = {"probabilities": _table(network.transition[:1])[0]}
-        new = SequenceNetwork(sequence=phases, **law)
+        new = SequenceNetwork(sequence=phases, names=section.names, **law)
     else:
-        new = SequenceNetwork(sequence=phases)
+        new = SequenceNetwork(sequence=phases, names=section.names)
     return specification.model_copy(update={"network": new})
 
 
 def weights_section(
-    weights: Weights, known: Rows | None = None, *, exact: bool = False, changes: Any = None
+    weights: Weights,
+    known: Rows | None = None,
+    *,
+    exact: bool = False,
+    changes: Any = None,
+    names: tuple[str, ...] | None = None,
 ) -> WeightsNetwork | LinksNetwork:
     """The table [network] of given weights; rows of simple fractions are written as such.
 
@@ -112,9 +133,13 @@ def weights_section(
         Rows of fractions to prefer: all of them if they are `exact`, else those that are near.
     changes
         The table [network.changes]; None if nothing changes.
+    names
+        Of the agents, if they have names.
     """
     agents = weights.shape[0]
     options: dict[str, Any] = {} if changes is None else {"changes": changes}
+    if names is not None:
+        options["names"] = names
     if agents <= MOST_ROWS:
         table: list[list[Any]] = [list(row) for row in _table(as_dense(weights))]
         for i, given in enumerate(known or ()):

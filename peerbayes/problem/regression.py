@@ -6,10 +6,10 @@ Its file has a ``[regression]`` table in place of ``[model]`` (see
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from peerbayes.messages import check_counts
 from peerbayes.problem.changes_section import SequenceNetwork
@@ -19,11 +19,15 @@ from theory import Network
 from theory.rational import RationalNetwork
 from theory.regression import RegressionAgent, RegressionModel
 from theory.regression.rational_model import RationalRegressionModel
+from theory.showing import Shown
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionProblem:
+class RegressionProblem(Shown):
     """A network of agents, and the regression they learn.
 
     Parameters
@@ -62,6 +66,27 @@ class RegressionProblem:
         check_counts(self.name, "regression", network=agents, described=self.regression.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _title(self) -> str:
+        return f"RegressionProblem {self.name!r}"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        if self.title:
+            yield "title", self.title
+        yield from [("network", self.network), ("regression", self.regression)]
+        yield "theta", self.regression.theta
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The network: the area of an agent is proportional to its share v of the decision.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.documents import GraphDocument
+        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        graph = GraphDocument.of(self.network)
+        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
 
     @property
     def is_exact(self) -> bool:

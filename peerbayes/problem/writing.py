@@ -109,7 +109,7 @@ def _(problem: RegressionProblem) -> Table:
 
 
 def _weights(network: Network) -> Table:
-    section = weights_section(network.weights)
+    section = weights_section(network.weights, names=network.names)
     table: Table = section.model_dump(mode="json", exclude_defaults=True)
     return table
 
@@ -125,10 +125,11 @@ def _dense(weights: Any, agents: int) -> list[list[float]]:
 def _changing(network: Any) -> Table:
     match network:
         case PeriodicNetwork():
-            return {"sequence": [_phase(phase) for phase in network.phases]}
+            return _names(network) | {"sequence": [_phase(phase) for phase in network.phases]}
         case MarkovNetwork():
             phases = [_phase(phase) for phase in network.phases]
-            table: Table = {"sequence": phases, "transition": network.transition.tolist()}
+            table: Table = _names(network) | {"sequence": phases}
+            table["transition"] = network.transition.tolist()
             if network.initial is not None:
                 table["initial"] = network.initial.tolist()
             return (
@@ -149,6 +150,10 @@ def _changing(network: Any) -> Table:
             return {**_weights(network.network), "changes": {"kind": "delays", **table}}
     wanted = "a network that changes as a file can say"
     raise fail("network", wanted, type(network).__name__, "see docs: reference/problem-files")
+
+
+def _names(network: PeriodicNetwork | MarkovNetwork) -> Table:
+    return {} if network.names is None else {"names": list(network.names)}
 
 
 def _one_number(argument: str, values: FloatArray) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from peerbayes.designs.documents import (
-    CurveDocument,
     DesignRecord,
     FiniteDesignDocument,
     FiniteRow,
@@ -17,8 +16,8 @@ from peerbayes.designs.documents import (
     NextEdgeDocument,
     RegressionDesignDocument,
     SomeDesign,
-    TradeOffPoint,
 )
+from peerbayes.designs.figures import curves_plot, failures_plot, trade_off_plot
 from peerbayes.designs.placement_documents import (
     FinitePlacementDocument,
     PlacementClassDocument,
@@ -28,14 +27,11 @@ from peerbayes.designs.placement_documents import (
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.tables import weight_rows
 from peerbayes.designs.weight_text import row_text
-from peerbayes.figures.canvas import COLOURS, SERIES_MARKS, LegendEntry, Plot, axis_label
+from peerbayes.figures.canvas import Plot
 from peerbayes.figures.graph import network_plot
-from peerbayes.figures.panels import panel
-from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.views import Fact, Picture, picture
 from peerbayes.figures.wording import DASH, count, listed, number
 
-_BARS: Any = {"fmt": "none", "elinewidth": 1.2, "capsize": 0, "zorder": 4}
 _MOST_ROWS = 20
 # W is a table for few agents, and else a list that stops somewhere.
 _MOST_COLUMNS, _MOST_LISTED, _MOST_PHASES = 12, 60, 6
@@ -116,13 +112,15 @@ def _weights(result: NetworkDesign) -> list[WeightTable]:
         shown = [row_text(row) for row in rows[:_MOST_LISTED]]
         columns: tuple[str, ...] = ("hears, with weight",)
         if len(rows) <= _MOST_COLUMNS:
-            columns = tuple(map(str, range(len(rows))))
+            columns = tuple(map(result.called, range(len(rows))))
             cells = [tuple(row.get(j, "0") for j in range(len(rows))) for row in shown]
         else:
-            cells = [(", ".join(f"{j}: {w}" for j, w in row.items()),) for row in shown]
+            cells = [
+                (", ".join(f"{result.called(j)}: {w}" for j, w in row.items()),) for row in shown
+            ]
         left = len(rows) - len(shown)
         more = f"and {left} more agents: the record has them all" if left else ""
-        named = tuple((str(i), row) for i, row in enumerate(cells))
+        named = tuple((result.called(i), row) for i, row in enumerate(cells))
         tables.append(WeightTable(title, columns, named, more))
     return tables
 
@@ -169,96 +167,6 @@ def _class_row(entry: PlacementClassDocument) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def curves_plot(curves: Sequence[CurveDocument]) -> Plot:
-    """Measured log-beliefs against the hypothesis rejected last, one line a network."""
-    rounds = np.array(curves[0].rounds, dtype=float)
-    means = [np.array(curve.mean, dtype=float) for curve in curves]
-    x = linear_scale([0.0, *rounds], zero=True)
-    y = linear_scale([0.0, *np.concatenate(means)])
-    figure, axes = panel(x, y, height=3.2)
-    legend = []
-    for index, (curve, mean) in enumerate(zip(curves, means, strict=True)):
-        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
-        error = np.nan_to_num(np.array(_numbers(curve.standard_error)))
-        slope = float(curve.rate)
-        axes.plot(
-            [0, rounds[-1]], [0, slope * rounds[-1]],
-            color=COLOURS[colour], linewidth=0.8, dashes=(4, 2.5), zorder=3,
-        )  # fmt: skip
-        every = max(1, len(rounds) // 12)
-        axes.errorbar(
-            rounds[::every], mean[::every], 2 * error[::every], ecolor=COLOURS[colour], **_BARS
-        )
-        axes.plot(
-            rounds[::every], mean[::every], mark, color=COLOURS[colour], markersize=4, zorder=5,
-            linestyle="none", markeredgecolor=COLOURS["paper"], markeredgewidth=0.5,
-        )  # fmt: skip
-        legend.append(LegendEntry(mark, colour, f"{curve.name}, against {curve.hypothesis}"))
-    axis_label(axes, x="round", y=f"log belief ratio [{y.unit('nats')}]")
-    best = max(curves, key=lambda curve: float(curve.rate))
-    return Plot(
-        figure,
-        "Belief before and after",
-        "How much more the target is believed than the hypothesis rejected last, measured, bars "
-        f"± 2 s.e.; dashes have the predicted slope K. Steepest: {best.name}, "
-        f"{number(best.rate)} nats a round.",
-        tuple(legend),
-    )
-
-
-def failures_plot(curves: Sequence[CurveDocument], *, delta: float) -> Plot:
-    """How often some agent is wrong, round by round, one line a network."""
-    rounds = np.array(curves[0].rounds, dtype=float)
-    shares = [np.array(curve.failures, dtype=float) for curve in curves]
-    positive = np.concatenate([*(s[s > 0] for s in shares), [delta]])
-    x, y = linear_scale([0.0, *rounds], zero=True), log_scale(positive)
-    figure, axes = panel(x, y, height=3.2)
-    legend = []
-    for index, (curve, share) in enumerate(zip(curves, shares, strict=True)):
-        colour, mark = f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
-        seen = share > 0
-        axes.plot(
-            rounds[seen], share[seen], mark, color=COLOURS[colour], markersize=4, zorder=5,
-            linestyle="-", linewidth=0.8, markeredgecolor=COLOURS["paper"], markeredgewidth=0.5,
-        )  # fmt: skip
-        legend.append(LegendEntry(mark, colour, curve.name))
-    axes.axhline(delta, color=COLOURS["ink"], linewidth=1.2, dashes=(4, 2.5), zorder=3)
-    legend.append(LegendEntry("dashes", "ink", f"δ = {number(delta)}"))
-    axis_label(axes, x="round", y="share of runs with an error")
-    return Plot(
-        figure,
-        "Runs in which some agent is wrong",
-        "Measured, round by round; a line ends where no run failed any more.",
-        tuple(legend),
-    )
-
-
-def trade_off_plot(points: Sequence[TradeOffPoint]) -> Plot:
-    """Rate against mixing: achieved, and the bound on the mixing for each v."""
-    rates = [point.rate for point in points]
-    slems = [point.slem for point in points]
-    bounds = [point.slem_bound for point in points if point.slem_bound is not None]
-    x, y = linear_scale(rates, room=0.06), linear_scale([*slems, *bounds])
-    figure, axes = panel(x, y, height=3.2)
-    for name, wanted in (("predicted", True), ("muted", False)):
-        chosen = [k for k, point in enumerate(points) if point.efficient is wanted]
-        axes.plot(
-            [rates[k] for k in chosen], [slems[k] for k in chosen], "o", color=COLOURS[name],
-            markersize=5, zorder=4, mew=0, linestyle="-" if wanted else "none", linewidth=1.0,
-        )  # fmt: skip
-    axis_label(axes, x=f"rate K [{x.unit('nats per round')}]", y="subdominant modulus")
-    return Plot(
-        figure,
-        "Rate against mixing",
-        "What was achieved: to the right learns faster in the end, further down agrees sooner. "
-        "Grey points are beaten in both.",
-        (
-            LegendEntry("dots", "predicted", "efficient among those found"),
-            LegendEntry("dots", "muted", "beaten"),
-        ),
-    )
-
-
 def _plots(record: DesignRecord) -> list[Plot]:
     result, plots = record.result, []
     for name, graph in (("before", record.before), ("after", record.after)):
@@ -285,7 +193,7 @@ def _edge_finding(result: NextEdgeDocument) -> str:
     best = result.added[0] if result.added else None
     if best is None or best.edge is None:
         return "There is no edge to add."
-    first, second = best.edge
+    first, second = map(result.called, best.edge)
     before, after = result.base.chernoff, best.chernoff
     if before is not None and (after is None or after >= before):
         return (

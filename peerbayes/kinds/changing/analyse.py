@@ -7,19 +7,21 @@ network where they make sense; ``influence`` takes the place of the stationary d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import Documented, numbers
+from peerbayes.documents import Documented, names_of, numbers
 from peerbayes.kinds.changing.documents import (
     ChangingAnalysisDocument,
     ChangingLearningDocument,
     ChangingNetworkDocument,
 )
 from peerbayes.kinds.changing.tables import changing_parts
-from peerbayes.kinds.shared.learning_notes import reference_notes
+from peerbayes.kinds.shared.learning_notes import learning_facts, reference_notes
 from peerbayes.learning_documents import SamplesDocument
 from peerbayes.problem.changing import ChangingProblem
 from theory import (
@@ -41,6 +43,9 @@ from theory.changing import (
 )
 from theory.validation import FloatArray, as_probability
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # The exponent of a random network is an average over a path of the network; its standard error is
 # printed beside it.
 _EXPONENT_SEED = 0
@@ -57,6 +62,11 @@ class ChangingAnalysis(Documented):
     exponent: ErrorExponent | None
     no_exponent: str
     samples: SampleSizes
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "influence", self.influence.values
+        names = self.problem.model.hypotheses
+        yield from learning_facts(names, self.rate, self.exponent, self.samples)
 
     @property
     def notes(self) -> list[str]:
@@ -91,6 +101,7 @@ class ChangingAnalysis(Documented):
         return ChangingAnalysisDocument(
             problem=self.problem.name,
             network=ChangingNetworkDocument(
+                names=names_of(self.problem.network.names),
                 agents=self.problem.network.agents,
                 changes=kind_of_change(self.problem),
                 influence=self.influence.values.tolist(),
@@ -111,6 +122,19 @@ class ChangingAnalysis(Documented):
                 certified=None,
             ),
             notes=self.notes,
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many rounds each statement asks for.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.rows import ladder_plot
+
+        samples = self.document().samples
+        return on_axes(
+            lambda axes: ladder_plot(samples, measured=None, was_measured=False, axes=axes), ax
         )
 
     def tables(self) -> list[RenderableType]:

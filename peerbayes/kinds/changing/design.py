@@ -7,9 +7,10 @@ is that of a fixed network, certificate included. Otherwise a local search moves
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peerbayes.designs.documents import (
     ChangingDesignDocument,
@@ -20,8 +21,9 @@ from peerbayes.designs.documents import (
 from peerbayes.designs.outcome import DesignOutcome, place_text
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import DesignRequest, named_hypothesis
-from peerbayes.documents import CertificateDocument, number, numbers
+from peerbayes.documents import CertificateDocument, names_of, number, numbers
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
+from peerbayes.kinds.shared.learning_notes import learning_facts
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
@@ -52,6 +54,9 @@ from theory.network.structure import Weights
 from theory.progress import Progress
 from theory.validation import FloatArray, fail
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # Networks tried by the search; long absences are judged by all sets of agents at once, slowly.
 _EFFORT, _SLOW_EFFORT = 3000, 150
 # K, E and mixing that differ by less, relatively, are the same but for rounding.
@@ -69,6 +74,14 @@ class ChangingDesign(DesignOutcome):
     designed: ChangingAnalysis
     rows: dict[str, ChangingAnalysis]
 
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        names, found = self.problem.model.hypotheses, self.designed
+        yield "target", names[self.target]
+        yield from learning_facts(names, found.rate, found.exponent, found.samples)
+        yield "certified", (self.certificate.value, self.certificate.bound)
+        yield "beside", tuple(self.rows)
+        yield from self._remarked()
+
     @property
     def failed(self) -> bool:
         """A search always ends with something."""
@@ -84,6 +97,7 @@ class ChangingDesign(DesignOutcome):
         own = _row(self.designed)
         network = self.designed.problem.network
         document = ChangingDesignDocument(
+            names=names_of(self.problem.network.names),
             problem=self.problem.name,
             objective="rate",
             target=self.problem.model.hypotheses[self.target],
@@ -101,6 +115,10 @@ class ChangingDesign(DesignOutcome):
         )
         best = recommend(document, delta=self.request.delta)
         return document.model_copy(update={"recommended": best})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many rounds each statement asks for as designed; on `ax` or new axes."""
+        return self.designed.plot(ax)
 
     def designed_problem(self) -> AnyProblem:
         """The problem with the designed weights."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from peerbayes.documents import Document, Number, PerAgent, Probability
+from peerbayes.documents import Document, NamedAgents, Number, PerAgent, Probability
 from peerbayes.kinds.shared.verified import VerifiedDocument
 from peerbayes.learning_documents import (
     FailuresDocument,
@@ -21,7 +21,7 @@ from peerbayes.learning_documents import (
 )
 
 
-class ChangingNetworkDocument(Document):
+class ChangingNetworkDocument(NamedAgents):
     """A network that changes: whose data count how much."""
 
     agents: int = Field(ge=1)

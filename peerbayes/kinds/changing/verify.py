@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from scipy import sparse
+from typing import TYPE_CHECKING
 
 from peerbayes.comparison import Comparison
-from peerbayes.documents import GraphDocument
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.kinds.changing.documents import ChangingRecord
 from peerbayes.kinds.changing.runs import Measurement, measure
 from peerbayes.kinds.changing.statements import statements
-from peerbayes.kinds.shared.verified import plain_parameters
+from peerbayes.kinds.shared.verified import Verified, plain_parameters
 from peerbayes.learning_documents import (
     FailuresDocument,
     RateDocument,
     TrajectoryDocument,
     settled_shares,
 )
-from peerbayes.problem.changing import ChangingProblem
-from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork
-from theory.changing.phase import weighted_sum
+from peerbayes.problem.changing import ChangingProblem, graph_of
 from theory.progress import Progress
-from theory.validation import FloatArray
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingVerification:
+class ChangingVerification(Verified):
     """Everything `verify` knows of one problem on a network that changes."""
 
     measured: Measurement
@@ -44,6 +42,21 @@ class ChangingVerification:
         """What theory predicts of it."""
         return self.measured.analysis
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Rates of rejection, predicted and measured, with error bars.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.rows import rates_plot
+
+        record = self.as_record()
+        if not record.rates:
+            raise fail("plot", "a rate", "no hypothesis to reject", "plot the problem")
+        return on_axes(
+            lambda axes: rates_plot(record.rates, replicates=record.replicates, axes=axes), ax
+        )
+
     def as_record(self) -> ChangingRecord:
         """What the report needs."""
         problem, analysis, measured = self.problem, self.analysis, self.measured
@@ -56,7 +69,7 @@ class ChangingVerification:
             family=problem.family,
             parameters=plain_parameters(problem.parameters),
             analysis=analysis.document(),
-            graph=_graph(problem.network, analysis.influence.values),
+            graph=graph_of(problem.network, analysis.influence.values),
             trajectory=None
             if not shown
             else TrajectoryDocument.of(
@@ -93,22 +106,3 @@ def verify_changing(
     """
     measured = measure(analyse_changing(problem, delta=delta), seed=seed, progress=progress)
     return ChangingVerification(measured, statements(measured))
-
-
-def _graph(network: ChangingNetwork, shares: FloatArray) -> GraphDocument:
-    """Who ever hears whom, with the mean weight, for the report's drawing."""
-    if isinstance(network, PeriodicNetwork | MarkovNetwork):
-        mean = weighted_sum(network.phases, np.full(len(network.phases), 1 / len(network.phases)))
-    else:
-        mean = sparse.csr_array(network.network.weights)
-    links = sparse.coo_array(mean)
-    row, column = links.coords
-    off = row != column
-    total = float(shares.sum())
-    return GraphDocument(
-        edges=np.column_stack([row[off], column[off]]).tolist(),
-        weights=links.data[off].tolist(),
-        positions=None if network.layout is None else network.layout.tolist(),
-        stationary_distribution=(shares / total).tolist(),
-        quantity="each agent's share of all influence",
-    )

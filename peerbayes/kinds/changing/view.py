@@ -10,6 +10,7 @@ from peerbayes.figures.wording import agents_with, count, number
 from peerbayes.kinds.changing.documents import (
     ChangingAnalysisDocument,
     ChangingLearningDocument,
+    ChangingNetworkDocument,
     ChangingRecord,
 )
 from peerbayes.kinds.shared.learning_views import rounds_that_suffice, settles
@@ -57,9 +58,13 @@ def _facts(analysis: ChangingAnalysisDocument) -> tuple[Fact, ...]:
         rounds_that_suffice(analysis.samples),
         Fact("Agents", count(network.agents)),
         Fact("Total influence", number(network.total_influence), "of one round's observations"),
-        Fact("Largest influence", number(most), agents_with(network.influence, most)),
-        Fact("Smallest influence", number(least), agents_with(network.influence, least)),
+        Fact("Largest influence", number(most), _with(network, most)),
+        Fact("Smallest influence", number(least), _with(network, least)),
     )
+
+
+def _with(network: ChangingNetworkDocument, value: float) -> str:
+    return agents_with(network.influence, value, network.names)
 
 
 def _uncertainty(learning: ChangingLearningDocument) -> str:

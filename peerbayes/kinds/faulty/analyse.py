@@ -7,6 +7,7 @@ graph (docs: mathematics/faults).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,6 +50,19 @@ class FaultyAnalysis(Documented):
     """What theory says of honest agents among faulty ones."""
 
     problem: FaultyProblem
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        names = self.problem.model.hypotheses
+        yield "faulty", tuple(self.problem.faults.behaviours)
+        yield "rule", rule_name(self.problem)
+        yield "ought to find", tuple(names[m] for m in self.reference)
+        yield "rate K, faultless", self.faultless.rate
+        if self.averaging is not None:
+            yield "averaging learns", self.averaging.learns
+        if self.guaranteed is not None:
+            yield "rate, guaranteed", min((self.guaranteed[m] for m in self.wrong), default=None)
+        if self.robustness is not None:
+            yield "robustness", self.robustness
 
     @cached_property
     def reference(self) -> tuple[int, ...]:

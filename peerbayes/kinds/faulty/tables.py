@@ -13,11 +13,12 @@ def faulty_parts(result: FaultyAnalysisDocument) -> list[RenderableType]:
     """The tables of `analyse`."""
     faults = result.faults
     averaging, guaranteed, check = faults.averaging, faults.guaranteed_rates, faults.robustness
-    kinds = sorted({*faults.faulty.values()})
+    kinds, faulty = sorted({*faults.faulty.values()}), [int(i) for i in faults.faulty]
+    names = result.network.names
     facts = {
         "agents": f"{result.network.agents}, {len(faults.faulty)} of them faulty",
         "faulty": ", ".join(
-            f"{agent_names([i for i, name in faults.faulty.items() if name == kind])}: {kind}"
+            f"{agent_names([i for i in faulty if faults.faulty[str(i)] == kind], names)}: {kind}"
             for kind in kinds
         )
         or "nobody",

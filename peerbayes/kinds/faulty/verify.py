@@ -6,6 +6,7 @@ What is said of it is in `peerbayes.kinds.faulty.statements`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +16,12 @@ from peerbayes.documents import GraphDocument, numbers
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis, rule_name
 from peerbayes.kinds.faulty.documents import FaultyRecord, HonestRate, HonestTrajectory
 from peerbayes.kinds.faulty.statements import statements
-from peerbayes.kinds.shared.verified import plain_parameters
+from peerbayes.kinds.shared.verified import Verified, plain_parameters
 from peerbayes.problem.faulty import FaultyProblem
 from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROUNDS = 600
 _REPLICATES = 400
@@ -29,13 +33,24 @@ _PATHS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyVerification:
+class FaultyVerification(Verified):
     """Everything `verify` knows of one problem with faulty agents."""
 
     problem: FaultyProblem
     analysis: FaultyAnalysis
     run: Simulation
     comparisons: tuple[Comparison, ...]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Log belief ratio of the honest agents over the rounds.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.kinds.faulty.view import honest_plot
+
+        record = self.as_record()
+        return on_axes(lambda axes: honest_plot(record, axes=axes), ax)
 
     def as_record(self) -> FaultyRecord:
         """What the report needs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
 from peerbayes.figures.graph import network_plot, not_drawn
@@ -32,7 +33,7 @@ def faulty_view(entry: object, *, key: str) -> ProblemView:
     )
 
 
-def honest_plot(record: FaultyRecord) -> Plot | None:
+def honest_plot(record: FaultyRecord, *, axes: Axes | None = None) -> Plot | None:
     """Mean log belief ratio of the honest agents, with the slowest and the fastest of them."""
     if not record.rates:
         return None
@@ -46,7 +47,7 @@ def honest_plot(record: FaultyRecord) -> Plot | None:
     faultless = slowest.faultless * rounds
     x = linear_scale(rounds, zero=True)
     y = linear_scale(np.concatenate([low, high, faultless, [0.0]]))
-    figure, axes = panel(x, y, height=_HEIGHT)
+    figure, axes = panel(x, y, height=_HEIGHT, axes=axes)
     axes.axhline(0, color=COLOURS["muted"], linewidth=0.9, zorder=1)
     axes.fill_between(rounds, low, high, color=COLOURS["cloud"], linewidth=0, zorder=2)
     axes.plot(rounds, faultless, color=COLOURS["ink"], linewidth=1.2, dashes=(4, 2.5), zorder=3)

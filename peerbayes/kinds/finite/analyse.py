@@ -6,7 +6,9 @@ stable contract (docs: reference/json).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import RenderableType
@@ -15,7 +17,7 @@ from peerbayes.documents import Documented, NetworkDocument, interval
 from peerbayes.kinds.finite.at_rounds import AtRounds
 from peerbayes.kinds.finite.documents import AnalysisDocument
 from peerbayes.kinds.finite.tables import analysis_parts
-from peerbayes.kinds.shared.learning_notes import reference_notes
+from peerbayes.kinds.shared.learning_notes import learning_facts, reference_notes
 from peerbayes.kinds.shared.network_proofs import ONE_AGENT
 from peerbayes.learning_documents import LearningDocument, SamplesDocument
 from peerbayes.problem.finite import Problem
@@ -29,6 +31,9 @@ from theory import (
 )
 from theory.validation import as_probability
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 @dataclass(frozen=True, eq=False)
 class Analysis(Documented):
@@ -40,6 +45,12 @@ class Analysis(Documented):
     samples: SampleSizes
 
     at_rounds: AtRounds | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        names = self.problem.model.hypotheses
+        yield from learning_facts(names, self.rate, self.exponent, self.samples)
+        if self.at_rounds is not None:
+            yield "at rounds", self.at_rounds
 
     @property
     def notes(self) -> list[str]:
@@ -79,6 +90,19 @@ class Analysis(Documented):
             ),
             notes=self.notes,
             at_rounds=None if self.at_rounds is None else self.at_rounds.document(),
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many rounds each statement asks for.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.rows import ladder_plot
+
+        samples = self.document().samples
+        return on_axes(
+            lambda axes: ladder_plot(samples, measured=None, was_measured=False, axes=axes), ax
         )
 
     def tables(self) -> list[RenderableType]:

@@ -6,6 +6,7 @@ buy at confidence 1 − δ: off an event of probability δ, every wrong belief i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from peerbayes.documents import Documented, number
@@ -21,6 +22,11 @@ class AtRounds(Documented):
 
     probability: ErrorProbability
     margin: CertifiedMargin
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "rounds", int(self.probability.rounds[0])
+        yield "error probability", (self.probability.lower[0], self.probability.upper[0])
+        yield "margin", (self.margin.lower, self.margin.upper)
 
     def document(self) -> AtRoundsDocument:
         """The JSON key "at_rounds"; logs reach where probabilities underflow."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import DesignRequest, DesignTask, target_of
 from peerbayes.designs.rows import NetworkRow, measure
 from peerbayes.designs.weights import expected, kept_weights
-from peerbayes.documents import CertificateDocument, GraphDocument, numbers
+from peerbayes.documents import CertificateDocument, GraphDocument, names_of, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.new_weights import with_network
@@ -50,6 +51,17 @@ class Design(DesignOutcome):
     designed: NetworkRow
     rows: tuple[NetworkRow, ...]
     learnability: LearnabilityDocument
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        row, certificate = self.designed, self.found.certificate
+        yield "objective", self.request.objective
+        yield "target", self.problem.model.hypotheses[self.target]
+        yield "v", row.network.stationary_distribution
+        yield from [("rate K", row.rate), ("exponent E", row.exponent), ("slem", row.slem)]
+        if certificate is not None:
+            yield "certified", (certificate.value, certificate.bound)
+        yield "beside", tuple(other.name for other in self.rows)
+        yield from self._remarked()
 
     @property
     def failed(self) -> bool:
@@ -82,6 +94,7 @@ class Design(DesignOutcome):
         binding = found.binding or binding_at(problem.model, v, self.target)
         own = self.designed.document()
         document = FiniteDesignDocument(
+            names=names_of(self.problem.network.names),
             problem=problem.name,
             objective=named_objective(request.objective),
             target=problem.model.hypotheses[self.target],

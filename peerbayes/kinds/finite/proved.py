@@ -11,7 +11,7 @@ Value objects in, a result object out; nothing is printed here (docs: reference/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -28,7 +28,7 @@ from peerbayes.kinds.finite.documents import (
     ProvedSamplesDocument,
 )
 from peerbayes.kinds.finite.proofs import Proofs
-from peerbayes.kinds.finite.proved_tables import proved_parts
+from peerbayes.kinds.finite.proved_tables import proved, proved_parts
 from peerbayes.kinds.shared.network_proofs import (
     Arithmetic,
     check_exact,
@@ -72,6 +72,19 @@ class ProvedAnalysis(Documented):
     samples: ProvedSamplesDocument
     record: Path | None = None
     at_rounds: AtRounds | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        learning, samples = self.learning, self.samples
+        yield "arithmetic", self.arithmetic
+        yield "settles on", tuple(learning.reference)
+        yield "rate K", proved(learning.rate)
+        if learning.binding_hypothesis is not None:
+            yield "bound by", learning.binding_hypothesis
+        yield "exponent E", proved(learning.error_exponent)
+        yield "delta", samples.delta
+        yield "samples, repaired", samples.repaired
+        yield "samples, chernoff", samples.chernoff
+        yield "samples, certified", samples.certified
 
     @property
     def notes(self) -> list[str]:

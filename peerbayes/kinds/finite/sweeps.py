@@ -17,12 +17,13 @@ from peerbayes.comparison import Comparison
 from peerbayes.documents import numbers
 from peerbayes.kinds.finite.verify import ProblemVerification
 from peerbayes.sweep_documents import SlowestDocument, SweepDocument, SweepPoint, SweepSeries
+from theory.showing import Shown
 
 PARAMETER = "edge_confidence"
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(Shown):
     """Verifications of one problem that differ in the star's edge confidence alone."""
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from peerbayes.comparison import Comparison
 from peerbayes.documents import GraphDocument
@@ -10,7 +11,7 @@ from peerbayes.kinds.finite.analyse import Analysis, analyse
 from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.finite.runs import Measurement, measure, named_sizes
 from peerbayes.kinds.finite.statements import statements
-from peerbayes.kinds.shared.verified import plain_parameters
+from peerbayes.kinds.shared.verified import Verified, plain_parameters
 from peerbayes.learning_documents import (
     FailuresDocument,
     RateDocument,
@@ -19,10 +20,14 @@ from peerbayes.learning_documents import (
 )
 from peerbayes.problem.finite import Problem
 from theory.progress import Progress
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class ProblemVerification:
+class ProblemVerification(Verified):
     """Everything `verify` knows of one problem: prediction, measurement and verdicts."""
 
     measured: Measurement
@@ -50,6 +55,21 @@ class ProblemVerification:
             )
             for m in self.measured.wrong
         ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Rates of rejection, predicted and measured, with error bars.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.rows import rates_plot
+
+        record = self.as_record()
+        if not record.rates:
+            raise fail("plot", "a rate", "no hypothesis to reject", "plot the problem")
+        return on_axes(
+            lambda axes: rates_plot(record.rates, replicates=record.replicates, axes=axes), ax
+        )
 
     def as_record(self) -> FiniteRecord:
         """What the report needs."""

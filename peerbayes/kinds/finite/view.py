@@ -57,9 +57,9 @@ def _facts(problem: FiniteRecord) -> tuple[Fact, ...]:
         ),
         rounds_that_suffice(problem.analysis.samples),
         Fact("Agents", count(network.agents)),
-        Fact("v of the centre", number(v[0]), "agent 0")
+        Fact("v of the centre", number(v[0]), agents_with(v[:1], v[0], network.names))
         if "edge_confidence" in problem.parameters
-        else Fact("Largest v", number(max(v)), agents_with(v, max(v))),
+        else Fact("Largest v", number(max(v)), agents_with(v, max(v), network.names)),
         Fact("Second eigenvalue", number(network.slem), "largest modulus below 1"),
         Fact("Largest deviation D", number(largest), "rounds"),
     )

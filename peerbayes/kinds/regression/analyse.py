@@ -6,6 +6,7 @@ test's noise. A constant c stands for an error of c/n after n rounds, in the lim
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,19 @@ class RegressionAnalysis(Documented):
     powers: FloatArray
     over_n: float
     alone_over_n: FloatArray
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        limits = self.limits
+        yield "identified", limits.is_identified
+        yield "limit of the error", limits.limit
+        yield "error, times n", limits.excess_error_constant
+        yield "reported, times n", limits.reported_error_constant
+        if limits.central_constant is not None:
+            yield "central, times n", limits.central_constant
+        yield "calibration", self.calibration.test
+        if self.best is not None:
+            yield "best v", self.best.distribution
+            yield "best, times n", self.best.constant
 
     @property
     def notes(self) -> list[str]:
@@ -131,6 +145,15 @@ class ExactRegressionAnalysis(Documented):
     problem: RegressionProblem
     network: ExactNetworkDocument
     found: RationalRegression
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        found = self.found
+        yield "v", found.stationary_distribution
+        yield "limit of the error", found.limit
+        yield "error, times n", found.excess_error_constant
+        yield "reported, times n", found.reported_error_constant
+        if found.central_constant is not None:
+            yield "central, times n", found.central_constant
 
     def document(self) -> ExactRegressionDocument:
         """What `analyse --exact` prints; null stands for what is not known."""

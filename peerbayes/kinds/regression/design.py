@@ -7,7 +7,7 @@ through the data, which a local search lowers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.designs.recommend import DESIGNED, recommend
 from peerbayes.designs.request import DesignRequest, DesignTask
 from peerbayes.designs.weights import Weights, weights_for
-from peerbayes.documents import CertificateDocument, GraphDocument, number, numbers
+from peerbayes.documents import CertificateDocument, GraphDocument, names_of, number, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
@@ -42,6 +42,16 @@ class RegressionDesign(DesignOutcome):
     rows: Mapping[str, RegressionRow]
     """The networks compared, by name; the design first."""
 
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        row = self.rows[DESIGNED]
+        yield "objective", self.request.objective
+        yield "v", self.weights.expected.stationary_distribution
+        yield "limit of the error", row.limit
+        yield "error, times n", row.excess_error_constant
+        yield "slem", row.slem
+        yield "beside", tuple(name for name in self.rows if name != DESIGNED)
+        yield from self._remarked()
+
     @property
     def failed(self) -> bool:
         """Whether a solver gave up on the way."""
@@ -59,6 +69,7 @@ class RegressionDesign(DesignOutcome):
         """What `design` prints for a regression."""
         mixing, own = self.weights.certificate, self.rows[DESIGNED]
         document = RegressionDesignDocument(
+            names=names_of(self.problem.network.names),
             problem=self.problem.name,
             objective=named_objective(self.request.objective),
             stationary_distribution=numbers(self.weights.expected.stationary_distribution),

@@ -10,7 +10,7 @@ import numpy as np
 
 from peerbayes.designs.place import PlacementRequest, PlacementResult
 from peerbayes.designs.placement_documents import ErrorOfOrder, RegressionPlacementDocument
-from peerbayes.documents import number
+from peerbayes.documents import names_of, number
 from peerbayes.problem.regression import RegressionProblem
 from theory.progress import Progress
 from theory.regression import RegressionModel, regression_limits
@@ -67,6 +67,7 @@ def place_regression(
     )
     reached = _error(scored[best])
     content = RegressionPlacementDocument(
+        names=names_of(problem.network.names),
         problem=problem.name,
         objective="rate",
         assignment=list(best),

@@ -5,8 +5,10 @@ Value objects in, a result object out; nothing is printed here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import RenderableType
@@ -30,6 +32,9 @@ from peerbayes.records import check_folder, write_record
 from peerbayes.resources import Resources
 from theory.progress import Progress
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # Rounds recorded: enough for a curve on logarithmic axes.
 _RECORDS = 40
 
@@ -41,6 +46,18 @@ class RegressionSummary(Documented):
     problem: RegressionProblem
     simulation: RegressionSimulation
     record_path: Path | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        run = self.simulation
+        yield "rounds", int(run.rounds[-1])
+        yield "replicates", run.replicates
+        yield "seed", run.seed
+        yield "excess error", run.network_error[-1]
+        yield "standard error", run.network_standard_error[-1]
+        yield "of each agent", run.excess_error[-1]
+        yield "reported", run.reported_error[-1]
+        if self.record_path is not None:
+            yield "record", str(self.record_path)
 
     @property
     def notes(self) -> list[str]:
@@ -82,6 +99,17 @@ class RegressionSummary(Documented):
             record=None if self.record_path is None else str(self.record_path),
             notes=self.notes,
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Excess errors over the rounds, made and reported.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.errors import measured_errors_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        curves = self.as_record().curves
+        return on_axes(lambda axes: measured_errors_plot(curves, axes=axes), ax)
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""

@@ -8,6 +8,7 @@ node, as long and as often as there is time and memory for. What is said of them
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +20,13 @@ from peerbayes.kinds.regression.documents import RegressionRecord
 from peerbayes.kinds.regression.learners import Learner, learners
 from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.regression.statements import of_a_data_set, of_a_model
+from peerbayes.kinds.shared.verified import Verified
 from peerbayes.messages import input_error
 from peerbayes.problem.regression import RegressionProblem
 from theory.progress import Progress, part_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROUNDS = 1000
 _REPLICATES = 2000
@@ -41,13 +46,24 @@ _MOST_ALONE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionVerification:
+class RegressionVerification(Verified):
     """Everything `verify` knows of one regression: prediction, measurement and verdicts."""
 
     problem: RegressionProblem
     analysis: RegressionAnalysis
     curves: tuple[Curve, ...]  # the cooperating network first
     comparisons: tuple[Comparison, ...]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Excess errors over the rounds, predicted and measured, with error bars.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.errors import errors_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        curves = self.as_record().curves
+        return on_axes(lambda axes: errors_plot(curves, axes=axes), ax)
 
     def as_record(self) -> RegressionRecord:
         """What the report needs."""

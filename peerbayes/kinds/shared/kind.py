@@ -18,6 +18,7 @@ from peerbayes.problem.problems import AnyProblem
 from theory.progress import Progress
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from rich.console import RenderableType
 
     from peerbayes.comparison import Comparison
@@ -58,6 +59,10 @@ class Verification(Protocol):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Every verdict."""
+        ...
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The main measurement beside its prediction, on `ax` or on new axes."""
         ...
 
     def as_record(self) -> VerifiedDocument:

@@ -6,9 +6,10 @@ stable contract (docs: reference/json).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import RenderableType
 
@@ -32,6 +33,9 @@ from peerbayes.records import check_folder, write_record
 from peerbayes.resources import Resources
 from theory.progress import Progress
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
 """Every kind of problem with finitely many hypotheses."""
 
@@ -43,6 +47,20 @@ class SimulationSummary(Documented):
     problem: FiniteProblem
     simulation: Simulation
     record_path: Path | None = None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        run = self.simulation
+        names, chance = run.hypotheses, run.error_probability()
+        yield "rounds", int(run.rounds[-1])
+        yield "replicates", run.replicates
+        yield "seed", run.seed
+        yield "reference", tuple(names[m] for m in run.reference)
+        means = run.network_mean[-1] / float(run.rounds[-1])
+        yield "rates", {name: means[m] for m, name in enumerate(names) if m != run.best}
+        yield "error probability", chance.estimate
+        yield "its interval", (chance.lower, chance.upper)
+        if self.record_path is not None:
+            yield "record", str(self.record_path)
 
     @property
     def notes(self) -> list[str]:
@@ -63,6 +81,20 @@ class SimulationSummary(Documented):
         """What `simulate` prints; rates are measured at the last round."""
         record = None if self.record_path is None else str(self.record_path)
         return SimulationDocument(**dict(self._result()), record=record)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Log belief ratios over the rounds, averaged over agents.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.curves import measured_plot
+        from peerbayes.figures.own_axes import on_axes
+
+        record = self.as_record()
+        reference = record.result.reference[0]
+        return on_axes(
+            lambda axes: measured_plot(record.trajectory, reference=reference, axes=axes), ax
+        )
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""

@@ -1,0 +1,157 @@
+"""Problems and results print in at most 12 lines of 80 columns, and as small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import peerbayes as pb
+from peerbayes.designs.outcome import DesignOutcome
+from peerbayes.documents import Documented
+from peerbayes.kinds.registry import KINDS
+from peerbayes.kinds.shared.verified import Verified
+from theory.robustness import Faults, Median, StuckData
+
+from ..test_showing import check_html, check_text
+
+COIN = pb.FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
+COINS = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])
+RING = pb.Network.from_topology("complete", agents=5)
+PROBLEMS = {
+    "finite": pb.problem_of(RING, COINS, name="five", title="five coins"),
+    "changing": pb.problem_of(pb.RandomLinks(RING, 0.8), COINS, name="lossy"),
+    "faulty": pb.problem_of(RING, COINS, faults=Faults({2: StuckData(1)}, Median()), name="stuck"),
+    "regression": pb.load("p1-regression"),
+}
+
+
+@pytest.fixture(scope="module")
+def results() -> list[object]:
+    """Of every function one for each kind of problem that it takes."""
+    held: list[object] = [*PROBLEMS.values()]
+    for kind, problem in PROBLEMS.items():
+        held.append(pb.analyse(problem))
+        held.append(pb.simulate(problem, rounds=5, replicates=3))
+        held.append(pb.design(problem, replicates=0))
+        if kind != "changing":
+            held.append(pb.place(problem, replicates=0))
+    two = pb.load("two-coins")
+    held += [pb.analyse(two, exact=True), pb.analyse(two, certify=True, rounds=5)]
+    held += [pb.analyse("p1-regression", exact=True)]
+    held.append(pb.design(pb.load("p2-grid"), objective="next-edge"))
+    held += [pb.formula("star"), pb.formula("star", agents=9, edge_confidence="1/2")]
+    verified = pb.verify("two-coins")
+    return [*held, verified, *verified.verifications]
+
+
+def test_what_users_hold_is_short(results: list[object]) -> None:
+    for value in results:
+        text = check_text(value)
+        check_html(value)
+        assert text.startswith(type(value).__name__)
+        assert len(text) > 60, "a few numbers, not a name alone"
+
+
+def test_every_kind_of_result_is_among_them(results: list[object]) -> None:
+    assert {kind.problem for kind in KINDS} <= set(map(type, results))
+    apart = {"AtRounds", "CampaignResult", "RunOutcome"}  # a fact of another, and long runs
+
+    def concrete(kind: type) -> Iterator[type]:
+        below = kind.__subclasses__()
+        yield from (c for sub in below for c in concrete(sub)) if below else [kind]
+
+    made = {kind.__name__ for kind in map(type, results)}
+    for kind in (*concrete(Documented), *concrete(DesignOutcome)):
+        assert kind.__name__ in made | apart
+    for kind in concrete(Verified):
+        assert kind._facts is Verified._facts, "as the one that is made above"
+
+
+def test_thousands_of_agents_are_as_short() -> None:
+    ring = pb.Network.from_topology("ring", agents=3000)
+    model = pb.FiniteModel.from_agents([f"h{m}" for m in range(2)], [COIN], counts=[3000])
+    problem = pb.problem_of(ring, model, name="x" * 200, title="many " * 50)
+    check_text(problem)
+    check_html(problem)
+    check_text(pb.simulate(problem, rounds=2, replicates=1))
+
+
+def test_an_analysis_says_what_counts() -> None:
+    found = pb.analyse("two-coins")
+    document = found.as_json()
+    lines = dict(line.strip().split("  ", 1) for line in repr(found).split("\n")[1:])
+    assert float(lines["rate K"]) == pytest.approx(document["learning"]["rate"], rel=1e-5)
+    assert float(lines["exponent E"]) == pytest.approx(
+        document["learning"]["error_exponent"], rel=1e-5
+    )
+    assert int(lines["samples, chernoff"]) == document["samples"]["chernoff"]
+    assert lines["settles on"].strip() == "('fair',)"
+    assert np.isfinite(document["learning"]["rate"])
+
+
+def axes() -> Axes:
+    return Figure().add_subplot()
+
+
+def test_plots_are_drawn_on_the_axes_given_or_on_new_ones() -> None:
+    for problem in PROBLEMS.values():
+        given = axes()
+        assert problem.plot(given) is given
+        assert given.collections
+        assert isinstance(problem.plot(), Axes)
+    with pytest.raises(ValueError, match="ax: expected Axes of matplotlib, got Figure"):
+        PROBLEMS["finite"].plot(Figure())  # type: ignore[arg-type]
+    faulty = PROBLEMS["faulty"].plot(axes())
+    assert len({tuple(colour) for colour in faulty.collections[-1].get_facecolor()}) == 2
+
+
+def test_a_network_too_large_to_draw_says_so() -> None:
+    ring = pb.Network.from_topology("ring", agents=200)
+    model = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[200])
+    with pytest.raises(ValueError, match="plot: expected something small enough to draw"):
+        pb.problem_of(ring, model).plot(axes())
+
+
+def test_a_simulation_plots_its_means_with_their_errors() -> None:
+    found = pb.simulate(PROBLEMS["finite"], rounds=5, replicates=30, seed=2)
+    drawn = found.plot(axes())
+    run = found.simulation
+    line = next(line for line in drawn.lines if len(line.get_xdata()) == len(run.rounds))
+    assert np.array_equal(line.get_xdata(), run.rounds)
+    assert np.array_equal(line.get_ydata(), run.network_mean[:, 1])
+    bars = drawn.collections[0].get_segments()
+    half = [(bar[1][1] - bar[0][1]) / 2 for bar in bars]
+    assert np.allclose(half, 2 * run.network_standard_error[:, 1], rtol=1e-12)
+    legend = drawn.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["loaded"]
+
+
+def test_an_analysis_plots_its_sample_sizes() -> None:
+    found = pb.analyse("two-coins")
+    texts = [text.get_text() for text in found.plot(axes()).texts]
+    for size in (found.samples.chernoff, found.samples.repaired):
+        assert any(f": {size.rounds} rounds" in text for text in texts)
+
+
+def test_other_results_plot_what_they_measured() -> None:
+    errors = pb.simulate("p1-regression", rounds=8, replicates=5)
+    drawn = errors.plot(axes())
+    assert np.array_equal(drawn.lines[0].get_ydata(), errors.simulation.network_error)
+    verified = pb.verify("two-coins", seed=1)
+    (one,) = verified.verifications
+    rates = verified.plot(axes())
+    measured = [float(line.get_xdata()[0]) for line in rates.lines if line.get_marker() == "o"]
+    assert measured == [rate.measured for rate in one.as_record().rates]
+    design = pb.design("two-coins", replicates=200)
+    labels = [text.get_text() for text in design.plot(axes()).get_legend().get_texts()]
+    assert labels[0].startswith("designed, against")
+    assert any(label.startswith("as given") for label in labels) or len(labels) == 1
+    bare = pb.design("p1-regression", replicates=0)
+    assert bare.plot(axes()).collections
+    with pytest.raises(ValueError, match="plot: expected a design of one network"):
+        pb.design("p2-grid", objective="next-edge").plot(axes())
