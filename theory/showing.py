@@ -12,7 +12,6 @@ from fractions import Fraction
 from html import escape
 
 import numpy as np
-from scipy import sparse
 
 LINES = 12
 """No object takes more lines than this."""
@@ -100,7 +99,7 @@ def brief(value: object) -> str:
         return _fraction(value)
     if isinstance(value, np.ndarray):
         return _array(value)
-    if isinstance(value, sparse.csr_array):
+    if hasattr(value, "nnz"):
         return f"{_array_range(value.data, value.shape)}, {value.nnz} entries stored"
     if isinstance(value, Mapping):
         keys = _first(value)

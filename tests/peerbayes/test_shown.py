@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -103,6 +104,7 @@ def test_plots_are_drawn_on_the_axes_given_or_on_new_ones() -> None:
         assert problem.plot(given) is given
         assert given.collections
         assert isinstance(problem.plot(), Axes)
+    plt.close("all")
     with pytest.raises(ValueError, match="ax: expected Axes of matplotlib, got Figure"):
         PROBLEMS["finite"].plot(Figure())  # type: ignore[arg-type]
     faulty = PROBLEMS["faulty"].plot(axes())
