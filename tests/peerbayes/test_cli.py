@@ -321,7 +321,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_front_door() -> None:
     for name in peerbayes.__all__:
         assert getattr(peerbayes, name) is getattr(peerbayes, name)
-    assert peerbayes.load_problem("two-coins").name == "two-coins"
+    assert peerbayes.load("two-coins").name == "two-coins"
     assert set(peerbayes.__all__) <= set(dir(peerbayes))
     with pytest.raises(AttributeError, match="no attribute 'absent'"):
         _ = peerbayes.absent
