@@ -11,11 +11,11 @@ from scipy import sparse
 
 from peerbayes.documents import GraphDocument, names_of
 from peerbayes.messages import check_counts
+from peerbayes.problem.equality import Posed, finite_parts
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel
 from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork, influence
 from theory.changing.phase import weighted_sum
-from theory.showing import Shown
 from theory.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingProblem(Shown):
+class ChangingProblem(Posed):
     """A network that changes, and the model of its agents.
 
     Parameters
@@ -59,6 +59,9 @@ class ChangingProblem(Shown):
         check_counts(self.name, "model", network=agents, described=self.model.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _posed(self) -> tuple[object, ...]:
+        return finite_parts(self.model)
 
     def _title(self) -> str:
         return f"ChangingProblem {self.name!r}"

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from peerbayes.problem.equality import Posed
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
 from theory.robustness import Faults
-from theory.showing import Shown
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class FaultyProblem(Shown):
+class FaultyProblem(Posed):
     """A problem, who is faulty, and how the honest agents pool.
 
     Parameters
@@ -43,6 +43,9 @@ class FaultyProblem(Shown):
             raise fail("faults.against", wanted, self.faults.against, "leave it out of a problem")
         fitted = self.faults.fitted(self.problem.network, self.problem.model)
         object.__setattr__(self, "faults", fitted)
+
+    def _posed(self) -> tuple[object, ...]:
+        return (*self.problem._posed(), self.faults)
 
     def _title(self) -> str:
         return f"FaultyProblem {self.name!r}"

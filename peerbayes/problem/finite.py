@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from peerbayes.messages import check_counts
 from peerbayes.problem.changes_section import SequenceNetwork
+from peerbayes.problem.equality import Posed, finite_parts
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
 from theory.rational import RationalModel, RationalNetwork
-from theory.showing import Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Shown):
+class Problem(Posed):
     """A network of agents, and their model.
 
     Parameters
@@ -58,6 +58,9 @@ class Problem(Shown):
         check_counts(self.name, "model", network=agents, described=self.model.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _posed(self) -> tuple[object, ...]:
+        return finite_parts(self.model)
 
     def _title(self) -> str:
         return f"Problem {self.name!r}"

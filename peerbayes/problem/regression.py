@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, ClassVar
 from peerbayes.messages import check_counts
 from peerbayes.problem.changes_section import SequenceNetwork
 from peerbayes.problem.entries import placed
+from peerbayes.problem.equality import Posed, regression_parts
 from peerbayes.problem.specification import RegressionSpecification
 from theory import Network
 from theory.rational import RationalNetwork
 from theory.regression import RegressionAgent, RegressionModel
 from theory.regression.rational_model import RationalRegressionModel
-from theory.showing import Shown
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionProblem(Shown):
+class RegressionProblem(Posed):
     """A network of agents, and the regression they learn.
 
     Parameters
@@ -66,6 +66,9 @@ class RegressionProblem(Shown):
         check_counts(self.name, "regression", network=agents, described=self.regression.agents)
         if not self.family:
             object.__setattr__(self, "family", self.name)
+
+    def _posed(self) -> tuple[object, ...]:
+        return (*regression_parts(self.regression), self.node)
 
     def _title(self) -> str:
         return f"RegressionProblem {self.name!r}"

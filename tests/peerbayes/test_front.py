@@ -121,6 +121,22 @@ def test_a_saved_problem_loads_as_it_was(problem: AnyProblem, ending: str, tmp_p
         assert type(again) is type(one)
         assert (again.name, again.title) == (one.name, one.title)
         assert by_agents(again) == by_agents(one)
+        assert again == one
+        assert hash(again) == hash(one)
+
+
+def test_problems_that_differ_are_not_equal() -> None:
+    coins = pb.problem_of(PAIR, COINS, name="coins")
+    assert coins == pb.problem_of(replace(PAIR, name="pair"), COINS, name="coins")
+    other = pb.Network([[0.9, 0.1], [0.5, 0.5]])
+    biased = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[2], priors=[[0.3, 0.7]])
+    for problem in (
+        pb.problem_of(other, COINS, name="coins"),
+        pb.problem_of(PAIR, biased, name="coins"),
+        pb.problem_of(PAIR, COINS, name="dice"),
+        pb.problem_of(pb.RandomLinks(PAIR, up=0.5), COINS, name="coins"),
+    ):
+        assert problem != coins
 
 
 def test_exact_numbers_stay_exact(tmp_path: Path) -> None:

@@ -23,11 +23,13 @@ from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import weighted_sum
 from theory.network.structure import Weights, as_dense
+from theory.typed import typed
 
 # All eigenvalues of so many states take a second.
 _MOST_DENSE = 600
 
 
+@typed
 def mean_slem(network: ChangingNetwork) -> float:
     """The subdominant modulus of what a round does on average, in [0, 1]; an estimate in doubles.
 
