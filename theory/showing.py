@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -77,6 +78,11 @@ def rows_of(value: Shown) -> list[tuple[str, str]]:
     return rows
 
 
+def _entries_stored(value: Any) -> str:
+    """A sparse array in words."""
+    return f"{_array_range(value.data, value.shape)}, {value.nnz} entries stored"
+
+
 def brief(value: object) -> str:
     """A value in one short line: numbers with six digits, arrays by shape and range.
 
@@ -100,7 +106,7 @@ def brief(value: object) -> str:
     if isinstance(value, np.ndarray):
         return _array(value)
     if hasattr(value, "nnz"):
-        return f"{_array_range(value.data, value.shape)}, {value.nnz} entries stored"
+        return _entries_stored(value)
     if isinstance(value, Mapping):
         keys = _first(value)
         return _members([f"{_key(key)}: {brief(value[key])}" for key in keys], value, "{}")

@@ -23,12 +23,9 @@ _LABELS = {"name", "layout"}
 class Posed(Value):
     """Base of problems, which are equal by what they pose."""
 
-    name: str
-    title: str
-    network: Any
-
     def _parts(self) -> tuple[object, ...]:
-        return (self.name, self.title, *network_parts(self.network), *self._posed())
+        own: Any = self
+        return (own.name, own.title, *network_parts(own.network), *self._posed())
 
     def _posed(self) -> tuple[object, ...]:
         """What counts beside the network."""
