@@ -10,7 +10,8 @@
   name, `save` writes one; `Problem`, `ChangingProblem`, `FaultyProblem` and `RegressionProblem`
   are their types, `BUILTINS` what goes by name, `load_variants` all variants of a built-in;
 - **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`; of a
-  family of networks: `formula`; of the papers' experiments: `run`;
+  family of networks: `formula`; of the papers' experiments: `run`; `plot` draws networks,
+  problems and results;
 - **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`;
 - **records**: `read_record`, `write_report`.
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from peerbayes.front.design import design
     from peerbayes.front.formula import formula
     from peerbayes.front.place import place
+    from peerbayes.front.plot import plot
     from peerbayes.front.problems import load, problem_of, save
     from peerbayes.front.run import run
     from peerbayes.front.simulate import simulate
@@ -88,6 +90,7 @@ __all__ = [
     "load",
     "load_variants",
     "place",
+    "plot",
     "problem_of",
     "read_record",
     "run",

@@ -213,6 +213,19 @@ def test_wrong_things_are_named(make: Any, message: str) -> None:
         make()
 
 
+def test_what_can_be_drawn_is_drawn_on_the_axes_given() -> None:
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots()
+    assert pb.plot(PAIR, ax) is ax
+    assert ax.get_title() == "Network"
+    assert len(ax.collections) == 2  # the links and the agents
+    assert pb.plot(pb.load("two-coins")).get_title() == "Network"
+    with pytest.raises(ValueError, match="thing: expected a Network, a problem, or a result"):
+        pb.plot(COINS)
+    plt.close("all")
+
+
 def test_functions_and_commands_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     from peerbayes.cli import main
 
