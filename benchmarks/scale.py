@@ -93,14 +93,14 @@ def prepared(size: Size, agents: int) -> tuple[Callable[..., Any], Any, dict[str
     options = {"rounds": size.rounds, "replicates": size.replicates}
     if size.dimension:
         law = regression(size.dimension, agents)
-        cost = prepare_regression(network, law, run=Run(**options)).cost()
+        cost = prepare_regression(network, law, run=Run(seed=0, **options)).cost()
         return (
             lambda **more: simulate_regression(network, law, run=Run(seed=0, **more)),
             cost,
             options,
         )
     finite = model(size.hypotheses, agents)
-    predicted = prepare(network, finite, run=Run(**options)).cost()
+    predicted = prepare(network, finite, run=Run(seed=0, **options)).cost()
     return lambda **more: simulate(network, finite, run=Run(seed=0, **more)), predicted, options
 
 

@@ -46,7 +46,7 @@ CASES = {
     "sparse, many columns": (20_000, 10, 20, True, {"rounds": 40, "replicates": 10}),
     "sparse Gaussian": (50_000, 10, 0, True, {"rounds": 20, "replicates": 10, "record": [20]}),
     "sparse draws": (80_000, 2, 2, True, {"rounds": 20, "replicates": 40, "record": [20]}),
-    "dense": (1500, 90, 3, False, {"rounds": 5, "replicates": 3}),
+    "dense": (1500, 150, 3, False, {"rounds": 5, "replicates": 6}),
     "chunks of Λ": (100, 400, 3, False, {"rounds": 4, "replicates": 400, "record": [1, 4]}),
     "paths": (10, 10, 3, False, {"rounds": 20, "replicates": 9000, "paths": 9000}),
     "recorded rounds": (30, 400, 40, False, {"rounds": 300, "replicates": 9, "record": EVERY}),

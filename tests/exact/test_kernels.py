@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from exact import Run, simulate
 from exact.dense_kernel import BAND, STRIP, Registers, dense_rounds, registers, work_space
 from exact.kernels import sparse_rounds
-from exact.learning import simulate
 from exact.plan import COMPILED_AGENTS, is_compiled, plan_for
 from exact.propagation import CompiledPropagation, DensePropagation, reach
 from exact.sampling import Sampler
@@ -146,7 +146,7 @@ def test_a_compiled_run_measures_what_another_does(monkeypatch: pytest.MonkeyPat
     runs = []
     for least in (1, 10**18):
         monkeypatch.setattr("exact.plan.COMPILED_WORK", least)
-        runs.append(simulate(network, model, rounds=40, replicates=5000, seed=1, paths=3))
+        runs.append(simulate(network, model, run=Run(rounds=40, replicates=5000, seed=1, paths=3)))
     for name in ("mean", "standard_error", "network_mean", "paths"):
         one, other = (getattr(run, name) for run in runs)
         # Forty rounds of log-ratios of order one, summed over five thousand replicates.
@@ -160,7 +160,9 @@ def test_workers_do_not_change_a_compiled_run(monkeypatch: pytest.MonkeyPatch) -
     network = Network(np.random.default_rng(1).dirichlet(np.ones(6), size=6))
     runs = [
         simulate(
-            network, coins(6), rounds=20, replicates=9000, seed=1, workers=w, backend="threading"
+            network,
+            coins(6),
+            run=Run(rounds=20, replicates=9000, seed=1, workers=w, backend="threading"),
         )
         for w in (1, 2)
     ]

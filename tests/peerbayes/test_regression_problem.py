@@ -15,8 +15,10 @@ from jsonschema import Draft202012Validator
 
 from peerbayes.cli import main
 from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
-from peerbayes.problem.problems import RegressionProblem, finite_problem
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import of_kind
 from peerbayes.problem.reading import problem_from_document, read_problem
+from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.regression_section import moment_of
 from peerbayes.schemas import read_schema
 from tests.peerbayes.documents import REMOVE, changed
@@ -334,7 +336,7 @@ def test_formula_takes_the_network(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_usual_problems_pass_through() -> None:
     problem = load_problem("two-coins")
-    assert finite_problem(problem, "this") is problem
+    assert of_kind(problem, Problem, "this") is problem
 
 
 def test_a_problem_needs_as_many_agents_in_both_parts() -> None:

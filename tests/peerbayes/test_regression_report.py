@@ -11,6 +11,7 @@ import pytest
 
 from peerbayes import cli
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve
+from peerbayes.experiments.regression import RegressionRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
 from peerbayes.kinds.regression.verify import verify_regression
@@ -145,4 +146,4 @@ def test_damage_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="keys that this version writes"):
         page_of(tmp_path, body, kind="run")
     with plotting_style(), pytest.raises(KeyError):
-        run_view({**run_body(), "parts": ["absent"]}, key="k")
+        run_view(RegressionRun.model_validate({**run_body(), "parts": ["absent"]}), key="k")

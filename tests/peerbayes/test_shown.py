@@ -66,7 +66,9 @@ def test_every_kind_of_result_is_among_them(results: list[object]) -> None:
         yield from (c for sub in below for c in concrete(sub)) if below else [kind]
 
     made = {kind.__name__ for kind in map(type, results)}
-    for kind in (*concrete(Documented), *concrete(DesignOutcome)):
+    # Pages of the documentation, run in the same process, define kinds of their own.
+    ours = [k for k in concrete(Documented) if k.__module__.startswith("peerbayes.")]
+    for kind in (*ours, *concrete(DesignOutcome)):
         assert kind.__name__ in made | apart
     for kind in concrete(Verified):
         assert kind._facts is Verified._facts, "as the one that is made above"

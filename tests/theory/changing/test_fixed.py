@@ -122,5 +122,5 @@ def test_what_holds_of_fixed_networks_alone_is_refused_in_one_line() -> None:
         lambda: printed_rounds(network, coins(5), delta=0.1),  # type: ignore[arg-type]
         lambda: log_ratio_spread(network, coins(5), [3], best=0),  # type: ignore[arg-type]
     ):
-        with pytest.raises(ValueError, match="network: expected a Network, whose weights are"):
+        with pytest.raises(ValueError, match="network: expected a Network, "):
             ask()
