@@ -13,6 +13,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 
 from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import COLOURS, SMALL, WIDTH, Plot, figure_of, new_figure
+from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.wording import EQUAL, agents_with, number
 from theory.validation import FloatArray
 
@@ -71,6 +72,11 @@ def network_plot(graph: GraphDocument, *, axes: Axes | None = None) -> Plot | No
     wraps = " Lines that end outside come in again on the other side." if around else ""
     words = _shares(v, graph.quantity or "v", graph.names)
     return Plot(figure, "Network", words + direction + wraps + faulty)
+
+
+def draw_network(graph: GraphDocument, ax: Axes | None = None) -> Axes:
+    """The drawing of a network on axes of one's own, or on new ones, which are returned."""
+    return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
 
 
 def not_drawn(graph: GraphDocument) -> list[str]:

@@ -38,13 +38,11 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
     'Network'
     """
     from peerbayes.documents import GraphDocument
-    from peerbayes.figures.graph import network_plot
-    from peerbayes.figures.own_axes import on_axes
+    from peerbayes.figures.graph import draw_network
     from theory import Network
 
     if isinstance(thing, Network):
-        graph = GraphDocument.of(thing)
-        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
+        return draw_network(GraphDocument.of(thing), ax)
     if isinstance(thing, type) or not hasattr(thing, "plot"):
         wanted = "a Network, a problem, or a result with a plot"
         raise fail("thing", wanted, type(thing).__name__, "draw its parts")

@@ -10,8 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from peerbayes.documents import GraphDocument, names_of
-from peerbayes.messages import check_counts
-from peerbayes.problem.equality import Posed, finite_parts
+from peerbayes.problem.posed import Posed, finite_parts
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel
 from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork, influence
@@ -19,7 +18,7 @@ from theory.changing.phase import weighted_sum
 from theory.validation import FloatArray
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from peerbayes.documents import GraphDocument
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,33 +54,18 @@ class ChangingProblem(Posed):
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        agents = self.network.agents
-        check_counts(self.name, "model", network=agents, described=self.model.agents)
-        if not self.family:
-            object.__setattr__(self, "family", self.name)
+        self._check("model", self.model.agents)
 
     def _posed(self) -> tuple[object, ...]:
         return finite_parts(self.model)
 
-    def _title(self) -> str:
-        return f"ChangingProblem {self.name!r}"
-
     def _facts(self) -> Iterator[tuple[str, object]]:
-        if self.title:
-            yield "title", self.title
-        yield from [("network", self.network), ("model", self.model)]
+        yield from self._heading("model")
         yield "hypotheses", self.model.hypotheses
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Who ever hears whom: the area of an agent is its share of all influence.
-
-        Drawn on `ax`, or on new axes, which are returned.
-        """
-        from peerbayes.figures.graph import network_plot
-        from peerbayes.figures.own_axes import on_axes
-
-        graph = graph_of(self.network, influence(self.network).values)
-        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
+    def _graph(self) -> GraphDocument:
+        """Who ever hears whom, with each agent's share of all influence."""
+        return graph_of(self.network, influence(self.network).values)
 
 
 def graph_of(network: ChangingNetwork, shares: FloatArray) -> GraphDocument:

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from peerbayes.problem.equality import Posed
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.posed import Posed
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
 from theory.robustness import Faults
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from peerbayes.documents import GraphDocument
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +47,15 @@ class FaultyProblem(Posed):
     def _posed(self) -> tuple[object, ...]:
         return (*self.problem._posed(), self.faults)
 
-    def _title(self) -> str:
-        return f"FaultyProblem {self.name!r}"
-
     def _facts(self) -> Iterator[tuple[str, object]]:
         yield from self.problem._facts()
         yield "faulty", {i: type(fault).__name__ for i, fault in self.faults.behaviours.items()}
         yield "rule", self.faults.rule
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The network: the area of an agent is proportional to its share v of the decision.
-
-        Drawn on `ax`, or on new axes, which are returned.
-        """
+    def _graph(self) -> GraphDocument:
         from peerbayes.documents import GraphDocument
-        from peerbayes.figures.graph import network_plot
-        from peerbayes.figures.own_axes import on_axes
 
-        graph = GraphDocument.of(self.network, marked=tuple(self.faults.behaviours))
-        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
+        return GraphDocument.of(self.network, marked=tuple(self.faults.behaviours))
 
     @property
     def name(self) -> str:

@@ -7,19 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from peerbayes.messages import check_counts
-from peerbayes.problem.changes_section import SequenceNetwork
-from peerbayes.problem.equality import Posed, finite_parts
+from peerbayes.problem.posed import PosedFixed, finite_parts
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
-from theory.rational import RationalModel, RationalNetwork
+from theory.rational import RationalModel
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Posed):
+class Problem(PosedFixed):
     """A network of agents, and their model.
 
     Parameters
@@ -54,54 +52,14 @@ class Problem(Posed):
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        agents = self.network.agents
-        check_counts(self.name, "model", network=agents, described=self.model.agents)
-        if not self.family:
-            object.__setattr__(self, "family", self.name)
+        self._check("model", self.model.agents)
 
     def _posed(self) -> tuple[object, ...]:
         return finite_parts(self.model)
 
-    def _title(self) -> str:
-        return f"Problem {self.name!r}"
-
     def _facts(self) -> Iterator[tuple[str, object]]:
-        if self.title:
-            yield "title", self.title
-        yield from [("network", self.network), ("model", self.model)]
+        yield from self._heading("model")
         yield "hypotheses", self.model.hypotheses
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The network: the area of an agent is proportional to its share v of the decision.
-
-        Drawn on `ax`, or on new axes, which are returned.
-        """
-        from peerbayes.documents import GraphDocument
-        from peerbayes.figures.graph import network_plot
-        from peerbayes.figures.own_axes import on_axes
-
-        graph = GraphDocument.of(self.network)
-        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every number of the problem is an exact rational."""
-        return self.specification is not None and self.specification.is_exact
-
-    @cached_property
-    def rational_network(self) -> RationalNetwork:
-        """The network with the file's own fractions; doubles are read as binary fractions.
-
-        Raises
-        ------
-        ValueError
-            If there are more than 1000 agents.
-        """
-        if self.specification is None:
-            return RationalNetwork.from_network(self.network)
-        section = self.specification.network
-        assert not isinstance(section, SequenceNetwork)
-        return section.build_rational(self.specification.name)
 
     @cached_property
     def rational_model(self) -> RationalModel:

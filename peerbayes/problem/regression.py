@@ -11,23 +11,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from peerbayes.messages import check_counts
-from peerbayes.problem.changes_section import SequenceNetwork
 from peerbayes.problem.entries import placed
-from peerbayes.problem.equality import Posed, regression_parts
+from peerbayes.problem.posed import PosedFixed, regression_parts
 from peerbayes.problem.specification import RegressionSpecification
 from theory import Network
-from theory.rational import RationalNetwork
 from theory.regression import RegressionAgent, RegressionModel
 from theory.regression.rational_model import RationalRegressionModel
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionProblem(Posed):
+class RegressionProblem(PosedFixed):
     """A network of agents, and the regression they learn.
 
     Parameters
@@ -62,54 +59,14 @@ class RegressionProblem(Posed):
     node: RegressionAgent | None = None
 
     def __post_init__(self) -> None:
-        agents = self.network.agents
-        check_counts(self.name, "regression", network=agents, described=self.regression.agents)
-        if not self.family:
-            object.__setattr__(self, "family", self.name)
+        self._check("regression", self.regression.agents)
 
     def _posed(self) -> tuple[object, ...]:
         return (*regression_parts(self.regression), self.node)
 
-    def _title(self) -> str:
-        return f"RegressionProblem {self.name!r}"
-
     def _facts(self) -> Iterator[tuple[str, object]]:
-        if self.title:
-            yield "title", self.title
-        yield from [("network", self.network), ("regression", self.regression)]
+        yield from self._heading("regression")
         yield "theta", self.regression.theta
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The network: the area of an agent is proportional to its share v of the decision.
-
-        Drawn on `ax`, or on new axes, which are returned.
-        """
-        from peerbayes.documents import GraphDocument
-        from peerbayes.figures.graph import network_plot
-        from peerbayes.figures.own_axes import on_axes
-
-        graph = GraphDocument.of(self.network)
-        return on_axes(lambda axes: network_plot(graph, axes=axes), ax)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every number of the problem is an exact rational."""
-        return self.specification is not None and self.specification.is_exact
-
-    @cached_property
-    def rational_network(self) -> RationalNetwork:
-        """The network with the file's own fractions; doubles are read as binary fractions.
-
-        Raises
-        ------
-        ValueError
-            If there are more than 1000 agents.
-        """
-        if self.specification is None:
-            return RationalNetwork.from_network(self.network)
-        section = self.specification.network
-        assert not isinstance(section, SequenceNetwork)
-        return section.build_rational(self.specification.name)
 
     @cached_property
     def rational_regression(self) -> RationalRegressionModel:
