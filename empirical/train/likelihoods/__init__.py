@@ -1,0 +1,1 @@
+"""What a net's outputs say of a label: classes, numbers, counts, and several of them at once."""
