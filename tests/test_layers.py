@@ -47,7 +47,7 @@ room, everything, forbidden = sys.argv[1], sys.argv[2] == "all", set(sys.argv[3:
 sys.meta_path.insert(0, Refuse())
 door = importlib.import_module(room)
 for module in pkgutil.walk_packages(door.__path__, room + ".") if everything else ():
-    if not ("torch" in forbidden and module.name.startswith("empirical.nets")):
+    if not ("torch" in forbidden and module.name.startswith(("empirical.nets", "empirical.train"))):
         importlib.import_module(module.name)
 loaded = {name.partition(".")[0] for name in sys.modules} & forbidden
 sys.exit(f"loaded {sorted(loaded)}" if loaded else 0)
@@ -193,8 +193,9 @@ def test_empirical_stands_without_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_room_of_nets_says_which_extra_it_needs() -> None:
-    program = PROGRAM.replace("import_module(room)", "import_module('empirical.nets')")
+@pytest.mark.parametrize("package", ["empirical.nets", "empirical.train"])
+def test_a_room_of_nets_says_which_extra_it_needs(package: str) -> None:
+    program = PROGRAM.replace("import_module(room)", f"import_module({package!r})")
     done = subprocess.run(
         [sys.executable, "-c", program, "empirical", "door", "torch"],
         capture_output=True,
