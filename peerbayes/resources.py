@@ -6,7 +6,7 @@ The same for every command that simulates. None of it changes a number of the re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -77,7 +77,6 @@ class Resources:
         rounds: int,
         replicates: int,
         seed: int,
-        record: Sequence[int] | None = None,
         out: Path | None,
         progress: Progress | None,
     ) -> Run:
@@ -95,7 +94,6 @@ class Resources:
             rounds=rounds,
             replicates=replicates,
             seed=seed,
-            record=record,
             workers=self.workers,
             backend=self.backend,
             memory=self.memory,

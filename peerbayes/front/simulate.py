@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from peerbayes.front.problems import as_problem
 
 if TYPE_CHECKING:
-    from peerbayes.kinds.shared.kind import Result
+    from peerbayes.kinds.shared.kind import SimulationOutcome
     from peerbayes.problem.problems import AnyProblem
     from peerbayes.resources import Resources
     from theory.progress import Progress
@@ -24,7 +24,7 @@ def simulate(
     data: str | Path | None = None,
     resources: Resources | None = None,
     progress: Progress | None = None,
-) -> Result:
+) -> SimulationOutcome:
     """Finite social learning or Gaussian regression, simulated.
 
     Parameters
@@ -56,15 +56,26 @@ def simulate(
     50
     """
     from peerbayes.kinds.registry import kind_of
+    from peerbayes.record_names import file_name
+    from peerbayes.records import check_folder, write_record
+    from peerbayes.resources import Resources
 
     found = as_problem(problem, data)
-    result: Result = kind_of(found).simulate(
-        found,
-        rounds=rounds,
-        replicates=replicates,
-        seed=seed,
-        out=None if out is None else Path(out),
-        progress=progress,
-        resources=resources,
+    path = None
+    if out is not None:
+        check_folder(Path(out))
+        name = file_name("simulate", found.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
+        path = Path(out) / name
+    resources = Resources() if resources is None else resources
+    run = resources.run(
+        rounds=rounds, replicates=replicates, seed=seed, out=path, progress=progress
     )
-    return result
+    kind = kind_of(found)
+    task = kind.simulation(found, run)
+    resources.begin(found.name, task.cost(), run)
+    simulation = task.simulate()
+    summary = kind.summary(found, simulation)
+    if path is None:
+        return summary
+    write_record(path, kind="simulate", body=summary.as_record())
+    return kind.summary(found, simulation, path)

@@ -10,7 +10,9 @@ from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.regression import RegressionProblem
 
-AnyProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem | RegressionProblem
+FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
+"""Every kind of problem with finitely many hypotheses."""
+AnyProblem: TypeAlias = FiniteProblem | RegressionProblem
 _Wanted = TypeVar("_Wanted", bound=AnyProblem)
 
 _WORDS: dict[type, str] = {

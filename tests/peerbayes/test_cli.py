@@ -408,11 +408,11 @@ def test_interrupted_whatever_typer_makes_of_it(
 def test_interrupted_as_a_process(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     script = (
-        "import sys, os, signal, peerbayes.kinds.shared.social_learning as s\n"
+        "import sys, os, signal\nfrom exact.task import Task\n"
         # A shell that starts the tests in the background has them ignore the signal.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def interrupt(*a, **k): os.kill(os.getpid(), signal.SIGINT)\n"
-        "s.simulate_problem = interrupt\n"
+        "Task.simulate = interrupt\n"
         "from peerbayes.cli import main\n"
         "sys.exit(main(['simulate', 'two-coins']))\n"
     )

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+import peerbayes as pb
 from peerbayes import cli
 from peerbayes.kinds.regression.analyse import analyse_regression, analyse_regression_exactly
 from peerbayes.kinds.regression.curves import expected_calibration, run_learner
 from peerbayes.kinds.regression.learners import learners
-from peerbayes.kinds.regression.simulate import recorded_rounds, simulate_regression_problem
+from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.problem.problems import RegressionProblem
 from peerbayes.problem.reading import problem_from_document
@@ -193,7 +194,7 @@ def test_a_simulation_needs_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "taken"
     path.write_text("")
     with pytest.raises(ValueError, match="a folder"):
-        simulate_regression_problem(regression(LINE), rounds=2, replicates=2, seed=0, out=path)
+        pb.simulate(regression(LINE), rounds=2, replicates=2, seed=0, out=path)
 
 
 @pytest.mark.usefixtures("quick")

@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import peerbayes
+import peerbayes as pb
 from exact.cost import Cost
 from peerbayes import cli
-from peerbayes.kinds.regression.simulate import simulate_regression_problem
-from peerbayes.kinds.shared.social_learning import simulate_problem
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.resources import Resources
 
-ROOT = Path(peerbayes.__file__).parents[1]
+ROOT = Path(pb.__file__).parents[1]
 RUN = ["simulate", "two-coins", "--rounds", "300", "--replicates", "20000", "--seed", "2"]
 RECORD = "simulate-two-coins-n300-r20000-s2.json"
 CHECKPOINT = RECORD.replace(".json", ".checkpoint")
@@ -199,7 +197,7 @@ def test_a_long_regression_is_announced_and_refused() -> None:
     said: list[str] = []
     options = {"rounds": 10**7, "replicates": 10**5, "seed": 0}
     with pytest.raises(ValueError, match=r"^memory: expected a run within"):
-        simulate_regression_problem(
+        pb.simulate(
             load_problem("p1-regression"),
             **options,
             resources=Resources(memory="1M", hours=1e9, notice=said.append),
@@ -291,7 +289,7 @@ def test_a_long_run_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("exact.task.Task.simulate", stop)
     with pytest.raises(StoppedError):
-        simulate_problem(
+        pb.simulate(
             load_problem("two-coins"),
             rounds=10**6,
             replicates=10**6,

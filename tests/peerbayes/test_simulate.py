@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import exact
+import peerbayes as pb
 from exact import Run
-from peerbayes.kinds.shared.social_learning import simulate_problem
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.reading import problem_from_document
@@ -32,7 +32,7 @@ def loaded_coins() -> Problem:
 @pytest.mark.parametrize("name", ["two-coins", "p2-star a=0.1", "digits", "loaded"])
 def test_numbers_are_those_of_the_simulation(name: str) -> None:
     problem = loaded_coins() if name == "loaded" else load_problem(name)
-    result = simulate_problem(problem, rounds=30, replicates=20, seed=5).as_json()
+    result = pb.simulate(problem, rounds=30, replicates=20, seed=5).as_json()
     SCHEMA.validate(json.loads(json.dumps(result, allow_nan=False)))
     run = exact.simulate(problem.network, problem.model, run=Run(rounds=30, replicates=20, seed=5))
     best = run.reference[0]
@@ -53,7 +53,7 @@ def test_numbers_are_those_of_the_simulation(name: str) -> None:
 @pytest.mark.parametrize("document", [COINS, GAUSSIAN])
 def test_rates_agree_with_the_exact_mean(document) -> None:  # type: ignore[no-untyped-def]
     problem = problem_from_document(document)
-    result = simulate_problem(problem, rounds=50, replicates=2000, seed=1).as_json()
+    result = pb.simulate(problem, rounds=50, replicates=2000, seed=1).as_json()
     best = problem.model.hypotheses.index(result["reference"][0])
     expected = expected_log_ratio(problem.network, problem.model, [50], best=best).values[0] / 50
     for name, rate in result["rates"].items():
@@ -65,7 +65,7 @@ def test_rates_agree_with_the_exact_mean(document) -> None:  # type: ignore[no-u
 def test_same_seed_same_record(tmp_path: Path) -> None:
     problem = load_problem("two-coins")
     paths = [
-        simulate_problem(problem, rounds=20, replicates=10, seed=seed, out=tmp_path / folder)
+        pb.simulate(problem, rounds=20, replicates=10, seed=seed, out=tmp_path / folder)
         for folder, seed in (("a", 1), ("b", 1), ("c", 2))
     ]
     first, again, other = (summary.record_path for summary in paths)
@@ -79,7 +79,7 @@ def test_same_seed_same_record(tmp_path: Path) -> None:
 
 def test_the_record_holds_problem_and_result(tmp_path: Path) -> None:
     problem = load_problem("two-coins")
-    summary = simulate_problem(problem, rounds=20, replicates=10, seed=1, out=tmp_path)
+    summary = pb.simulate(problem, rounds=20, replicates=10, seed=1, out=tmp_path)
     assert summary.record_path is not None
     record = read_record(summary.record_path)
     assert record.kind == "simulate"
@@ -93,7 +93,7 @@ def test_the_record_holds_problem_and_result(tmp_path: Path) -> None:
 
 def test_one_replicate_has_no_standard_error(tmp_path: Path) -> None:
     problem = load_problem("two-coins")
-    result = simulate_problem(problem, rounds=5, replicates=1, seed=1, out=tmp_path).as_json()
+    result = pb.simulate(problem, rounds=5, replicates=1, seed=1, out=tmp_path).as_json()
     SCHEMA.validate(result)
     assert result["rates"]["loaded"]["standard_error"] == [None, None]
     assert any("one replicate" in note for note in result["notes"])
@@ -101,7 +101,7 @@ def test_one_replicate_has_no_standard_error(tmp_path: Path) -> None:
 
 def test_progress_and_no_record_unless_asked() -> None:
     calls: list[tuple[int, int]] = []
-    summary = simulate_problem(
+    summary = pb.simulate(
         load_problem("two-coins"),
         rounds=5,
         replicates=3,

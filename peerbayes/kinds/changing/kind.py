@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, Kind
+from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, SocialLearningKind
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import of_kind
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from peerbayes.kinds.changing.analyse import ChangingAnalysis
     from peerbayes.kinds.changing.design import ChangingDesign
     from peerbayes.kinds.changing.verify import ChangingVerification
-    from peerbayes.kinds.shared.social_learning import SimulationSummary
 
 
-class ChangingKind(Kind[ChangingProblem]):
+class ChangingKind(SocialLearningKind[ChangingProblem]):
     """Finitely many hypotheses on a network that changes."""
 
     problem = ChangingProblem
@@ -36,11 +35,6 @@ class ChangingKind(Kind[ChangingProblem]):
             of_kind(problem, Problem, request.command)
         delta = DEFAULT_DELTA if request.delta is None else request.delta
         return analyse_changing(problem, delta=delta)
-
-    def simulate(self, problem: ChangingProblem, **options: Any) -> SimulationSummary:
-        from peerbayes.kinds.shared.social_learning import simulate_problem
-
-        return simulate_problem(problem, **options)
 
     def verify(
         self, problem: ChangingProblem, *, seed: int, delta: float, progress: Progress | None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.finite.kind import FiniteKind
-from peerbayes.kinds.shared.kind import AnalysisRequest, Kind
+from peerbayes.kinds.shared.kind import AnalysisRequest, SocialLearningKind
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import of_kind
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.faulty.analyse import FaultyAnalysis
     from peerbayes.kinds.faulty.verify import FaultyVerification
-    from peerbayes.kinds.shared.social_learning import SimulationSummary
 
 
-class FaultyKind(Kind[FaultyProblem]):
+class FaultyKind(SocialLearningKind[FaultyProblem]):
     """Finitely many hypotheses on a fixed network, with faulty agents among the honest ones."""
 
     problem = FaultyProblem
@@ -39,11 +38,6 @@ class FaultyKind(Kind[FaultyProblem]):
         if request.proved or request.rounds is not None:
             of_kind(problem, Problem, request.command)
         return FaultyAnalysis(problem)
-
-    def simulate(self, problem: FaultyProblem, **options: Any) -> SimulationSummary:
-        from peerbayes.kinds.shared.social_learning import simulate_problem
-
-        return simulate_problem(problem, **options)
 
     def verify(
         self, problem: FaultyProblem, *, seed: int, delta: float, progress: Progress | None

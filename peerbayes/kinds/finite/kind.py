@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, Kind, Result
+from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, Result, SocialLearningKind
 from peerbayes.problem.finite import Problem
 from theory.progress import Progress
 
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from peerbayes.kinds.finite.design import Design
     from peerbayes.kinds.finite.sweeps import Sweep
     from peerbayes.kinds.finite.verify import ProblemVerification
-    from peerbayes.kinds.shared.social_learning import SimulationSummary
 
 
-class FiniteKind(Kind[Problem]):
+class FiniteKind(SocialLearningKind[Problem]):
     """Finitely many hypotheses on a network that stays as it is."""
 
     problem = Problem
@@ -49,11 +48,6 @@ class FiniteKind(Kind[Problem]):
         if request.rounds is None:
             return result
         return replace(result, at_rounds=at_rounds(problem, request.rounds, delta=delta))
-
-    def simulate(self, problem: Problem, **options: Any) -> SimulationSummary:
-        from peerbayes.kinds.shared.social_learning import simulate_problem
-
-        return simulate_problem(problem, **options)
 
     def verify(
         self, problem: Problem, *, seed: int, delta: float, progress: Progress | None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.shared.kind import AnalysisRequest, Kind
@@ -13,6 +15,7 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
+    from exact import RegressionSimulation, RegressionTask, Run
     from peerbayes.designs.place import PlacementRequest, PlacementResult
     from peerbayes.designs.request import DesignRequest
     from peerbayes.figures.views import ProblemView
@@ -46,10 +49,22 @@ class RegressionKind(Kind[RegressionProblem]):
         run = analyse_regression_exactly if request.proved else analyse_regression
         return run(problem)
 
-    def simulate(self, problem: RegressionProblem, **options: Any) -> RegressionSummary:
-        from peerbayes.kinds.regression.simulate import simulate_regression_problem
+    def simulation(self, problem: RegressionProblem, run: Run) -> RegressionTask:
+        from exact import prepare_regression
+        from peerbayes.kinds.regression.simulate import recorded_rounds
 
-        return simulate_regression_problem(problem, **options)
+        run = replace(run, record=recorded_rounds(run.rounds))
+        return prepare_regression(problem.network, problem.regression, run=run)
+
+    def summary(
+        self,
+        problem: RegressionProblem,
+        simulation: RegressionSimulation,
+        record_path: Path | None = None,
+    ) -> RegressionSummary:
+        from peerbayes.kinds.regression.simulate import RegressionSummary
+
+        return RegressionSummary(problem, simulation, record_path)
 
     def verify(
         self, problem: RegressionProblem, *, seed: int, delta: float, progress: Progress | None

@@ -1,7 +1,4 @@
-"""`peerbayes simulate` for a regression: run the Gaussian algorithm on drawn data, many times over.
-
-Value objects in, a result object out; nothing is printed here.
-"""
+"""`peerbayes simulate` for a regression: what a run of the Gaussian algorithm came to."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import RenderableType
 
-from exact.regression import RegressionSimulation, prepare_regression
+from exact.regression import RegressionSimulation
 from peerbayes.documents import Documented, numbers
 from peerbayes.error_curves import MeasuredErrors
 from peerbayes.kinds.regression.documents import (
@@ -27,10 +24,6 @@ from peerbayes.kinds.regression.documents import (
 )
 from peerbayes.kinds.regression.tables import regression_run_parts
 from peerbayes.problem.regression import RegressionProblem
-from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, write_record
-from peerbayes.resources import Resources
-from theory.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,56 +137,3 @@ def recorded_rounds(rounds: int, *, most: int = _RECORDS) -> list[int]:
     [1, 3, 10, 32, 100]
     """
     return sorted({round(float(n)) for n in np.geomspace(1, rounds, most)})
-
-
-def simulate_regression_problem(
-    problem: RegressionProblem,
-    *,
-    rounds: int,
-    replicates: int,
-    seed: int,
-    out: Path | None = None,
-    progress: Progress | None = None,
-    resources: Resources | None = None,
-) -> RegressionSummary:
-    """Simulate learning of a regression over its network.
-
-    Parameters
-    ----------
-    rounds, replicates, seed
-        n ≥ 1, R ≥ 1 and a whole number of at least 0; the same seed gives the same numbers.
-    out
-        Folder for the record; left out: none is written.
-    progress
-        Called with (done, total).
-    resources
-        Workers, memory and the like. With `out`, a long run keeps a checkpoint beside its record,
-        removed at the end.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, the run would take too much memory, or the record cannot be
-        written; the folder is tried before the run.
-    """
-    resources = Resources() if resources is None else resources
-    path = None
-    if out is not None:
-        check_folder(out)
-        path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
-    run = resources.run(
-        rounds=rounds,
-        replicates=replicates,
-        seed=seed,
-        record=recorded_rounds(rounds),
-        out=path,
-        progress=progress,
-    )
-    task = prepare_regression(problem.network, problem.regression, run=run)
-    resources.begin(problem.name, task.cost(), run)
-    simulation = task.simulate()
-    summary = RegressionSummary(problem, simulation)
-    if path is None:
-        return summary
-    write_record(path, kind="simulate", body=summary.as_record())
-    return RegressionSummary(problem, simulation, path)

@@ -14,24 +14,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, FiniteProblem
 from theory.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
+    from exact import Run, Simulation
     from peerbayes.comparison import Comparison
     from peerbayes.designs.outcome import DesignOutcome
     from peerbayes.designs.place import PlacementRequest, PlacementResult
     from peerbayes.designs.request import DesignRequest
+    from peerbayes.documents import Document
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.shared.simulated_view import SimulationView
+    from peerbayes.kinds.shared.social_learning import SimulationSummary
     from peerbayes.kinds.shared.verified import VerifiedDocument
-    from peerbayes.resources import Resources
+    from peerbayes.resources import Predicted
     from peerbayes.sweep_documents import SweepDocument
 
 P = TypeVar("P", bound=AnyProblem)
+F = TypeVar("F", bound=FiniteProblem)
 DEFAULT_DELTA = 0.05
 Arithmetic = Literal["double", "exact", "certified"]
 
@@ -45,6 +49,31 @@ class Result(Protocol):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
+        ...
+
+
+class SimulationTask(Protocol):
+    """A simulation that has been checked, and not begun."""
+
+    def cost(self) -> Predicted:
+        """What it would take."""
+        ...
+
+    def simulate(self) -> Any:
+        """Run it."""
+        ...
+
+
+class SimulationOutcome(Result, Protocol):
+    """What a simulation came to, and where its record is."""
+
+    @property
+    def record_path(self) -> Path | None:
+        """Where its record is; None if it left none."""
+        ...
+
+    def as_record(self) -> Document:
+        """What is left on disk."""
         ...
 
 
@@ -128,18 +157,14 @@ class Kind(ABC, Generic[P]):
         """Everything theory predicts of the problem."""
 
     @abstractmethod
-    def simulate(
-        self,
-        problem: P,
-        *,
-        rounds: int,
-        replicates: int,
-        seed: int,
-        out: Path | None,
-        progress: Progress | None,
-        resources: Resources | None,
-    ) -> Result:
-        """The exact algorithm on drawn observations, many times over."""
+    def simulation(self, problem: P, run: Run) -> SimulationTask:
+        """The exact algorithm on drawn observations, many times over: ready to run."""
+
+    @abstractmethod
+    def summary(
+        self, problem: P, simulation: Any, record_path: Path | None = None
+    ) -> SimulationOutcome:
+        """What `simulation`, which has been run, came to."""
 
     @abstractmethod
     def verify(
@@ -163,12 +188,31 @@ class Kind(ABC, Generic[P]):
     def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
         """What the report says of a verified problem."""
 
+    @abstractmethod
     def simulation_view(self, body: Mapping[str, Any], *, key: str) -> SimulationView:
         """What the report says of a simulation."""
-        from peerbayes.kinds.shared.simulated_view import simulation_view
-
-        return simulation_view(body, key=key)
 
     def sweeps(self, verifications: Sequence[Any]) -> Sequence[Sweep]:
         """Groups of this kind's verifications that differ in one parameter."""
         return []
+
+
+class SocialLearningKind(Kind[F]):
+    """A kind of problem with finitely many hypotheses: all of these are simulated alike."""
+
+    def simulation(self, problem: F, run: Run) -> SimulationTask:
+        from exact import prepare
+
+        return prepare(problem.network, problem.model, faults=problem.faults, run=run)
+
+    def summary(
+        self, problem: F, simulation: Simulation, record_path: Path | None = None
+    ) -> SimulationSummary:
+        from peerbayes.kinds.shared.social_learning import SimulationSummary
+
+        return SimulationSummary(problem, simulation, record_path)
+
+    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> SimulationView:
+        from peerbayes.kinds.shared.simulated_view import simulation_view
+
+        return simulation_view(body, key=key)

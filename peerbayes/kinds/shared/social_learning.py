@@ -1,7 +1,6 @@
-"""`peerbayes simulate`: run the exact algorithm on drawn observations, many times over.
+"""`peerbayes simulate` where hypotheses are finitely many: what a run of the algorithm came to.
 
-Value objects in, a result object out; nothing is printed here. The JSON keys are those of the
-stable contract (docs: reference/json).
+The JSON keys are those of the stable contract (docs: reference/json).
 """
 
 from __future__ import annotations
@@ -9,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
-from exact import Simulation, prepare
+from exact import Simulation
 from peerbayes.documents import Documented, numbers
 from peerbayes.kinds.shared.learning_tables import simulation_parts
 from peerbayes.learning_documents import (
@@ -25,19 +24,10 @@ from peerbayes.learning_documents import (
     SimulationResult,
     settled_shares,
 )
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.finite import Problem
-from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, write_record
-from peerbayes.resources import Resources
-from theory.progress import Progress
+from peerbayes.problem.problems import FiniteProblem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
-"""Every kind of problem with finitely many hypotheses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,51 +132,3 @@ class SimulationSummary(Documented):
             settled=settled_shares(run),
             notes=self.notes,
         )
-
-
-def simulate_problem(
-    problem: FiniteProblem,
-    *,
-    rounds: int,
-    replicates: int,
-    seed: int,
-    out: Path | None = None,
-    progress: Progress | None = None,
-    resources: Resources | None = None,
-) -> SimulationSummary:
-    """Simulate social learning on a problem.
-
-    Parameters
-    ----------
-    rounds, replicates, seed
-        n ≥ 1, R ≥ 1 and a whole number of at least 0; the same seed gives the same numbers.
-    out
-        Folder for the record; left out: none is written.
-    progress
-        Called with (done, total).
-    resources
-        Workers, memory and the like. With `out`, a long run keeps a checkpoint beside its record,
-        removed at the end.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, the run would take too much memory, or the record cannot be
-        written; the folder is tried before the run.
-    """
-    path = None
-    if out is not None:
-        check_folder(out)
-        path = out / file_name("simulate", problem.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
-    resources = Resources() if resources is None else resources
-    run = resources.run(
-        rounds=rounds, replicates=replicates, seed=seed, out=path, progress=progress
-    )
-    task = prepare(problem.network, problem.model, faults=problem.faults, run=run)
-    resources.begin(problem.name, task.cost(), run)
-    simulation = task.simulate()
-    summary = SimulationSummary(problem, simulation)
-    if path is None:
-        return summary
-    write_record(path, kind="simulate", body=summary.as_record())
-    return SimulationSummary(problem, simulation, path)
