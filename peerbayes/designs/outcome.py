@@ -82,7 +82,7 @@ class DesignOutcome(Documented):
         Drawn on `ax`, or on new axes, which are returned.
         """
         from peerbayes.designs.figures import curves_plot
-        from peerbayes.figures.graph import network_plot
+        from peerbayes.figures.graph import draw_network
         from peerbayes.figures.own_axes import on_axes
 
         found = self.pictures()
@@ -90,7 +90,7 @@ class DesignOutcome(Documented):
             return on_axes(lambda axes: curves_plot(found["curves"], axes=axes), ax)
         if "after" not in found:
             raise fail("plot", "a design of one network", "another", "plot what it is made of")
-        return on_axes(lambda axes: network_plot(found["after"], axes=axes), ax)
+        return draw_network(found["after"], ax)
 
     def tables(self) -> list[RenderableType]:
         """What `design` shows people."""

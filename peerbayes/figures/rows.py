@@ -20,9 +20,11 @@ from peerbayes.figures.canvas import (
     framed,
     new_figure,
 )
+from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.scales import Scale, linear_scale, log_scale
 from peerbayes.figures.wording import count, number, shorten
 from peerbayes.learning_documents import RateDocument, SamplesDocument
+from theory.validation import fail
 
 MOST_ROWS = 20
 _ROW = 0.44  # inches; the name's line and the marks' line
@@ -74,6 +76,19 @@ def rates_plot(rates: Sequence[RateDocument], *, replicates: int, axes: Axes | N
             LegendEntry("dots", "measured", "measured ± 2 s.e."),
         ),
     )
+
+
+def draw_rates(rates: Sequence[RateDocument], ax: Axes | None, *, replicates: int) -> Axes:
+    """The rates on axes of one's own, or on new ones, which are returned.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    if not rates:
+        raise fail("plot", "a rate", "no hypothesis to reject", "plot the problem")
+    return on_axes(lambda axes: rates_plot(rates, replicates=replicates, axes=axes), ax)
 
 
 def _deviations(axes: Axes, scores: Sequence[float]) -> None:
@@ -149,6 +164,13 @@ def ladder_plot(
         figure,
         f"Rounds until at most {delta} of the runs fail",
         _ladder_finding(samples, measured, was_measured=was_measured),
+    )
+
+
+def draw_ladder(samples: SamplesDocument, ax: Axes | None) -> Axes:
+    """Predicted sample sizes on axes of one's own, or on new ones, which are returned."""
+    return on_axes(
+        lambda axes: ladder_plot(samples, measured=None, was_measured=False, axes=axes), ax
     )
 
 

@@ -19,7 +19,6 @@ from peerbayes.learning_documents import (
 )
 from peerbayes.problem.changing import ChangingProblem, graph_of
 from theory.progress import Progress
-from theory.validation import fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,15 +46,10 @@ class ChangingVerification(Verified):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.own_axes import on_axes
-        from peerbayes.figures.rows import rates_plot
+        from peerbayes.figures.rows import draw_rates
 
         record = self.as_record()
-        if not record.rates:
-            raise fail("plot", "a rate", "no hypothesis to reject", "plot the problem")
-        return on_axes(
-            lambda axes: rates_plot(record.rates, replicates=record.replicates, axes=axes), ax
-        )
+        return draw_rates(record.rates, ax, replicates=record.replicates)
 
     def as_record(self) -> ChangingRecord:
         """What the report needs."""

@@ -97,13 +97,9 @@ class Analysis(Documented):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.own_axes import on_axes
-        from peerbayes.figures.rows import ladder_plot
+        from peerbayes.figures.rows import draw_ladder
 
-        samples = self.document().samples
-        return on_axes(
-            lambda axes: ladder_plot(samples, measured=None, was_measured=False, axes=axes), ax
-        )
+        return draw_ladder(self.document().samples, ax)
 
     def tables(self) -> list[RenderableType]:
         """The same for people."""
