@@ -14,7 +14,8 @@ no bound, b counts six standard deviations.)
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -206,19 +207,10 @@ def frequency_at_most(
 
     Holds unless the Clopper-Pearson interval lies above the limit.
     """
-    estimate, error, low, _ = _frequency(failures, trials)
-    holds = low <= limit
-    return Comparison(
-        problem=problem,
-        statement=statement,
-        predicted=limit,
-        measured=estimate,
-        standard_error=error,
-        kind="bound",
-        holds=holds,
-        is_theorem=is_theorem,
-        note=note,
-    )
+    return _frequency(
+        problem, statement, limit, failures, trials, lambda low, _: low <= limit,
+        kind="bound", is_theorem=is_theorem, note=note,
+    )  # fmt: skip
 
 
 def frequency_at_least(
@@ -228,19 +220,10 @@ def frequency_at_least(
 
     Holds unless the Clopper-Pearson interval lies below the limit.
     """
-    estimate, error, _, high = _frequency(failures, trials)
-    holds = high >= limit
-    return Comparison(
-        problem=problem,
-        statement=statement,
-        predicted=limit,
-        measured=estimate,
-        standard_error=error,
-        kind="bound",
-        holds=holds,
-        note=note,
-        side="lower",
-    )
+    return _frequency(
+        problem, statement, limit, failures, trials, lambda _, high: high >= limit,
+        kind="bound", side="lower", note=note,
+    )  # fmt: skip
 
 
 def frequency_is(
@@ -257,25 +240,33 @@ def frequency_is(
 
     Holds if the Clopper-Pearson interval reaches it.
     """
-    estimate, error, low, high = _frequency(failures, trials)
-    holds = low <= probability + slack and probability - slack <= high
-    return Comparison(
-        problem=problem,
-        statement=statement,
-        predicted=probability,
-        measured=estimate,
-        standard_error=error,
-        kind="exact",
-        holds=holds,
-        note=note,
-    )
+    return _frequency(
+        problem, statement, probability, failures, trials,
+        lambda low, high: low <= probability + slack and probability - slack <= high,
+        kind="exact", note=note,
+    )  # fmt: skip
 
 
-def _frequency(failures: int, trials: int) -> tuple[float, float, float, float]:
-    """The frequency, its standard error, and both ends of its Clopper-Pearson interval."""
+def _frequency(
+    problem: str,
+    statement: str,
+    predicted: float,
+    failures: int,
+    trials: int,
+    holds: Callable[[float, float], bool],
+    **more: Any,
+) -> Comparison:
+    """The verdict that `holds` gives of the ends of a frequency's Clopper-Pearson interval."""
     from scipy.stats import binomtest
 
     interval = binomtest(failures, trials).proportion_ci(CONFIDENCE, method="exact")
     estimate = failures / trials
-    error = float(np.sqrt(estimate * (1 - estimate) / trials))
-    return estimate, error, float(interval.low), float(interval.high)
+    return Comparison(
+        problem=problem,
+        statement=statement,
+        predicted=predicted,
+        measured=estimate,
+        standard_error=float(np.sqrt(estimate * (1 - estimate) / trials)),
+        holds=holds(float(interval.low), float(interval.high)),
+        **more,
+    )
