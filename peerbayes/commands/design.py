@@ -18,6 +18,7 @@ from peerbayes.commands.options import (
     ProblemArgument,
     Quiet,
     Seed,
+    Target,
     agent_numbers,
     distribution,
     file,
@@ -38,14 +39,7 @@ def design(
         ),
     ] = "rate",
     delta: Delta = DEFAULT_DELTA,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            metavar="NAME",
-            help="Hypothesis to settle on; left out: what the network settles on now.",
-        ),
-    ] = None,
+    target: Target = None,
     stationary: Annotated[
         str | None,
         typer.Option(

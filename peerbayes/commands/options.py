@@ -141,5 +141,13 @@ GivenDelta = Annotated[
         help="Probability of error that sample sizes allow, in (0, 1); 0.05 if left out.",
     ),
 ]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="NAME",
+        help="Hypothesis to settle on; left out: what the network settles on now.",
+    ),
+]
 DEFAULT_DELTA = 0.05
 DEFAULT_OUT = Path("peerbayes-out")

@@ -16,6 +16,7 @@ from peerbayes.commands.options import (
     ProblemArgument,
     Quiet,
     Seed,
+    Target,
     agent_numbers,
     whole_number,
 )
@@ -29,14 +30,7 @@ def place(
         typer.Option("--objective", metavar="NAME", help="rate, exponent or samples."),
     ] = "rate",
     delta: Delta = DEFAULT_DELTA,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            metavar="NAME",
-            help="Hypothesis to settle on; left out: what the network settles on now.",
-        ),
-    ] = None,
+    target: Target = None,
     method: Annotated[
         str,
         typer.Option("--method", metavar="NAME", help="auto, milp, exhaustive or local."),
