@@ -19,6 +19,8 @@ Place = tuple[str | int, ...]
 
 # Union members are tagged with this prefix in the section classes; tags are no part of a place.
 TAG = "form:"
+# Letters of a file's name in a message.
+_LONGEST = 300
 
 
 def problem_error(
@@ -128,6 +130,7 @@ def input_error(
     source: str, place: Sequence[str | int], expected: str, got: object, remedy: str
 ) -> ValueError:
     """A ``ValueError`` of one line: source, place, expected, got, remedy; the caller raises it."""
+    source = source if len(source) <= _LONGEST else source[: _LONGEST - 1] + "…"
     where = ": ".join(part for part in (source, path_text(place)) if part)
     return fail(where or "problem", expected, got, remedy)
 

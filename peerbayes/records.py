@@ -28,6 +28,7 @@ from exact.whole_files import replacing
 from peerbayes.messages import shorten
 from theory.validation import fail
 
+_REMEDY = "choose another folder with --out"
 FORMAT = "peerbayes-record"
 VERSION = 1
 
@@ -142,12 +143,14 @@ def set_aside(path: Path, *, is_same: Callable[[Record], bool]) -> Path | None:
     try:
         path.rename(free)
     except OSError as error:
-        raise _unwritable(free, "a file", error) from None
+        raise unwritable(free, "a file", error) from None
     return free
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, *, remedy: str = _REMEDY) -> None:
     """Replace `path` by a file with this text in one step, its folder made if need be.
+
+    `remedy` is what to do if that cannot be.
 
     Raises
     ------
@@ -158,12 +161,15 @@ def write_whole(path: Path, text: str) -> None:
     try:
         with replacing(path) as file:
             file.write(content)
-    except OSError as error:
-        raise _unwritable(path, "a file", error) from None
+    except (OSError, ValueError) as error:
+        # ValueError: a name with a null character.
+        raise unwritable(path, "a file", error, remedy=remedy) from None
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, *, remedy: str = _REMEDY) -> None:
     """Make the folder, write into it, and undo both: found out before a run, not after it.
+
+    `remedy` is what to do if that cannot be.
 
     Raises
     ------
@@ -181,7 +187,7 @@ def check_folder(folder: Path) -> None:
         probe.unlink()
     except (OSError, ValueError) as error:
         # ValueError: a name with a null character.
-        raise _unwritable(folder, "a folder", error) from None
+        raise unwritable(folder, "a folder", error, remedy=remedy) from None
     finally:
         for place in reversed(made):
             # Another run may have begun to write there.
@@ -189,9 +195,11 @@ def check_folder(folder: Path) -> None:
                 place.rmdir()
 
 
-def _unwritable(path: Path, what: str, error: OSError | ValueError) -> ValueError:
+def unwritable(
+    path: Path, what: str, error: OSError | ValueError, *, remedy: str = _REMEDY
+) -> ValueError:
+    """The error that a file or a folder cannot be written, in one line; the caller raises it."""
     reason = (getattr(error, "strerror", None) or str(error)).lower()
-    remedy = "choose another folder with --out"
     return fail(shorten(str(path), length=200), f"{what} that can be written", reason, remedy)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from pydantic import ValidationError
 
-from peerbayes.messages import choose, shorten, translate
+from peerbayes.messages import choose, describe, shorten, translate
 from peerbayes.problem.design_section import DesignSection
 from theory import FiniteModel, Network, learning_rate
 from theory.design import Constraints, DesignGraph
@@ -198,6 +198,8 @@ _OPTIONS = {"fixed": "fixed_agents"}
 
 def _limits(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of [design] with their values, checked as those of a file are."""
+    if not isinstance(changes, Mapping):
+        raise fail("changes", "a table of limits", describe(changes), "give it in braces")
     named = {name.replace("-", "_"): value for name, value in changes.items()}
     named = {_OPTIONS.get(name, name): value for name, value in named.items()}
     if "fixed_agents" in named:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -48,6 +48,7 @@ class Line:
         return asdict(self)
 
 
+@runtime_checkable
 class Experiment(Protocol):
     """One row of the papers' experiments."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.request import DesignRequest
-from peerbayes.front.problems import as_problem
+from peerbayes.front.problems import as_problem, as_request
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.files import check_writable
 from peerbayes.problem.problems import AnyProblem
@@ -62,15 +62,17 @@ def design(
     >>> round(found.document().rate, 4)
     0.0636
     """
-    if request is not None and settings:
-        raise fail("request", "a request, or settings", "both", "keep one of them")
-    request = DesignRequest(**settings) if request is None else request
+    request = as_request(DesignRequest, request, settings)
+    given = problem if isinstance(problem, str | Path) else None
     problem = as_problem(problem, data)
-    out, write = (None if path is None else Path(path) for path in (out, write))
+    record, write = None, None if write is None else Path(write)
     if out is not None:
-        check_folder(out)
+        check_folder(Path(out))
+        record = Path(out) / file_name("design", problem.name, request.objective)
     if write is not None:
-        check_writable("write", write)
+        check_writable("write", write, given=given)
+        if record is not None and write.absolute() == record.absolute():
+            raise fail("write", "another file than the record", str(write), "choose another name")
         if request.objective == "next-edge":
             raise fail("write", "an objective that designs weights", "next-edge", "leave it out")
     if progress is not None:
@@ -86,8 +88,7 @@ def design(
     if write is not None:
         write_problem(result.designed_problem(), write)
         result = result.remarked(written_path=write)
-    if out is None:
+    if record is None:
         return result
-    path = out / file_name("design", result.problem.name, request.objective)
-    write_record(path, kind="design", body=result.record().as_json())
-    return result.remarked(record_path=path)
+    write_record(record, kind="design", body=result.record().as_json())
+    return result.remarked(record_path=record)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
     from peerbayes.formulas.checked import FormulaResult
 
 
 def formula(
-    topology: str, *, weights: str | None = None, seed: int = 0, **values: int | str | Fraction
+    topology: str | Path,
+    *,
+    weights: str | None = None,
+    seed: int = 0,
+    **values: int | str | Fraction,
 ) -> FormulaResult:
     """Closed forms of v, eigenvalues, deviation and rate, checked before they are shown.
 
@@ -39,5 +46,20 @@ def formula(
     """
     from peerbayes.formulas.checked import formula_of
 
+    if not isinstance(topology, str | Path):
+        raise fail(
+            "topology",
+            "the name of a family, or of a problem",
+            type(topology).__name__,
+            "use 'weights' for any matrix",
+        )
+    if not isinstance(weights, str | None):
+        raise fail(
+            "weights",
+            "text such as '1-a a; b 1-b'",
+            type(weights).__name__,
+            "write the matrix as text",
+        )
+    seed = as_integer("seed", seed, minimum=0)
     texts = {name: str(value) for name, value in values.items()}
-    return formula_of(topology, texts, weights=weights, seed=seed)
+    return formula_of(str(topology), texts, weights=weights, seed=seed)

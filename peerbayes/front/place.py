@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.designs.place import PlacementRequest, PlacementResult
-from peerbayes.front.problems import as_problem
+from peerbayes.front.problems import as_problem, as_request
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, write_record
 from theory.progress import Progress
-from theory.validation import fail
 
 
 def place(
@@ -50,9 +49,7 @@ def place(
     >>> place("p2-grid corner").document().moved
     [0, 4]
     """
-    if request is not None and settings:
-        raise fail("request", "a request, or settings", "both", "keep one of them")
-    request = PlacementRequest(**settings) if request is None else request
+    request = as_request(PlacementRequest, request, settings)
     problem = as_problem(problem, data)
     if out is not None:
         check_folder(Path(out))

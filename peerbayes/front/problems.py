@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from peerbayes.messages import choose
 from theory.typed import require
 from theory.validation import fail
 
 if TYPE_CHECKING:
+    from peerbayes.designs.place import PlacementRequest
+    from peerbayes.designs.request import DesignRequest
     from peerbayes.problem.problems import AnyProblem
     from theory import FiniteModel, Network
     from theory.changing import ChangingNetwork
     from theory.progress import Progress
     from theory.regression import RegressionModel
     from theory.robustness import Faults
+
+R = TypeVar("R", "DesignRequest", "PlacementRequest")
 
 
 def load(
@@ -110,7 +117,13 @@ def problem_of(
     from theory import FiniteModel, Network
     from theory.changing.kinds import AnyNetwork
     from theory.regression import RegressionModel
+    from theory.robustness import Faults
 
+    for label, text in (("name", name), ("title", title)):
+        if not isinstance(text, str) or not (text or label == "title"):
+            raise fail(label, "text", repr(text), "give it in quotation marks")
+    if faults is not None:
+        require("faults", faults, Faults)
     require("network", network, *get_args(AnyNetwork))
     require("model", model, FiniteModel, RegressionModel)
     if not isinstance(network, Network):
@@ -126,6 +139,24 @@ def problem_of(
     if faults is None:
         return fixed
     return FaultyProblem(fixed, faults)
+
+
+def as_request(kind: type[R], request: R | None, settings: Mapping[str, Any]) -> R:
+    """The request itself, or the one that settings make.
+
+    Raises
+    ------
+    ValueError
+        If both are given, there is no such setting, or the request is something else.
+    """
+    if request is None:
+        for name in settings:
+            choose("setting", name, [known.name for known in fields(kind)])
+        return kind(**settings)
+    if settings:
+        raise fail("request", "a request, or settings", "both", "keep one of them")
+    require("request", request, kind)
+    return request
 
 
 def as_problem(value: AnyProblem | str | Path, data: str | Path | None = None) -> AnyProblem:

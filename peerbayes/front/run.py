@@ -113,7 +113,7 @@ def run(
 
     folder = Path(out)
     chosen, only = configured(
-        find_experiment(experiment) if isinstance(experiment, str) else experiment,
+        experiment if isinstance(experiment, Experiment) else find_experiment(experiment),
         replicates=replicates,
         recipe=recipe,
         part=part,

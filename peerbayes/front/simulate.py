@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.front.problems import as_problem
+from theory.typed import require
 
 if TYPE_CHECKING:
     from peerbayes.kinds.shared.kind import SimulationOutcome
@@ -67,6 +68,7 @@ def simulate(
         name = file_name("simulate", found.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
         path = Path(out) / name
     resources = Resources() if resources is None else resources
+    require("resources", resources, Resources)
     run = resources.run(
         rounds=rounds, replicates=replicates, seed=seed, out=path, progress=progress
     )

@@ -6,16 +6,19 @@ Duplicate keys are refused in both formats: the second would silently win in JSO
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from peerbayes.messages import describe, input_error, shorten
-from peerbayes.records import check_folder, write_whole
+from peerbayes.records import check_folder, unwritable, write_whole
 from theory.validation import fail
 
+_ELSEWHERE = "name another place"
 # Keys of so many parts between dots: reading them takes a time that grows with the square.
 _DEEPEST = 200
 _DEEP_KEY = re.compile(
@@ -130,7 +133,7 @@ def write_document(path: Path, document: Mapping[str, Any]) -> Path:
         text = _narrowed(tomli_w.dumps(tables), tables)
     else:
         text = json.dumps(tables, indent=2, ensure_ascii=False) + "\n"
-    write_whole(path, text)
+    write_whole(path, text, remedy=_ELSEWHERE)
     return path
 
 
@@ -145,15 +148,21 @@ def check_writable(argument: str, path: Path, *, given: str | Path | None = None
     Raises
     ------
     ValueError
-        If the name does not end in .toml or .json, the folder does not exist, or it is the file
-        of the problem.
+        If the name does not end in .toml or .json or is none that a file can have, the folder does
+        not exist or cannot be written, or it is the file of the problem.
     """
     _check_suffix(argument, path)
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.lstat()
+    except (OSError, ValueError) as error:
+        # Such as a name that is too long, or that has a null character.
+        raise unwritable(path, "a file", error, remedy=_ELSEWHERE) from None
     if path.is_dir() or not path.parent.is_dir():
         got = f"{path}, {'a folder' if path.is_dir() else 'in a folder that does not exist'}"
-        raise fail(argument, "a file in an existing folder", got, "name another place")
-    check_folder(path.parent)
-    if given is not None and path.exists() and Path(given).exists() and path.samefile(given):
+        raise fail(argument, "a file in an existing folder", got, _ELSEWHERE)
+    check_folder(path.parent, remedy=_ELSEWHERE)
+    if given is not None and path.exists() and os.path.exists(given) and path.samefile(given):
         raise fail(
             argument, "another file than the problem's own", str(path), "choose another name"
         )

@@ -159,6 +159,8 @@ def write_report(
     ValueError
         In one line, if a record cannot be read or shown, or the page cannot be written.
     """
+    if isinstance(records, str | Path):
+        raise fail("records", "a list of files", f"one: {records}", "put it in square brackets")
     if not records:
         raise fail("records", "at least one", "none", "run 'peerbayes verify' first")
     loaded = [read_record(record) for record in records]

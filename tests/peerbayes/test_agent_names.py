@@ -78,6 +78,7 @@ def test_names_of_problems_built_in_python_are_saved(form: str, tmp_path: Path) 
     [
         (["mast", "roof"], r"p\.json: network\.names: expected one for each of 3 agents, got 2"),
         (["mast", "roof", "roof"], r"network\.names: expected distinct names, got 'roof' twice"),
+        (["roof", "m" * 5000, "m" * 5000], r"distinct names, got 'm{78}… twice; give each"),
         (["mast", "roof", ""], r"network\.names\[2\]"),
         ("mast", r"network\.names: expected a list"),
         ([1, 2, 3], r"network\.names\[0\]: expected"),

@@ -205,12 +205,35 @@ def test_beliefs_that_liars_state_come_back(tmp_path: Path) -> None:
         (lambda: pb.analyse("two-coins", exact=True, certify=True), "exact, certify: expected one"),
         (lambda: pb.load("two-coin"), "did you mean 'two-coins'"),
         (lambda: pb.simulate("two-coins", rounds=0), "rounds"),
+        (lambda: pb.simulate("p1-regression", rounds=0), "^rounds: expected a whole number"),
+        (lambda: pb.simulate("p1-regression", rounds="5"), "^rounds: expected a whole number"),
+        (lambda: pb.simulate("two-coins", resources=3), "^resources: expected a Resources"),
         (lambda: pb.verify("two-coins", delta=2.0), "delta"),
+        (lambda: pb.load(pb.load("two-coins")), "the name or the file of one, got Problem"),
+        (lambda: pb.load("a" * 5000), "^a{299}…: expected a readable"),
+        (lambda: pb.save(pb.load("two-coins"), "a\0.toml"), "expected a file that can be written"),
+        (lambda: pb.design("two-coins", "rate"), "^request: expected a DesignRequest, got a str"),
+        (lambda: pb.place("two-coins", 3), "^request: expected a PlacementRequest, got an int"),
+        (lambda: pb.design("two-coins", objectiv="rate"), "^setting: .* 'objective'"),
+        (lambda: pb.place("two-coins", method_=3), "^setting: .* 'method'"),
+        (lambda: pb.design("two-coins", changes=3), "^changes: expected a table"),
+        (lambda: pb.design("two-coins", write="a" * 300 + ".toml"), "name too long; name another"),
+        (lambda: pb.design("two-coins", write="a\0.toml"), "null byte; name another place"),
+        (lambda: pb.run(None), "^EXPERIMENT: expected one of .* got null"),
+        (lambda: pb.formula(PAIR), "^topology: expected the name of a family.* got Network"),
+        (lambda: pb.formula("weights", weights=[[1]]), "^weights: expected text .* got list"),
+        (lambda: pb.formula("star", seed=-1), "^seed: expected a whole number"),
+        (lambda: pb.problem_of(PAIR, COINS, faults=3), "^faults: expected a Faults"),
+        (lambda: pb.problem_of(PAIR, COINS, name=""), "^name: expected text, got ''"),
+        (lambda: pb.problem_of(PAIR, COINS, title=3), "^title: expected text, got 3"),
+        (lambda: pb.write_report("r.json", "p.html"), "^records: expected a list of files, got"),
     ],
 )
 def test_wrong_things_are_named(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as refused:
         make()
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 600
 
 
 def test_what_can_be_drawn_is_drawn_on_the_axes_given() -> None:

@@ -295,9 +295,18 @@ def test_what_cannot_be_written_is_said_early(
         ("dice.txt", ".toml or .json"),
         ("none/dice.toml", "existing folder"),
         ("dice.json", "another file than the problem's own"),
+        ("design-dice-rate.json", "another file than the record"),
+        ("d" * 300 + ".toml", "file name too long; name another place"),
+        ("di\0ce.toml", "null byte; name another place"),
+        ("dice.json/d.toml", "a folder that does not exist"),
     ):
         line = complaint(capsys, "design", str(file), "--write", str(tmp_path / name), *quick)
         assert words in line
+    line = complaint(capsys, "design", str(file), "--write", "/dev/null/d.toml", *quick)
+    assert "--out" not in line
+    assert [path.name for path in tmp_path.iterdir()] == ["dice.json"]
+    with pytest.raises(ValueError, match="another file than the problem's own"):
+        design(file, write=file)
     target = ["--write", str(tmp_path / "new.toml")]
     line = complaint(capsys, "design", str(file), "--objective", "next-edge", *target, *quick)
     assert "an objective that designs weights" in line

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from theory.showing import brief
 from theory.validation import FloatArray, as_float_array, fail
 
 # Metadata of dataclass fields that decide no number: fingerprints of work leave them out.
@@ -33,7 +34,8 @@ def as_names(names: Iterable[object] | None, *, agents: int) -> tuple[str, ...] 
         raise fail("names", "names of at least one letter", "an empty one", "name every agent")
     if len(set(texts)) < agents:
         twice = next(name for k, name in enumerate(texts) if name in texts[:k])
-        raise fail("names", "distinct names", f"{twice!r} twice", "give each agent its own")
+        got = f"{brief(twice)} twice"
+        raise fail("names", "distinct names", got, "give each agent its own")
     return texts
 
 

@@ -231,8 +231,7 @@ def load_problem(
     >>> load_problem("p2-star").network.agents
     9
     """
-    text = str(name_or_path)
-    family = BUILTINS.get(text)
+    family = BUILTINS.get(str(name_or_path))
     if family is not None:
         return family.build((family.default,), data=data, progress=progress)[0]
     return load_variants(name_or_path, data=data, progress=progress)[0]
@@ -250,6 +249,11 @@ def load_variants(
     >>> [problem.name for problem in load_variants("p2-grid")]
     ['p2-grid centre', 'p2-grid side', 'p2-grid corner']
     """
+    if not isinstance(name_or_path, str | Path):
+        raise input_error(
+            "PROBLEM", (), "the name or the file of one", type(name_or_path).__name__,
+            "see 'peerbayes list'; a problem itself needs no loading",
+        )  # fmt: skip
     text = str(name_or_path)
     for family in BUILTINS.values():
         names = family.variants if text == family.name else (text,)
