@@ -42,7 +42,7 @@ assert not verified.failed
 # Results draw themselves: how many rounds each bound asks for, how belief grows, and the predicted
 # rates beside the measured ones.
 
-figure, panels = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+figure, panels = plt.subplots(3, 1, figsize=(7, 9), layout="constrained")
 analysis.plot(panels[0])
 run.plot(panels[1])
 verified.plot(panels[2])

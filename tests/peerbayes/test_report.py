@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import peerbayes as pb
 from peerbayes.cli import main
 from peerbayes.comparison import Comparison
 from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
@@ -395,3 +396,13 @@ def test_a_variant_named_as_its_family_heads_once(tmp_path: Path) -> None:
     assert "<strong>p2-star</strong>" not in text
     assert "<strong>as printed in P2</strong>" in text
     assert "<strong>p2-star a=0.3</strong>" in text
+
+
+def test_rows_of_weights_leave_room_for_their_columns(tmp_path: Path) -> None:
+    record = pb.design("two-coins", replicates=0, out=tmp_path).record_path
+    assert record is not None
+    text = write_report([record], tmp_path / "report.html").read_text(encoding="utf-8")
+    # Statements are given 15 rem at the least; nine columns beside that do not fit a page.
+    rows = re.findall(r'<th scope="row" class="(\w+)">(\d)</th>', text)
+    assert rows == [("agent", "0"), ("agent", "1")]
+    assert "min-width" not in re.findall(r"\.agent \{(.*?)\}", text)[0]
