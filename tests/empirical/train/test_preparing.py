@@ -86,8 +86,8 @@ def test_inputs_and_targets_are_standardised_by_the_training_parts_alone() -> No
         for k, n in enumerate((30, 50))
     ]
     label = LabelColumn("y", "numbers", standardise=True)
-    plain = prepare("ab", parts, Preparation((NUMBER,), 0.2, 0.1, standardise=False))
-    data = prepare("ab", parts, Preparation((label,), 0.2, 0.1))
+    plain = prepare(["a", "b"], parts, Preparation((NUMBER,), 0.2, 0.1, standardise=False))
+    data = prepare(["a", "b"], parts, Preparation((label,), 0.2, 0.1))
     assert data.scaling is not None
     assert data.target_scaling is not None
     # The oracle: exact fractions of the doubles that stand in the training parts, found again by
@@ -117,13 +117,13 @@ def test_inputs_and_targets_are_standardised_by_the_training_parts_alone() -> No
 def test_standardising_comes_before_the_rounding_to_float32() -> None:
     """At 1e9 float32 has steps of 64: numbers 0 … 9 above it would all be one."""
     part = rows("a", 1e9 + column(*range(10)), [0.0] * 10)
-    data = prepare("a", [part], Preparation((NUMBER,), validation=0.0))
+    data = prepare(["a"], [part], Preparation((NUMBER,), validation=0.0))
     assert len(np.unique(data.train[0].inputs)) == 10
 
 
 def test_constant_columns_are_noted() -> None:
     part = rows("a", [[1, 5], [2, 5], [3, 5]], [1.0, 2.0, 3.0], features=("x", "same"))
-    data = prepare("a", [part], Preparation((NUMBER,), validation=0.0))
+    data = prepare(["a"], [part], Preparation((NUMBER,), validation=0.0))
     assert data.notes == ("constant inputs, only centred: same",)
     assert data.train[0].inputs[:, 1].tolist() == [0, 0, 0]
 
@@ -159,7 +159,7 @@ def test_classes_are_numbered(
 ) -> None:
     part = rows("a", column(*range(len(labels))), labels)
     how = Preparation((LabelColumn(count=count),), validation=0.0)
-    data = prepare("a", [part], how)
+    data = prepare(["a"], [part], how)
     assert data.classes == classes
     assert data.train[0].labels.tolist() == numbers
 
@@ -171,7 +171,7 @@ def test_several_targets_are_columns_of_numbers() -> None:
         LabelColumn("size", "numbers", standardise=True),
         LabelColumn("visits", "counts"),
     )
-    data = prepare("a", [part], Preparation(labels, validation=0.0))
+    data = prepare(["a"], [part], Preparation(labels, validation=0.0))
     assert [target.name for target in data.targets] == ["kind", "size", "visits"]
     assert data.classes is None
     assert data.targets[0].classes == ("u", "v")
@@ -192,27 +192,27 @@ BAD: list[tuple[list[Any], LabelColumn, str]] = [
 @pytest.mark.parametrize(("labels", "label", "message"), BAD)
 def test_bad_labels_are_refused(labels: list[Any], label: LabelColumn, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        prepare("a", [rows("a", column(1, 2), labels)], Preparation((label,)))
+        prepare(["a"], [rows("a", column(1, 2), labels)], Preparation((label,)))
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:
     one, two = rows("a", column(1, 2), [0, 1]), rows("b", [[1, 2]], [0])
     with pytest.raises(ValueError, match=r"b: expected inputs of shape \(1,\) \(in a, row 1\)"):
-        prepare("ab", [one, two], Preparation())
+        prepare(["a", "b"], [one, two], Preparation())
     with pytest.raises(ValueError, match="names: expected distinct names, got 'a' twice"):
-        prepare("aa", [one, one], Preparation())
+        prepare(["a", "a"], [one, one], Preparation())
     with pytest.raises(ValueError, match="a: expected labels of y, z, got 1 columns"):
-        prepare("a", [one], Preparation((NUMBER, LabelColumn("z", "numbers"))))
+        prepare(["a"], [one], Preparation((NUMBER, LabelColumn("z", "numbers"))))
     with pytest.raises(ValueError, match="test: expected either test data or a share"):
-        prepare("a", [one], Preparation(test=0.5), test=one)
+        prepare(["a"], [one], Preparation(test=0.5), test=one)
     with pytest.raises(ValueError, match="validation: expected a share"):
         Preparation(validation=1.0)
     with pytest.raises(ValueError, match="standardise: expected a target of numbers"):
         LabelColumn("n", "counts", standardise=True)
     with pytest.raises(ValueError, match="a: expected whole numbers, for tokens"):
-        prepare("a", [one], Preparation(tokens=True))
+        prepare(["a"], [one], Preparation(tokens=True))
     with pytest.raises(ValueError, match="a: expected numbers below 3e38, got 1e\\+300 at"):
-        prepare("a", [rows("a", column(1e300), [0.5])], Preparation((NUMBER,), standardise=False))
+        prepare(["a"], [rows("a", column(1e300), [0.5])], Preparation((NUMBER,), standardise=False))
 
 
 def test_arrays_tensors_and_tokens_are_data_too() -> None:
@@ -246,7 +246,7 @@ def test_agents_data_are_checked_once() -> None:
     data = AgentsData(("a",), (one,), (none,), classes=("no", "yes"))
     assert data.targets == (Target("label", "classes", ("no", "yes")),)
     assert (data.agents, data.input_shape) == (1, (1,))
-    with pytest.raises(ValueError, match="labels in train of agent 'a': expected classes .* to 1"):
+    with pytest.raises(ValueError, match=r"labels in train of agent 'a': expected classes .* to 1"):
         AgentsData(("a",), (Examples(column(1, 2), [0, 2]),), (none,), classes=("no", "yes"))
     with pytest.raises(ValueError, match="train of agent 'b': expected at least one example"):
         AgentsData(("a", "b"), (one, none), (none, none), classes=("no", "yes"))
@@ -254,8 +254,8 @@ def test_agents_data_are_checked_once() -> None:
         AgentsData(("a",), (one,), (none,), Examples([[1.0, 2.0]], [0]), ("no", "yes"))
     with pytest.raises(ValueError, match="other: expected inputs of shape"):
         AgentsData(("a",), (one,), (none,), classes=("no", "yes"), other=np.ones((2, 2)))
+    targets = (Target("u", "numbers"), Target("v", "numbers"))
     with pytest.raises(ValueError, match="targets: expected one target for each of 1 columns"):
-        targets = (Target("u", "numbers"), Target("v", "numbers"))
         AgentsData(("a",), (one,), (none,), targets=targets)
     with pytest.raises(ValueError, match="read-only"):
         one.inputs[0] = 5
