@@ -1,4 +1,4 @@
-"""JSON schemas of problem and net files, of records, and of what the commands print: from their types.
+"""JSON schemas of problem files, net files, records, and what commands print: from their types.
 
 What is written has all keys of its type but those that the type leaves out where they are None
 (:class:`peerbayes.documents.Document`). Keys may be added.
