@@ -40,6 +40,7 @@ from peerbayes.report.link import link_view
 from peerbayes.report.nets import net_run_view
 from peerbayes.report.run_view import RunView, run_view
 from peerbayes.report.summary import SummaryRow, summary_row
+from peerbayes.report.trained import TrainView, train_view
 from theory.validation import fail
 
 
@@ -95,6 +96,7 @@ class Chapter:
     claims: ClaimsView | None = None
     experiment: RunView | None = None
     design: DesignView | None = None
+    training: TrainView | None = None
     other: str | None = None
     damaged: tuple[str, ...] = ()
 
@@ -216,6 +218,9 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
     if kind in ("design", "place"):
         designed = (design_view if kind == "design" else placement_view)(body, key=f"{key}-d")
         return Chapter(key, kind, designed.name, design=designed)
+    if kind == "train":
+        training = train_view(body, key=f"{key}-t")
+        return Chapter(key, kind, training.name, training=training)
     other = json.dumps(body, indent=1, ensure_ascii=False)
     return Chapter(key, kind, "as recorded", other=other)
 
