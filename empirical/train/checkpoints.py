@@ -8,7 +8,7 @@ behind the others'; the run then goes on from the last round that every process 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from torch import Tensor
 from empirical.nets.consensus import Exchange, block_of
 from empirical.nets.keeping import Generations, Kept
 from empirical.tensor_files import read_words
+from empirical.train.data.source_files import Sources, check_unchanged
 from exact.whole_files import remove_leftovers
-from theory.validation import fail
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Checkpoints:
     generations: Generations
     exchange: Exchange
     agents: int
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Sources = ()
 
     def load(self) -> Kept | None:
         """The state of the last round that every process has whole; None if there is none.
@@ -81,7 +81,7 @@ class Checkpoints:
         ValueError
             If it cannot be written; in one line.
         """
-        self.generations.save(done, tensors, {**words, "sources": dict(self.sources)})
+        self.generations.save(done, tensors, {**words, "sources": [list(pair) for pair in self.sources]})
 
     @property
     def _own(self) -> range:
@@ -104,22 +104,10 @@ class Checkpoints:
     def _check_sources(self) -> None:
         for path in self.generations.slots:
             try:
-                before = read_words(path).get("sources", {})
+                before = read_words(path).get("sources", [])
             except (OSError, ValueError):
                 continue
-            for name in sorted({*before} | {*self.sources}):
-                if before.get(name) != self.sources.get(name):
-                    change = (
-                        "new" if name not in before
-                        else "gone" if name not in self.sources
-                        else "changed"
-                    )  # fmt: skip
-                    raise fail(
-                        "resume",
-                        "the data that the run began with",
-                        f"a file that is {change}: {name}",
-                        "put it back, or start afresh without resuming",
-                    )
+            check_unchanged(self.sources, [(path, digest) for path, digest in before])
 
 
 def checkpoints_at(
@@ -128,7 +116,7 @@ def checkpoints_at(
     *,
     exchange: Exchange,
     agents: int,
-    sources: Mapping[str, str],
+    sources: Sources,
     notice: Any = None,
 ) -> Checkpoints:
     """The checkpoints of this process, in files beside each other.

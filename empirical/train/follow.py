@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from empirical.nets.consensus import Exchange, OneProcess
@@ -93,9 +95,9 @@ class _Following:
             exchange=exchange,
             device=device,
         )
-        own = self._run.own
+        own, data = self._run.own, plan.data
         self._validation = [
-            plan.tensors(f"validation labels of agent {plan.agents[i]}", plan.validation[i])
+            plan.tensors(f"validation labels of agent {data.names[i]!r}", data.validation[i])
             for i in own
         ]
         self._course = Course(len(own), plan.patience)
@@ -129,16 +131,16 @@ class _Following:
         """What was trained, tested."""
         plan, course = self.plan, self._course
         belief = course.best(self._run.belief())
-        agents = len(plan.agents)
+        data, agents = plan.data, plan.data.agents
         validation = None
         if plan.has_validation:
             validation = self._scores(belief, self._validation)
         test = None
-        if plan.test is not None:
+        if data.test is not None:
             if before_test is not None:
                 before_test(course.kept_round)
-            examples = plan.tensors("test labels", plan.test)
-            others = None if plan.other is None else plan.input_tensor(plan.other)
+            examples = plan.tensors("test labels", data.test)
+            others = None if data.other is None else torch.from_numpy(np.array(data.other))
             test = self._scores(belief, [examples] * len(self._run.own), others=others)
         mean, variance = (
             None if part is None else self._exchange.collect(part, agents).cpu().clone()
@@ -147,22 +149,22 @@ class _Following:
         assert mean is not None
         return TrainedNetwork(
             name=plan.name,
-            agents=plan.agents,
+            agents=data.names,
             net=plan.net,
             likelihood=plan.likelihood,
             mean=mean,
             variance=variance,
-            input_shape=plan.input_shape,
-            input_type="int64" if plan.train[0].inputs.dtype.kind == "i" else "float32",
-            inputs=plan.inputs,
-            targets=plan.targets,
-            classes=plan.classes,
+            input_shape=data.input_shape,
+            input_type=str(data.train[0].inputs.dtype),
+            inputs=data.scaling,
+            targets=data.target_scaling,
+            classes=data.classes,
             history=course.history(measures_of(plan.likelihood)),
             metrics=Metrics(validation, test),
             learner=dict(plan.learner.words),
             settings={**plan.settings, "round_kept": course.kept_round},
             seed=plan.seed,
-            notes=plan.notes,
+            notes=(*data.notes, *plan.notes),
         )
 
     def _look(self, seconds: float) -> None:
@@ -178,7 +180,7 @@ class _Following:
             scores,
             seconds=seconds,
             exchange=self._exchange,
-            agents=len(plan.agents),
+            agents=plan.data.agents,
         )
 
     def _scores(
@@ -205,7 +207,7 @@ class _Following:
             unit=plan.unit,
             others=others,
         )
-        rows = self._exchange.collect(as_rows(scores), len(plan.agents))
+        rows = self._exchange.collect(as_rows(scores), plan.data.agents)
         return from_rows(rows, scores.measures, plan.draws)
 
 

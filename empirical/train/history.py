@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from theory.frames import frame, long_columns
 from theory.showing import Shown
@@ -45,6 +49,32 @@ class History(Shown):
         for array in (self.rounds, self.loss, self.validation, self.bytes_sent, self.seconds):
             read_only(array)
 
+    def as_words(self) -> dict[str, Any]:
+        """All of it as JSON has it: None for NaN."""
+        return {
+            "rounds": self.rounds.tolist(),
+            "loss": plain(self.loss),
+            "measures": list(self.measures),
+            "validation": plain(self.validation),
+            "bytes_sent": self.bytes_sent.tolist(),
+            "seconds": self.seconds.tolist(),
+        }
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Any]) -> History:
+        """What :meth:`as_words` wrote."""
+        agents = len(words["loss"][0]) if words["loss"] else 0
+        shape = (len(words["rounds"]), agents)
+        measures = tuple(words["measures"])
+        return cls(
+            np.array(words["rounds"], dtype=np.int64),
+            as_floats(words["loss"]).reshape(shape),
+            measures,
+            as_floats(words["validation"]).reshape(*shape, len(measures)),
+            np.array(words["bytes_sent"], dtype=np.int64),
+            as_floats(words["seconds"]),
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """One row a round and agent: loss, and each measure on validation data (pandas).
 
@@ -60,3 +90,15 @@ class History(Shown):
         }
         axes = {"round": self.rounds.tolist(), "agent": agents}
         return frame(long_columns(axes, loss=self.loss, **columns))
+
+
+def plain(values: NDArray[Any]) -> Any:
+    """Lists in place of an array, None in place of what is not finite."""
+    if values.ndim > 1:
+        return [plain(row) for row in values]
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def as_floats(values: Any) -> FloatArray:
+    """The array that :func:`plain` made lists of, NaN for None."""
+    return np.array(values, dtype=np.float64)

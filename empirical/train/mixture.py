@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.train.likelihoods.heads import Heads
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
 from theory.validation import FloatArray
@@ -42,6 +43,8 @@ class Prediction:
     rank
         Shape (n, k): the mixture's distribution function at the labels, the probability integral
         transform; for normal noise only. Uniform on (0, 1) where predictions are calibrated.
+    heads
+        The same of each of several heads by itself; empty where there is one.
     """
 
     mean: FloatArray
@@ -50,6 +53,7 @@ class Prediction:
     entropy_within: FloatArray | None
     log_density: FloatArray | None
     rank: FloatArray | None
+    heads: tuple[Prediction, ...] = ()
 
 
 def drawn_weights(
@@ -101,29 +105,38 @@ def predict(
     labels
         Shape (n,) or (n, k), as the likelihood stores them; left out: nothing is said of labels.
     """
-    sums = _Sums(likelihood, len(inputs), labels)
+    sums = _Sums(likelihood, len(inputs))
     for weights in drawn_weights(mean, variance, draws=draws, seed=seed, agent=agent):
         sums.begin()
         for some in blocks(len(inputs)):
-            sums.add(some, net.outputs_of(weights, inputs[some][None].to(weights.device)))
+            outputs = net.outputs_of(weights, inputs[some][None].to(weights.device))
+            own = None if labels is None else labels[some][None].to(weights.device)
+            sums.add(some, outputs, own)
     return sums.prediction()
 
 
 class _Sums:
     """Running means over draws, in float64."""
 
-    def __init__(self, likelihood: Likelihood, count: int, labels: Tensor | None) -> None:
-        self._likelihood, self._labels, self._count, self._draws = likelihood, labels, count, 0
+    def __init__(self, likelihood: Likelihood, count: int) -> None:
+        self._likelihood, self._count, self._draws = likelihood, count, 0
         kind = likelihood.words["kind"]
         self._classes, self._normal = kind == "classes", kind == "gaussian"
         self._sums: dict[str, Tensor] = {}
+        parts = likelihood.parts if isinstance(likelihood, Heads) else ()
+        self._heads = [_Sums(part, count) for part in parts]
 
     def begin(self) -> None:
         """From now on blocks are of the next draw."""
         self._draws += 1
+        for head in self._heads:
+            head.begin()
 
-    def add(self, some: slice, outputs: Tensor) -> None:
-        """Take in what one drawn net says of a block of inputs, shape (1, B, outputs)."""
+    def add(self, some: slice, outputs: Tensor, labels: Tensor | None) -> None:
+        """Take in what one drawn net says of a block of inputs, shape (1, B, outputs).
+
+        `labels` are those of the block, shape (1, B) or (1, B, k), or None.
+        """
         likelihood = self._likelihood
         centre = likelihood.mean(outputs)[0].double()
         spread = likelihood.variance(outputs)[0].double()
@@ -134,16 +147,18 @@ class _Sums:
         self._average("within", some, spread)
         if self._classes:
             self._average("entropy", some, torch.special.entr(centre).sum(dim=1))
-        if self._labels is None:
-            return
-        labels = self._labels[some].to(outputs.device)
-        density = likelihood.log_density(outputs, labels[None])[0].double()
-        least = torch.full_like(density, -torch.inf)
-        kept = self._of("density", density, fill=-torch.inf)
-        kept[some] = torch.logaddexp(kept[some] if self._draws > 1 else least, density)
-        if self._normal:
-            gap = labels.double().reshape(centre.shape) - centre
+        if labels is not None:
+            density = likelihood.log_density(outputs, labels)[0].double()
+            kept = self._of("density", density, fill=-torch.inf)
+            kept[some] = torch.logaddexp(kept[some], density)
+        if labels is not None and self._normal:
+            gap = labels[0].double().reshape(centre.shape) - centre
             self._average("rank", some, torch.special.ndtr(gap / spread.sqrt()))
+        if isinstance(likelihood, Heads):
+            each = likelihood.split_outputs(outputs)
+            own = [None] * len(each) if labels is None else likelihood.split_labels(labels)
+            for head, its, given in zip(self._heads, each, own, strict=True):
+                head.add(some, its, given)
 
     def prediction(self) -> Prediction:
         """What all draws together say."""
@@ -156,6 +171,7 @@ class _Sums:
             found.get("entropy"),
             None if density is None else density - np.log(self._draws),
             found.get("rank"),
+            tuple(head.prediction() for head in self._heads),
         )
 
     def _of(self, name: str, like: Tensor, *, fill: float = 0.0) -> Tensor:

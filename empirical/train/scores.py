@@ -7,6 +7,7 @@ numbers    root mean squared error; −log density per unit of the label (nats);
            of intervals, from the probability integral transform u = F(y): the mean over
            p = .05, .10, …, .95 of abs(share of labels with abs(2u − 1) ≤ p, minus p)
 counts     mean absolute error; −log p (nats)
+heads      −log ℓ of all heads together (nats), and the measures of each: ``accuracy of 0`` …
 =========  ==================================================================================
 
 All are of the mixture over posterior draws. They are exact for the examples given and the nets
@@ -15,9 +16,10 @@ drawn, up to rounding; as statements about other examples they are estimates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,6 +32,8 @@ from empirical.nets.metrics import (
     detection_auroc,
     image_scores,
 )
+from empirical.train.history import as_floats, plain
+from empirical.train.likelihoods.heads import Heads
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.mixture import Prediction, predict
 from empirical.train.net import Net
@@ -100,11 +104,16 @@ class Scores(Shown):
 
 def measures_of(likelihood: Likelihood, *, others: bool = False) -> tuple[str, ...]:
     """What is measured of predictions with this likelihood; `others`: of other data too."""
-    found = {
-        "classes": ("accuracy", "nll", "calibration_error"),
-        "gaussian": ("rmse", "nll", "calibration_error"),
-        "counts": ("mean_error", "nll"),
-    }.get(str(likelihood.words["kind"]), ("nll",))
+    if isinstance(likelihood, Heads):
+        found: tuple[str, ...] = ("nll",)
+        for head, part in enumerate(likelihood.parts):
+            found += tuple(f"{measure} of {head}" for measure in measures_of(part))
+    else:
+        found = {
+            "classes": ("accuracy", "nll", "calibration_error"),
+            "gaussian": ("rmse", "nll", "calibration_error"),
+            "counts": ("mean_error", "nll"),
+        }[likelihood.words["kind"]]
     return (*found, "other_data_auroc") if others else found
 
 
@@ -143,7 +152,7 @@ def score(
         If a prediction is not finite.
     """
     measures = measures_of(likelihood, others=others is not None)
-    scale = np.asarray(unit, dtype=np.float64)
+    scale = np.broadcast_to(np.asarray(unit, np.float64), (likelihood.label_size,))
     rows, bins, counts = [], [], []
     for (agent, mean, variance), (inputs, labels) in zip(beliefs, examples, strict=True):
         counts.append(float(len(labels)))
@@ -175,22 +184,31 @@ def _scored(
     kind = likelihood.words["kind"]
     nll = -float(own.log_density.mean())
     bins = np.zeros((BINS, 3))
+    if isinstance(likelihood, Heads):
+        labels = labels.reshape(len(labels), -1)
+        row = [nll]
+        start = 0
+        for part, its in zip(likelihood.parts, own.heads, strict=True):
+            some = slice(start, start + part.label_size)
+            row += _scored(its, part, labels[:, some], unit[some])[0]
+            if part.words["kind"] == "gaussian":
+                row[0] += float(np.log(unit[some]).sum())
+            start = some.stop
+        return row, bins
     if kind == "classes":
-        scores = image_scores(own.mean[None], labels.cpu())
+        scores = image_scores(own.mean[None], labels.cpu().reshape(-1))
         place = np.clip(np.ceil(scores.top[0] * BINS).astype(np.int64) - 1, 0, BINS - 1)
         right = scores.predicted[0] == scores.labels
         for column, weights in enumerate((None, scores.top[0], right.astype(np.float64))):
             bins[:, column] = np.bincount(place, weights, minlength=BINS)
         return [float(accuracy(scores)[0]), nll, float(calibration_error(scores)[0])], bins
-    if kind not in ("gaussian", "counts"):
-        return [nll], bins
     truth = labels.cpu().double().numpy().reshape(own.mean.shape)
     errors = (truth - own.mean) * unit
     if kind == "counts":
         return [float(np.abs(errors).mean()), nll], bins
     assert own.rank is not None
     bins[:, 0] = np.histogram(own.rank, bins=BINS, range=(0.0, 1.0))[0]
-    nll += float(np.log(np.broadcast_to(unit, truth.shape[1:])).sum())
+    nll += float(np.log(unit).sum())
     return [float(np.sqrt((errors**2).mean())), nll, interval_error(own.rank)], bins
 
 
@@ -219,3 +237,24 @@ def from_rows(rows: Tensor, measures: tuple[str, ...], draws: int) -> Scores:
     count = len(measures)
     bins = values[:, count:-1].reshape(len(values), BINS, 3)
     return Scores(measures, values[:, :count].copy(), bins.copy(), values[:, -1].copy(), draws)
+
+
+def scores_words(scores: Scores | None) -> dict[str, Any] | None:
+    """Scores as JSON has them."""
+    if scores is None:
+        return None
+    return {
+        "measures": list(scores.measures),
+        "values": plain(scores.values),
+        "bins": plain(scores.bins),
+        "examples": scores.examples.tolist(),
+        "draws": scores.draws,
+    }
+
+
+def scores_from_words(words: Mapping[str, Any] | None) -> Scores | None:
+    """What :func:`scores_words` wrote."""
+    if words is None:
+        return None
+    arrays = (as_floats(words[name]) for name in ("values", "bins", "examples"))
+    return Scores(tuple(words["measures"]), *arrays, draws=words["draws"])

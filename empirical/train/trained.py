@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,14 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from empirical.train.data.scaling import Scaling
+from empirical.train.data.moments import Scaling
+from empirical.nets.keeping import save_tensors
 from empirical.train.history import History
+from empirical.train.likelihoods.heads import Heads
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.mixture import Prediction, blocks, drawn_weights, predict
 from empirical.train.net import Net
-from empirical.train.scores import Scores
+from empirical.train.scores import Scores, scores_words
 from empirical.train.uncertainty import Uncertainty, uncertainty_of
 from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, fail, read_only
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+FILE = "trained.safetensors"
 # Draws that predictions average if nothing else is said.
 DRAWS = 20
 
@@ -175,7 +179,7 @@ class TrainedNetwork(Shown):
         aleatoric, epistemic = (np.stack(kind) for kind in zip(*parts, strict=True))
         if self.likelihood.words["kind"] == "classes":
             return Uncertainty(aleatoric + epistemic, aleatoric, epistemic, "nats")
-        unit = 1.0 if self.targets is None else np.asarray(self.targets.std, dtype=np.float64) ** 2
+        unit = self._units()[1] ** 2
         aleatoric, epistemic = aleatoric * unit, epistemic * unit
         return Uncertainty(
             aleatoric + epistemic, aleatoric, epistemic, "squared units of the label"
@@ -190,6 +194,45 @@ class TrainedNetwork(Shown):
             Its number or its name.
         """
         return self.net.tensors(self.mean[self._number(agent)])
+
+    def save(self, folder: str | Path) -> str:
+        """Write beliefs and all that predictions need into a folder, as safetensors.
+
+        :func:`~empirical.train.loading.load_trained` reads them back.
+
+        Returns
+        -------
+        str
+            The SHA-256 of what was written, which the file carries too.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be written; in one line.
+        """
+        tensors = {"mean": self.mean}
+        if self.variance is not None:
+            tensors["variance"] = self.variance
+        words = {
+            "kind": "trained-network",
+            "name": self.name,
+            "agents": list(self.agents),
+            "net": dict(self.net.words),
+            "likelihood": dict(self.likelihood.words),
+            "input_shape": list(self.input_shape),
+            "input_type": self.input_type,
+            "inputs": None if self.inputs is None else self.inputs.document,
+            "targets": None if self.targets is None else self.targets.document,
+            "classes": None if self.classes is None else list(self.classes),
+            "history": self.history.as_words(),
+            "validation": scores_words(self.metrics.validation),
+            "test": scores_words(self.metrics.test),
+            "learner": self.learner,
+            "settings": self.settings,
+            "seed": self.seed,
+            "notes": list(self.notes),
+        }
+        return save_tensors(Path(folder) / FILE, tensors, words)
 
     # Showing ----------------------------------------------------------------------------------
 
@@ -274,9 +317,22 @@ class TrainedNetwork(Shown):
         return torch.from_numpy(np.ascontiguousarray(array, dtype=self.input_type))
 
     def _in_units(self, centre: FloatArray) -> FloatArray:
+        offset, unit = self._units()
+        return np.asarray(centre * unit + offset)
+
+    def _units(self) -> tuple[FloatArray, FloatArray]:
+        """What is added to and multiplied with each predicted number, shape (m,) each."""
+        offset, unit = np.zeros(1), np.ones(1)
         if self.targets is None:
-            return np.ascontiguousarray(centre)
-        return np.asarray(centre * self.targets.std + self.targets.mean)
+            return offset, unit
+        mean, std = (np.ravel(part) for part in (self.targets.mean, self.targets.std))
+        parts = self.likelihood.parts if isinstance(self.likelihood, Heads) else [self.likelihood]
+        repeats = [
+            part.words["count"] if part.words["kind"] == "classes" else 1
+            for part in parts
+            for _ in range(part.label_size)
+        ]
+        return np.repeat(mean, repeats), np.repeat(std, repeats)
 
 
 class _Words(str):

@@ -16,7 +16,7 @@ class ScoresDocument(Document):
     """How good the agents' predictions are, by posterior samples; one number an agent."""
 
     left_out: ClassVar[frozenset[str]] = frozenset(
-        {"accuracy", "rmse", "mean_error", "calibration_error", "other_data_auroc", "bins"}
+        {"accuracy", "rmse", "mean_error", "calibration_error", "other_data_auroc", "heads", "bins"}
     )
 
     examples: list[int] = Field(description="that each agent was scored on")
@@ -31,6 +31,9 @@ class ScoresDocument(Document):
     other_data_auroc: Known | None = Field(
         default=None, description="how well uncertainty tells another data set from these"
     )
+    heads: dict[str, Known] | None = Field(
+        default=None, description="of several heads, each measure: 'accuracy of 0' and so on"
+    )
     bins: list[list[float]] | None = Field(
         default=None,
         description="of all agents together: for classes, 15 bins of the top probability with"
@@ -39,10 +42,28 @@ class ScoresDocument(Document):
     )
 
     @property
+    def measures(self) -> list[str]:
+        """What was measured, the main score first."""
+        named = ("accuracy", "rmse", "mean_error", "nll", "calibration_error", "other_data_auroc")
+        return [*(m for m in named if getattr(self, m) is not None), *(self.heads or ())]
+
+    @property
     def main(self) -> str:
         """The measure that comes first."""
-        named = ("accuracy", "rmse", "mean_error")
-        return next((name for name in named if getattr(self, name) is not None), "nll")
+        return self.measures[0]
+
+    def of(self, measure: str) -> Known:
+        """One measure, agent by agent."""
+        heads = self.heads or {}
+        values: Known = heads[measure] if measure in heads else getattr(self, measure)
+        return values
+
+    def mean(self, measure: str) -> float | None:
+        """The mean over agents, weighted by their examples; None without any."""
+        pairs = zip(self.of(measure), self.examples, strict=True)
+        known = [(value, size) for value, size in pairs if value is not None and size]
+        total = sum(size for _, size in known)
+        return sum(value * size for value, size in known) / total if total else None
 
 
 class HistoryDocument(Document):

@@ -94,14 +94,14 @@ class TrainOutcome(Documented):
 
     def record(self) -> TrainRecord:
         """What `train` leaves on disk."""
-        trained, plan = self.trained, self.plan
+        trained, plan, data = self.trained, self.plan, self.plan.data
         history = trained.history
         kept_round = int(trained.settings["round_kept"])
         rounds_run = int(history.rounds[-1]) if len(history.rounds) else 0
         return TrainRecord(
-            names=names_of(plan.agents) if plan.agents != _numbers(len(plan.agents)) else None,
+            names=None if data.names == _numbers(data.agents) else names_of(data.names),
             name=plan.name,
-            agents=len(plan.agents),
+            agents=data.agents,
             net=dict(plan.net.words),
             parameters=plan.net.parameters,
             likelihood=dict(plan.likelihood.words),
@@ -111,8 +111,8 @@ class TrainOutcome(Documented):
             round_kept=kept_round,
             stopped_early=rounds_run < plan.rounds,
             data=_data(plan),
-            inputs=_standardisation(plan.inputs),
-            targets=_standardisation(plan.targets),
+            inputs=_standardisation(data.scaling),
+            targets=_standardisation(data.target_scaling),
             validation=_scores(trained.metrics.validation),
             test=_scores(trained.metrics.test),
             test_looks=list(self.looks),
@@ -185,8 +185,8 @@ def run_plan(
                 path.with_suffix(""),
                 plan.fingerprint,
                 exchange=exchange,
-                agents=len(plan.agents),
-                sources=dict(plan.sources),
+                agents=plan.data.agents,
+                sources=plan.data.sources,
                 notice=notice,
             )
             _say_of_left(checkpoints.generations.slots, resume=resume, notice=notice)
@@ -271,15 +271,16 @@ def _numbers(agents: int) -> tuple[str, ...]:
 
 
 def _data(plan: TrainingPlan) -> DataDocument:
+    data = plan.data
     return DataDocument(
-        train=[len(examples) for examples in plan.train],
-        validation=[len(examples) for examples in plan.validation],
-        test=0 if plan.test is None else len(plan.test),
-        other=0 if plan.other is None else len(plan.other),
-        inputs=list(plan.input_shape),
-        features=None if plan.features is None else list(plan.features),
-        classes=None if plan.classes is None else list(plan.classes),
-        sources=dict(plan.sources),
+        train=[len(examples) for examples in data.train],
+        validation=[len(examples) for examples in data.validation],
+        test=0 if data.test is None else len(data.test),
+        other=0 if data.other is None else len(data.other),
+        inputs=list(data.input_shape),
+        features=None if data.features is None else list(data.features),
+        classes=None if data.classes is None else list(data.classes),
+        sources=dict(data.sources),
         test_sha256=plan.test_sha256,
     )
 
@@ -299,7 +300,8 @@ def _scores(scores: Scores | None) -> ScoresDocument | None:
         examples=scores.examples.astype(int).tolist(),
         draws=scores.draws,
         bins=bins.tolist() if bins.any() else None,
-        **{measure: numbers(scores[measure]) for measure in scores.measures},
+        **{name: numbers(scores[name]) for name in scores.measures if " of " not in name},
+        heads={name: numbers(scores[name]) for name in scores.measures if " of " in name} or None,
     )
 
 

@@ -10,7 +10,6 @@ from peerbayes.tables import facts_table, figures_table, notes_text, number, rou
 
 # More agents than this are not listed, but for the best and the worst.
 _MOST_LISTED = 20
-_SHOWN = ("accuracy", "rmse", "mean_error", "nll", "calibration_error", "other_data_auroc")
 _WORDS = {
     "accuracy": "accuracy", "rmse": "RMSE", "mean_error": "mean error", "nll": "NLL [nats]",
     "calibration_error": "calibration error", "other_data_auroc": "other data AUROC",
@@ -47,37 +46,24 @@ def train_parts(result: TrainPrinted) -> list[RenderableType]:
     return [*parts, notes_text(result.notes)] if result.notes else parts
 
 
-def measured(scores: ScoresDocument) -> list[str]:
-    """The measures that scores have, in the order of the tables."""
-    return [name for name in _SHOWN if getattr(scores, name) is not None]
-
-
-def mean_of(scores: ScoresDocument, measure: str) -> float | None:
-    """The mean over agents, weighted by their examples; None without any."""
-    values = getattr(scores, measure)
-    known = [(v, n) for v, n in zip(values, scores.examples, strict=True) if v is not None and n]
-    total = sum(n for _, n in known)
-    return sum(v * n for v, n in known) / total if total else None
-
-
 def _scores(title: str, scores: ScoresDocument, result: TrainPrinted) -> RenderableType:
-    names = measured(scores)
+    names = scores.measures
     table = figures_table(title, "agent", "examples", *map(measure_words, names))
     agents = list(range(result.agents))
     if len(agents) > _MOST_LISTED:
         agents = [_extreme(scores, best=False), _extreme(scores, best=True)]
     for agent in agents:
-        cells = (number(getattr(scores, name)[agent]) for name in names)
+        cells = (number(scores.of(name)[agent]) for name in names)
         table.add_row(Text(result.called(agent)), str(scores.examples[agent]), *cells)
-    table.add_row("mean", "", *(number(mean_of(scores, name)) for name in names))
+    table.add_row("mean", "", *(number(scores.mean(name)) for name in names))
     return table
 
 
 def _extreme(scores: ScoresDocument, *, best: bool) -> int:
-    values = getattr(scores, scores.main)
+    values = scores.of(scores.main)
     sign = 1 if (scores.main == "accuracy") == best else -1
-    known = [agent for agent, value in enumerate(values) if value is not None]
-    return max(known, key=lambda agent: sign * values[agent], default=0)
+    known = {agent: sign * value for agent, value in enumerate(values) if value is not None}
+    return max(known, key=known.__getitem__, default=0)
 
 
 def _way(scores: ScoresDocument) -> str:

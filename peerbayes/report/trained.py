@@ -13,7 +13,7 @@ from peerbayes.figures.training import course_plot, rank_plot, reliability_plot
 from peerbayes.figures.views import Fact, Picture, pictures
 from peerbayes.figures.wording import count, number, percentage
 from peerbayes.nets.documents import ScoresDocument, TrainRecord
-from peerbayes.nets.tables import mean_of, measure_words, measured
+from peerbayes.nets.tables import measure_words
 
 # More agents than this are not listed one by one.
 _MOST_ROWS = 50
@@ -56,7 +56,7 @@ def _finding(record: TrainRecord) -> str:
     if scores is None:
         return "Nothing was measured: there were no validation and no test data."
     said = "; ".join(
-        f"{measure_words(name)} {_value(name, mean_of(scores, name))}" for name in measured(scores)
+        f"{measure_words(name)} {_value(name, scores.mean(name))}" for name in scores.measures
     )
     looks = len(record.test_looks)
     again = f" These test data were looked at {looks} times in that folder." if looks > 1 else ""
@@ -93,12 +93,12 @@ def _plots(record: TrainRecord) -> Iterator[Plot | None]:
             finding="Mean over each agent’s own batches since the look before.", kept=kept,
         )  # fmt: skip
         for measure in list(history.validation)[:2]:
-            last = record.validation and mean_of(record.validation, measure)
+            last = None if record.validation is None else record.validation.mean(measure)
             yield course_plot(
                 rounds, floats(history.validation[measure]), names,
                 title=f"Validation: {measure_words(measure)}", quantity=measure_words(measure),
                 finding="Each agent on its own validation data. Of the beliefs kept, the mean is "
-                f"{_value(measure, last or None)}.",
+                f"{_value(measure, last)}.",
                 kept=kept,
             )  # fmt: skip
     scores = record.test or record.validation
@@ -118,7 +118,7 @@ def _table(
     ]
     columns = [
         "examples", *(f"{where}: {measure_words(name)}" for where, scores in kinds
-                      for name in measured(scores)),
+                      for name in scores.measures),
     ]  # fmt: skip
     rows = [
         (
@@ -126,9 +126,9 @@ def _table(
             (
                 count(record.data.train[agent]),
                 *(
-                    _value(name, getattr(scores, name)[agent])
+                    _value(name, scores.of(name)[agent])
                     for _, scores in kinds
-                    for name in measured(scores)
+                    for name in scores.measures
                 ),
             ),
         )
