@@ -71,15 +71,15 @@ $(VENV)/.core: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.check: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the tools that check the code into $(VENV)"
-	@$(INSTALL) '.[dev,empirical]'
+	@$(INSTALL) '.[dev,train]'
 	@touch $@
 
 $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the documentation tools into $(VENV)"
-	@$(INSTALL) '.[docs,empirical]'
+	@$(INSTALL) '.[docs,train]'
 	@touch $@
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
-	@$(INSTALL) '.[test,docs,empirical,cluster,design]'
+	@$(INSTALL) '.[test,docs,train,cluster,design]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs

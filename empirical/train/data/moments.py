@@ -1,0 +1,97 @@
+"""Means and variances of all agents' inputs, from sums that each agent takes of its own.
+
+An agent tells how many numbers it has of each feature, their mean, and the sum of their squared
+deviations from it. Two such summaries merge into that of all numbers together (Chan, Golub and
+LeVeque, 1983, "Algorithms for computing the sample variance"), in any order and any grouping: the
+result is that of all rows in one place, up to rounding, and nobody shows a row.
+
+A feature of inputs with two axes (n, features) is a column; of images (n, channels, height, width)
+a channel; of inputs with any other axes all entries together are one feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from theory.validation import FloatArray, fail
+
+# Rows that are turned to float64 at a time.
+_BLOCK = 4096
+# A constant's mean is rounded at most once in each agent's sum and once in each merge.
+_CONSTANT = 4 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What an agent tells of its inputs.
+
+    Attributes
+    ----------
+    count
+        How many numbers there are of each feature.
+    mean, squares
+        Of each feature the mean, and the sum of squared deviations from the mean; shaped so that
+        they fit an input: (features,), (channels, 1, 1) or ().
+    """
+
+    count: int
+    mean: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, inputs: ArrayLike) -> Moments:
+        """The moments of inputs of shape (n, …), n ≥ 1, in two passes over a block of rows each.
+
+        Examples
+        --------
+        >>> moments = Moments.of([[1.0, 5.0], [3.0, 5.0]])
+        >>> moments.count, moments.mean.tolist(), moments.squares.tolist()
+        (2, [2.0, 5.0], [2.0, 0.0])
+        """
+        array = np.asarray(inputs)
+        if array.ndim < 1 or not array.size:
+            raise fail("inputs", "at least one row", f"shape {array.shape}", "give some")
+        blocks = (array[start : start + _BLOCK] for start in range(0, len(array), _BLOCK))
+        return pooled(cls._of_block(block.astype(np.float64)) for block in blocks)
+
+    @classmethod
+    def _of_block(cls, block: FloatArray) -> Moments:
+        kept = 1 if block.ndim in (2, 4) else None
+        axes = tuple(axis for axis in range(block.ndim) if axis != kept)
+        count = block.size // (block.shape[1] if kept else 1)
+        mean = block.mean(axis=axes, keepdims=True)
+        mean += (block - mean).mean(axis=axes, keepdims=True)  # what the first pass rounded away
+        squares = ((block - mean) ** 2).sum(axis=axes, keepdims=True)
+        shape = mean.shape[1:] if kept else ()
+        return cls(count, mean.reshape(shape), squares.reshape(shape))
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of both agents' inputs together."""
+        if self.mean.shape != other.mean.shape:
+            wanted = f"moments of shape {self.mean.shape}"
+            raise fail("other", wanted, other.mean.shape, "take them of the same features")
+        count = self.count + other.count
+        gap = other.mean - self.mean
+        mean = self.mean + gap * (other.count / count)
+        squares = self.squares + other.squares + gap**2 * (self.count / count * other.count)
+        return Moments(count, mean, squares)
+
+    @property
+    def std(self) -> FloatArray:
+        """Standard deviation of each feature, the root of the mean squared deviation."""
+        return np.asarray(np.sqrt(self.squares / self.count))
+
+    @property
+    def is_constant(self) -> NDArray[np.bool_]:
+        """Which features have one value everywhere, up to the rounding of their mean."""
+        return np.asarray(self.std <= _CONSTANT * np.abs(self.mean))
+
+
+def pooled(moments: Iterable[Moments]) -> Moments:
+    """The moments of all agents' inputs together."""
+    return reduce(Moments.merge, moments)

@@ -1,0 +1,304 @@
+"""From what files hold to what agents learn from: classes, splits, standardised numbers.
+
+The steps, in this order:
+
+1. labels are read as their targets say; the classes are those that occur in any agent's data for
+   training, and a class that occurs in test data alone is refused;
+2. a share is held out of every agent's data for the test, unless test data are given;
+3. a share of the rest is held out for validation;
+4. the agents pool the moments of what is left, their training data, and all data are standardised
+   with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from empirical.train.data.agents_data import AgentsData
+from empirical.train.data.arrays import rows_of_pair
+from empirical.train.data.examples import Examples, Kind, Target, as_finite
+from empirical.train.data.labelled_rows import LabelledRows
+from empirical.train.data.labels import class_names, label_numbers, missing_classes
+from empirical.train.data.moments import Moments, pooled
+from empirical.train.data.scaling import Dressing, Scaling
+from empirical.train.data.splitting import generator, split_by_class, split_rows
+from theory.network.labels import as_names
+from theory.validation import as_integer, fail
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to data that were read.
+
+    Parameters
+    ----------
+    kinds
+        What each target is: ``"classes"``, ``"numbers"`` or ``"counts"``.
+    targets
+        The targets' names.
+    class_count
+        How many classes there are, if that is known; left out: those that occur.
+    validation, test
+        Shares in [0, 1) that are held out of every agent's data; a test share of 0 if test data
+        are given, or none are wanted.
+    standardise, standardise_targets
+        Whether inputs, and labels that are numbers, are standardised.
+    tokens
+        Whether inputs are whole numbers that stand for words; they are not standardised.
+    seed
+        Of what is held out.
+    """
+
+    kinds: tuple[Kind, ...] = ("classes",)
+    targets: tuple[str, ...] = ("label",)
+    class_count: int | None = None
+    validation: float = 0.1
+    test: float = 0.0
+    standardise: bool = True
+    standardise_targets: bool = False
+    tokens: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.kinds or len(self.kinds) != len(self.targets):
+            wanted = f"a kind for each of {len(self.targets)} targets"
+            raise fail("kinds", wanted, len(self.kinds), "name and describe the same targets")
+        for argument in ("validation", "test"):
+            share = getattr(self, argument)
+            if isinstance(share, bool) or not 0 <= share < 1:
+                raise fail(argument, "a share in [0, 1)", share, "leave some data for training")
+        if self.class_count is not None:
+            as_integer("class_count", self.class_count, minimum=2)
+        as_integer("seed", self.seed, minimum=0)
+
+
+def prepare(
+    names: Sequence[str],
+    parts: Sequence[LabelledRows],
+    how: Preparation,
+    *,
+    test: LabelledRows | None = None,
+    other: LabelledRows | None = None,
+    notes: Iterable[str] = (),
+) -> AgentsData:
+    """The agents' data, from what each of them has.
+
+    Parameters
+    ----------
+    names, parts
+        The agents' names, and what each has, one entry an agent.
+    test
+        Test data; left out: the share `how.test` of every agent's data, if it is above 0.
+    other
+        Inputs of another data set; labels are not looked at.
+    notes
+        What is known already and belongs to the data's notes.
+
+    Raises
+    ------
+    ValueError
+        If a label is not what its target says, inputs of two agents differ in shape, or a class
+        occurs in test data alone.
+    """
+    as_names(names, agents=len(parts))
+    if test is not None and how.test:
+        wanted = "either test data or a share that is held out for the test"
+        raise fail("test", wanted, "both", "keep one of them")
+    everything = [*parts, *(extra for extra in (test, other) if extra is not None)]
+    _check_shapes(everything)
+    said = list(notes)
+    targets = _targets(parts, how)
+    own = [_Numbered.of(part, targets, how) for part in parts]
+    held: list[_Numbered] = []
+    if how.test:
+        own, held = _hold_out("test", names, own, targets, how, said)
+    elif test is not None:
+        held = [_Numbered.of(test, targets, how)]
+    training, checking = _hold_out("validation", names, own, targets, how, said)
+    said += [
+        note
+        for column, target in enumerate(targets)
+        if (note := _missing(names, training, column, target))
+    ]
+    scaling, target_scaling = _scalings(training, targets, how, parts[0].features, said)
+    dressing = Dressing(scaling, target_scaling)
+
+    def examples(some: Sequence[_Numbered]) -> Examples:
+        inputs = dressing.inputs(some[0].where, [part.inputs for part in some])
+        return Examples(inputs, dressing.labels([part.labels for part in some]))
+
+    return AgentsData(
+        tuple(str(name) for name in names),
+        tuple(examples([part]) for part in training),
+        tuple(examples([part]) for part in checking),
+        examples(held) if held else None,
+        targets[0].classes if len(targets) == 1 else None,
+        parts[0].features,
+        None if other is None else dressing.inputs(other.where, [_as_asked(other, how)]),
+        tuple(dict.fromkeys(chain.from_iterable(part.sources for part in everything))),
+        targets,
+        scaling,
+        target_scaling,
+        tuple(said),
+    )
+
+
+def data_of_arrays(
+    data: Sequence[tuple[ArrayLike, ArrayLike]],
+    how: Preparation,
+    *,
+    names: Sequence[str] | None = None,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
+    other: ArrayLike | None = None,
+) -> AgentsData:
+    """The agents' data from arrays: one pair of inputs (n, …) and labels (n,) or (n, k) an agent.
+
+    Parameters
+    ----------
+    names
+        The agents' names; left out: ``"0"``, ``"1"``, …
+
+    Raises
+    ------
+    ValueError
+        If an entry is no pair of arrays that fit each other, or as for :func:`prepare`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = [(rng.normal(size=(n, 4)), np.arange(n) % 3) for n in (10, 20)]
+    >>> data = data_of_arrays(pairs, Preparation(validation=0.2))
+    >>> [len(part) for part in data.train], data.classes
+    ([8, 16], ('0', '1', '2'))
+    """
+    if not len(data):
+        raise fail("data", "inputs and labels of at least one agent", "none", "give some")
+    parts = [rows_of_pair(f"data[{agent}]", pair) for agent, pair in enumerate(data)]
+    return prepare(
+        [str(agent) for agent in range(len(parts))] if names is None else names,
+        parts,
+        how,
+        test=None if test is None else rows_of_pair("test", test),
+        other=None if other is None else LabelledRows("other", as_finite("other", other), ()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbered:
+    """Inputs and numbered labels of one agent, or a part of them."""
+
+    where: str
+    inputs: NDArray[Any]
+    labels: NDArray[Any]
+
+    @classmethod
+    def of(cls, part: LabelledRows, targets: Sequence[Target], how: Preparation) -> _Numbered:
+        return cls(part.where, _as_asked(part, how), label_numbers(part, targets))
+
+    def take(self, rows: NDArray[np.int64]) -> _Numbered:
+        return _Numbered(self.where, self.inputs[rows], self.labels[rows])
+
+    def column(self, k: int) -> NDArray[Any]:
+        return self.labels if self.labels.ndim == 1 else self.labels[:, k]
+
+
+def _as_asked(part: LabelledRows, how: Preparation) -> NDArray[Any]:
+    """Inputs as tokens or as real numbers."""
+    if not how.tokens:
+        return part.inputs if part.inputs.dtype.kind == "f" else part.inputs.astype(np.float64)
+    if part.inputs.dtype.kind != "i":
+        wanted = "whole numbers, for tokens"
+        raise fail(part.where, wanted, str(part.inputs.dtype), "save integers, or leave out tokens")
+    return part.inputs
+
+
+def _targets(parts: Sequence[LabelledRows], how: Preparation) -> tuple[Target, ...]:
+    for part in parts:
+        if len(part.labels) != len(how.targets):
+            wanted = f"labels of {', '.join(how.targets)}"
+            got = f"{len(part.labels)} columns of labels"
+            raise fail(part.where, wanted, got, "give one column for each target")
+    return tuple(
+        Target(
+            name,
+            kind,
+            class_names(parts, column, count=how.class_count) if kind == "classes" else None,
+        )
+        for column, (name, kind) in enumerate(zip(how.targets, how.kinds, strict=True))
+    )
+
+
+def _hold_out(
+    what: str,
+    names: Sequence[str],
+    parts: Sequence[_Numbered],
+    targets: Sequence[Target],
+    how: Preparation,
+    said: list[str],
+) -> tuple[list[_Numbered], list[_Numbered]]:
+    """Each agent's examples without, and with, those of one purpose."""
+    share: float = getattr(how, what)
+    splits = []
+    for name, part in zip(names, parts, strict=True):
+        rng = generator(how.seed, what, str(name))
+        if len(targets) == 1 and targets[0].kind == "classes":
+            split = split_by_class(part.labels, share, rng)
+        else:
+            split = split_rows(len(part.labels), share, rng)
+        if share and not split.held.size:
+            why = "the only one" if len(part.labels) == 1 else "the only ones of their classes"
+            said.append(f"agent {name} has no examples for {what}: it trains on {why}")
+        splits.append(split)
+    pairs = list(zip(parts, splits, strict=True))
+    return [p.take(s.kept) for p, s in pairs], [p.take(s.held) for p, s in pairs]
+
+
+def _missing(names: Sequence[str], parts: Sequence[_Numbered], column: int, target: Target) -> str:
+    if target.classes is None:
+        return ""
+    return missing_classes(names, [part.column(column) for part in parts], target.classes)
+
+
+def _check_shapes(parts: Sequence[LabelledRows]) -> None:
+    """See that the inputs of all parts have one shape; names both where they do not."""
+    first = parts[0]
+    for part in parts[1:]:
+        if part.inputs.shape[1:] == first.inputs.shape[1:]:
+            continue
+        here, there = (
+            f"{tuple(p.inputs.shape[1:])} (in {p.where}, {p.place(0)})" for p in (part, first)
+        )
+        remedy = "give all agents inputs of one shape; of images, set size or colour"
+        raise fail(part.where, f"inputs of shape {there}", here, remedy)
+
+
+def _scalings(
+    training: Sequence[_Numbered],
+    targets: Sequence[Target],
+    how: Preparation,
+    features: Sequence[str] | None,
+    said: list[str],
+) -> tuple[Scaling | None, Scaling | None]:
+    """Of inputs and of labels, by the moments that the agents pool of their training data."""
+    scaling = target_scaling = None
+    if how.standardise and not how.tokens:
+        moments = pooled(Moments.of(part.inputs) for part in training)
+        scaling = Scaling.from_moments(moments)
+        constant = np.flatnonzero(moments.is_constant)
+        if constant.size:
+            called = [features[k] if features else f"number {k}" for k in constant[:8]]
+            more = ", …" if constant.size > 8 else ""
+            said.append(f"constant inputs, only centred: {', '.join(called)}{more}")
+    numbers = np.array([target.kind == "numbers" for target in targets])
+    if how.standardise_targets and numbers.any():
+        target_scaling = Scaling.from_moments(pooled(Moments.of(part.labels) for part in training))
+        if len(targets) > 1:
+            mean = np.where(numbers, target_scaling.mean, 0.0)
+            target_scaling = Scaling(mean, np.where(numbers, target_scaling.std, 1.0))
+    return scaling, target_scaling
