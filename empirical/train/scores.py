@@ -164,11 +164,11 @@ def score(
             predict, net, likelihood, mean, variance, draws=draws, seed=seed, agent=agent
         )
         own = predicted(inputs, labels=labels)
-        row, histogram = _scored(own, likelihood, labels, scale)
-        if not np.isfinite(row).all():
+        if not (np.isfinite(own.mean).all() and np.isfinite(own.log_density).all()):
             raise fail(
                 "predictions", "finite ones", f"others for agent {agent}", "lower the learning rate"
             )
+        row, histogram = _scored(own, likelihood, labels, scale)
         if others is not None:
             row.append(detection_auroc(doubt(predicted(others)), doubt(own)))
         rows.append(np.array(row))
