@@ -10,7 +10,8 @@ from torch import Tensor
 
 from empirical.nets.consensus import Exchange
 from empirical.train.history import History
-from empirical.train.run import Belief, RoundReport
+from empirical.train.learners.learner import Belief
+from empirical.train.run import RoundReport
 from empirical.train.scores import Scores
 
 _FLOATS = torch.float64
@@ -93,7 +94,9 @@ class Course:
         nll = scores.mean("nll")
         if nll < self._least:
             self._least, self._best_round, self._worse = nll, self._round, 0
-            self._best = belief.copy()
+            self._best = Belief(
+                belief.mean.clone(), None if belief.variance is None else belief.variance.clone()
+            )
         else:
             self._worse += 1
 

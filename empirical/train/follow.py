@@ -20,7 +20,8 @@ from empirical.nets.threads import one_thread
 from empirical.train.checkpoints import Checkpoints
 from empirical.train.course import Course
 from empirical.train.plan import TrainingPlan
-from empirical.train.run import Belief, TrainingRun
+from empirical.train.learners.learner import Belief
+from empirical.train.run import TrainingRun
 from empirical.train.scores import Scores, as_rows, from_rows, measures_of, score
 from empirical.train.trained import Metrics, TrainedNetwork
 from theory.progress import Progress
@@ -161,7 +162,7 @@ class _Following:
             classes=data.classes,
             history=course.history(measures_of(plan.likelihood)),
             metrics=Metrics(validation, test),
-            learner=dict(plan.learner.words),
+            learner=plan.learner.words(),
             settings={**plan.settings, "round_kept": course.kept_round},
             seed=plan.seed,
             notes=(*data.notes, *plan.notes),

@@ -141,7 +141,7 @@ class TrainingPlan:
         words = {
             "net": self.net.words,
             "likelihood": self.likelihood.words,
-            "learner": self.learner.words,
+            "learner": self.learner.words(),
             "torch": version("torch"),
         }
         data = self.data
@@ -150,7 +150,7 @@ class TrainingPlan:
         numbers = [self.rounds, self.local_steps, self.batch, self.seed, self.patience]
         text = json.dumps(words, sort_keys=True)
         return fingerprint(
-            text, data.names, self.network, examples, scales, numbers, self.interval, self.draws
+            text, self.net.initial(self.seed).numpy(), data.names, self.network, examples, scales, numbers, self.interval, self.draws
         )
 
     @cached_property

@@ -110,7 +110,7 @@ class TrainedNetwork(Shown):
         yield "agents", len(self.agents)
         yield "weights of a net", self.net.parameters
         yield "likelihood", self.likelihood.words["kind"]
-        yield "learner", self.learner["name"]
+        yield "learner", self.learner["learner"]
         yield "rounds", int(self.history.rounds[-1]) if len(self.history.rounds) else 0
         for when in ("validation", "test"):
             scores: Scores | None = getattr(self.metrics, when)

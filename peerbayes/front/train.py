@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from peerbayes.experiments.net_run import check_installed
 from theory.changing import AnyNetwork
 from theory.progress import Progress
+from theory.validation import fail
 
 if TYPE_CHECKING:
     from empirical.nets.consensus import Exchange
@@ -57,8 +59,8 @@ def train(
     Parameters
     ----------
     module
-        A torch module, whose weights now are not looked at, or an architecture of
-        :mod:`empirical.nets.architecture`.
+        A torch module, at whose weights all agents begin; a function that returns one, whose
+        weights the seed then draws; or an architecture of :mod:`empirical.nets.architecture`.
     data
         One pair for each agent: inputs (n, …), and labels (n,) or (n, k).
     network
@@ -176,3 +178,35 @@ def train(
         progress=progress,
         notice=notice,
     ).trained
+
+
+def _likelihood(
+    given: Likelihood | Mapping[str, Any] | None,
+    data: Sequence[tuple[ArrayLike, ArrayLike]],
+    module: Any,
+) -> tuple[Likelihood, tuple[str, ...]]:
+    """The likelihood, and a note on it if nobody said which."""
+    from empirical.train.likelihoods.words import likelihood_of
+    from empirical.train.making import outputs_of_module
+
+    if isinstance(given, Mapping):
+        return likelihood_of(given), ()
+    if given is not None:
+        return given, ()
+    if not len(data) or not isinstance(data[0], tuple | list) or len(data[0]) != 2:
+        raise fail("data", "a pair of inputs and labels for each agent", "others", "give pairs")
+    labels = [np.asarray(pair[1]) for pair in data]
+    if all(own.dtype.kind in "iub" and own.ndim == 1 for own in labels):
+        count = outputs_of_module(module, np.asarray(data[0][0])[:2])
+        words: dict[str, Any] = {"kind": "classes", "count": count}
+        note = f"likelihood: {count} classes, for labels are whole numbers"
+    else:
+        count = labels[0].shape[1] if labels[0].ndim == 2 else 1
+        words = {"kind": "gaussian", "std": "learned", "count": count}
+        note = "likelihood: normal noise whose width is learned, for labels are real numbers"
+    return likelihood_of(words), (note,)
+
+
+def is_first_process() -> bool:
+    """Whether this process is the only one, or the first of those that torchrun started."""
+    return os.environ.get("RANK", "0") == "0" or "TORCHELASTIC_RUN_ID" not in os.environ

@@ -69,7 +69,7 @@ def _facts(record: TrainRecord) -> tuple[Fact, ...]:
     sent = record.history.bytes_sent
     return (
         Fact("Agents", count(record.agents)),
-        Fact("Learner", str(record.learner["name"]), f"seed {settings['seed']}"),
+        Fact("Learner", str(record.learner["learner"]), f"seed {settings['seed']}"),
         Fact("Rounds", count(record.rounds_run), stopped),
         Fact("Local steps", count(settings["local_steps"]), f"batches of {settings['batch']}"),
         Fact("Weights", count(record.parameters), "of one net"),
