@@ -32,6 +32,7 @@ def follow(
     *,
     checkpoints: Checkpoints | None = None,
     resume: bool = False,
+    memory: int | None = None,
     exchange: Exchange | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
@@ -48,6 +49,8 @@ def follow(
         Where states are kept meanwhile; left out: nowhere.
     resume
         Whether to go on from the last state there; the numbers are then the same to the last bit.
+    memory
+        Bytes that the run may take; left out: any.
     exchange
         The processes that share the agents; left out: this one alone.
     device

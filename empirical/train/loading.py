@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from empirical.nets.keeping import load_tensors
-from empirical.train.data.moments import Scaling
+from empirical.train.data.scaling import Scaling
 from empirical.train.history import History
 from empirical.train.likelihoods.words import likelihood_of
 from empirical.train.making import net_for
@@ -47,7 +47,7 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
             "module", "the module that was trained", "none",
             "give it: load_trained(folder, module=...)",
         )  # fmt: skip
-    example = np.zeros((1, *shape), dtype=kind)
+    example = np.zeros((2, *shape), dtype=kind)
     net = net_for(module, likelihood, example, hidden=hidden)
     mine = json.loads(json.dumps(dict(net.words)))
     if mine != words["net"]:

@@ -56,7 +56,7 @@ def net_for(
         input_shape=tuple(example.shape[1:]),
         input_dtype=torch.int64 if example.dtype.kind == "i" else torch.float32,
         outputs=outputs,
-        example=torch.from_numpy(np.array(example)),
+        example=torch.from_numpy(np.resize(example, (4, *example.shape[1:]))),
     )
     return with_constants(own, likelihood.constants)
 

@@ -57,7 +57,7 @@ def course_plot(
         axes.plot(rounds, mean, color=COLOURS["measured"], linewidth=1.6, zorder=4)
         legend = [
             LegendEntry("line", "measured", "mean over agents"),
-            LegendEntry("band", "cloud", "all agents"),
+            LegendEntry("s", "cloud", "all agents"),
         ]
     if kept is not None:
         axes.axvline(kept, color=COLOURS["ink"], linewidth=1, dashes=(4, 2.5), zorder=3)
@@ -125,7 +125,7 @@ def rank_plot(bins: FloatArray) -> Plot:
         f"middle {number(covered, 2)} of their predictive distributions: fewer than that share "
         "where predictions are too sure, more where they are too careful.",
         (
-            LegendEntry("band", "cloud", "share of labels"),
+            LegendEntry("s", "cloud", "share of labels"),
             LegendEntry("dashes", "ink", "calibrated"),
         ),
     )
