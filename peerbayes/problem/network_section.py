@@ -28,9 +28,11 @@ from peerbayes.problem.entries import (
     Section,
     Table,
     list_only,
+    placed,
     sums_to_one,
 )
 from theory import Network
+from theory.changing import AnyNetwork
 from theory.network.stationary import DENSE_AGENTS
 from theory.rational import RationalNetwork
 
@@ -267,3 +269,27 @@ NetworkSection = Annotated[
     Discriminator(_form),
     BeforeValidator(_one_form),
 ]
+
+
+def changes_of(section: NetworkSection) -> str | None:
+    """The key of the table [network] that makes the network change; None if it stays."""
+    if isinstance(section, SequenceNetwork):
+        return "sequence"
+    return None if section.changes is None else "changes"
+
+
+def build_network(section: NetworkSection, name: str, *, source: str) -> AnyNetwork:
+    """The network that the table [network] describes, with what happens to it.
+
+    Raises
+    ------
+    ValueError
+        If it is none, in one line that names the file, `source`, and the table.
+    """
+    with placed(source, "network", section):
+        built = section.build(name)
+    if isinstance(section, SequenceNetwork) or section.changes is None:
+        return built
+    assert isinstance(built, Network)
+    with placed(source, "network.changes", section.changes):
+        return section.changes.apply(built, section)

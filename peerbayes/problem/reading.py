@@ -17,13 +17,13 @@ from typing import Any, TypedDict
 from pydantic import ValidationError
 
 from peerbayes.messages import input_error, translate
-from peerbayes.problem.changes_section import SequenceNetwork
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.entries import Section, placed
 from peerbayes.problem.faults_section import FaultsSection
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.files import read_document
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.network_section import build_network, changes_of
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.specification import (
@@ -32,7 +32,6 @@ from peerbayes.problem.specification import (
     RegressionSpecification,
 )
 from theory import Network
-from theory.changing import ChangingNetwork
 from theory.robustness import Behaviour, Faults
 from theory.robustness.faults import checked_faults
 from theory.validation import fail
@@ -92,7 +91,7 @@ def problem_from_document(
         specification = ProblemSpecification.model_validate(dict(document))
     except ValidationError as error:
         raise translate(error, source=source, sections=SECTIONS) from None
-    if _changes(specification) is not None:
+    if changes_of(specification.network) is not None:
         return _changing(specification, source, variant)
     problem = _finite(specification, source, variant)
     if specification.faults is None:
@@ -108,17 +107,8 @@ class _Variant(TypedDict):
     parameters: dict[str, float | int | str]
 
 
-def _changes(specification: ProblemSpecification | RegressionSpecification) -> str | None:
-    """The key of the table [network] that makes the network change; None if it stays."""
-    section = specification.network
-    if isinstance(section, SequenceNetwork):
-        return "sequence"
-    return None if section.changes is None else "changes"
-
-
 def _finite(specification: ProblemSpecification, source: str, variant: _Variant) -> Problem:
-    with placed(source, "network", specification.network):
-        network = specification.network.build(specification.name)
+    network = build_network(specification.network, specification.name, source=source)
     assert isinstance(network, Network)
     _check_agents(source, "model", specification.model.agent_count, network.agents)
     with placed(source, "model", specification.model):
@@ -134,25 +124,13 @@ def _changing(
         wanted = "a network that stays the same"
         remedy = "leave out [faults], or what changes"
         raise input_error(source, ("faults",), wanted, "one that changes", remedy)
-    network = _changing_network(specification, source)
+    network = build_network(specification.network, specification.name, source=source)
+    assert not isinstance(network, Network)
     _check_agents(source, "model", specification.model.agent_count, network.agents)
     with placed(source, "model", specification.model):
         model = specification.model.build()
     title = specification.title or ""
     return ChangingProblem(specification.name, title, network, model, specification, **variant)
-
-
-def _changing_network(specification: ProblemSpecification, source: str) -> ChangingNetwork:
-    section = specification.network
-    with placed(source, "network", section):
-        built = section.build(specification.name)
-    if isinstance(section, SequenceNetwork):
-        assert not isinstance(built, Network)
-        return built
-    assert section.changes is not None
-    assert isinstance(built, Network)
-    with placed(source, "network.changes", section.changes):
-        return section.changes.apply(built, section)
 
 
 def _faulty(problem: Problem, section: FaultsSection) -> FaultyProblem:
@@ -195,12 +173,11 @@ def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> 
     except ValidationError as error:
         sections: dict[str, type[Section]] = {**SECTIONS, "": RegressionSpecification}
         raise translate(error, source=source, sections=sections) from None
-    section, key = specification.network, _changes(specification)
+    key = changes_of(specification.network)
     if key is not None:
         wanted = "a network that stays as it is, for a regression"
         raise input_error(source, ("network", key), wanted, key, "give weights that do not change")
-    with placed(source, "network", section):
-        network = section.build(specification.name)
+    network = build_network(specification.network, specification.name, source=source)
     assert isinstance(network, Network)
     _check_agents(source, "regression", specification.regression.agent_count, network.agents)
     table = specification.regression

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from empirical.train.data.images import read_images
     from empirical.train.data.labelled_rows import LabelledRows
     from empirical.train.data.moments import Moments, pooled
-    from empirical.train.data.preparing import Preparation, data_of_arrays, prepare
+    from empirical.train.data.preparing import LabelColumn, Preparation, data_of_arrays, prepare
     from empirical.train.data.scaling import Scaling
     from empirical.train.data.source_files import Sources, check_unchanged
     from empirical.train.data.splitting import Split, split_by_class, split_rows
@@ -29,6 +29,7 @@ __all__ = [
     "Builtin",
     "Dirichlet",
     "Examples",
+    "LabelColumn",
     "LabelledRows",
     "Layout",
     "Moments",

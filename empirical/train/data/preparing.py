@@ -33,48 +33,73 @@ from theory.validation import as_integer, fail
 
 
 @dataclass(frozen=True)
+class LabelColumn:
+    """What one column of the labels is.
+
+    Attributes
+    ----------
+    name
+        The target's name.
+    kind
+        ``"classes"``, ``"numbers"`` or ``"counts"``.
+    count
+        How many classes there are, if that is known; None: those that occur.
+    standardise
+        Whether numbers are standardised; classes and counts never are.
+    """
+
+    name: str = "label"
+    kind: Kind = "classes"
+    count: int | None = None
+    standardise: bool = False
+
+    def __post_init__(self) -> None:
+        if self.count is not None:
+            as_integer("count", self.count, minimum=2)
+        if self.standardise and self.kind != "numbers":
+            remedy = "leave standardise out"
+            raise fail("standardise", "a target of numbers", f"one of {self.kind}", remedy)
+
+
+@dataclass(frozen=True)
 class Preparation:
     """What is done to data that were read.
 
     Parameters
     ----------
-    kinds
-        What each target is: ``"classes"``, ``"numbers"`` or ``"counts"``.
-    targets
-        The targets' names.
-    class_count
-        How many classes there are, if that is known; left out: those that occur.
+    labels
+        What each column of the labels is.
     validation, test
         Shares in [0, 1) that are held out of every agent's data; a test share of 0 if test data
         are given, or none are wanted.
-    standardise, standardise_targets
-        Whether inputs, and labels that are numbers, are standardised.
+    standardise
+        Whether inputs are standardised.
     tokens
         Whether inputs are whole numbers that stand for words; they are not standardised.
     seed
         Of what is held out.
+
+    Raises
+    ------
+    ValueError
+        If there is no label, two have one name, or a share or the seed is out of range.
     """
 
-    kinds: tuple[Kind, ...] = ("classes",)
-    targets: tuple[str, ...] = ("label",)
-    class_count: int | None = None
+    labels: tuple[LabelColumn, ...] = (LabelColumn(),)
     validation: float = 0.1
     test: float = 0.0
     standardise: bool = True
-    standardise_targets: bool = False
     tokens: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.kinds or len(self.kinds) != len(self.targets):
-            wanted = f"a kind for each of {len(self.targets)} targets"
-            raise fail("kinds", wanted, len(self.kinds), "name and describe the same targets")
+        names = [label.name for label in self.labels]
+        if not names or len(set(names)) < len(names):
+            raise fail("labels", "targets of distinct names", names, "name each target once")
         for argument in ("validation", "test"):
             share = getattr(self, argument)
             if isinstance(share, bool) or not 0 <= share < 1:
                 raise fail(argument, "a share in [0, 1)", share, "leave some data for training")
-        if self.class_count is not None:
-            as_integer("class_count", self.class_count, minimum=2)
         as_integer("seed", self.seed, minimum=0)
 
 
@@ -126,7 +151,7 @@ def prepare(
         for column, target in enumerate(targets)
         if (note := _missing(names, training, column, target))
     ]
-    scaling, target_scaling = _scalings(training, targets, how, parts[0].features, said)
+    scaling, target_scaling = _scalings(training, how, parts[0].features, said)
     dressing = Dressing(scaling, target_scaling)
 
     def examples(some: Sequence[_Numbered]) -> Examples:
@@ -220,18 +245,23 @@ def _as_asked(part: LabelledRows, how: Preparation) -> NDArray[Any]:
 
 def _targets(parts: Sequence[LabelledRows], how: Preparation) -> tuple[Target, ...]:
     for part in parts:
-        if len(part.labels) != len(how.targets):
-            wanted = f"labels of {', '.join(how.targets)}"
+        if len(part.labels) != len(how.labels):
+            wanted = f"labels of {', '.join(label.name for label in how.labels)}"
             got = f"{len(part.labels)} columns of labels"
             raise fail(part.where, wanted, got, "give one column for each target")
-    return tuple(
-        Target(
-            name,
-            kind,
-            class_names(parts, column, count=how.class_count) if kind == "classes" else None,
-        )
-        for column, (name, kind) in enumerate(zip(how.targets, how.kinds, strict=True))
-    )
+    return tuple(target_of(parts, k, label) for k, label in enumerate(how.labels))
+
+
+def target_of(parts: Sequence[LabelledRows], column: int, label: LabelColumn) -> Target:
+    """A target with the classes that occur in any of the parts.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`empirical.train.data.labels.class_names`.
+    """
+    classes = class_names(parts, column, count=label.count) if label.kind == "classes" else None
+    return Target(label.name, label.kind, classes)
 
 
 def _hold_out(
@@ -280,7 +310,6 @@ def _check_shapes(parts: Sequence[LabelledRows]) -> None:
 
 def _scalings(
     training: Sequence[_Numbered],
-    targets: Sequence[Target],
     how: Preparation,
     features: Sequence[str] | None,
     said: list[str],
@@ -295,10 +324,10 @@ def _scalings(
             called = [features[k] if features else f"number {k}" for k in constant[:8]]
             more = ", …" if constant.size > 8 else ""
             said.append(f"constant inputs, only centred: {', '.join(called)}{more}")
-    numbers = np.array([target.kind == "numbers" for target in targets])
-    if how.standardise_targets and numbers.any():
+    scaled = np.array([label.standardise for label in how.labels])
+    if scaled.any():
         target_scaling = Scaling.from_moments(pooled(Moments.of(part.labels) for part in training))
-        if len(targets) > 1:
-            mean = np.where(numbers, target_scaling.mean, 0.0)
-            target_scaling = Scaling(mean, np.where(numbers, target_scaling.std, 1.0))
+        if len(scaled) > 1:
+            mean = np.where(scaled, target_scaling.mean, 0.0)
+            target_scaling = Scaling(mean, np.where(scaled, target_scaling.std, 1.0))
     return scaling, target_scaling

@@ -1,0 +1,303 @@
+"""From the table ``[data]`` of a net file to the agents' data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from empirical.dealing import DEALINGS
+from empirical.partition import Partition
+from empirical.rules import ByLabels, Rule
+from empirical.train.data.agents_data import AgentsData
+from empirical.train.data.arrays import read_npz
+from empirical.train.data.builtin import read_builtin
+from empirical.train.data.columns import Layout, labelled_rows, layout_of
+from empirical.train.data.dealing import Balanced, Dirichlet, Sizes
+from empirical.train.data.examples import Target
+from empirical.train.data.idx import is_idx, read_idx_files
+from empirical.train.data.images import is_image_folder, read_images
+from empirical.train.data.labelled_rows import LabelledRows
+from empirical.train.data.labels import label_numbers
+from empirical.train.data.preparing import LabelColumn, Preparation, prepare, target_of
+from empirical.train.data.source_files import relative_to
+from empirical.train.data.splitting import generator, split_by_class, split_rows
+from empirical.train.data.tables import SUFFIXES, Table, read_table
+from peerbayes.nets.agent_files import files_of_agents, in_order, natural
+from peerbayes.nets.data_section import DATASETS, DataSection, DealSection
+from theory.validation import IntArray, as_position, fail
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a net file wants of its data.
+
+    Attributes
+    ----------
+    section
+        The table ``[data]``.
+    labels
+        What each target is; named by the columns where there are columns.
+    folder
+        That of the net file, from which paths count.
+    agents, names
+        Of the network.
+    seed
+        Of what is dealt and held out.
+    directory
+        Of the files of MNIST and Fashion-MNIST; None: the usual places.
+    """
+
+    section: DataSection
+    labels: tuple[LabelColumn, ...]
+    folder: Path
+    agents: int
+    names: tuple[str, ...] | None
+    seed: int
+    directory: Path | None = None
+
+
+def gathered(wanted: Wanted) -> AgentsData:
+    """The agents' data, in the network's order, with their sources as paths from the net file.
+
+    Raises
+    ------
+    ValueError
+        For anything wrong with the data, in one line that names the file and the place.
+    """
+    section = wanted.section
+    reader = _Reader(wanted)
+    if section.files is not None:
+        found = files_of_agents(
+            section.files, folder=wanted.folder, agents=wanted.agents, names=wanted.names
+        )
+        parts = dict(zip(found, reader.sources(list(found.values())), strict=True))
+        test = reader.test()
+    elif section.agent is not None:
+        parts = reader.by_column(section.agent)
+        test = reader.test()
+    else:
+        parts, test = reader.dealt()
+    share = section.test if isinstance(section.test, float) and section.deal is None else 0.0
+    how = Preparation(
+        labels=reader.labels,
+        validation=section.validation,
+        test=share,
+        standardise=section.standardise,
+        tokens=section.tokens,
+        seed=wanted.seed,
+    )
+    other = None if section.other is None else reader.other(section.other)
+    names, sources = list(parts), list(parts.values())
+    data = prepare(names, sources, how, test=test, other=other, notes=reader.notes)
+    return replace(data, sources=relative_to(wanted.folder, data.sources))
+
+
+class _Reader:
+    """Reads sources as the table ``[data]`` says; what the training files settle holds for all."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted, self.section = wanted, wanted.section
+        self.labels = wanted.labels
+        self.notes: list[str] = []
+        self._layout: Layout | None = None
+
+    def sources(self, paths: Sequence[Path]) -> list[LabelledRows]:
+        """What files or folders for training hold."""
+        kinds = {path.suffix.lower() in SUFFIXES for path in paths}
+        if kinds == {True}:
+            tables = [self._table(path) for path in paths]
+            self._settle(tables)
+            return [self._rows(table) for table in tables]
+        if len(kinds) > 1:
+            other = next(path for path in paths if path.suffix.lower() not in SUFFIXES)
+            raise fail(str(other), "a table, as the others are", other.name, "give all one kind")
+        return [self._plain(path) for path in paths]
+
+    def by_column(self, column: str) -> dict[str, LabelledRows]:
+        """The rows of one table by the agent that a column names."""
+        assert self.section.file is not None
+        path = self.wanted.folder / self.section.file
+        if path.suffix.lower() not in SUFFIXES:
+            wanted = f"a table with a column {column!r}"
+            raise fail(str(path), wanted, path.name, "deal it with [data.deal]")
+        table = self._table(path)
+        table.require([column])
+        self._settle([table], besides=(column,))
+        rows = self._rows(table)
+        entries = np.array([str(entry) for entry in table.columns[column].tolist()])
+        found = {
+            name: rows.take(np.flatnonzero(entries == name))
+            for name in sorted(set(entries.tolist()), key=natural)
+        }
+        what = f"agent, column {column!r} of {path}"
+        return in_order(found, agents=self.wanted.agents, names=self.wanted.names, what=what)
+
+    def dealt(self) -> tuple[dict[str, LabelledRows], LabelledRows | None]:
+        """One source dealt to the agents, and what is held out for the test before that."""
+        section, wanted = self.section, self.wanted
+        test = None
+        if section.builtin is not None:
+            builtin = read_builtin(section.builtin, directory=wanted.directory)
+            self._check_builtin(builtin.is_regression)
+            self._name_targets((builtin.target,))
+            source = builtin.train
+            test = self.test() if isinstance(section.test, str) else None
+            if section.test is None:
+                test = builtin.test
+        else:
+            assert section.file is not None
+            (source,) = self.sources([wanted.folder / section.file])
+            test = self.test()
+        if isinstance(section.test, float) and section.test:
+            rng = generator(wanted.seed, "test", "")
+            share = section.test
+            numbers = self._class_numbers(source)
+            split = (
+                split_rows(len(source), share, rng)
+                if numbers is None
+                else split_by_class(numbers, share, rng)
+            )
+            source, test = source.take(split.kept), source.take(split.held)
+        assert section.deal is not None
+        partition = self._partition(section.deal, source)
+        held = sum(partition.sizes)
+        if held < len(source):
+            self.notes.append(f"{len(source) - held} of {len(source)} examples are nobody's")
+        names = wanted.names or tuple(str(agent) for agent in range(partition.agents))
+        return dict(zip(names, map(source.take, partition.indices), strict=True)), test
+
+    def test(self) -> LabelledRows | None:
+        """Test data in a file or folder of their own, if there are such."""
+        if not isinstance(self.section.test, str):
+            return None
+        path = self.wanted.folder / self.section.test
+        return self._rows(self._table(path)) if self._layout is not None else self._plain(path)
+
+    def other(self, place: str) -> LabelledRows:
+        """Inputs of another data set: a built-in's test data, or a file or folder."""
+        if place in DATASETS:
+            builtin = read_builtin(place, directory=self.wanted.directory)
+            return builtin.train if builtin.test is None else builtin.test
+        path = self.wanted.folder / place
+        if self._layout is not None:
+            return labelled_rows(self._table(path), replace(self._layout, targets=()))
+        return self._plain(path, labelled=False)
+
+    def _table(self, path: Path) -> Table:
+        text = self.section.categories or ()
+        return read_table(path, separator=self.section.separator, text=text)
+
+    def _settle(self, tables: Sequence[Table], besides: Sequence[str] = ()) -> None:
+        """The layout of all tables, from those for training."""
+        if self.section.target is None:
+            shown = ", ".join(tables[0].names[:12])
+            remedy = 'add it, such as target = "length_of_stay"'
+            raise fail("data.target", f"one of the columns {shown}", "none", remedy)
+        self._name_targets(self.section.target)
+        self._layout = layout_of(
+            tables,
+            targets=self.section.target,
+            features=self.section.features,
+            categories=self.section.categories or (),
+            besides=besides,
+        )
+        if self._layout.left_out:
+            names = ", ".join(self._layout.left_out)
+            self.notes.append(f"columns left out, as they are not of numbers: {names}")
+
+    def _rows(self, table: Table) -> LabelledRows:
+        assert self._layout is not None
+        return labelled_rows(table, self._layout)
+
+    def _name_targets(self, names: Sequence[str]) -> None:
+        """Call targets as their columns; one kind may stand for several columns."""
+        labels = self.wanted.labels
+        if len(labels) == 1:
+            labels = labels * len(names)
+        if len(labels) != len(names):
+            wanted = f"a likelihood for each of {len(names)} targets ({', '.join(names)})"
+            got = f"{len(labels)} parts"
+            raise fail("likelihood.parts", wanted, got, "add or remove parts")
+        if len(names) > 1 and len(self.wanted.labels) == 1 and labels[0].kind == "classes":
+            remedy = 'write kind = "heads" with a part for each'
+            raise fail("likelihood", "one target for classes", len(names), remedy)
+        self.labels = tuple(
+            replace(one, name=name) for one, name in zip(labels, names, strict=True)
+        )
+
+    def _plain(self, path: Path, *, labelled: bool = True) -> LabelledRows:
+        """What a file or folder that is no table holds."""
+        if is_image_folder(path):
+            section = self.section
+            return read_images(path, colour=section.colour, size=section.size, labelled=labelled)
+        if is_idx(path):
+            return read_idx_files(path)
+        if path.suffix.lower() == ".npz":
+            rows = read_npz(path, labelled=labelled)
+            if labelled and len(rows.labels) != len(self.labels):
+                self._name_targets([f"label {k}" for k in range(len(rows.labels))])
+            return rows
+        if path.is_dir():
+            return read_images(path, labelled=labelled)  # which says what is missing
+        wanted = f"a file that ends in {', '.join(SUFFIXES)} or .npz, IDX, or a folder of images"
+        got = "no such file" if not path.exists() else repr(path.name)
+        raise fail(str(path), wanted, got, "correct the path, or save the data as one of them")
+
+    def _check_builtin(self, is_regression: bool) -> None:
+        kinds = {label.kind for label in self.labels}
+        fits = {"numbers", "counts"} if is_regression else {"classes"}
+        if not kinds <= fits:
+            name = "gaussian" if is_regression else "classes"
+            wanted = f"{name}, for {self.section.builtin!r}"
+            got = " and ".join(sorted(kinds))
+            raise fail("likelihood.kind", wanted, got, "change the kind")
+
+    def _class_numbers(self, source: LabelledRows) -> IntArray | None:
+        """The number of each row's class; None if the target is no class."""
+        if len(self.labels) != 1 or self.labels[0].kind != "classes":
+            return None
+        return label_numbers(source, (self._target(source),))
+
+    def _target(self, source: LabelledRows) -> Target:
+        return target_of([source], 0, self.labels[0])
+
+    def _partition(self, deal: DealSection, source: LabelledRows) -> Partition:
+        numbers = self._class_numbers(source)
+        if numbers is None and deal.by not in ("sizes", "balanced"):
+            wanted = "sizes or balanced, where targets are no classes"
+            raise fail("data.deal.by", wanted, deal.by, "choose one of them")
+        rule = self._rule(deal, source)
+        if rule.agents != self.wanted.agents:
+            wanted = f"{self.wanted.agents} agents, as the network has"
+            remedy = "change the network, or the rule"
+            raise fail(f"data.deal, {deal.by}", wanted, rule.agents, remedy)
+        labels = np.zeros(len(source), dtype=np.int64) if numbers is None else numbers
+        try:
+            return rule.deal(labels, seed=self.wanted.seed)
+        except ValueError as error:
+            raise ValueError(f"data.deal: {error}") from None
+
+    def _rule(self, deal: DealSection, source: LabelledRows) -> Rule:
+        agents = self.wanted.agents
+        if deal.by == "balanced":
+            return Balanced(agents)
+        if deal.by == "sizes":
+            assert deal.sizes is not None
+            return Sizes(deal.sizes)
+        if deal.by == "dirichlet":
+            assert deal.alpha is not None
+            return Dirichlet(agents, deal.alpha, deal.minimum or 2)
+        if deal.by == "labels":
+            classes = self._target(source).classes
+            assert deal.groups is not None
+            assert classes is not None
+            return ByLabels(
+                tuple(
+                    tuple(as_position(f"data.deal.groups[{k}]", one, classes) for one in group)
+                    for k, group in enumerate(deal.groups)
+                )
+            )
+        return DEALINGS[deal.by].rule

@@ -1,0 +1,200 @@
+"""The tables ``[net]``, ``[likelihood]`` and ``[training]`` of a net file."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from peerbayes.messages import TAG, describe, guessed, problem_error
+from peerbayes.problem.entries import (
+    Row,
+    Section,
+    given,
+    known_table,
+    tag_of,
+)
+
+_MODULE = re.compile(r"(?P<file>[^:]+\.py):(?P<function>[A-Za-z_]\w*)")
+
+Sizes = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)]
+
+
+class NetSection(Section):
+    """What every agent trains."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"anyOf": [given("hidden"), given("convolutions")]}, given("module")]
+        }
+    )
+
+    hidden: Sizes | None = Field(
+        default=None, description="Units of each hidden layer; an empty list: a linear model."
+    )
+    convolutions: Row[Annotated[int, Field(ge=1)]] | None = Field(
+        default=None, description="Images: channels of 3 × 3 convolutions, each halved after."
+    )
+    module: str | None = Field(
+        default=None, description="File and function that returns a torch module: 'nets.py:build'."
+    )
+
+    @model_validator(mode="after")
+    def _one_net(self) -> NetSection:
+        own = [key for key in ("hidden", "convolutions") if getattr(self, key) is not None]
+        if (self.module is not None) == bool(own):
+            got = " and ".join([*own, "module"]) if own else "none"
+            remedy = "keep one of them" if own else "add one, such as hidden = [64, 64]"
+            wanted = "hidden, convolutions with or without it, or module"
+            raise problem_error((), wanted, got, remedy)
+        if self.module is not None and not _MODULE.fullmatch(self.module):
+            wanted = 'a Python file and a function in it, as "my_nets.py:build"'
+            raise problem_error(("module",), wanted, repr(self.module), "write both, with a colon")
+        return self
+
+    @property
+    def module_file(self) -> tuple[str, str] | None:
+        """The Python file of the module, and the function in it; None where there is none."""
+        found = None if self.module is None else _MODULE.fullmatch(self.module)
+        return None if found is None else (found["file"], found["function"])
+
+
+class ClassesSection(Section):
+    """Targets that are classes."""
+
+    kind: Literal["classes"]
+    count: int | None = Field(
+        default=None, ge=2, description="How many classes; left out: those in the training data."
+    )
+
+
+def _std(value: object) -> float | str:
+    if isinstance(value, str) and value in ("learned", "input"):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        wanted = 'a number above 0, "learned" or "input"'
+        remedy = guessed(str(value), ("learned", "input"), otherwise="choose one of them")
+        raise problem_error((), wanted, describe(value), remedy)
+    return float(value)
+
+
+Std = Annotated[
+    float | str,
+    PlainValidator(_std),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"enum": ["learned", "input"]}]}
+    ),
+]
+
+
+class GaussianSection(Section):
+    """Targets that are real numbers with normal noise."""
+
+    kind: Literal["gaussian"]
+    std: Std = Field(
+        description="Standard deviation of the noise: a number, 'learned', or 'input'."
+    )
+
+
+class CountsSection(Section):
+    """Targets that are whole numbers from 0."""
+
+    kind: Literal["counts"]
+    dispersion: Literal["learned"] | None = Field(
+        default=None, description="'learned': negative binomial; left out: Poisson."
+    )
+
+
+PARTS: dict[str, type[ClassesSection | GaussianSection | CountsSection]] = {
+    "classes": ClassesSection,
+    "gaussian": GaussianSection,
+    "counts": CountsSection,
+}
+"""The kinds of likelihood of one target, and their sections."""
+
+
+def _known(value: object, known: Mapping[str, object]) -> object:
+    remedy = "say what the target is"
+    return known_table(value, key="kind", known=known, place="[likelihood]", remedy=remedy)
+
+
+def _known_part(value: object) -> object:
+    return _known(value, PARTS)
+
+
+def _known_kind(value: object) -> object:
+    return _known(value, LIKELIHOODS)
+
+
+def _kind(value: object) -> str:
+    return tag_of(value, key="kind")
+
+
+PartSection = Annotated[
+    Annotated[ClassesSection, Tag(TAG + "classes")]
+    | Annotated[GaussianSection, Tag(TAG + "gaussian")]
+    | Annotated[CountsSection, Tag(TAG + "counts")],
+    Discriminator(_kind),
+    BeforeValidator(_known_part),
+]
+
+
+class HeadsSection(Section):
+    """Several targets, each with a likelihood of its own."""
+
+    kind: Literal["heads"]
+    parts: Row[PartSection] = Field(description="One table for each target, in their order.")
+
+
+LIKELIHOODS: dict[str, type[Section]] = {**PARTS, "heads": HeadsSection}
+"""The kinds of likelihood, and their sections."""
+
+LikelihoodSection = Annotated[
+    Annotated[ClassesSection, Tag(TAG + "classes")]
+    | Annotated[GaussianSection, Tag(TAG + "gaussian")]
+    | Annotated[CountsSection, Tag(TAG + "counts")]
+    | Annotated[HeadsSection, Tag(TAG + "heads")],
+    Discriminator(_kind),
+    BeforeValidator(_known_kind),
+]
+
+
+class TrainingSection(Section):
+    """How the agents learn, and for how long."""
+
+    learner: Annotated[str, Field(min_length=1)] = Field(
+        default="natural-gradient", description="The learner's name."
+    )
+    rounds: int = Field(ge=1, description="Rounds at most.")
+    local_steps: int = Field(ge=1, description="Steps of every agent in a round.")
+    batch: int = Field(default=50, ge=1, description="Examples of a step.")
+    seed: int = Field(default=0, ge=0, description="Of all that is random.")
+    patience: int | None = Field(
+        default=None,
+        ge=1,
+        description="Stop after so many looks at validation data without improvement; left out: "
+        "run all rounds.",
+    )
+    every: int | None = Field(
+        default=None,
+        ge=1,
+        description="Rounds between two looks at validation data; left out: about fifty looks.",
+    )
+    draws: int | None = Field(
+        default=None, ge=0, description="Posterior samples that a prediction averages."
+    )
+    settings: dict[str, bool | int | float | str] = Field(
+        default={}, description="Settings of the learner, by name."
+    )
