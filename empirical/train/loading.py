@@ -12,7 +12,7 @@ from empirical.nets.keeping import load_tensors
 from empirical.train.data.scaling import Scaling
 from empirical.train.history import History
 from empirical.train.likelihoods.words import likelihood_of
-from empirical.train.making import net_for
+from empirical.train.making import architecture_of, net_for
 from empirical.train.scores import scores_from_words
 from empirical.train.trained import FILE, Metrics, TrainedNetwork
 from theory.validation import fail
@@ -27,7 +27,7 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
         Where it is.
     module
         The torch module, or the architecture, that was trained: its weights are not looked at.
-        Left out for perceptrons that the net file names by their ``hidden`` units.
+        May be left out for nets of dense layers, convolutions, pooling and ReLU.
 
     Raises
     ------
@@ -41,14 +41,14 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
         raise fail(str(path), "a trained network", "other tensors", "name the folder of one")
     likelihood = likelihood_of(words["likelihood"])
     shape, kind = tuple(words["input_shape"]), words["input_type"]
-    hidden = words["settings"].get("hidden")
-    if module is None and hidden is None:
+    module = architecture_of(words["net"]) if module is None else module
+    if module is None:
         raise fail(
             "module", "the module that was trained", "none",
             "give it: load_trained(folder, module=...)",
         )  # fmt: skip
     example = np.zeros((2, *shape), dtype=kind)
-    net = net_for(module, likelihood, example, hidden=hidden)
+    net = net_for(module, likelihood, example)
     mine = json.loads(json.dumps(dict(net.words)))
     if mine != words["net"]:
         raise fail(

@@ -1,10 +1,10 @@
-"""The net of a training, from a module or from numbers of hidden units."""
+"""The net of a training, from a module or an architecture, and a likelihood."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
 from copy import deepcopy
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,51 +12,40 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from empirical.nets.architecture import Architecture
+from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
 from empirical.train.recognise import net_of
 from theory.validation import fail
 
+# Rows on which a module is tried.
+_EXAMPLES = 4
+_LAYERS: dict[str, Any] = {kind.__name__: kind for kind in (Dense, Convolution, MaxPool)}
 
-def net_for(
-    module: Any,
-    likelihood: Likelihood,
-    example: NDArray[Any],
-    *,
-    hidden: Sequence[int] | None = None,
-) -> Net:
+
+def net_for(module: Any, likelihood: Likelihood, example: NDArray[Any]) -> Net:
     """The net that puts out what a likelihood asks for, its constants among it.
 
     Parameters
     ----------
     module
         A torch module, a function that returns one, or an architecture
-        (:func:`~empirical.train.recognise.net_of`); None for a perceptron.
+        (:func:`~empirical.train.recognise.net_of`).
     example
-        Some inputs, shape (n, …), as the net will get them.
-    hidden
-        Units of the perceptron's hidden layers.
+        Some inputs, shape (n, …), n ≥ 1, as the net will get them.
 
     Raises
     ------
     ValueError
         If the module puts out something else, or cannot be trained; in one line.
     """
-    outputs = likelihood.outputs - likelihood.constants
-    if module is None:
-        inputs = prod(example.shape[1:])
-
-        def module() -> nn.Module:
-            return perceptron_module(inputs, hidden or (), outputs)
-
     own = net_of(
         module,
         input_shape=tuple(example.shape[1:]),
         input_dtype=torch.int64 if example.dtype.kind == "i" else torch.float32,
-        outputs=outputs,
-        example=torch.from_numpy(np.resize(example, (4, *example.shape[1:]))),
+        outputs=likelihood.outputs - likelihood.constants,
+        example=torch.from_numpy(np.resize(example, (_EXAMPLES, *example.shape[1:]))),
     )
     return with_constants(own, likelihood.constants)
 
@@ -87,10 +76,25 @@ def outputs_of_module(module: Any, example: NDArray[Any]) -> int:
     return sum(head.shape[-1] if head.ndim > 1 else 1 for head in heads)
 
 
-def perceptron_module(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Module:
-    """Dense layers with ReLU between them, as a torch module; inputs of any shape are flattened."""
-    sizes = [inputs, *hidden]
-    layers: list[nn.Module] = [nn.Flatten()]
-    for before, after in zip(sizes[:-1], sizes[1:], strict=True):
-        layers += [nn.Linear(before, after), nn.ReLU()]
-    return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs))
+def architecture_of(words: Mapping[str, Any]) -> Architecture | None:
+    """The architecture that a net's words name; None if they name a module.
+
+    Raises
+    ------
+    ValueError
+        If they name layers that are not known.
+    """
+    if words.get("kind") != "layers":
+        return None
+    layers = [_layer(text) for text in words["layers"]]
+    return Architecture(tuple(words["input_shape"]), tuple(layers))
+
+
+def _layer(text: str) -> Layer:
+    """A layer as it is printed, such as ``Dense(units=64)``."""
+    kind, _, inside = text.partition("(")
+    numbers = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", inside)}
+    if kind not in _LAYERS:
+        raise fail("layer", f"one of {', '.join(_LAYERS)}", text, "read it with newer peerbayes")
+    layer: Layer = _LAYERS[kind](**numbers)
+    return layer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,14 @@ from theory.validation import fail
 if TYPE_CHECKING:
     from empirical.nets.consensus import Exchange
     from empirical.train.data.examples import Kind
+    from empirical.train.data.preparing import LabelColumn
     from empirical.train.likelihoods.likelihood import Likelihood
+    from empirical.train.plan import TrainingPlan
     from empirical.train.trained import TrainedNetwork
     from peerbayes.nets.run import TrainOutcome
+    from peerbayes.nets.training_problem import TrainingProblem
 
-KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
+_KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
 
 
 def train(
@@ -126,22 +130,11 @@ def train(
     from peerbayes.nets.run import run_plan
 
     found, notes = _likelihood(likelihood, data, module)
-    words = found.words
-    parts = words["parts"] if words["kind"] == "heads" else [words]
-    kinds = [
-        KINDS[part["kind"]]
-        for part in parts
-        for _ in range(part.get("count", 1) if part["kind"] != "classes" else 1)
-    ]
-    share = test if isinstance(test, float) else 0.0
     how = Preparation(
-        kinds=tuple(kinds),
-        targets=("label",) if len(kinds) == 1 else tuple(f"label {k}" for k in range(len(kinds))),
-        class_count=words["count"] if words["kind"] == "classes" else None,
+        labels=_label_columns(found, standardise),
         validation=validation,
-        test=share,
+        test=test if isinstance(test, float) else 0.0,
         standardise=standardise,
-        standardise_targets=standardise,
         tokens=tokens,
         seed=seed,
     )
@@ -178,6 +171,136 @@ def train(
         progress=progress,
         notice=notice,
     ).trained
+
+
+def train_file(
+    path: str | Path,
+    *,
+    rounds: int | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    memory: int | None = None,
+    progress: Callable[[str], Progress] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> TrainOutcome:
+    """Train what a net file says, and leave a record, the beliefs, and a page.
+
+    Under torchrun the agents are spread over its processes, of which the first one writes.
+
+    Parameters
+    ----------
+    path
+        A TOML or JSON file ([](../reference/net-files.md)).
+    rounds, seed
+        In place of the file's own.
+    out
+        Folder of the record; left out: nothing is written.
+    data
+        Folder of the files of MNIST and Fashion-MNIST.
+    resume, device, memory, notice
+        As of :func:`train`.
+    progress
+        Maps the name of a stage to a callable of (done, total).
+
+    Raises
+    ------
+    ValueError
+        As of :func:`train`, or if the file is not one; in one line.
+    """
+    check_installed("train")
+    from empirical.nets.distributed import connect
+    from peerbayes.nets.reading import read_net_file
+    from peerbayes.nets.run import run_plan
+
+    directory = None if data is None else Path(data)
+    problem = read_net_file(path, directory=directory, seed=seed)
+    with connect(device) as exchange:
+        outcome = run_plan(
+            _plan_of(problem, rounds),
+            out=None if out is None else Path(out),
+            resume=resume,
+            device=device,
+            memory=memory,
+            exchange=exchange,
+            progress=None if progress is None else progress(problem.name),
+            notice=notice,
+        )
+    if outcome.record_path is None or not is_first_process():
+        return outcome
+    from peerbayes.report import write_report
+
+    page = write_report([outcome.record_path], outcome.record_path.with_suffix(".html"))
+    return replace(outcome, report_path=page)
+
+
+def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
+    """A trained network that was saved, or that a training left beside its record.
+
+    Parameters
+    ----------
+    folder
+        Where it is: ``NAME.trained`` beside the record ``NAME.json``.
+    module
+        The torch module that was trained, or a function that returns it; its weights are not
+        looked at. May be left out for nets of dense layers, convolutions, pooling and ReLU.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or gone, or the module is another one.
+    """
+    check_installed("load_trained")
+    from empirical.train.loading import load_trained as load
+
+    return load(folder, module=module)
+
+
+def _plan_of(problem: TrainingProblem, rounds: int | None) -> TrainingPlan:
+    from empirical.train.learners import learner_of
+    from empirical.train.likelihoods.words import likelihood_of
+    from empirical.train.making import net_for
+    from empirical.train.plan import DRAWS, TrainingPlan
+
+    training, found = problem.training, likelihood_of(problem.likelihood)
+
+    def build() -> Any:
+        return problem.module(outputs=found.outputs - found.constants)
+
+    own = problem.specification.net.module_file is not None
+    return TrainingPlan(
+        name=problem.name,
+        net=net_for(build if own else build(), found, problem.data.train[0].inputs[:2]),
+        likelihood=found,
+        network=problem.network,
+        learner=learner_of(training.learner, **training.settings),
+        data=problem.data,
+        rounds=training.rounds if rounds is None else rounds,
+        local_steps=training.local_steps,
+        batch=training.batch,
+        seed=training.seed,
+        patience=training.patience,
+        every=training.every,
+        draws=DRAWS if training.draws is None else training.draws,
+    )
+
+
+def _label_columns(likelihood: Likelihood, standardise: bool) -> tuple[LabelColumn, ...]:
+    """What each column of the labels is; only noise that is learned may change its unit."""
+    from empirical.train.data.preparing import LabelColumn
+
+    words = likelihood.words
+    columns: list[LabelColumn] = []
+    for part in words.get("parts", [words]):
+        kind, count = part["kind"], part.get("count", 1)
+        learned = kind == "gaussian" and isinstance(part["std"], str)
+        for _ in range(1 if kind == "classes" else count):
+            name = f"label {len(columns)}" if likelihood.label_size > 1 else "label"
+            classes = count if kind == "classes" else None
+            columns.append(LabelColumn(name, _KINDS[kind], classes, standardise and learned))
+    return tuple(columns)
 
 
 def _likelihood(

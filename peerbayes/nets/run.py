@@ -62,8 +62,8 @@ class TrainOutcome(Documented):
         Every look at the test data in this folder; empty without test data.
     kept
         The file of the beliefs; None where none was written.
-    record_path
-        The record's file; None where none was written.
+    record_path, report_path
+        The record's file, and the page's; None where none was written.
     """
 
     trained: TrainedNetwork
@@ -71,6 +71,7 @@ class TrainOutcome(Documented):
     looks: tuple[TestLook, ...] = ()
     kept: KeptBeliefs | None = None
     record_path: Path | None = None
+    report_path: Path | None = None
 
     def _title(self) -> str:
         return f"{type(self).__name__} of {self.plan.name!r}"
