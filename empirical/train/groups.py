@@ -1,0 +1,180 @@
+"""Which nets are computed together, so that no net's gradient depends on its company.
+
+A product of matrices on a CPU can come out to other bits when it is one of several, or when its
+operands begin elsewhere in memory: libraries choose their kernels by both. Here each net's rows
+begin at multiples of 64 bytes, by a copy where the caller's do not, and a group is computed
+together only if a trial of the same shapes gives each net the bits that it gets alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from empirical.nets.likelihood import Likelihood as Losses
+
+ALIGNMENT = 64  # bytes: a line of the cache, and the widest register
+
+# Weights of all nets that are computed together on a CPU, so that they stay in its cache with
+# their gradients (measured).
+WEIGHTS_AT_ONCE = 2**20
+
+
+class Pass(Protocol):
+    """A forward and backward pass of a group of nets."""
+
+    def __call__(
+        self,
+        group: slice,
+        weights: Tensor,
+        inputs: Tensor,
+        labels: Tensor,
+        likelihood: Losses,
+        into: Tensor,
+    ) -> Tensor:
+        """Losses, shape (n,), and gradients to `into`, shape (n, d); `group` says which nets."""
+        ...
+
+
+class Groups:
+    """How nets of one family are grouped.
+
+    Parameters
+    ----------
+    trial
+        Weights of so many nets to try, shape (n, d).
+    examples
+        So many inputs to try them on, shape (B, …).
+    """
+
+    def __init__(self, trial: Callable[[int], Tensor], examples: Callable[[int], Tensor]) -> None:
+        self._trial, self._examples = trial, examples
+        self._tried: dict[tuple[int, int, torch.dtype], bool] = {}
+
+    def gradient(
+        self,
+        run: Pass,
+        weights: Tensor,
+        inputs: Tensor,
+        labels: Tensor,
+        likelihood: Losses,
+        into: Tensor,
+        *,
+        size: int,
+    ) -> Tensor:
+        """Losses of N nets, shape (N,), `size` at a time at most; gradients to `into`.
+
+        `run` is the same function of its arguments at each call with the same `size`.
+        """
+        losses = []
+        for group in self._groups(run, weights, inputs.shape[1], size):
+            place = into[group]
+            target = place if _is_aligned(place) else _aligned_empty(place)
+            own = aligned(weights[group]), aligned(inputs[group]), labels[group]
+            losses.append(run(group, *own, likelihood, target))
+            if target is not place:
+                place.copy_(target)
+        return losses[0] if len(losses) == 1 else torch.cat(losses)
+
+    def _groups(self, run: Pass, weights: Tensor, batch: int, size: int) -> list[slice]:
+        """The nets in their order; on a CPU in powers of two, so that few sizes need a trial."""
+        agents, groups, start = weights.shape[0], [], 0
+        while start < agents:
+            count = min(size, agents - start)
+            if weights.device.type == "cpu":
+                count = 1 << (count.bit_length() - 1)
+                while count > 1 and not self._as_alone(run, count, batch, weights.dtype):
+                    count //= 2
+            groups.append(slice(start, start + count))
+            start += count
+        return groups
+
+    def _as_alone(self, run: Pass, count: int, batch: int, dtype: torch.dtype) -> bool:
+        """Whether so many nets together get each one's own bits; tried once for each shape."""
+        key = count, batch, dtype
+        if key not in self._tried:
+            weights, inputs = self._trial(count).to(dtype), self._examples(batch)
+            if inputs.is_floating_point():
+                inputs = inputs.to(dtype)
+            together = probed(run, weights, inputs, size=count)
+            alone = probed(run, weights, inputs, size=1)
+            self._tried[key] = all(torch.equal(a, b) for a, b in zip(together, alone, strict=True))
+        return self._tried[key]
+
+
+def probed(run: Pass, weights: Tensor, inputs: Tensor, *, size: int) -> tuple[Tensor, ...]:
+    """Outputs, losses and gradients of nets on the same inputs, under a made-up likelihood.
+
+    Parameters
+    ----------
+    weights, inputs
+        Shapes (N, d) and (B, …).
+    size
+        How many nets at a time.
+    """
+    probe, into = _Probe(), _aligned_empty(weights)
+    weights = aligned(weights)
+    losses = []
+    for start in range(0, weights.shape[0], size):
+        group = slice(start, start + size)
+        count = weights[group].shape[0]
+        x = aligned(inputs.expand(count, *inputs.shape).clone())
+        labels = torch.zeros(x.shape[:2])
+        losses.append(run(group, weights[group], x, labels, probe, into[group]))
+    return torch.cat(probe.seen), torch.cat(losses), into
+
+
+class _Probe:
+    """A likelihood of nothing, which keeps what it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[Tensor] = []
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        self.seen.append(outputs.clone())
+        count = outputs.shape[1] * outputs.shape[2]
+        grad = torch.cos(torch.arange(count, dtype=outputs.dtype)).reshape(outputs.shape[1:])
+        return (outputs * grad).sum(dim=(1, 2)), grad.expand(outputs.shape) / count
+
+
+def aligned(tensor: Tensor) -> Tensor:
+    """The same rows along the first axis, on a CPU each beginning at a multiple of 64 bytes.
+
+    The tensor itself if they do already, which costs nothing: keep weights of N nets in a tensor
+    of :func:`aligned_rows`.
+    """
+    return tensor if _is_aligned(tensor) else _aligned_empty(tensor).copy_(tensor)
+
+
+def aligned_rows(agents: int, parameters: int, *, device: torch.device | str = "cpu") -> Tensor:
+    """An empty float32 tensor of shape (N, d), each of whose rows begins at a line of the cache.
+
+    Examples
+    --------
+    >>> rows = aligned_rows(3, 17)
+    >>> rows.shape, rows.stride()
+    (torch.Size([3, 17]), (32, 1))
+    """
+    return _padded((agents, parameters), torch.float32, torch.device(device))
+
+
+def _is_aligned(tensor: Tensor) -> bool:
+    if tensor.device.type != "cpu":
+        return True
+    apart = tensor.shape[0] == 1 or tensor.stride(0) * tensor.element_size() % ALIGNMENT == 0
+    return apart and tensor.data_ptr() % ALIGNMENT == 0 and tensor[0].is_contiguous()
+
+
+def _aligned_empty(tensor: Tensor) -> Tensor:
+    return _padded(tuple(tensor.shape), tensor.dtype, tensor.device)
+
+
+def _padded(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    count = torch.Size(shape[1:]).numel()
+    line = ALIGNMENT // dtype.itemsize
+    # Torch's own memory begins at such multiples.
+    buffer = torch.empty(shape[0], -(-count // line) * line, dtype=dtype, device=device)
+    return buffer[:, :count].unflatten(1, shape[1:])
