@@ -76,6 +76,9 @@ class Net(Protocol):
     ) -> Tensor:
         """The mean −log ℓ of each net over its own batch, and its gradient by the weights.
 
+        The likelihood is asked for the losses of one or more nets at a time, in their order, once
+        each.
+
         Parameters
         ----------
         weights
