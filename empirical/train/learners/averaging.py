@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from empirical.train.learners.checks import at_least_zero, below_one, one_of, words_of
+from empirical.train.learners.checks import below_one, one_of, words_of
 from empirical.train.learners.learner import Batch, Belief, Share, State
 from theory.validation import as_positive
 
@@ -129,7 +129,11 @@ class AveragingAdam:
         one_of("weighting", self.weighting, ("data", "agents"))
 
     name = "averaging-adam"
-    vectors: Mapping[str, int] = None  # type: ignore[assignment]
+
+    @property
+    def vectors(self) -> Mapping[str, int]:
+        """Weights and two moments; a gradient; the weights."""
+        return {"kept": 3, "steps": 1, "message": 1}
 
     words = words_of
 

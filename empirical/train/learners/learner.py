@@ -49,6 +49,10 @@ class Share:
         """Those of some of the agents."""
         return Share(self.held[rows], self.influence[rows], self.total)
 
+    def to(self, device: str) -> Share:
+        """The same on a device."""
+        return Share(self.held.to(device), self.influence.to(device), self.total)
+
 
 class Batch(Protocol):
     """What the engine offers in one step of k agents."""

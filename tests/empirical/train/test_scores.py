@@ -26,7 +26,7 @@ from empirical.train.scores import (  # noqa: E402
     scores_words,
 )
 from empirical.train.uncertainty import doubt, uncertainty_of  # noqa: E402
-from tests.empirical.train.linear import Linear  # noqa: E402
+from tests.empirical.train.plain_net import Linear  # noqa: E402
 
 RNG = np.random.default_rng(3)
 X = torch.tensor(RNG.normal(size=(40, 3)), dtype=torch.float32)
