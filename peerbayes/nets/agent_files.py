@@ -55,7 +55,7 @@ def files_of_agents(
         shown += ", …" if len(paths) > _NAMED else ""
         raise fail(
             "data.files",
-            f"{agents} of them, one for each agent of the network",
+            f"{agents} files, one for each agent of the network",
             f"{len(paths)} ({shown})",
             "change the pattern, or the number of agents",
         )

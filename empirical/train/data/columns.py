@@ -71,8 +71,9 @@ def layout_of(
         Columns of the inputs; left out: all columns of numbers but the targets and `besides`, and
         those of `categories`. Then all tables must have the same columns.
     categories
-        Columns whose entries are names of categories, though they may look like numbers. Text
-        columns among `features` are categories too.
+        Columns whose entries are names of categories, though they may look like numbers. A column
+        among `features` is one too, if no entry in any table could be a number: numbers with a text
+        among them are a mistake.
     besides
         Columns that are no features, such as the agent's name.
 
@@ -82,9 +83,11 @@ def layout_of(
         If a column is missing in a table, has a missing entry, or holds text in one table and
         numbers in another; if tables differ in their columns; if nothing is left.
     """
-    wanted = [*targets, *(features or ()), *categories]
     for table in tables:
-        table.require(list(dict.fromkeys(wanted)))
+        if not table.rows:
+            remedy = "add rows, or leave the file out"
+            raise fail(table.where, "at least one row", "none", remedy)
+        table.require(list(dict.fromkeys([*targets, *(features or ()), *categories])))
     both = [name for name in features or () if name in targets]
     if both:
         remedy = "leave it out of the features"
@@ -92,14 +95,18 @@ def layout_of(
     chosen, left_out = _chosen(tables, features, categories, {*targets, *besides})
     named: dict[str, tuple[str, ...]] = {}
     for name in chosen:
-        if name in categories or (features is not None and tables[0].is_text(name)):
-            _check_all_text(tables, name)
+        if name in categories or (features is not None and _is_of_names(tables, name)):
             named[name] = tuple(sorted({str(entry) for t in tables for entry in t.columns[name]}))
         else:
             remedy = f"correct it, or list {name!r} under categories"
             for table in tables:
                 table.require_numbers([name], remedy=remedy)
     return Layout(tuple(chosen), named, tuple(targets), left_out)
+
+
+def _is_of_names(tables: Sequence[Table], name: str) -> bool:
+    """Whether a column holds texts in all tables, none of which could be a number."""
+    return all(table.is_text(name) and not table.has_numbers(name) for table in tables)
 
 
 def _chosen(
@@ -129,18 +136,6 @@ def _chosen(
         wanted = "a column of numbers besides the target"
         raise fail(first.where, wanted, "none", "name columns under features")
     return chosen, left_out
-
-
-def _check_all_text(tables: Sequence[Table], name: str) -> None:
-    kinds = {table.is_text(name) for table in tables}
-    if len(kinds) > 1:
-        text, numbers = (next(t for t in tables if t.is_text(name) is k) for k in (True, False))
-        raise fail(
-            f"{numbers.where}, column {name!r}",
-            f"text, as in {text.where}",
-            "numbers",
-            f"correct one of them, or list {name!r} under categories",
-        )
 
 
 def labelled_rows(table: Table, layout: Layout) -> LabelledRows:

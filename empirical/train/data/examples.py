@@ -141,3 +141,12 @@ def _numbers(argument: str, values: Any) -> NDArray[Any]:
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     """The array as nobody can change it: a copy, if somebody else could."""
     return array if not array.flags.writeable else read_only(array.copy())
+
+
+def is_number(text: object) -> bool:
+    """Whether a text could be a number, such as ``"1e3"``."""
+    try:
+        float(str(text))
+    except ValueError:
+        return False
+    return True

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from empirical.train.data.examples import Target
+from empirical.train.data.examples import Target, is_number
 from empirical.train.data.labelled_rows import LabelledRows
 from theory.validation import FloatArray, fail, read_only
 
@@ -130,7 +130,7 @@ def _real_numbers(part: LabelledRows, column: int, target: Target) -> FloatArray
     where = f"{part.where}, {target.name}"
     values = part.labels[column]
     if values.dtype.kind not in "fiub":
-        row = next((k for k, text in enumerate(values) if not _is_number(text)), 0)
+        row = next((k for k, text in enumerate(values) if not is_number(text)), 0)
         got = f"the text {str(values[row])!r} in {part.place(row)}"
         remedy = "correct it, or let the target be a class"
         raise fail(where, "numbers", got, remedy)
@@ -147,14 +147,6 @@ def _real_numbers(part: LabelledRows, column: int, target: Target) -> FloatArray
         remedy = "correct it, or leave the example out"
         raise fail(where, wanted, f"{numbers[row]:g} in {part.place(row)}", remedy)
     return np.asarray(numbers)
-
-
-def _is_number(text: object) -> bool:
-    try:
-        float(str(text))
-    except ValueError:
-        return False
-    return True
 
 
 def _is_whole(name: str) -> bool:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from theory.validation import FloatArray, fail
 
 # Rows that are turned to float64 at a time.
-_BLOCK = 4096
+_BLOCK = 1024
 # A constant's mean is rounded at most once in each agent's sum and once in each merge.
 _CONSTANT = 4 * np.finfo(np.float64).eps
 
@@ -61,14 +61,15 @@ class Moments:
 
     @classmethod
     def _of_block(cls, block: FloatArray) -> Moments:
-        kept = 1 if block.ndim in (2, 4) else None
-        axes = tuple(axis for axis in range(block.ndim) if axis != kept)
-        count = block.size // (block.shape[1] if kept else 1)
-        mean = block.mean(axis=axes, keepdims=True)
-        mean += (block - mean).mean(axis=axes, keepdims=True)  # what the first pass rounded away
-        squares = ((block - mean) ** 2).sum(axis=axes, keepdims=True)
-        shape = mean.shape[1:] if kept else ()
-        return cls(count, mean.reshape(shape), squares.reshape(shape))
+        kept = block.ndim in (2, 4)
+        shape = (block.shape[1], *(1 for _ in block.shape[2:])) if kept else ()
+        # Features first in two axes: the sums below then run along the other.
+        flat = block.reshape(len(block), shape[0] if kept else 1, -1)
+        flat = np.moveaxis(flat, 1, 0).reshape(flat.shape[1], -1)
+        mean = flat.mean(axis=1, keepdims=True)
+        mean += (flat - mean).mean(axis=1, keepdims=True)  # what the first pass rounded away
+        squares = np.square(flat - mean).sum(axis=1)
+        return cls(flat.shape[1], mean.reshape(shape), squares.reshape(shape))
 
     def merge(self, other: Moments) -> Moments:
         """The moments of both agents' inputs together."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from empirical.train.data.examples import is_number
 from empirical.train.data.source_files import SourceFile, Sources, read_source
 from theory.validation import fail, install_extra, read_only
 
@@ -59,6 +60,10 @@ class Table:
     def is_text(self, name: str) -> bool:
         """Whether a column holds texts."""
         return self.columns[name].dtype == object
+
+    def has_numbers(self, name: str) -> bool:
+        """Whether an entry of a column is a number, or a text that could be one."""
+        return not self.is_text(name) or any(map(is_number, self.columns[name]))
 
     def require(self, names: Sequence[str]) -> None:
         """See that columns exist, with numbers or texts that are all there.
@@ -147,12 +152,13 @@ def _csv(source: SourceFile, separator: str, text: Sequence[str]) -> Any:
     pa = _arrow(source.path)
     from pyarrow import csv
 
-    # One block, so that a column's type is judged by all of its entries.
+    # One block, so that a column's type is judged by all of its entries; one thread, so that
+    # messages can name the line.
     block = min(max(len(source.content) + 1, 1 << 16), 2**31 - 1)
     try:
         return csv.read_csv(
             pa.BufferReader(source.content),
-            read_options=csv.ReadOptions(block_size=block),
+            read_options=csv.ReadOptions(block_size=block, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 null_values=[""],
@@ -187,7 +193,7 @@ def _unreadable(path: str, wanted: str, error: Exception) -> ValueError:
     reason = " ".join(str(error).split())
     reason = reason if len(reason) <= 160 else f"{reason[:159]}…"
     return fail(
-        path, wanted, f"{type(error).__name__} ({reason})", "mend the file, or save it anew"
+        path, wanted, f"one that cannot be read ({reason})", "mend the file, or save it anew"
     )
 
 
@@ -249,10 +255,5 @@ def _objects(column: Any) -> NDArray[Any]:
 
 def _first_text(values: NDArray[Any]) -> tuple[int, str]:
     """The first entry of a column of texts that is no number; else the first."""
-    for row, text in enumerate(values):
-        try:
-            float(text)
-        except (TypeError, ValueError):
-            if text is not None:
-                return row, str(text)
-    return 0, str(values[0])
+    row = next((k for k, text in enumerate(values) if text is not None and not is_number(text)), 0)
+    return row, str(values[row])
