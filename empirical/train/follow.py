@@ -89,7 +89,7 @@ class _Following:
         self._run = TrainingRun(
             plan.net,
             plan.likelihood,
-            plan.shares(),
+            plan.shares(device),
             plan.network,
             plan.learner,
             rounds=plan.rounds,
@@ -197,6 +197,7 @@ class _Following:
         """The scores of all agents, each process measuring its own."""
         plan, own = self.plan, self._run.own
         variance = belief.variance
+        draws = 0 if variance is None else plan.draws
         beliefs = (
             (agent, belief.mean[k], None if variance is None else variance[k])
             for k, agent in enumerate(own)
@@ -206,13 +207,13 @@ class _Following:
             plan.likelihood,
             beliefs,
             examples,
-            draws=plan.draws,
+            draws=draws,
             seed=plan.seed,
             unit=plan.unit,
             others=others,
         )
         rows = self._exchange.collect(as_rows(scores), plan.data.agents)
-        return from_rows(rows, scores.measures, plan.draws)
+        return from_rows(rows, scores.measures, draws)
 
 
 def _short(scores: Scores) -> str:

@@ -50,19 +50,18 @@ class History(Shown):
             read_only(array)
 
     def as_words(self) -> dict[str, Any]:
-        """All of it as JSON has it: None for NaN."""
+        """All of it as JSON has it, but for the seconds, which no two equal runs share."""
         return {
             "rounds": self.rounds.tolist(),
             "loss": plain(self.loss),
             "measures": list(self.measures),
             "validation": plain(self.validation),
             "bytes_sent": self.bytes_sent.tolist(),
-            "seconds": self.seconds.tolist(),
         }
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any]) -> History:
-        """What :meth:`as_words` wrote."""
+        """What :meth:`as_words` wrote; seconds are NaN."""
         agents = len(words["loss"][0]) if words["loss"] else 0
         shape = (len(words["rounds"]), agents)
         measures = tuple(words["measures"])
@@ -72,7 +71,7 @@ class History(Shown):
             measures,
             as_floats(words["validation"]).reshape(*shape, len(measures)),
             np.array(words["bytes_sent"], dtype=np.int64),
-            as_floats(words["seconds"]),
+            np.full(len(words["rounds"]), np.nan),
         )
 
     def to_frame(self) -> pd.DataFrame:

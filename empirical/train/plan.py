@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.shares import Shares
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
+from empirical.train.holdings import Holdings
 from empirical.train.learners.learner import Learner
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
@@ -122,7 +122,7 @@ class TrainingPlan:
             np.array(self.likelihood.as_labels(argument, examples.labels))
         )
 
-    def shares(self) -> Shares:
+    def shares(self, device: str = "cpu") -> Holdings:
         """The training examples of all agents, each one's own."""
         pairs = [
             self.tensors(f"labels of agent {name!r}", examples)
@@ -130,7 +130,8 @@ class TrainingPlan:
         ]
         ends = np.cumsum([0, *(len(labels) for _, labels in pairs)])
         rows = tuple(torch.arange(int(a), int(b)) for a, b in pairwise(ends))
-        return Shares(torch.cat([x for x, _ in pairs]), torch.cat([y for _, y in pairs]), rows)
+        inputs, labels = (torch.cat(parts).to(device) for parts in zip(*pairs, strict=True))
+        return Holdings(inputs, labels, tuple(own.to(device) for own in rows))
 
     @cached_property
     def fingerprint(self) -> str:
