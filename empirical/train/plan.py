@@ -156,8 +156,17 @@ class TrainingPlan:
 
     @cached_property
     def test_sha256(self) -> str | None:
-        """SHA-256 of the test examples; None without."""
-        return None if self.data.test is None else sha256_of(self.data.test)
+        """What test data are known by again, however they are standardised; None without.
+
+        The SHA-256 of their labels, in the units of the data to nine digits, and of the inputs'
+        shape.
+        """
+        test, scaling = self.data.test, self.data.target_scaling
+        if test is None:
+            return None
+        labels = test.labels if scaling is None else scaling.undo(test.labels)
+        text = " ".join(f"{label:.8e}" for label in np.ravel(labels).tolist())
+        return hashlib.sha256(f"{test.inputs.shape} {text}".encode("ascii")).hexdigest()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -171,12 +180,3 @@ class TrainingPlan:
             "every": self.interval,
             "draws": self.draws,
         }
-
-
-def sha256_of(examples: Examples) -> str:
-    """SHA-256 of inputs and labels, with their types and shapes."""
-    digest = hashlib.sha256()
-    for array in (examples.inputs, examples.labels):
-        digest.update(f"{array.dtype.str} {array.shape}:".encode("ascii"))
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

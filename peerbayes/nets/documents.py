@@ -87,7 +87,9 @@ class DataDocument(Document):
     features: list[str] | None = None
     classes: list[str] | None = None
     sources: dict[str, str] = Field(description="files by name, with their SHA-256")
-    test_sha256: str | None = None
+    test_sha256: str | None = Field(
+        default=None, description="of the test labels in their units, and the inputs' shape"
+    )
 
 
 class StandardisationDocument(Document):
