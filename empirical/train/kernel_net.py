@@ -15,7 +15,7 @@ from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPoo
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.likelihood import Likelihood as Losses
 from empirical.nets.posterior import shared_initialisation
-from empirical.train.groups import WEIGHTS_AT_ONCE, Groups
+from empirical.train.groups import WEIGHTS_AT_ONCE, Groups, aligned
 from empirical.train.layout import Layout, Place
 from empirical.train.net import NoiseKey
 from theory.validation import fail
@@ -61,7 +61,7 @@ class KernelNet:
         # Convolutions of several nets at once are no quicker on a CPU, and have other bits.
         convolves = any(isinstance(layer, Convolution) for layer in architecture.layers)
         self._at_once = 1 if convolves else max(1, WEIGHTS_AT_ONCE // architecture.parameters)
-        self._groups = Groups(self._trial, self._examples)
+        self._groups = Groups(self._trial)
 
     @property
     def parameters(self) -> int:
@@ -101,8 +101,9 @@ class KernelNet:
             some = slice(start, start + PREDICTED_AT_ONCE)
             for first in range(0, agents, at_once):
                 own = slice(first, first + at_once)
-                x = inputs[:, some] if inputs.shape[0] == 1 else inputs[own, some]
-                found[own, some] = logits(self.architecture, weights[own], self._shaped(x))
+                x = aligned(inputs[:, some] if inputs.shape[0] == 1 else inputs[own, some])
+                row = aligned(weights[own])
+                found[own, some] = logits(self.architecture, row, self._shaped(x))
         return found
 
     def gradient(
@@ -143,16 +144,12 @@ class KernelNet:
             into=(into, into),
         )
 
-    def _trial(self, count: int) -> Tensor:
-        """Weights near the initial ones, shape (count, d)."""
-        generator = torch.Generator().manual_seed(0)
+    def _trial(self, count: int, batch: int, seed: int) -> tuple[Tensor, Tensor]:
+        """Weights near the initial ones and made-up inputs, to try nets on."""
+        generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(count, self.parameters, generator=generator)
-        return self.initial(0) + 0.01 * noise
-
-    def _examples(self, batch: int) -> Tensor:
-        """Made-up inputs, shape (batch, …)."""
-        generator = torch.Generator().manual_seed(0)
-        return torch.randn(batch, *self.architecture.input_shape, generator=generator)
+        shape = count, batch, *self.architecture.input_shape
+        return self.initial(0) + 0.01 * noise, torch.randn(shape, generator=generator)
 
     def _shaped(self, inputs: Tensor) -> Tensor:
         """Inputs as the first layer takes them: flat for a dense one."""

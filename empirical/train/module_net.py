@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from empirical.nets.likelihood import PREDICTED_AT_ONCE
 from empirical.nets.likelihood import Likelihood as Losses
-from empirical.train.groups import WEIGHTS_AT_ONCE, Groups
+from empirical.train.groups import WEIGHTS_AT_ONCE, Groups, aligned
 from empirical.train.layout import Layout
 from empirical.train.module_checks import examine, own_copy
 from empirical.train.module_passes import Passes
@@ -86,7 +86,7 @@ class ModuleNet:
         self._passes = Passes(own, self._layout)
         self.way: Way = self._chosen(way)
         self._asked = way is not None
-        self._groups = Groups(self._trial, self._examples)
+        self._groups = Groups(self._trial)
 
     @property
     def parameters(self) -> int:
@@ -140,8 +140,10 @@ class ModuleNet:
                     found[:, some] = self._passes.together(weights, inputs[:, some])
                     continue
                 for agent in range(agents):
-                    own = inputs[agent if inputs.shape[0] > 1 else 0, some]
-                    found[agent, some] = self._passes.alone(weights[agent], own)
+                    which = agent if inputs.shape[0] > 1 else 0
+                    own = aligned(inputs[which : which + 1, some])
+                    row = aligned(weights[agent : agent + 1])
+                    found[agent, some] = self._passes.alone(row[0], own[0])
         return found
 
     def gradient(
@@ -189,7 +191,7 @@ class ModuleNet:
     def _chosen(self, wanted: Way | None) -> Way:
         """The way asked for, or the one that a trial finds."""
         self._passes.ready(torch.device("cpu"), training=not self.draws)
-        reason = self._passes.reason_against(self._trial(2), self._example)
+        reason = self._passes.reason_against(*self._trial(2, self._example.shape[0], 0))
         self._stackable = not reason
         if not reason and self.draws:
             reason = "random numbers, which each net draws on its own"
@@ -197,13 +199,10 @@ class ModuleNet:
             raise fail("way", "a module that torch.func takes as it is", reason, "leave out way")
         return wanted or ("one by one" if reason else "together")
 
-    def _examples(self, batch: int) -> Tensor:
-        """So many inputs, shape (batch, …)."""
-        return self._example[torch.arange(batch) % self._example.shape[0]]
-
-    def _trial(self, count: int) -> Tensor:
-        """Weights near the initial ones, shape (count, d)."""
-        generator = torch.Generator().manual_seed(0)
+    def _trial(self, count: int, batch: int, seed: int) -> tuple[Tensor, Tensor]:
+        """Weights near the initial ones and inputs from the examples, to try nets on."""
+        generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(count, self.parameters, generator=generator)
         start = self._start.cpu()
-        return start + noise * (0.1 * start.abs() + 1e-3)
+        rows = torch.randint(self._example.shape[0], (count, batch), generator=generator)
+        return start + noise * (0.1 * start.abs() + 1e-3), self._example[rows]

@@ -8,12 +8,14 @@ data among them. Both differentiate the outputs by the derivative that the likel
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from empirical.nets.likelihood import Likelihood as Losses
 from empirical.train.groups import probed
@@ -70,7 +72,9 @@ class Passes:
         shared = inputs.shape[0] == 1
         parameters = dict(zip(self._names, views, strict=True))
         run = vmap(of_one, in_dims=(0, None if shared else 0))
-        found: Tensor = run(parameters, inputs[0] if shared else inputs)
+        # On a CPU only this way of attention goes together.
+        with sdpa_kernel(SDPBackend.MATH) if inputs.device.type == "cpu" else nullcontext():
+            found: Tensor = run(parameters, inputs[0] if shared else inputs)
         return found
 
     def _take(self, weights: Tensor) -> None:
@@ -126,14 +130,17 @@ class Passes:
         Parameters
         ----------
         weights, inputs
-            Of a few nets: shapes (N, d) and (B, …), the same inputs for all.
+            Of a few nets: shapes (N, d) and (N, B, …).
         """
         expected = probed(lambda _, *own: self.gradient_alone(*own), weights, inputs, size=1)
         count = weights.shape[0]
         try:
-            found = probed(
-                lambda _, *own: self.gradient_together(*own), weights, inputs, size=count
-            )
+            with warnings.catch_warnings():
+                # Said of what vmap does in a loop of its own, at a loss.
+                warnings.filterwarnings("error", message="There is a performance drop")
+                found = probed(
+                    lambda _, *own: self.gradient_together(*own), weights, inputs, size=count
+                )
         except Exception as error:  # whatever a module does under vmap, it does not alone
             return f"{type(error).__name__}: {(str(error).strip() or '?').splitlines()[0][:160]}"
         if not all(close(a, b) for a, b in zip(found, expected, strict=True)):
