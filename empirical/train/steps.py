@@ -89,12 +89,12 @@ class Steps:
     def normals(self, like: Tensor) -> Tensor:
         """Standard normal numbers of this step, shape (k, d)."""
         if self._noise is None:
-            self._noise = torch.empty_like(like)
+            self._noise = torch.empty_like(like, dtype=torch.float32)
         if self._drawn != self._done:
             at = [int(taken) + self._done for taken in self._taken]
             normals(self._keys, at, self._noise)
             self._drawn = self._done
-        return self._noise
+        return self._noise.to(like.dtype)
 
     def local_gradient(
         self, mean: Tensor, variance: Tensor, into: tuple[Tensor, Tensor]

@@ -67,7 +67,7 @@ class Averaging:
 
     def begin(self, state: State, share: Share) -> State:
         """Room for a gradient."""
-        return {"gradient": torch.empty_like(state["mean"]), "weight": weight(self, share)}
+        return {"gradient": torch.empty_like(state["mean"]), "weight": weight(self, share, state["mean"])}
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
         """One step of descent."""
@@ -144,7 +144,7 @@ class AveragingAdam:
 
     def begin(self, state: State, share: Share) -> State:
         """Room for a gradient."""
-        return {"gradient": torch.empty_like(state["mean"]), "weight": weight(self, share)}
+        return {"gradient": torch.empty_like(state["mean"]), "weight": weight(self, share, state["mean"])}
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
         """One step of Adam."""
@@ -177,11 +177,11 @@ class AveragingAdam:
         return Belief(state["mean"], None)
 
 
-def weight(learner: Averaging | AveragingAdam, share: Share) -> Tensor:
-    """a_i, shape (n, 1), float32."""
+def weight(learner: Averaging | AveragingAdam, share: Share, like: Tensor) -> Tensor:
+    """a_i, shape (n, 1)."""
     if learner.weighting == "agents":
-        return torch.ones_like(share.weight, dtype=torch.float32)
-    return share.weight.float()
+        return torch.ones_like(share.weight).to(like)
+    return share.weight.to(like)
 
 
 def adam(
@@ -196,7 +196,7 @@ def adam(
     first, second = moments
     first.mul_(betas[0]).add_(gradient, alpha=1.0 - betas[0])
     second.mul_(betas[1]).addcmul_(gradient, gradient, value=1.0 - betas[1])
-    root = torch.mul(second, (1.0 / (1.0 - betas[1] ** steps)).float(), out=gradient)
+    root = torch.mul(second, (1.0 / (1.0 - betas[1] ** steps)).to(gradient), out=gradient)
     root.sqrt_().add_(epsilon)
     torch.div(first, root, out=gradient)
-    return gradient.mul_((1.0 / (1.0 - betas[0] ** steps)).float())
+    return gradient.mul_((1.0 / (1.0 - betas[0] ** steps)).to(gradient))

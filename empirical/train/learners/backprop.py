@@ -92,7 +92,7 @@ class Backprop:
             "weights": torch.empty_like(mean),
             "gradient": torch.empty_like(mean),
             "by_variance": torch.empty_like(mean),
-            "weight": (self.divergence / share.held).float(),
+            "weight": (self.divergence / share.held).to(mean),
         }
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:

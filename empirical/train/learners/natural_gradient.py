@@ -87,7 +87,7 @@ class NaturalGradient:
         return {
             "weights": torch.empty_like(state["mean"]),
             "gradient": torch.empty_like(state["mean"]),
-            "weight": share.weight.float(),
+            "weight": share.weight.to(state["mean"]),
         }
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
@@ -100,7 +100,7 @@ class NaturalGradient:
         halved = precision * 0.5
         precision.lerp_(target, forgotten)
         torch.maximum(precision, halved, out=precision)
-        direction = torch.mul(momentum, corrected(self.momentum, batch), out=work["gradient"])
+        direction = torch.mul(momentum, corrected(self.momentum, batch, momentum), out=work["gradient"])
         direction.add_(mean, alpha=self.prior_precision)
         descend(mean, direction.div_(precision), self.rate * batch.rate, self.clip)
         return loss
@@ -145,9 +145,9 @@ def sampled(state: State, work: State, batch: Batch, data: float) -> tuple[Tenso
     return loss, curvature
 
 
-def corrected(momentum: float, batch: Batch) -> Tensor:
-    """1 / (1 − β^t), shape (k, 1), float32."""
-    return (1.0 / (1.0 - momentum**batch.steps)).float()
+def corrected(momentum: float, batch: Batch, like: Tensor) -> Tensor:
+    """1 / (1 − β^t), shape (k, 1)."""
+    return (1.0 / (1.0 - momentum**batch.steps)).to(like)
 
 
 def descend(mean: Tensor, direction: Tensor, rate: float, clip: float) -> None:

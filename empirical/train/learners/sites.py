@@ -104,7 +104,7 @@ class Sites:
         return {
             "weights": torch.empty_like(mean),
             "gradient": torch.empty_like(mean),
-            "weight": share.of_data.float(),
+            "weight": share.of_data.to(mean),
             "total": torch.zeros_like(mean),
             "steps": torch.zeros_like(share.held),
             "first_mean": mean.clone(),
@@ -126,7 +126,7 @@ class Sites:
         halved = precision * 0.5
         precision.lerp_(target, 1.0 - self.curvature_memory)
         torch.maximum(precision, halved, out=precision)
-        direction = torch.mul(momentum, corrected(self.momentum, batch), out=work["gradient"])
+        direction = torch.mul(momentum, corrected(self.momentum, batch, momentum), out=work["gradient"])
         direction.add_(work["cavity_gradient"]).add_(mean, alpha=self.prior_precision)
         if self.trust:
             moved = torch.sub(mean, work["first_mean"], out=work["weights"])
@@ -137,12 +137,12 @@ class Sites:
 
     def end(self, state: State, work: State, share: Share) -> None:
         """The new site, and the sum that is said: s_i + Δh_i/v_i and y_i + Δc_i/v_i."""
-        influence = share.influence.float()
+        influence = share.influence.to(state["mean"])
         # The site moves by v_i of what the steps made of it: what is said is then the precision
         # after them, positive whatever happens.
         change = torch.sub(state["precision"], work["first_precision"])
         state["site_curvature"].addcmul_(change, influence)
-        site = work["total"].div_(work["steps"].float())
+        site = work["total"].div_(work["steps"].to(state["mean"]))
         change = torch.sub(site, state["site_gradient"], out=change)
         state["all_gradient"].addcdiv_(change, influence.expand_as(change))
         state["site_gradient"].copy_(site)
