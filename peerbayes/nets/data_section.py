@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     PlainValidator,
     WithJsonSchema,
     model_validator,
@@ -76,16 +77,24 @@ def _share(value: float) -> float:
     return value
 
 
+def _plain(value: tuple[str, ...] | dict[str, str]) -> list[str] | dict[str, str]:
+    return value if isinstance(value, dict) else list(value)
+
+
 _TEXT = {"type": "string", "minLength": 1}
 _LIST = {"type": "array", "items": _TEXT, "minItems": 1}
 
 Names = Annotated[
-    tuple[str, ...], PlainValidator(_one_or_more), WithJsonSchema({"anyOf": [_TEXT, _LIST]})
+    tuple[str, ...],
+    PlainValidator(_one_or_more),
+    PlainSerializer(_plain),
+    WithJsonSchema({"anyOf": [_TEXT, _LIST]}),
 ]
 """One name or a list of names."""
 Files = Annotated[
     tuple[str, ...] | dict[str, str],
     PlainValidator(_files),
+    PlainSerializer(_plain),
     WithJsonSchema(
         {"anyOf": [_TEXT, _LIST, {"type": "object", "additionalProperties": _TEXT}]},
     ),

@@ -7,7 +7,7 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from empirical.train.data.agents_data import AgentsData
     from empirical.train.data.arrays import read_npz
-    from empirical.train.data.builtin import Builtin, read_builtin
+    from empirical.train.data.builtin import BUILTINS, Builtin, read_builtin
     from empirical.train.data.columns import Layout, labelled_rows, layout_of
     from empirical.train.data.dealing import Balanced, Dirichlet, Sizes
     from empirical.train.data.examples import Examples, Target
@@ -24,6 +24,7 @@ else:
     show_lazily(__name__)
 
 __all__ = [
+    "BUILTINS",
     "AgentsData",
     "Balanced",
     "Builtin",

@@ -1,0 +1,284 @@
+"""Files are read as other readers read them, and what cannot be read is named in one line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+from pyarrow import parquet
+
+from empirical.train.data import (
+    check_unchanged,
+    labelled_rows,
+    layout_of,
+    read_builtin,
+    read_idx_files,
+    read_images,
+    read_npz,
+    read_table,
+)
+from theory.validation import IntArray
+
+ROWS: list[list[Any]] = [
+    ["age", "ward", "is_old", "score"],
+    [70, "north, upper", "true", 0.5],
+    [31, 'south "S"', "false", -1e-3],
+    [55, "north, upper", "true", 12],
+]
+
+
+def written(path: Path, rows: list[list[Any]], separator: str = ",") -> Path:
+    """Write a CSV file, by the csv module."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=separator).writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize(("name", "separator"), [("a.csv", ","), ("a.tsv", "\t"), ("b.csv", ";")])
+def test_a_table_is_read_as_it_was_written(tmp_path: Path, name: str, separator: str) -> None:
+    path = written(tmp_path / name, ROWS, separator)
+    table = read_table(path, separator=";" if separator == ";" else None)
+    assert table.names == ("age", "ward", "is_old", "score")
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter=separator))
+    assert table.columns["age"].tolist() == [int(row["age"]) for row in rows]
+    assert table.columns["ward"].tolist() == [row["ward"] for row in rows]
+    assert table.columns["is_old"].tolist() == [1, 0, 1]
+    assert table.columns["score"].tolist() == [float(row["score"]) for row in rows]
+    assert table.sources == ((str(path), hashlib.sha256(path.read_bytes()).hexdigest()),)
+
+
+def test_parquet_and_csv_give_the_same_table(tmp_path: Path) -> None:
+    columns = list(zip(*ROWS[1:], strict=True))
+    kinds = [pa.int8(), pa.dictionary(pa.int8(), pa.string()), pa.string(), pa.float32()]
+    arrays = [pa.array(c, type=k) for c, k in zip(columns, kinds, strict=True)]
+    arrays[2] = pa.array([True, False, True])
+    parquet.write_table(pa.table(arrays, names=ROWS[0]), tmp_path / "a.parquet")
+    one = read_table(tmp_path / "a.parquet")
+    two = read_table(written(tmp_path / "a.csv", ROWS))
+    for name in ROWS[0]:
+        if name == "score":  # float32 there
+            assert np.allclose(one.columns[name], two.columns[name], rtol=1e-7)
+        else:
+            assert one.columns[name].tolist() == two.columns[name].tolist()
+
+
+def test_text_columns_become_zeros_and_ones(tmp_path: Path) -> None:
+    tables = [
+        read_table(written(tmp_path / "a.csv", [["w", "x", "y"], ["c", 1, 2], ["a", 3, 4]])),
+        read_table(written(tmp_path / "b.csv", [["y", "x", "w"], [5, 6, "b"]])),
+    ]
+    layout = layout_of(tables, targets=["y"], features=["x", "w"])
+    assert layout.features == ("x", "w=a", "w=b", "w=c")
+    first, second = (labelled_rows(table, layout) for table in tables)
+    assert first.inputs.tolist() == [[1, 0, 0, 1], [3, 1, 0, 0]]
+    assert second.inputs.tolist() == [[6, 0, 1, 0]]
+    assert second.labels[0].tolist() == [5]
+    left = layout_of(tables, targets=["y"])
+    assert (left.features, left.left_out) == (("x",), ("w",))
+
+
+def test_numbers_are_categories_where_that_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", [["post", "y"], ["007", 1], ["17", 2]])
+    table = read_table(path, text=["post"])
+    layout = layout_of([table], targets=["y"], categories=["post"])
+    assert layout.features == ("post=007", "post=17")
+
+
+HEAD = ["x", "y"]
+BAD_TABLES: list[tuple[str, str, str]] = [
+    ("x,y\n1,2\n,3\n", "a.csv, column 'x': expected a value in every row", "none in row 2"),
+    ("x,y\n1,2\nNaN,3\n", "a.csv, column 'x': expected finite numbers", "nan in row 2"),
+    ("x,y\n1,2\n1,inf\n", "a.csv, column 'y': expected finite numbers", "inf in row 2"),
+    ("x,y\n1,2\nNA,3\n", "a.csv, column 'x': expected numbers", "the text 'NA' in row 2; correct"),
+    ("x,y\n1,2\n3\n", "a.csv: expected a table in CSV", "Row #3: Expected 2 columns, got 1"),
+    ("x,z\n1,2\n", "a.csv: expected a column 'y'", "columns x, z"),
+    ("x,yy\n1,2\n", "a.csv: expected a column 'y'", "did you mean 'yy'?"),
+    ("x,y\n", "a.csv: expected at least one row", "none; add rows"),
+    ("", "a.csv: expected a file with data in it", "an empty file"),
+    ("\n", "a.csv: expected a table in CSV", "cannot be read"),
+    ("x,x,y\n1,2,3\n", "a.csv: expected columns of distinct names", "'x' twice"),
+    ("x,y\n2020-01-01,3\n", "a.csv, column 'x': expected numbers or text", "date32"),
+]
+
+
+@pytest.mark.parametrize(("text", "begins", "says"), BAD_TABLES)
+def test_bad_tables_are_refused(tmp_path: Path, text: str, begins: str, says: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ValueError, match="expected") as caught:
+        layout_of([read_table(tmp_path / "a.csv")], targets=["y"], features=["x"])
+    assert str(caught.value).startswith(f"{tmp_path}/{begins}")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_tables_must_agree(tmp_path: Path) -> None:
+    whole = read_table(written(tmp_path / "a.csv", [["x", "z", "y"], [1, 2, 3]]))
+    less = read_table(written(tmp_path / "b.csv", [["x", "y"], [1, 3]]))
+    text = read_table(written(tmp_path / "c.csv", [["x", "z", "y"], [1, "two", 3]]))
+    unnamed = read_table(written(tmp_path / "d.csv", [["", "y"], [1, 3]]))
+    with pytest.raises(ValueError, match=r"b.csv: expected the columns of .*a.csv, got no 'z'"):
+        layout_of([whole, less], targets=["y"])
+    with pytest.raises(ValueError, match=r"c.csv, column 'z': expected numbers, .*'two' in row 1"):
+        layout_of([whole, text], targets=["y"])
+    with pytest.raises(ValueError, match=r"d.csv: expected a name for every column"):
+        layout_of([unnamed], targets=["y"])
+    with pytest.raises(ValueError, match="features: expected columns other than the target"):
+        layout_of([whole], targets=["y"], features=["x", "y"])
+    layout = layout_of([whole], targets=["y"], features=["x"], categories=["z"])
+    with pytest.raises(ValueError, match=r"c.csv, column 'z': expected a category .*\(2\), got"):
+        labelled_rows(text, layout)
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b"x" * 100])
+def test_damaged_parquet_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(ValueError, match=r"a.parquet: expected a Parquet file, got one that"):
+        read_table(tmp_path / "a.parquet")
+
+
+def test_arrays_are_read_from_npz(tmp_path: Path) -> None:
+    inputs, labels = np.arange(12).reshape(4, 3), np.array(["b", "a", "b", "b"])
+    np.savez_compressed(tmp_path / "a.npz", inputs=inputs, labels=labels)
+    rows = read_npz(tmp_path / "a.npz")
+    assert np.array_equal(rows.inputs, inputs)
+    assert rows.labels[0].tolist() == labels.tolist()
+    assert read_npz(tmp_path / "a.npz", labelled=False).labels == ()
+
+
+def test_bad_arrays_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    with pytest.raises(ValueError, match=r"a.npz: expected a file, got none of that name"):
+        read_npz(path)
+    path.write_bytes(b"not a zip file")
+    with pytest.raises(ValueError, match=r"a.npz: expected an NPZ file"):
+        read_npz(path)
+    np.savez(path, inputs=np.array([[object()]], dtype=object), labels=np.zeros(1))
+    with pytest.raises(ValueError, match=r"a.npz: .*plain arrays, got pickled objects"):
+        read_npz(path)
+    np.savez(path, x=np.zeros((2, 2)), labels=np.zeros(2))
+    with pytest.raises(ValueError, match=r"expected an array 'inputs', got arrays x, labels"):
+        read_npz(path)
+    np.savez(path, inputs=np.zeros((2, 2)), labels=np.zeros(3))
+    with pytest.raises(ValueError, match="expected one label for each of 2 inputs"):
+        read_npz(path)
+    np.savez(path, inputs=np.array([[1.0], [np.nan]]), labels=np.zeros(2))
+    with pytest.raises(ValueError, match=r"a.npz, inputs: expected finite numbers, got nan at"):
+        read_npz(path)
+    np.savez(path, inputs=np.zeros((0, 2)), labels=np.zeros(0))
+    with pytest.raises(ValueError, match="expected at least one example, got none"):
+        read_npz(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"a.npz: expected an NPZ file"):
+        read_npz(path)
+
+
+def picture(path: Path, pixels: IntArray | np.ndarray[Any, Any], mode: str | None = None) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image = Image.fromarray(np.asarray(pixels, dtype=np.uint8))
+    (image if mode is None else image.convert(mode)).save(path)
+
+
+def test_images_are_read_as_they_were_drawn(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    drawn = {
+        name: rng.integers(0, 256, size=(4, 6, 3))
+        for name in ("cat/1.png", "cat/2.png", "ox/1.bmp")
+    }
+    for name, pixels in drawn.items():
+        picture(tmp_path / name, pixels)
+    (tmp_path / "cat" / "notes.txt").write_text("no image")
+    (tmp_path / "cat" / ".hidden.png").write_text("no image")
+    rows = read_images(tmp_path)
+    assert rows.inputs.shape == (3, 3, 4, 6)
+    assert rows.labels[0].tolist() == ["cat", "cat", "ox"]
+    assert [rows.place(k) for k in range(3)] == list(drawn)
+    for values, pixels in zip(rows.inputs, drawn.values(), strict=True):
+        assert np.array_equal(
+            values, np.moveaxis(pixels.astype(np.float32), -1, 0) / np.float32(255)
+        )
+    grey = read_images(tmp_path, colour=False)
+    # Pillow's grey is the rounded sum of ITU-R 601-2 weights.
+    weighted = drawn["cat/1.png"] @ np.array([0.299, 0.587, 0.114])
+    assert np.abs(grey.inputs[0, 0] * 255 - weighted).max() <= 1.0
+    assert read_images(tmp_path, size=(8, 3)).inputs.shape == (3, 3, 8, 3)
+
+
+def test_grey_images_of_8_and_16_bits_agree(tmp_path: Path) -> None:
+    values = np.arange(12).reshape(3, 4) * 20
+    picture(tmp_path / "a/8.png", values)
+    deep = Image.fromarray((values * 257).astype(np.uint16))
+    deep.save(tmp_path / "a/16.png")
+    rows = read_images(tmp_path)
+    assert rows.inputs.shape == (2, 1, 3, 4)
+    assert np.array_equal(rows.inputs[0], rows.inputs[1])
+
+
+def test_bad_image_folders_are_refused(tmp_path: Path) -> None:
+    picture(tmp_path / "a/1.png", np.zeros((4, 6)))
+    picture(tmp_path / "b/2.png", np.zeros((6, 4)))
+    with pytest.raises(ValueError, match=r"b/2.png: expected 6 by 4 .*a/1.png has, got 4 by"):
+        read_images(tmp_path)
+    picture(tmp_path / "b/2.png", np.zeros((4, 6, 3)))
+    with pytest.raises(ValueError, match=r"b/2.png: expected an image grey, as .*set colour"):
+        read_images(tmp_path)
+    assert read_images(tmp_path, colour=True).inputs.shape == (2, 3, 4, 6)
+    (tmp_path / "b/2.png").write_bytes((tmp_path / "a/1.png").read_bytes()[:40])
+    with pytest.raises(ValueError, match=r"b/2.png: expected an image, got one that"):
+        read_images(tmp_path)
+    (tmp_path / "b/2.png").unlink()
+    with pytest.raises(ValueError, match=r"/b: expected images .*got none"):
+        read_images(tmp_path)
+    picture(tmp_path / "3.png", np.zeros((4, 6)))
+    with pytest.raises(ValueError, match=r"expected one folder for each class.*got 3.png in"):
+        read_images(tmp_path)
+    with pytest.raises(ValueError, match="nowhere: expected a folder of images"):
+        read_images(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_idx_files_are_read(tmp_path: Path, pack: Any) -> None:
+    pixels, labels = np.arange(24, dtype=np.uint8), bytes([3, 1])
+    sizes = b"".join(size.to_bytes(4, "big") for size in (2, 3, 4))
+    images = tmp_path / "own-images-idx3-ubyte"
+    images.write_bytes(pack(bytes([0, 0, 8, 3]) + sizes + pixels.tobytes()))
+    beside = tmp_path / "own-labels-idx1-ubyte"
+    beside.write_bytes(pack(bytes([0, 0, 8, 1, 0, 0, 0, 2]) + labels))
+    rows = read_idx_files(images)
+    assert np.array_equal(rows.inputs[:, 0], pixels.reshape(2, 3, 4).astype(np.float32) / 255)
+    assert rows.labels[0].tolist() == [3, 1]
+    beside.unlink()
+    with pytest.raises(ValueError, match=r"own-labels-idx1-ubyte: expected a file"):
+        read_idx_files(images)
+
+
+def test_built_in_data_are_scikit_learns() -> None:
+    from sklearn.datasets import load_diabetes, load_digits
+
+    digits, bunch = read_builtin("digits"), load_digits()
+    assert np.array_equal(digits.train.inputs[:, 0] * 16, bunch.images)
+    assert digits.train.class_names == tuple("0123456789")
+    diabetes, patients = read_builtin("diabetes"), load_diabetes(scaled=False)
+    assert np.array_equal(diabetes.train.inputs, patients.data)
+    assert diabetes.train.features == tuple(patients.feature_names)
+    with pytest.raises(ValueError, match="builtin: expected one of mnist"):
+        read_builtin("cifar")
+
+
+def test_files_that_change_are_named() -> None:
+    kept = [("a.csv", "1"), ("b.csv", "2")]
+    check_unchanged(kept, kept)
+    with pytest.raises(ValueError, match=r"b.csv: expected the data .* got another content"):
+        check_unchanged([("a.csv", "1"), ("b.csv", "3")], kept)
+    with pytest.raises(ValueError, match=r"a.csv: expected the data .* got no such file"):
+        check_unchanged(kept[1:], kept)
+    with pytest.raises(ValueError, match=r"c.csv: .* got a file that was not there"):
+        check_unchanged([*kept, ("c.csv", "4")], kept)

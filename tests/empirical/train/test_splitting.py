@@ -1,0 +1,121 @@
+"""What is held out and what is dealt: every row once, nothing lost, repeatably."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from empirical.rules import Rule
+from empirical.train.data import Balanced, Dirichlet, Sizes, split_by_class, split_rows
+from empirical.train.data.splitting import generator
+
+LABELS = st.lists(st.integers(0, 5), min_size=1, max_size=60)
+SHARES = st.floats(0, 0.95)
+SEEDS = st.integers(0, 2**32)
+
+
+@given(size=st.integers(1, 80), share=SHARES, seed=SEEDS)
+@example(size=1, share=0.5, seed=0)
+def test_rows_are_kept_or_held_out_each_once(size: int, share: float, seed: int) -> None:
+    split = split_rows(size, share, np.random.default_rng(seed))
+    assert sorted([*split.kept, *split.held]) == list(range(size))
+    wanted = 0 if share == 0 else min(max(round(share * size), 1), size - 1)
+    assert len(split.held) == wanted
+
+
+@given(labels=LABELS, share=SHARES, seed=SEEDS)
+@example(labels=[0, 1, 2], share=0.5, seed=0)
+@example(labels=[0] * 50 + [1, 1], share=0.1, seed=0)
+def test_classes_are_held_out_in_proportion_and_none_is_lost(
+    labels: list[int], share: float, seed: int
+) -> None:
+    split = split_by_class(labels, share, np.random.default_rng(seed))
+    assert sorted([*split.kept, *split.held]) == list(range(len(labels)))
+    counts, held = Counter(labels), Counter(labels[k] for k in split.held)
+    assert {labels[k] for k in split.kept} == set(labels)  # each class stays in training
+    spare = sum(count - 1 for count in counts.values())
+    total = 0 if share == 0 else min(max(round(share * len(labels)), 1), spare)
+    assert len(split.held) == total
+    several = [label for label, count in counts.items() if count > 1]
+    if total >= len(several):
+        assert set(held) == set(several)  # every class that can be is in both parts
+    free = [label for label in counts if 1 < held[label] < counts[label] - 1]
+    for label in free:  # where no limit holds a class back, it has its share, rounded
+        assert abs(held[label] - share * counts[label]) < len(counts) + 1
+
+
+def test_proportions_are_kept_where_nothing_stands_in_the_way() -> None:
+    labels = [0] * 100 + [1] * 200 + [2] * 700
+    split = split_by_class(labels, 0.1, np.random.default_rng(0))
+    assert Counter(labels[k] for k in split.held) == {0: 10, 1: 20, 2: 70}
+
+
+def test_what_is_held_out_depends_on_the_name_and_the_purpose_alone() -> None:
+    first = generator(0, "validation", "mast").random()
+    assert generator(0, "validation", "mast").random() == first
+    others = [(1, "validation", "mast"), (0, "test", "mast"), (0, "validation", "roof")]
+    assert first not in [generator(*key).random() for key in others]
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, 2.0, float("nan")])
+def test_shares_that_leave_nothing_are_refused(share: float) -> None:
+    with pytest.raises(ValueError, match=r"share: expected a number in \(0, 1\)"):
+        split_rows(10, share, np.random.default_rng(0))
+
+
+RULES: list[Rule] = [Balanced(3), Dirichlet(3, 0.5), Dirichlet(4, 100.0), Sizes((3.0, 1.0, 2.0))]
+
+
+@given(labels=LABELS, seed=SEEDS, rule=st.sampled_from(RULES))
+def test_every_example_is_dealt_once(labels: list[int], seed: int, rule: Rule) -> None:
+    labels = [*labels, *range(6), *range(6), *range(6)]
+    dealt = rule.deal(labels, seed=seed)
+    assert dealt.agents == rule.agents
+    assert sorted(np.concatenate(dealt.indices).tolist()) == list(range(len(labels)))
+    again = rule.deal(labels, seed=seed)
+    assert all(np.array_equal(a, b) for a, b in zip(dealt.indices, again.indices, strict=True))
+
+
+@given(labels=LABELS, agents=st.integers(1, 7), seed=SEEDS)
+def test_balanced_agents_hold_alike_of_every_class(
+    labels: list[int], agents: int, seed: int
+) -> None:
+    labels = [*labels, *range(6), 0]
+    dealt = Balanced(agents).deal(labels, seed=seed)
+    assert max(dealt.sizes) - min(dealt.sizes) <= 1
+    for label in set(labels):
+        held = [sum(labels[k] == label for k in own) for own in dealt.indices]
+        assert max(held) - min(held) <= 1
+
+
+def test_sizes_are_proportional() -> None:
+    assert Sizes((6.0, 3.0, 1.0)).deal([0] * 1000, seed=0).sizes == (600, 300, 100)
+    with pytest.raises(ValueError, match=r"sizes\[1\]: expected an example for every agent"):
+        Sizes((1.0, 0.001)).deal([0] * 10, seed=0)
+
+
+def test_dirichlet_proportions_have_their_mean_and_variance() -> None:
+    """Var p_i = (1/N)(1 − 1/N)/(N α + 1) of each class, over 400 classes of 1 000 examples."""
+    agents, alpha, classes = 4, 0.5, 400
+    labels = np.repeat(np.arange(classes), 1000)
+    dealt = Dirichlet(agents, alpha).deal(labels, seed=0)
+    shares = np.array([np.bincount(labels[own], minlength=classes) for own in dealt.indices]) / 1000
+    assert np.allclose(shares.sum(axis=0), 1.0)
+    variance = 1 / agents * (1 - 1 / agents) / (agents * alpha + 1)
+    # Standard errors: of the mean √(variance/400) = .0125; of the variance below 10 %.
+    assert np.allclose(shares.mean(axis=1), 1 / agents, atol=4 * 0.0125)
+    assert np.allclose(shares.var(axis=1), variance, rtol=0.4)
+
+
+def test_a_hopeless_dirichlet_is_refused() -> None:
+    labels = [0] * 20
+    with pytest.raises(ValueError, match="alpha: expected a Dirichlet that leaves each of 10"):
+        Dirichlet(10, 1e-6).deal(labels, seed=0)
+    with pytest.raises(ValueError, match="agents: expected at least 22 examples"):
+        Dirichlet(11, 1.0).deal(labels, seed=0)
+    with pytest.raises(ValueError, match="alpha: expected a finite number above 0"):
+        Dirichlet(2, 0.0)
