@@ -81,7 +81,9 @@ class Checkpoints:
         ValueError
             If it cannot be written; in one line.
         """
-        self.generations.save(done, tensors, {**words, "sources": [list(pair) for pair in self.sources]})
+        self.generations.save(
+            done, tensors, {**words, "sources": [list(pair) for pair in self.sources]}
+        )
 
     @property
     def _own(self) -> range:

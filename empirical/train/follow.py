@@ -19,12 +19,14 @@ from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.threads import one_thread
 from empirical.train.checkpoints import Checkpoints
 from empirical.train.course import Course
-from empirical.train.plan import TrainingPlan
 from empirical.train.learners.learner import Belief
+from empirical.train.plan import TrainingPlan
 from empirical.train.run import TrainingRun
 from empirical.train.scores import Scores, as_rows, from_rows, measures_of, score
 from empirical.train.trained import Metrics, TrainedNetwork
+from exact.limits import gibibytes
 from theory.progress import Progress
+from theory.validation import fail
 
 
 def follow(
@@ -71,6 +73,7 @@ def follow(
     exchange = OneProcess() if exchange is None else exchange
     with one_thread() if device == "cpu" else nullcontext():
         following = _Following(plan, exchange, device, say)
+        following.check_memory(memory)
         following.train(checkpoints, resume=resume, progress=progress)
         return following.finish(before_test)
 
@@ -105,6 +108,25 @@ class _Following:
             for i in own
         ]
         self._course = Course(len(own), plan.patience)
+
+    def check_memory(self, allowed: int | None) -> None:
+        """Refuse a training whose own tensors would take more than is allowed.
+
+        Raises
+        ------
+        ValueError
+            If they would.
+        """
+        best = 2 * len(self._run.own) if self.plan.patience is not None else 0
+        needed = self._run.footprint + 4 * self.plan.net.parameters * best
+        if allowed is not None and needed > allowed:
+            raise fail(
+                self.plan.name,
+                f"a training within {gibibytes(allowed)} GiB of memory",
+                f"one of about {gibibytes(needed)} GiB",
+                "use fewer agents or a smaller net, spread the agents over machines with torchrun, "
+                "or allow more with --memory",
+            )
 
     def train(
         self, checkpoints: Checkpoints | None, *, resume: bool, progress: Progress | None

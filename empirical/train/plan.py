@@ -151,7 +151,15 @@ class TrainingPlan:
         numbers = [self.rounds, self.local_steps, self.batch, self.seed, self.patience]
         text = json.dumps(words, sort_keys=True)
         return fingerprint(
-            text, self.net.initial(self.seed).numpy(), data.names, self.network, examples, scales, numbers, self.interval, self.draws
+            text,
+            self.net.initial(self.seed).numpy(),
+            data.names,
+            self.network,
+            examples,
+            scales,
+            numbers,
+            self.interval,
+            self.draws,
         )
 
     @cached_property

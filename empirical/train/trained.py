@@ -12,8 +12,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from empirical.train.data.scaling import Scaling
 from empirical.nets.keeping import save_tensors
+from empirical.train.data.scaling import Scaling
 from empirical.train.history import History
 from empirical.train.likelihoods.heads import Heads
 from empirical.train.likelihoods.likelihood import Likelihood

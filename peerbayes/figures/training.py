@@ -9,7 +9,7 @@ import numpy as np
 from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
 from peerbayes.figures.panels import MOST_SERIES, panel, series_style
 from peerbayes.figures.scales import linear_scale, log_scale
-from peerbayes.figures.wording import number, percentage
+from peerbayes.figures.wording import percentage
 from theory.validation import FloatArray
 
 # Rounds beyond which, relative to the first, the axis is logarithmic.
@@ -122,8 +122,8 @@ def rank_plot(bins: FloatArray) -> Plot:
         figure,
         "Probability integral transform",
         f"Flat where predictions are calibrated. {percentage(middle)} of the labels lie in the "
-        f"middle {number(covered, 2)} of their predictive distributions: fewer than that share "
-        "where predictions are too sure, more where they are too careful.",
+        f"middle {percentage(round(covered, 3))} of their predictive distributions: fewer than that"
+        " where predictions are too sure, more where they are too careful.",
         (
             LegendEntry("s", "cloud", "share of labels"),
             LegendEntry("dashes", "ink", "calibrated"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exact.limits import gibibytes, memory_limit
+from exact.limits import memory_limit
 from exact.whole_files import remove_leftovers
 from peerbayes import __version__
 from peerbayes.documents import Documented, GraphDocument, names_of, numbers
@@ -33,7 +33,7 @@ from peerbayes.progress import sayer
 from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, write_record
 from theory import Network
-from theory.changing import influence
+from theory.changing import AnyNetwork, influence
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -121,7 +121,7 @@ class TrainOutcome(Documented):
             kept=self.kept,
             versions=_versions(),
             notes=list(trained.notes),
-            graph=_graph(plan),
+            graph=_graph(plan.network),
             history=HistoryDocument(
                 rounds=history.rounds.tolist(),
                 loss=[numbers(row) for row in history.loss],
@@ -249,24 +249,6 @@ def _alone(path: Path, name: str) -> Iterator[None]:
         ) from None  # fmt: skip
 
 
-def check_memory(name: str, needed: int, allowed: int) -> None:
-    """Refuse a training that is predicted to need more memory than it may take.
-
-    Raises
-    ------
-    ValueError
-        If it is.
-    """
-    if needed > allowed:
-        raise fail(
-            name,
-            f"a training within {gibibytes(allowed)} GiB of memory",
-            f"one of about {gibibytes(needed)} GiB",
-            "use fewer agents or a smaller net, spread agents over machines with torchrun, or "
-            "allow more with --memory",
-        )
-
-
 def _numbers(agents: int) -> tuple[str, ...]:
     return tuple(str(agent) for agent in range(agents))
 
@@ -306,12 +288,11 @@ def _scores(scores: Scores | None) -> ScoresDocument | None:
     )
 
 
-def _graph(plan: TrainingPlan) -> GraphDocument | None:
+def _graph(network: AnyNetwork) -> GraphDocument | None:
     """How the network is drawn; None for one whose agents' influence is not known."""
-    network = plan.network
-    if isinstance(network, Network):
-        return GraphDocument.of(network)
     try:
+        if isinstance(network, Network):
+            return GraphDocument.of(network)
         return graph_of(network, influence(network).values)
     except ValueError:
         return None

@@ -23,9 +23,9 @@ def measure_words(measure: str) -> str:
 
 def train_parts(result: TrainPrinted) -> list[RenderableType]:
     """The tables of `train`: what was trained, and how well each agent predicts."""
-    settings, kept = result.settings, ""
-    if result.stopped_early:
-        kept = f"; stopped early, those of round {result.round_kept} are kept"
+    settings, kept = result.settings, "; stopped early" * result.stopped_early
+    if result.round_kept != result.rounds_run:
+        kept += f"; beliefs of round {result.round_kept} are kept"
     sent = result.history.bytes_sent[-1] if result.history.bytes_sent else 0
     facts = {
         "agents": str(result.agents),

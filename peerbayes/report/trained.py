@@ -64,7 +64,9 @@ def _finding(record: TrainRecord) -> str:
 
 
 def _facts(record: TrainRecord) -> tuple[Fact, ...]:
-    stopped = f"stopped early; round {record.round_kept} kept" if record.stopped_early else ""
+    stopped = "stopped early; " * record.stopped_early
+    if record.round_kept != record.rounds_run:
+        stopped += f"round {record.round_kept} kept"
     settings = record.settings
     sent = record.history.bytes_sent
     return (

@@ -43,10 +43,7 @@ def direct(net: Linear, mean: torch.Tensor, variance: torch.Tensor) -> np.ndarra
     """Outputs of every draw, shape (draws, n, outputs), in float64 by numpy."""
     drawn = drawn_weights(mean, variance, draws=DRAWS, seed=1, agent=2)
     return np.stack(
-        [
-            X.double().numpy() @ w.double().numpy().reshape(net.outputs, net.inputs).T
-            for w in drawn
-        ]
+        [X.double().numpy() @ w.double().numpy().reshape(net.outputs, net.inputs).T for w in drawn]
     )
 
 
@@ -60,9 +57,7 @@ def test_classes_agree_with_sums_over_draws(monkeypatch: pytest.MonkeyPatch) -> 
     net, likelihood = Linear(3, 4), Classes(4)
     mean, variance = belief(net)
     y = torch.tensor(RNG.integers(4, size=40))
-    found = predict(
-        net, likelihood, mean, variance, X, draws=DRAWS, seed=1, agent=2, labels=y
-    )
+    found = predict(net, likelihood, mean, variance, X, draws=DRAWS, seed=1, agent=2, labels=y)
     p = softmax(direct(net, mean, variance))
     # Outputs are float32: 1e-5 is a hundred times their rounding.
     np.testing.assert_allclose(found.mean, p.mean(axis=0), atol=1e-5)
@@ -87,9 +82,7 @@ def test_numbers_agree_with_the_known_predictive_distribution() -> None:
     mean, variance = belief(net, seed=5)
     y = torch.tensor(RNG.normal(size=40), dtype=torch.float32)
     draws = 3000
-    found = predict(
-        net, likelihood, mean, variance, X, draws=draws, seed=1, agent=0, labels=y
-    )
+    found = predict(net, likelihood, mean, variance, X, draws=draws, seed=1, agent=0, labels=y)
     x = X.double().numpy()
     centre, spread = x @ mean.double().numpy(), (x**2) @ variance.double().numpy()
     error = np.sqrt(spread / draws)
@@ -100,9 +93,7 @@ def test_numbers_agree_with_the_known_predictive_distribution() -> None:
     known = stats.norm(centre, np.sqrt(spread + 0.25))
     np.testing.assert_allclose(found.rank[:, 0], known.cdf(y.numpy()), atol=0.05)
     near = np.abs(known.cdf(y.numpy()) - 0.5) < 0.45  # in the tails few draws decide
-    np.testing.assert_allclose(
-        found.log_density[near], known.logpdf(y.numpy())[near], atol=0.15
-    )
+    np.testing.assert_allclose(found.log_density[near], known.logpdf(y.numpy())[near], atol=0.15)
 
 
 def test_without_width_or_draws_the_mean_weights_predict() -> None:
@@ -188,7 +179,7 @@ def test_counts_and_heads() -> None:
     np.testing.assert_allclose(found["mean_error"][0], error, rtol=1e-5)
     both = Heads((Classes(3), InputNoise()))
     labels = torch.stack([torch.tensor(RNG.integers(3, size=40)).float(), y], dim=1)
-    net, beliefs, heads = scored(both, labels, outputs=5, unit=np.array([1.0, 2.0]))
+    _, beliefs, heads = scored(both, labels, outputs=5, unit=np.array([1.0, 2.0]))
     assert heads.measures == measures_of(both)
     _, _, classes = scored_part(beliefs[0], Classes(3), labels[:, 0], slice(0, 3))
     np.testing.assert_allclose(heads["accuracy of 0"][0], classes["accuracy"][0])

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from peerbayes.front.train import train_file  # noqa: E402
-from peerbayes.records import read_record  # noqa: E402
-from tests.peerbayes.nets.support import TORCHRUN, run, write_net  # noqa: E402
+from peerbayes.front.train import train_file
+from peerbayes.records import read_record
+from tests.peerbayes.nets.support import TORCHRUN, run, write_net
 
 KILLED = ("-m", "tests.peerbayes.nets.killed")
 TRAIN = ("-m", "peerbayes", "train")
