@@ -17,6 +17,7 @@ from torch import Tensor
 
 from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.threads import one_thread
+from empirical.nets.training import check_device
 from empirical.train.checkpoints import Checkpoints
 from empirical.train.course import Course
 from empirical.train.learners.learner import Belief
@@ -71,6 +72,7 @@ def follow(
         cannot be written.
     """
     exchange = OneProcess() if exchange is None else exchange
+    check_device(device)
     with one_thread() if device == "cpu" else nullcontext():
         following = _Following(plan, exchange, device, say)
         following.check_memory(memory)
