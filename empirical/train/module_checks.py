@@ -164,9 +164,10 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
     module.eval()
     first = _tried(module, example)
     _check_outputs(first, example)
-    _check_memory(first, _tried(module, example), "in prediction")
     count = (example.shape[0] + 1) // 2
-    if not close(_tried(module, example[:count]), first[:count]):
+    few = _tried(module, example[:count])
+    _check_memory(first, _tried(module, example), "in prediction")
+    if not close(few, first[:count]):
         raise fail(
             "module",
             "outputs of an input that do not depend on the others of its batch",
@@ -176,10 +177,14 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
     module.train()
     with seeded(0):
         state = torch.get_rng_state()
-        trained = _tried(module, example)
+        trained = ran(module, example)
         draws = not torch.equal(state, torch.get_rng_state())
+    if not trained.requires_grad:
+        raise fail(
+            "module", "outputs that depend on trainable weights", "others", "use them in forward"
+        )
     with seeded(0):
-        _check_memory(trained, _tried(module, example), "in training, from one seed")
+        _check_memory(trained.detach(), _tried(module, example), "in training, from one seed")
     for name, buffer in module.named_buffers():
         if name not in before or not torch.equal(before[name], buffer):
             raise fail(
