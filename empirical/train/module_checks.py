@@ -185,6 +185,7 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
         )
     with seeded(0):
         _check_memory(trained.detach(), _tried(module, example), "in training, from one seed")
+    _tried_elsewhere(module, example)
     for name, buffer in module.named_buffers():
         if name not in before or not torch.equal(before[name], buffer):
             raise fail(
@@ -194,6 +195,17 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
                 "make it a parameter, or use a layer without running averages such as GroupNorm",
             )
     return Facts(int(first.shape[1]), draws)
+
+
+def _tried_elsewhere(module: nn.Module, example: Tensor) -> None:
+    """A pass in training with other weights, for buffers that follow the weights."""
+    own = [(p, p.detach().clone()) for p in module.parameters() if p.requires_grad]
+    with seeded(0), torch.no_grad():
+        for parameter, _ in own:
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        _tried(module, example)
+        for parameter, before in own:
+            parameter.copy_(before)
 
 
 def close(a: Tensor, b: Tensor) -> bool:

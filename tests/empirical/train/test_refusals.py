@@ -16,7 +16,7 @@ from tests.empirical.train.modules import Tabular, Transformer, perceptron  # no
 
 
 class Does(nn.Module):
-    """A module whose forward pass is a given function of itself, a linear layer's outputs, and x."""
+    """A module whose forward pass is a function of itself, a linear layer's outputs and x."""
 
     def __init__(self, act, *, outputs=3):
         super().__init__()
@@ -178,7 +178,7 @@ def test_running_averages_that_stay_are_kept():
 def test_outputs_must_be_as_many_as_the_likelihood_asks():
     for module in (perceptron(), nn.Sequential(nn.Linear(4, 3), nn.Sigmoid())):
         with pytest.raises(
-            ValueError, match="module: expected 10 outputs, .*got 3; change its last"
+            ValueError, match=r"module: expected 10 outputs, .*got 3; change its last"
         ):
             net_of(module, input_shape=(4,), outputs=10)
     with pytest.raises(ValueError, match="module: expected 10 outputs"):
@@ -188,13 +188,13 @@ def test_outputs_must_be_as_many_as_the_likelihood_asks():
 
 
 def test_inputs_are_numbers_or_tokens():
-    with pytest.raises(ValueError, match="input_dtype: expected torch.float32 or torch.int64"):
+    with pytest.raises(ValueError, match=r"input_dtype: expected torch.float32 or torch.int64"):
         net_of(nn.Linear(4, 3), input_shape=(4,), input_dtype=torch.float64, outputs=3)
     net = net_of(Transformer(), input_shape=(6,), input_dtype=torch.int64, outputs=3)
     assert isinstance(net, ModuleNet)
     assert isinstance(net_of(Tabular(), input_shape=(3,), outputs=3), ModuleNet)
     weights = net.initial(0)[None]
-    with pytest.raises(ValueError, match="module: .*IndexError .index out of range in self"):
+    with pytest.raises(ValueError, match=r"module: .*IndexError .index out of range in self"):
         net.outputs_of(weights, torch.full((1, 2, 6), 11))
     with pytest.raises(ValueError, match="example_input: expected at least two inputs"):
         ModuleNet(nn.Linear(4, 3), example_input=torch.zeros(1, 4))
@@ -223,7 +223,7 @@ def test_a_function_must_return_the_same_module_each_time():
         ValueError, match=r"a tensor 'weight' of shape \(3, 4\), got shape \(3, 5\)"
     ):
         layout.vector(nn.Linear(5, 3).state_dict())
-    with pytest.raises(ValueError, match="a tensor 'bias' of shape .*got none"):
+    with pytest.raises(ValueError, match=r"a tensor 'bias' of shape .*got none"):
         layout.vector(nn.Linear(4, 3, bias=False).state_dict())
     with pytest.raises(ValueError, match="seed: expected a whole number"):
         built(lambda: nn.Linear(1, 1), -1)
