@@ -170,11 +170,11 @@ def layout_of(architecture: Architecture, prefixes: Sequence[str] | None = None)
         )
     places = []
     for prefix, block in zip(prefixes, architecture.blocks, strict=True):
-        dense = len(block.shape) == 2
+        dense, begins = len(block.shape) == 2, f"{prefix}." if prefix else ""
         shape = block.shape[::-1] if dense else block.shape
-        places.append(Place(f"{prefix}.weight", block.weight, shape, transposed=dense))
+        places.append(Place(f"{begins}weight", block.weight, shape, transposed=dense))
         units = (block.bias.stop - block.bias.start,)
-        places.append(Place(f"{prefix}.bias", block.bias, units))
+        places.append(Place(f"{begins}bias", block.bias, units))
     return Layout.plain(tuple(places))
 
 

@@ -164,9 +164,10 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
     module.eval()
     first = _tried(module, example)
     _check_outputs(first, example)
-    _check_memory(first, _tried(module, example), "in prediction")
     count = (example.shape[0] + 1) // 2
-    if not close(_tried(module, example[:count]), first[:count]):
+    few = _tried(module, example[:count])
+    _check_memory(first, _tried(module, example), "in prediction")
+    if not close(few, first[:count]):
         raise fail(
             "module",
             "outputs of an input that do not depend on the others of its batch",
@@ -176,10 +177,15 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
     module.train()
     with seeded(0):
         state = torch.get_rng_state()
-        trained = _tried(module, example)
+        trained = ran(module, example)
         draws = not torch.equal(state, torch.get_rng_state())
+    if not trained.requires_grad:
+        raise fail(
+            "module", "outputs that depend on trainable weights", "others", "use them in forward"
+        )
     with seeded(0):
-        _check_memory(trained, _tried(module, example), "in training, from one seed")
+        _check_memory(trained.detach(), _tried(module, example), "in training, from one seed")
+    _tried_elsewhere(module, example)
     for name, buffer in module.named_buffers():
         if name not in before or not torch.equal(before[name], buffer):
             raise fail(
@@ -189,6 +195,17 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
                 "make it a parameter, or use a layer without running averages such as GroupNorm",
             )
     return Facts(int(first.shape[1]), draws)
+
+
+def _tried_elsewhere(module: nn.Module, example: Tensor) -> None:
+    """A pass in training with other weights, for buffers that follow the weights."""
+    own = [(p, p.detach().clone()) for p in module.parameters() if p.requires_grad]
+    with seeded(0), torch.no_grad():
+        for parameter, _ in own:
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        _tried(module, example)
+        for parameter, before in own:
+            parameter.copy_(before)
 
 
 def close(a: Tensor, b: Tensor) -> bool:

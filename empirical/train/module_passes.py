@@ -38,7 +38,7 @@ class Passes:
 
     def __init__(self, module: nn.Module, layout: Layout) -> None:
         self.module, self._layout = module, layout
-        self._names = [place.name for place in layout.places]
+        self._slots = _slots(module)
         self._own = self._trainable()
         self._home = [parameter.data for parameter in self._own]
 
@@ -67,10 +67,10 @@ class Passes:
 
     def _stacked(self, views: Sequence[Tensor], inputs: Tensor) -> Tensor:
         def of_one(parameters: dict[str, Tensor], own: Tensor) -> Tensor:
-            return joined(functional_call(self.module, parameters, (own,)))
+            return joined(functional_call(self.module, parameters, (own,), tie_weights=False))
 
         shared = inputs.shape[0] == 1
-        parameters = dict(zip(self._names, views, strict=True))
+        parameters = {name: views[index] for name, index in self._slots.items()}
         run = vmap(of_one, in_dims=(0, None if shared else 0))
         # On a CPU only this way of attention goes together.
         with sdpa_kernel(SDPBackend.MATH) if inputs.device.type == "cpu" else nullcontext():
@@ -146,6 +146,21 @@ class Passes:
         if not all(close(a, b) for a, b in zip(found, expected, strict=True)):
             return "other numbers together than alone"
         return ""
+
+
+def _slots(module: nn.Module) -> dict[str, int]:
+    """Each attribute of a layer that holds a trainable parameter, and which of them it holds.
+
+    A parameter that two layers share has two; a layer that stands in two places has one.
+    """
+    trainable = [p for p in module.parameters() if p.requires_grad]
+    numbers = {id(parameter): index for index, parameter in enumerate(trainable)}
+    return {
+        f"{name}.{key}" if name else key: numbers[id(parameter)]
+        for name, layer in module.named_modules()
+        for key, parameter in layer.named_parameters(recurse=False, remove_duplicate=False)
+        if id(parameter) in numbers
+    }
 
 
 def _write(places: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> None:

@@ -37,14 +37,21 @@ def built(build: Callable[[], nn.Module], seed: int) -> nn.Module:
     Raises
     ------
     ValueError
-        If it returns no module.
+        If it returns no module, or wants arguments.
     """
+    wanted = "a torch.nn.Module, or a function without arguments that returns one"
     with seeded(as_integer("seed", seed, minimum=0)):
-        module = build()
+        try:
+            module = build()
+        except TypeError as error:
+            first = str(error).partition("\n")[0]
+            raise fail(
+                "module", wanted, f"TypeError ({first})", "give the module itself"
+            ) from error
     if not isinstance(module, nn.Module):
         raise fail(
             "module",
-            "a torch.nn.Module, or a function without arguments that returns one",
+            wanted,
             f"a function that returns {type(module).__name__}",
             "return the module",
         )

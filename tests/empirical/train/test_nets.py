@@ -220,11 +220,9 @@ def test_words_tell_families_apart():
 
 
 def test_the_way_is_found_by_trying():
-    ways = {
-        name: ModuleNet(built(name), example_input=inputs_for(name, 4)).way for name in MODULES
-    }
+    ways = {name: ModuleNet(built(name), example_input=inputs_for(name, 4)).way for name in MODULES}
     assert {name for name, way in ways.items() if way == "one by one"} == {"GRU", "branching"}
-    with pytest.raises(ValueError, match="way: expected a module that torch.func takes as it is"):
+    with pytest.raises(ValueError, match=r"way: expected a module that torch.func takes as it is"):
         ModuleNet(Branching(), example_input=torch.randn(4, 4), way="together")
     with pytest.raises(ValueError, match="way: expected"):
         ModuleNet(Recurrent(), example_input=torch.randn(4, 7, 4), way="together")
