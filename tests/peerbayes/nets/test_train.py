@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import peerbayes as pb
 from peerbayes.front.train import is_first_process
 from peerbayes.nets.documents import TrainRecord
 from peerbayes.records import read_record
+from tests.test_showing import FakePandas
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -108,7 +110,8 @@ def test_saved_and_read_again(signs: Any, numbers: Any, tmp_path: Path) -> None:
         assert again.save(tmp_path) == sha256
         with pytest.raises(ValueError, match="module: expected the module that was trained, got"):
             pb.load_trained(tmp_path, module=torch.nn.Linear(4, len(one.predict(X[0])[0, 0])))
-    plain = trained()
+    layers = torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2)
+    plain = trained(torch.nn.Sequential(*layers))
     plain.save(tmp_path)
     # Layers that the kernels know need no module.
     again = pb.load_trained(tmp_path)
@@ -136,11 +139,13 @@ def test_it_shows_draws_and_tabulates(signs: Any) -> None:
     assert axes.get_ylabel() == "validation accuracy"
 
 
-def test_the_history_as_a_table(signs: Any) -> None:
-    pytest.importorskip("pandas")
-    table = signs.to_frame()
-    assert set(table["agent"]) == {0, 1, 2}
-    assert len(table) == 3 * len(signs.history.rounds)
+def test_the_history_as_a_table(signs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", FakePandas("pandas"))
+    table, history = signs.to_frame(), signs.history
+    assert table["agent"][:4] == [0, 1, 2, 0]
+    assert table["round"][:4] == [1, 1, 1, 2]
+    assert table["loss"][4] == history.loss[1, 1]
+    assert table["validation_nll"][5] == history.validation[1, 2, 1]
 
 
 def test_other_data_need_test_data_and_are_told_apart(signs: Any) -> None:
