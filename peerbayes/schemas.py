@@ -1,4 +1,4 @@
-"""JSON schemas of the problem file, of records, and of what the commands print: from their types.
+"""JSON schemas of problem files, net files, records, and what commands print: from their types.
 
 What is written has all keys of its type but those that the type leaves out where they are None
 (:class:`peerbayes.documents.Document`). Keys may be added.
@@ -118,7 +118,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         ),
     }
 )
-SCHEMAS: tuple[str, ...] = ("problem", *_TYPES)
+SCHEMAS: tuple[str, ...] = ("problem", "net", *_TYPES)
 """The names of all schemas."""
 
 
@@ -140,6 +140,10 @@ def read_schema(name: str) -> dict[str, Any]:
         from peerbayes.problem.specification import problem_schema
 
         return problem_schema()
+    if name == "net":
+        from peerbayes.nets.specification import net_schema
+
+        return net_schema()
     printed = _TYPES[name]
     one: Any = reduce(or_, (_found(name) for name in printed.types))
     of: Any = GenericAlias(list, one) if printed.many else one

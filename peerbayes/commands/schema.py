@@ -14,7 +14,8 @@ def schema(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="[NAME]", help="problem (the file), or a command whose JSON is described."
+            metavar="[NAME]",
+            help="problem or net (the files), or a command whose JSON is described.",
         ),
     ] = "problem",
     json: Json = False,
@@ -23,7 +24,7 @@ def schema(
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """The JSON schema of a problem file, a record, or a command's JSON."""
+    """The JSON schema of a problem or net file, a record, or a command's JSON."""
     from peerbayes.schemas import read_schema
 
     return print_json(read_schema(name))

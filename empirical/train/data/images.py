@@ -63,7 +63,8 @@ def read_images(
     folder = Path(folder).expanduser()
     files = _files(folder, labelled=labelled)
     shape = None if size is None else _size(size)
-    pictures, sources = [], []
+    pictures: list[NDArray[np.float32]] = []
+    sources: list[tuple[str, str]] = []
     for path in files:
         source = read_source(path)
         picture = _pixels(source, colour, shape)
@@ -125,7 +126,7 @@ def _hidden(path: Path) -> bool:
 
 
 def _size(size: Sequence[int]) -> tuple[int, int]:
-    if isinstance(size, str) or len(size) != 2:
+    if len(size) != 2:
         raise fail("size", "[height, width]", size, "give two whole numbers")
     height, width = (as_integer("size", side, minimum=1) for side in size)
     return height, width

@@ -120,9 +120,9 @@ def _names(part: LabelledRows, column: int) -> tuple[list[str], NDArray[np.int64
             place = part.place(int(np.flatnonzero(positions == k)[0]))
             remedy = "name the class, or let the target be a number"
             raise fail(part.where, "classes, texts or whole numbers", f"{value} in {place}", remedy)
-        known = part.class_names
-        inside = known is not None and isinstance(value, int) and 0 <= value < len(known)
-        names.append(known[value] if known is not None and inside else str(value))
+        known = part.class_names or ()
+        inside = isinstance(value, int) and 0 <= value < len(known)
+        names.append(known[int(value)] if inside else str(value))
     return names, positions
 
 

@@ -64,8 +64,8 @@ class Moments:
         kept = block.ndim in (2, 4)
         shape = (block.shape[1], *(1 for _ in block.shape[2:])) if kept else ()
         # Features first in two axes: the sums below then run along the other.
-        flat = block.reshape(len(block), shape[0] if kept else 1, -1)
-        flat = np.moveaxis(flat, 1, 0).reshape(flat.shape[1], -1)
+        features = block.shape[1] if kept else 1
+        flat = np.moveaxis(block.reshape(len(block), features, -1), 1, 0).reshape(features, -1)
         mean = flat.mean(axis=1, keepdims=True)
         mean += (flat - mean).mean(axis=1, keepdims=True)  # what the first pass rounded away
         squares = np.square(flat - mean).sum(axis=1)

@@ -104,4 +104,4 @@ def _allotted(counts: IntArray, held: int, share: float) -> IntArray:
         movable = each < most if step > 0 else each > least
         need = np.where(movable, step * (fair - each), -np.inf)
         each[np.argsort(-need, kind="stable")[: min(abs(missing), int(movable.sum()))]] += step
-    return each
+    return np.asarray(each)

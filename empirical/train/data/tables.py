@@ -209,8 +209,7 @@ def _table(source: SourceFile, table: Any, text: Sequence[str]) -> Table:
             other[name] = values
             continue
         columns[name] = read_only(values)
-        holes = np.flatnonzero(column.is_null().to_numpy()) if column.null_count else []
-        missing[name] = read_only(np.asarray(holes, dtype=np.int64))
+        missing[name] = read_only(np.flatnonzero(column.is_null().to_numpy()))
     return Table(
         source.path,
         table.num_rows,
