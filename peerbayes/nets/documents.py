@@ -108,6 +108,18 @@ class TestLook(Document):
     round: int = Field(description="whose beliefs were tested")
 
 
+class SettingsDocument(Document):
+    """Numbers that say how long and in which steps."""
+
+    rounds: int = Field(ge=1, description="at most")
+    local_steps: int = Field(ge=1)
+    batch: int = Field(ge=1)
+    seed: int
+    patience: int | None = Field(description="looks without improvement; null: none asked for")
+    every: int = Field(ge=1, description="rounds between two looks at validation data")
+    draws: int = Field(ge=0, description="posterior samples of a prediction")
+
+
 class KeptBeliefs(Document):
     """The file that holds the trained beliefs."""
 
@@ -124,7 +136,7 @@ class TrainSummary(NamedAgents):
     parameters: int = Field(ge=1, description="weights of one net")
     likelihood: dict[str, Any]
     learner: dict[str, Any]
-    settings: dict[str, Any]
+    settings: SettingsDocument
     rounds_run: int = Field(ge=0)
     round_kept: int = Field(ge=0, description="whose beliefs are kept")
     stopped_early: bool

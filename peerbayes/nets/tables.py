@@ -32,7 +32,7 @@ def train_parts(result: TrainPrinted) -> list[RenderableType]:
         "weights of a net": rounds(result.parameters),
         "likelihood": str(result.likelihood["kind"]),
         "learner": str(result.learner["learner"]),
-        "rounds": f"{result.rounds_run} of {settings['local_steps']} local steps{kept}",
+        "rounds": f"{result.rounds_run} of {settings.local_steps} local steps{kept}",
         "examples": _range(result.data.train),
         "sent": f"{rounds(sent)} bytes",
     }

@@ -71,9 +71,9 @@ def _facts(record: TrainRecord) -> tuple[Fact, ...]:
     sent = record.history.bytes_sent
     return (
         Fact("Agents", count(record.agents)),
-        Fact("Learner", str(record.learner["learner"]), f"seed {settings['seed']}"),
+        Fact("Learner", str(record.learner["learner"]), f"seed {settings.seed}"),
         Fact("Rounds", count(record.rounds_run), stopped),
-        Fact("Local steps", count(settings["local_steps"]), f"batches of {settings['batch']}"),
+        Fact("Local steps", count(settings.local_steps), f"batches of {settings.batch}"),
         Fact("Weights", count(record.parameters), "of one net"),
         Fact("Likelihood", str(record.likelihood["kind"])),
         Fact("Examples", count(sum(record.data.train)), "to train on, all agents together"),

@@ -173,7 +173,8 @@ def test_a_page_of_many_agents_and_of_few_numbers(tmp_path: Path) -> None:
     body = {
         "name": "many", "agents": agents, "net": {"kind": "layers"}, "parameters": 3,
         "likelihood": {"kind": "counts"}, "learner": {"learner": "sites"},
-        "settings": {"seed": 0, "local_steps": 2, "batch": 3}, "rounds_run": 100,
+        "settings": {"rounds": 100, "local_steps": 2, "batch": 3, "seed": 0, "patience": None,
+                     "every": 1, "draws": 3}, "rounds_run": 100,
         "round_kept": 100, "stopped_early": False,
         "data": {"train": [9] * agents, "validation": [0] * agents, "test": 5, "other": 0,
                  "inputs": [2], "sources": {}},
