@@ -22,6 +22,9 @@ ALIGNMENT = 64  # bytes: a line of the cache, and the widest register
 # their gradients (measured).
 WEIGHTS_AT_ONCE = 2**20
 
+# More nets than these gain little from going together on a CPU.
+MOST_TOGETHER = 16
+
 # How often, and on how many weights in all, nets together are compared with nets alone.
 MOST_TRIALS = 20
 NUMBERS_TRIED = 2**15
@@ -55,7 +58,7 @@ class Groups:
 
     def __init__(self, trial: Callable[[int, int, int], tuple[Tensor, Tensor]]) -> None:
         self._trial = trial
-        self._tried: dict[tuple[int, int, torch.dtype], bool] = {}
+        self._tried: dict[tuple[int, torch.dtype], bool] = {}
 
     def gradient(
         self,
@@ -83,38 +86,50 @@ class Groups:
         return losses[0] if len(losses) == 1 else torch.cat(losses)
 
     def _groups(self, run: Pass, weights: Tensor, batch: int, size: int) -> list[slice]:
-        """The nets in their order; on a CPU in powers of two, so that few sizes need a trial."""
-        agents, groups, start = weights.shape[0], [], 0
+        """The nets in their order; on a CPU in powers of two, if together at all."""
+        agents, start = weights.shape[0], 0
+        if size == 1 or weights.device.type != "cpu":
+            return [slice(k, min(k + size, agents)) for k in range(0, agents, size)]
+        most = _power_below(min(size, MOST_TOGETHER))
+        if most > 1 and agents > 1 and not self._alike(run, batch, weights.dtype, most):
+            most = 1
+        groups = []
         while start < agents:
-            count = min(size, agents - start)
-            if weights.device.type == "cpu":
-                count = 1 << (count.bit_length() - 1)
-                while count > 1 and not self._as_alone(run, count, batch, weights.dtype):
-                    count //= 2
+            count = min(most, _power_below(agents - start))
             groups.append(slice(start, start + count))
             start += count
         return groups
 
-    def _as_alone(self, run: Pass, count: int, batch: int, dtype: torch.dtype) -> bool:
-        """Whether so many nets together get each one's own bits; tried once for each shape."""
-        key = count, batch, dtype
+    def _alike(self, run: Pass, batch: int, dtype: torch.dtype, most: int) -> bool:
+        """Whether nets together get each one's own bits; tried once for each shape of a batch."""
+        key = batch, dtype
         if key not in self._tried:
-            self._tried[key] = self._found_alike(run, *key)
+            self._tried[key] = self._found_alike(run, batch, dtype, most)
         return self._tried[key]
 
-    def _found_alike(self, run: Pass, count: int, batch: int, dtype: torch.dtype) -> bool:
+    def _found_alike(self, run: Pass, batch: int, dtype: torch.dtype, most: int) -> bool:
         # Where few numbers are computed, other ways through a library may agree by chance.
         seed, seen = 0, 0
         while seed < MOST_TRIALS and seen < NUMBERS_TRIED:
-            weights, inputs = self._trial(count, batch, seed)
+            weights, inputs = self._trial(most, batch, seed)
             weights = weights.to(dtype)
             inputs = inputs.to(dtype) if inputs.is_floating_point() else inputs
-            together = probed(run, weights, inputs, size=count)
             alone = probed(run, weights, inputs, size=1)
-            if not all(torch.equal(a, b) for a, b in zip(together, alone, strict=True)):
-                return False
             seed, seen = seed + 1, seen + weights.numel()
+            if not all(torch.isfinite(part).all() for part in alone):
+                continue
+            count = most
+            while count > 1:
+                together = probed(run, weights[:count], inputs[:count], size=count)
+                if not all(torch.equal(a, b[:count]) for a, b in zip(together, alone, strict=True)):
+                    return False
+                count //= 2
         return True
+
+
+def _power_below(count: int) -> int:
+    """The largest power of two that is not above `count`."""
+    return 1 << (count.bit_length() - 1)
 
 
 def probed(run: Pass, weights: Tensor, inputs: Tensor, *, size: int) -> tuple[Tensor, ...]:

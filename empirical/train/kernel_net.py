@@ -149,7 +149,7 @@ class KernelNet:
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(count, self.parameters, generator=generator)
         shape = count, batch, *self.architecture.input_shape
-        return self.initial(0) + 0.01 * noise, torch.randn(shape, generator=generator)
+        return self.initial(0) + 0.1 * noise, torch.randn(shape, generator=generator)
 
     def _shaped(self, inputs: Tensor) -> Tensor:
         """Inputs as the first layer takes them: flat for a dense one."""

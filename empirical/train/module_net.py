@@ -200,9 +200,13 @@ class ModuleNet:
         return wanted or ("one by one" if reason else "together")
 
     def _trial(self, count: int, batch: int, seed: int) -> tuple[Tensor, Tensor]:
-        """Weights near the initial ones and inputs from the examples, to try nets on."""
+        """Weights near the initial ones, and inputs each of whose numbers is that of an example."""
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(count, self.parameters, generator=generator)
         start = self._start.cpu()
-        rows = torch.randint(self._example.shape[0], (count, batch), generator=generator)
-        return start + noise * (0.1 * start.abs() + 1e-3), self._example[rows]
+        shape = self._example.shape
+        rows = torch.randint(shape[0], (count * batch, *shape[1:]), generator=generator)
+        inputs = self._example.gather(0, rows).reshape(count, batch, *shape[1:])
+        # Near the initial weights, then further: units that are silent there hide differences.
+        spread = (0.1, 0.5, 1.0)[seed % 3]
+        return start + spread * noise * (start.abs() + 0.1), inputs

@@ -112,10 +112,11 @@ REFUSED = {
     ),
     "attention along the batch": (
         lambda: nn.Sequential(
-            nn.Unflatten(1, (2, 2)),
-            nn.TransformerEncoderLayer(2, 1, 4, 0.0),
+            nn.Linear(4, 16),
+            nn.Unflatten(1, (2, 8)),
+            nn.TransformerEncoderLayer(8, 1, 4, 0.0),
             nn.Flatten(),
-            nn.Linear(4, 3),
+            nn.Linear(16, 3),
         ),
         "batch_first=True",
     ),
