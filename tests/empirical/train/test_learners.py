@@ -85,7 +85,7 @@ def test_sites_settle_at_the_best_whatever_the_number_of_local_steps() -> None:
     )  # fmt: skip
     for network in (TOGETHER, LINE):
         for local_steps in (1, 6):
-            run = settled(learner, network, local_steps, 350)
+            run = settled(learner, network, local_steps, 300)
             got = run.belief().mean.numpy()
             # Weights are drawn with standard deviations of 1e-7; the prior shifts by 1e-9.
             np.testing.assert_allclose(got, np.tile(BEST, (3, 1)), atol=1e-6)
@@ -152,9 +152,9 @@ def test_beliefs_are_the_best_of_independent_gaussians(learner: Any) -> None:
     """The exact posterior's mean, and its precision's diagonal: each datum counts once."""
     settings = {"initial_curvature": 1.0, "prior_precision": 0.02, "curvature_memory": 0.99}
     made = learner(rate=0.05, clip=np.inf, curvature="draws", damping=0.0, **settings)
-    run = settled(made, TOGETHER, 1 if learner is NaturalGradient else 4, 400)
+    run = settled(made, TOGETHER, 1 if learner is NaturalGradient else 3, 300)
     means, precisions = [], []
-    for _ in range(1200):
+    for _ in range(600):
         run.run_round()
         means.append(run.belief().mean[0].numpy().copy())
         precisions.append(1 / run.belief().variance[0].numpy())
@@ -162,10 +162,10 @@ def test_beliefs_are_the_best_of_independent_gaussians(learner: Any) -> None:
     mean = np.linalg.solve(posterior, n * ALL @ BEST)
     # The scatter left by drawn weights: four standard errors of means over 12 blocks.
     for got, wanted in ((means, mean), (precisions, np.diag(posterior))):
-        blocks = np.array(got).reshape(12, 100, 3).mean(axis=1)
+        blocks = np.array(got).reshape(12, 50, 3).mean(axis=1)
         error = blocks.std(axis=0, ddof=1) / np.sqrt(12)
         assert (np.abs(blocks.mean(axis=0) - wanted) < 4 * error).all()
-        assert (error < 0.04 * np.abs(wanted).max()).all()
+        assert (error < 0.05 * np.abs(wanted).max()).all()
 
 
 def test_backprop_counts_data_again_in_every_round() -> None:
@@ -175,7 +175,9 @@ def test_backprop_counts_data_again_in_every_round() -> None:
     assert (early > 5 * n * np.diag(ALL)).all()
     for _ in range(30):
         run.run_round()
-    assert (1 / run.belief().variance.numpy() > 1.01 * early).all()
+    late = 1 / run.belief().variance.numpy()
+    assert (late > early).all()
+    assert late.mean() > 1.05 * early.mean()
 
 
 @dataclass
