@@ -12,7 +12,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.nets.likelihood import Likelihood as Losses
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Net(Protocol):
         inputs: Tensor,
         labels: Tensor,
         *,
-        likelihood: Likelihood,
+        likelihood: Losses,
         into: Tensor,
         noise: Sequence[NoiseKey] = (),
     ) -> Tensor:

@@ -6,7 +6,7 @@ is μ + α μ² and, with r = 1/α,
     log ℓ(y) = log Γ(y + r) − log Γ(r) − log Γ(y + 1) + r log(r / (r + μ)) + y log(μ / (r + μ))
 
 which tends to Poisson's y η − μ − log Γ(y + 1) as α goes to 0. Sums are taken in float64: at small
-α the two first terms are large and nearly equal. η is kept within ±30 and a within ±15: beyond, they
+α the two first terms are large and nearly equal. η is kept within ±30, a within ±15: beyond, they
 count as the end, and the derivative is that of the end where it leads back, and zero elsewhere.
 """
 

@@ -98,7 +98,9 @@ def _heads(words: Mapping[str, Any], argument: str) -> Likelihood:
     if not isinstance(parts, list | tuple) or not parts:
         raise fail(f"{argument}.parts", "a list of likelihoods", repr(parts), "list one a head")
     return Heads(
-        tuple(likelihood_of(part, argument=f"{argument}.parts[{k}]") for k, part in enumerate(parts))
+        tuple(
+            likelihood_of(part, argument=f"{argument}.parts[{k}]") for k, part in enumerate(parts)
+        )
     )
 
 
