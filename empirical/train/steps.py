@@ -68,6 +68,11 @@ class Steps:
         return True
 
     @property
+    def size(self) -> int:
+        """How many examples a batch has."""
+        return int(self._places.shape[-1])
+
+    @property
     def first(self) -> bool:
         """Whether this is the first step since the last consensus."""
         return self._done == 0

@@ -68,6 +68,11 @@ class Batch(Protocol):
         ...
 
     @property
+    def size(self) -> int:
+        """B, the number of examples in each agent's batch."""
+        ...
+
+    @property
     def first(self) -> bool:
         """Whether this is the first step since the last consensus."""
         ...

@@ -27,17 +27,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from empirical.train.learners.checks import at_least_zero, at_most_one, below_one, words_of
+from empirical.train.learners.checks import at_least_zero, words_of
 from empirical.train.learners.learner import Batch, Belief, Share, State
 from empirical.train.learners.natural_gradient import (
+    Curvature,
     begin_belief,
-    check_clip,
-    corrected,
+    check_settings,
     descend,
+    followed,
     gaussian,
+    natural,
     sampled,
+    take_in,
 )
-from theory.validation import as_positive
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Sites:
 
     Parameters
     ----------
-    rate, momentum, curvature_memory, initial_curvature, prior_precision, clip, temperature
+    rate, momentum, curvature_memory, initial_curvature, prior_precision, curvature, damping, clip, \
+    temperature
         As of :class:`~empirical.train.learners.natural_gradient.NaturalGradient`.
     trust
         τ, at least 0: how much of the cavity's curvature holds an agent back; 1 is the cavity
@@ -58,23 +61,20 @@ class Sites:
         If a number is out of range.
     """
 
-    rate: float = 0.03
+    rate: float = 0.3
     momentum: float = 0.9
-    curvature_memory: float = 0.99999
+    curvature_memory: float = 0.99
     initial_curvature: float = 0.03
     prior_precision: float = 1e-4
-    clip: float = 0.1
-    trust: float = 0.0
+    curvature: Curvature = "squares"
+    damping: float = 0.3
+    clip: float = float("inf")
+    trust: float = 1.0
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("rate", "initial_curvature", "prior_precision"):
-            as_positive(name, getattr(self, name))
-        check_clip(self.clip)
+        check_settings(self)
         at_least_zero("trust", self.trust)
-        below_one("momentum", self.momentum)
-        below_one("curvature_memory", self.curvature_memory)
-        at_most_one("temperature", self.temperature)
 
     name = "sites"
 
@@ -117,22 +117,17 @@ class Sites:
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
         """One step towards cavity times own data."""
-        loss, curvature = sampled(state, work, batch, share.total / self.temperature)
+        loss, curvature = sampled(self, state, work, batch, share)
         work["total"].add_(work["gradient"])
         work["steps"].add_(1.0)
-        momentum, mean, precision = state["momentum"], state["mean"], state["precision"]
-        momentum.lerp_(work["gradient"], 1.0 - self.momentum)
         target = curvature.add_(work["cavity_precision"])
-        halved = precision * 0.5
-        precision.lerp_(target, 1.0 - self.curvature_memory)
-        torch.maximum(precision, halved, out=precision)
-        direction = torch.mul(momentum, corrected(self.momentum, batch, momentum), out=work["gradient"])
-        direction.add_(work["cavity_gradient"]).add_(mean, alpha=self.prior_precision)
+        direction = followed(self, state, work, batch, target)
+        direction.add_(work["cavity_gradient"])
         if self.trust:
-            moved = torch.sub(mean, work["first_mean"], out=work["weights"])
+            moved = torch.sub(state["mean"], work["first_mean"], out=work["weights"])
             held = work["cavity_precision"] - self.prior_precision
             direction.addcmul_(moved, held, value=self.trust)
-        descend(mean, direction.div_(precision), self.rate * batch.rate, self.clip)
+        descend(self, state, direction, batch.rate)
         return loss
 
     def end(self, state: State, work: State, share: Share) -> None:
@@ -148,17 +143,12 @@ class Sites:
         state["site_gradient"].copy_(site)
 
     def message(self, state: State) -> dict[str, Tensor]:
-        """Natural parameters for one datum, s and s m, and y."""
-        return {
-            "precision": state["precision"],
-            "shift": state["precision"] * state["mean"],
-            "gradient": state["all_gradient"],
-        }
+        """Natural parameters for one datum, s + d and (s + d) m, and y."""
+        return {**natural(state, self.damping), "gradient": state["all_gradient"]}
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
-        """Mean and precision of the product of Gaussians, and the pooled sum of gradients."""
-        state["precision"].copy_(pooled["precision"])
-        torch.div(pooled["shift"], pooled["precision"], out=state["mean"])
+        """The mean and precision that these are of, and the pooled sum of gradients."""
+        take_in(state, pooled, self.damping)
         state["all_gradient"].copy_(pooled["gradient"])
 
     def belief(self, state: State) -> Belief:
