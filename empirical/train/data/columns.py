@@ -88,10 +88,10 @@ def layout_of(
             remedy = "add rows, or leave the file out"
             raise fail(table.where, "at least one row", "none", remedy)
         table.require(list(dict.fromkeys([*targets, *(features or ()), *categories])))
-    both = [name for name in features or () if name in targets]
+    both = [name for name in (*(features or ()), *categories) if name in targets]
     if both:
-        remedy = "leave it out of the features"
-        raise fail("features", "columns other than the target", repr(both[0]), remedy)
+        wanted = "inputs other than the target"
+        raise fail("features", wanted, repr(both[0]), "leave it out of features and categories")
     chosen, left_out = _chosen(tables, features, categories, {*targets, *besides})
     named: dict[str, tuple[str, ...]] = {}
     for name in chosen:

@@ -22,8 +22,6 @@ from theory.validation import FloatArray, fail
 
 # Rows that are turned to float64 at a time.
 _BLOCK = 1024
-# A constant's mean is rounded at most once in each agent's sum and once in each merge.
-_CONSTANT = 4 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +87,12 @@ class Moments:
 
     @property
     def is_constant(self) -> NDArray[np.bool_]:
-        """Which features have one value everywhere, up to the rounding of their mean."""
-        return np.asarray(self.std <= _CONSTANT * np.abs(self.mean))
+        """Which features have one value everywhere.
+
+        The mean of a constant is the constant to the last bit, as its second pass adds what the
+        first rounded away; then no deviation is left.
+        """
+        return np.asarray(self.squares == 0)
 
 
 def pooled(moments: Iterable[Moments]) -> Moments:

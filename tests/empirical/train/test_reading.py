@@ -130,8 +130,9 @@ def test_tables_must_agree(tmp_path: Path) -> None:
         layout_of([whole, text], targets=["y"])
     with pytest.raises(ValueError, match=r"d.csv: expected a name for every column"):
         layout_of([unnamed], targets=["y"])
-    with pytest.raises(ValueError, match="features: expected columns other than the target"):
-        layout_of([whole], targets=["y"], features=["x", "y"])
+    for columns in ({"features": ["x", "y"]}, {"categories": ["y"]}):
+        with pytest.raises(ValueError, match="features: expected inputs other than the target"):
+            layout_of([whole], targets=["y"], **columns)
     layout = layout_of([whole], targets=["y"], features=["x"], categories=["z"])
     with pytest.raises(ValueError, match=r"c.csv, column 'z': expected a category .*\(2\), got"):
         labelled_rows(text, layout)
