@@ -171,7 +171,7 @@ class _Following:
             others = None if data.other is None else torch.from_numpy(np.array(data.other))
             test = self._scores(belief, [examples] * len(self._run.own), others=others)
         mean, variance = (
-            None if part is None else self._exchange.collect(part, agents).cpu().clone()
+            None if part is None else self._exchange.collect(part, agents).cpu()
             for part in (belief.mean, belief.variance)
         )
         assert mean is not None

@@ -52,6 +52,8 @@ class TrainingPlan:
         Rounds between two looks at validation data; None: about fifty looks in all.
     draws
         Posterior samples that a prediction averages.
+    title
+        One line on what it is about, or nothing.
     notes
         What the user did not say and was chosen.
 
@@ -74,6 +76,7 @@ class TrainingPlan:
     patience: int | None = None
     every: int | None = None
     draws: int = DRAWS
+    title: str = ""
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

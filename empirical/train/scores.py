@@ -164,6 +164,7 @@ def score(
             predict, net, likelihood, mean, variance, draws=draws, seed=seed, agent=agent
         )
         own = predicted(inputs, labels=labels)
+        assert own.log_density is not None
         if not (np.isfinite(own.mean).all() and np.isfinite(own.log_density).all()):
             raise fail(
                 "predictions", "finite ones", f"others for agent {agent}", "lower the learning rate"
@@ -256,5 +257,5 @@ def scores_from_words(words: Mapping[str, Any] | None) -> Scores | None:
     """What :func:`scores_words` wrote."""
     if words is None:
         return None
-    arrays = (as_floats(words[name]) for name in ("values", "bins", "examples"))
-    return Scores(tuple(words["measures"]), *arrays, draws=words["draws"])
+    values, bins, examples = (as_floats(words[name]) for name in ("values", "bins", "examples"))
+    return Scores(tuple(words["measures"]), values, bins, examples, words["draws"])

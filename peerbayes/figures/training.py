@@ -51,7 +51,7 @@ def course_plot(
             )  # fmt: skip
             legend.append(LegendEntry(mark, colour, name))
     else:
-        filled = np.where(np.isfinite(values).any(axis=1)[:, None], values, 0.0)
+        filled = np.where(np.isfinite(values).any(axis=1, keepdims=True), values, 0.0)
         low, mean, high = (f(filled, axis=1) for f in (np.nanmin, np.nanmean, np.nanmax))
         axes.fill_between(rounds, low, high, color=COLOURS["cloud"], linewidth=0, zorder=2)
         axes.plot(rounds, mean, color=COLOURS["measured"], linewidth=1.6, zorder=4)

@@ -272,6 +272,7 @@ def _plan_of(problem: TrainingProblem, rounds: int | None) -> TrainingPlan:
     own = problem.specification.net.module_file is not None
     return TrainingPlan(
         name=problem.name,
+        title=problem.title,
         net=net_for(build if own else build(), found, problem.data.train[0].inputs[:2]),
         likelihood=found,
         network=problem.network,

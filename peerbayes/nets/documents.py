@@ -131,6 +131,7 @@ class TrainSummary(NamedAgents):
     """A training: what, on which data, how, and how well."""
 
     name: str
+    title: str = Field(default="", description="one line, or nothing")
     agents: int = Field(ge=1)
     net: dict[str, Any] = Field(description="words that name the net")
     parameters: int = Field(ge=1, description="weights of one net")

@@ -103,6 +103,7 @@ class TrainOutcome(Documented):
         return TrainRecord(
             names=None if data.names == _numbers(data.agents) else names_of(data.names),
             name=plan.name,
+            title=plan.title,
             agents=data.agents,
             net=dict(plan.net.words),
             parameters=plan.net.parameters,
@@ -185,7 +186,7 @@ def run_plan(
         if path is not None:
             checkpoints = checkpoints_at(
                 path.with_suffix(""),
-                plan.fingerprint,
+                f"{plan.fingerprint} {device}",
                 exchange=exchange,
                 agents=plan.data.agents,
                 sources=plan.data.sources,

@@ -38,7 +38,7 @@ def train_parts(result: TrainPrinted) -> list[RenderableType]:
     }
     if len(result.test_looks) > 1:
         facts["test data"] = f"looked at {len(result.test_looks)} times in this folder"
-    parts: list[RenderableType] = [facts_table(result.name, facts)]
+    parts: list[RenderableType] = [facts_table(_heading(result), facts)]
     for title, scores in (("Test data", result.test), ("Validation data", result.validation)):
         if scores is not None:
             parts.append(_scores(f"{title}, by {_way(scores)}", scores, result))
@@ -57,6 +57,10 @@ def _scores(title: str, scores: ScoresDocument, result: TrainPrinted) -> Rendera
         table.add_row(Text(result.called(agent)), str(scores.examples[agent]), *cells)
     table.add_row("mean", "", *(number(scores.mean(name)) for name in names))
     return table
+
+
+def _heading(result: TrainPrinted) -> str:
+    return f"{result.name}: {result.title}" if result.title else result.name
 
 
 def _extreme(scores: ScoresDocument, *, best: bool) -> int:

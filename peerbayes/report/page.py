@@ -33,6 +33,7 @@ from peerbayes.figures.wording import clean, number, shorten
 from peerbayes.kinds.finite.sweep_view import SweepView, sweep_view
 from peerbayes.kinds.registry import kind_of_record
 from peerbayes.kinds.shared.simulated_view import SimulationView
+from peerbayes.nets.kept import damaged_beliefs
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.claims import ClaimsView, claims_view
 from peerbayes.report.designed import DesignView, design_view, placement_view
@@ -177,7 +178,8 @@ def write_report(
 
 def _chapter(record: Record, *, key: str) -> Chapter:
     try:
-        damaged = tuple(clean(damage) for damage in damaged_posteriors(record))
+        kept = (*damaged_posteriors(record), *damaged_beliefs(record))
+        damaged = tuple(clean(damage) for damage in kept)
         return replace(_known_chapter(record.kind, clean(record.body), key=key), damaged=damaged)
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         # The checksum fits, so that the record is whole: it was written by other code.

@@ -25,6 +25,7 @@ class TrainView:
 
     key: str
     name: str
+    title: str
     finding: str
     facts: tuple[Fact, ...]
     pictures: tuple[Picture, ...]
@@ -40,6 +41,7 @@ def train_view(body: Any, *, key: str) -> TrainView:
     return TrainView(
         key=key,
         name=record.name,
+        title=record.title,
         finding=_finding(record),
         facts=_facts(record),
         pictures=pictures(list(_plots(record)), key),

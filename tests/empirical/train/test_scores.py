@@ -168,7 +168,7 @@ def test_calibrated_numbers_have_a_flat_transform_and_others_have_not() -> None:
 
 def test_counts_and_heads() -> None:
     y = torch.tensor(RNG.integers(5, size=40), dtype=torch.float32)
-    net, beliefs, found = scored(Counts(), y, outputs=1)
+    _, beliefs, found = scored(Counts(), y, outputs=1)
     _, mean, variance = beliefs[0]
     rates = np.exp(X.double().numpy() @ np.stack(
         [w.double().numpy()[0] for w in

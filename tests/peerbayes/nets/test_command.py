@@ -41,6 +41,22 @@ def test_tables_record_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "wells, trained" in (out / "report.html").read_text(encoding="utf-8")
 
 
+def test_damaged_beliefs_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = write_net(tmp_path, rounds=2), tmp_path / "out"
+    assert main(["train", str(path), "--out", str(out), "--quiet"]) == 0
+    beliefs = out / "train-wells-s4.trained" / "trained.safetensors"
+    content = bytearray(beliefs.read_bytes())
+    content[-2] ^= 1
+    beliefs.write_bytes(content)
+    capsys.readouterr()
+    assert main(["report", "--out", str(out)]) == 1
+    assert "trained.safetensors" in capsys.readouterr().err
+    beliefs.unlink()
+    assert main(["report", "--out", str(out)]) == 1
+    beliefs.parent.rmdir()  # the record alone was taken elsewhere
+    assert main(["report", "--out", str(out)]) == 0
+
+
 def test_json_fits_its_schema_and_the_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,7 +110,8 @@ def nan(folder: Path) -> None:
 
 
 def wrong_module(folder: Path) -> None:
-    (folder / "own.py").write_text("from torch import nn\n\ndef build():\n    return nn.Linear(2, 7)\n")
+    code = "from torch import nn\n\ndef build():\n    return nn.Linear(2, 7)\n"
+    (folder / "own.py").write_text(code)
 
 
 def nothing(folder: Path) -> None:

@@ -120,7 +120,7 @@ def test_saved_and_read_again(signs: Any, numbers: Any, tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_refused(signs: Any, tmp_path: Path) -> None:
     signs.save(tmp_path)
-    with pytest.raises(ValueError, match=r"^module: expected the module that was trained, got none"):
+    with pytest.raises(ValueError, match=r"^module: expected the module that was .*, got none"):
         pb.load_trained(tmp_path)
     path = tmp_path / "trained.safetensors"
     content = bytearray(path.read_bytes())
