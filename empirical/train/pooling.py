@@ -170,9 +170,7 @@ def _row(messages: Mapping[str, Tensor], k: int) -> Said:
     return {name: values[k] for name, values in messages.items()}
 
 
-def _sum_in_turn(
-    values: Tensor, entries: list[tuple[int, Tensor, float]], rows: list[int]
-) -> None:
+def _sum_in_turn(values: Tensor, entries: list[tuple[int, Tensor, float]], rows: list[int]) -> None:
     """Some columns at a time: all sums of them before any of them is overwritten."""
     place = {row: k for k, row in enumerate(rows)}
     width = max(SUMMED_AT_ONCE // len(rows), 1024)

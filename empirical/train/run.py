@@ -174,9 +174,7 @@ class TrainingRun:
     def rate(self, round: int) -> float:
         """What learning rates are multiplied by in a round, counted from 1."""
         rise = min(1.0, round / (self._warm_up * self.rounds)) if self._warm_up else 1.0
-        return rise * share_of_rate(
-            self._schedule, round, rounds=self.rounds, decay=self._decay
-        )
+        return rise * share_of_rate(self._schedule, round, rounds=self.rounds, decay=self._decay)
 
     def belief(self) -> Belief:
         """What own agents believe, rows in their order; the means are views."""
@@ -303,7 +301,9 @@ class TrainingRun:
     ) -> FloatArray:
         """The losses on the host: the one wait for the device in a round."""
         ends = [torch.aminmax(values, dim=1) for values in messages.values()]
-        table = torch.stack([losses] + [end.double() for pair in ends for end in pair]).cpu().numpy()
+        table = (
+            torch.stack([losses] + [end.double() for pair in ends for end in pair]).cpu().numpy()
+        )
         loss, said = table[0], table[1:].T
         for k in active:
             if not np.isfinite(loss[k]):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.nets.likelihood import gradient
 from empirical.nets.shares import Shares
+from empirical.train.kernel_net import KernelNet
 from empirical.train.kernels.noise import keys, normals
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net, NoiseKey
@@ -105,4 +108,34 @@ class Steps:
         self, mean: Tensor, variance: Tensor, into: tuple[Tensor, Tensor]
     ) -> Tensor | None:
         """By local reparameterisation, where the net is made of layers that know it."""
-        return None
+        if not isinstance(self._net, KernelNet):
+            return None
+        architecture = self._net.architecture
+        inputs = self._inputs.reshape(*self._inputs.shape[:2], *architecture.input_shape)
+        generators = [
+            self._generator(agent, int(taken) + self._done, mean.device)
+            for agent, taken in zip(self._agents, self._taken, strict=True)
+        ]
+        # One at a time on a CPU: products of several may round in another way.
+        size = 1 if mean.device.type == "cpu" else len(mean)
+        losses = [
+            gradient(
+                architecture,
+                mean[some],
+                variance[some],
+                inputs[some],
+                self._labels[some],
+                likelihood=self._likelihood,
+                estimator="local",
+                generators=generators[some],
+                into=(into[0][some], into[1][some]),
+            )
+            for some in (slice(k, k + size) for k in range(0, len(mean), size))
+        ]
+        return torch.cat(losses)
+
+    def _generator(self, agent: int, step: int, device: torch.device) -> torch.Generator:
+        """The noise of an agent's outputs in one step."""
+        key = np.random.SeedSequence([self._seed, agent, step])
+        word = int(key.generate_state(1, np.uint64)[0] >> np.uint64(1))
+        return torch.Generator(device).manual_seed(word)

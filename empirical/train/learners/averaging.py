@@ -67,7 +67,10 @@ class Averaging:
 
     def begin(self, state: State, share: Share) -> State:
         """Room for a gradient."""
-        return {"gradient": torch.empty_like(state["mean"]), "weight": weight(self, share, state["mean"])}
+        return {
+            "gradient": torch.empty_like(state["mean"]),
+            "weight": weight(self, share, state["mean"]),
+        }
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
         """One step of descent."""
@@ -144,7 +147,10 @@ class AveragingAdam:
 
     def begin(self, state: State, share: Share) -> State:
         """Room for a gradient."""
-        return {"gradient": torch.empty_like(state["mean"]), "weight": weight(self, share, state["mean"])}
+        return {
+            "gradient": torch.empty_like(state["mean"]),
+            "weight": weight(self, share, state["mean"]),
+        }
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
         """One step of Adam."""

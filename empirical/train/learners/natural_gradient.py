@@ -36,7 +36,6 @@ from empirical.train.learners.checks import (
 from empirical.train.learners.learner import Batch, Belief, Share, State
 from theory.validation import as_positive
 
-
 Curvature = Literal["draws", "squares"]
 
 
@@ -44,23 +43,23 @@ class Settings(Protocol):
     """What natural gradients with and without sites have in common."""
 
     @property
-    def rate(self) -> float: ...  # noqa: D102
+    def rate(self) -> float: ...
     @property
-    def momentum(self) -> float: ...  # noqa: D102
+    def momentum(self) -> float: ...
     @property
-    def curvature_memory(self) -> float: ...  # noqa: D102
+    def curvature_memory(self) -> float: ...
     @property
-    def initial_curvature(self) -> float: ...  # noqa: D102
+    def initial_curvature(self) -> float: ...
     @property
-    def prior_precision(self) -> float: ...  # noqa: D102
+    def prior_precision(self) -> float: ...
     @property
-    def curvature(self) -> Curvature: ...  # noqa: D102
+    def curvature(self) -> Curvature: ...
     @property
-    def damping(self) -> float: ...  # noqa: D102
+    def damping(self) -> float: ...
     @property
-    def clip(self) -> float: ...  # noqa: D102
+    def clip(self) -> float: ...
     @property
-    def temperature(self) -> float: ...  # noqa: D102
+    def temperature(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -177,9 +176,7 @@ def sampled(
     return loss, curvature
 
 
-def followed(
-    learner: Settings, state: State, work: State, batch: Batch, target: Tensor
-) -> Tensor:
+def followed(learner: Settings, state: State, work: State, batch: Batch, target: Tensor) -> Tensor:
     """Move momentum and precision on; the direction u / (1 − β₁^t) + δ m, in work's gradient.
 
     `target` is where the precision is drawn to; it is overwritten.

@@ -77,8 +77,7 @@ def regression(sizes: Sequence[int], *, weights: int = 3, seed: int = 0) -> Shar
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=weights)
     parts = [
-        rng.normal(size=(size, weights)) @ np.diag(rng.uniform(0.4, 1.6, weights))
-        for size in sizes
+        rng.normal(size=(size, weights)) @ np.diag(rng.uniform(0.4, 1.6, weights)) for size in sizes
     ]
     inputs = np.concatenate(parts).astype(np.float32)
     labels = (inputs @ truth + rng.normal(size=len(inputs))).astype(np.float32)

@@ -13,8 +13,14 @@ from empirical.nets.likelihood import Categorical, gradient  # noqa: E402
 from empirical.nets.shares import Order, Shares  # noqa: E402
 from empirical.nets.update import Moments, Numbers, update_by_torch  # noqa: E402
 from empirical.train.kernels.noise import keys, normals  # noqa: E402
-from empirical.train.learners import LEARNERS, Averaging, Backprop  # noqa: E402
-from empirical.train.learners import NaturalGradient, Sites, learner_of  # noqa: E402
+from empirical.train.learners import (  # noqa: E402  # noqa: E402
+    LEARNERS,
+    Averaging,
+    Backprop,
+    NaturalGradient,
+    Sites,
+    learner_of,
+)
 from empirical.train.learners.learner import Share  # noqa: E402
 from empirical.train.run import TrainingRun  # noqa: E402
 from tests.empirical.train.linear import LinearNet, Unit, regression  # noqa: E402
@@ -65,11 +71,15 @@ def settled(learner: Any, network: Network, local_steps: int, rounds: int) -> Tr
 @pytest.mark.parametrize("local_steps", [1, 2, 10, 50])
 def test_averaging_settles_where_the_closed_form_says(local_steps: int) -> None:
     rate = 0.1
-    run = settled(Averaging(rate=rate, momentum=0.0), TOGETHER, local_steps, max(20, 1500 // local_steps))
+    run = settled(
+        Averaging(rate=rate, momentum=0.0), TOGETHER, local_steps, max(20, 1500 // local_steps)
+    )
     eye = np.eye(3)
-    kept = [np.linalg.matrix_power(eye - rate * w * h, local_steps) for w, h in zip(a, H)]
-    pull = sum(share * (eye - k) for share, k in zip(v, kept))
-    push = sum(share * (eye - k) @ own for share, k, own in zip(v, kept, OWN))
+    kept = [
+        np.linalg.matrix_power(eye - rate * w * h, local_steps) for w, h in zip(a, H, strict=True)
+    ]
+    pull = sum(share * (eye - k) for share, k in zip(v, kept, strict=True))
+    push = sum(share * (eye - k) @ own for share, k, own in zip(v, kept, OWN, strict=True))
     fixed = np.linalg.solve(pull, push)
     # a_i is float64 and so is all else: rounding alone, and what the rounds leave of the start.
     np.testing.assert_allclose(run.belief().mean.numpy(), np.tile(fixed, (3, 1)), atol=1e-10)
@@ -80,7 +90,7 @@ def test_averaging_settles_where_the_closed_form_says(local_steps: int) -> None:
 def test_sites_settle_at_the_best_whatever_the_number_of_local_steps() -> None:
     """Where averaging with as many steps is a hundred million times further off."""
     learner = Sites(
-        rate=0.2, momentum=0.0, initial_curvature=1.0, prior_precision=1e-9, temperature=1e-12,
+        rate=0.5, momentum=0.0, initial_curvature=1.0, prior_precision=1e-9, temperature=1e-12,
         damping=1.0,
     )  # fmt: skip
     for network in (TOGETHER, LINE):
@@ -139,7 +149,9 @@ def test_natural_gradient_with_one_step_a_round_is_the_central_learner() -> None
     m, s = central(learner, 200, seed=5)
     # Two hundred steps of some ten roundings each, in float64.
     np.testing.assert_allclose(run.belief().mean.numpy(), np.tile(m, (3, 1)), atol=1e-11)
-    np.testing.assert_allclose(1 / run.belief().variance.numpy() / n, np.tile(s, (3, 1)), rtol=1e-11)
+    np.testing.assert_allclose(
+        1 / run.belief().variance.numpy() / n, np.tile(s, (3, 1)), rtol=1e-11
+    )
     # With two steps a round it is not.
     other = run_of(learner, local_steps=2)
     for _ in range(100):

@@ -56,9 +56,7 @@ def test_rounds_are_those_of_exact(name: str) -> None:
         np.testing.assert_array_equal(dense(round, round.weights), as_dense(phase.weights))
         np.testing.assert_array_equal(round.observes, phase.observes)
         weighed = dense(round, round.weights) > 0
-        np.testing.assert_array_equal(
-            dense(round, round.ages), np.where(weighed, drawn.ages[t], 0)
-        )
+        np.testing.assert_array_equal(dense(round, round.ages), np.where(weighed, drawn.ages[t], 0))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -83,9 +81,7 @@ def test_what_is_pooled_was_held_or_is_new(name: str) -> None:
     held: frozenset[tuple[int, int]] = frozenset()
     for t in range(1, 25):
         round = rounds.at(t)
-        pooled = set(
-            zip(round.speakers.tolist(), (t - round.ages).tolist(), strict=True)
-        )
+        pooled = set(zip(round.speakers.tolist(), (t - round.ages).tolist(), strict=True))
         assert all(said in (0, t) or (j, said) in held for j, said in pooled)
         held = round.held(everybody, number=t)
         if name not in ("last", "delayed"):
