@@ -101,7 +101,12 @@ def _explained(path: str) -> Iterator[None]:
     remedy = "save plain arrays of numbers or texts with numpy.savez"
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError) as error:
+    # The last three: a header that asks for too much, a zip file that is encrypted or of a kind
+    # that Python does not read.
+    except (
+        zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError,
+        MemoryError, RuntimeError, NotImplementedError,
+    ) as error:  # fmt: skip
         raise fail(path, "an NPZ file", f"a damaged one ({error})", remedy) from None
     except ValueError as error:
         pickled = "pickle" in str(error).lower()

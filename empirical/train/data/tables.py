@@ -145,7 +145,10 @@ def read_table(
         table = _parquet(source)
     else:
         table = _csv(source, separator or ("\t" if suffix == ".tsv" else ","), text)
-    return _table(source, table, text)
+    try:
+        return _table(source, table, text)
+    except (_arrow(source.path).ArrowException, UnicodeDecodeError) as error:
+        raise _unreadable(source.path, "texts in UTF-8, and numbers", error) from None
 
 
 def _csv(source: SourceFile, separator: str, text: Sequence[str]) -> Any:

@@ -138,6 +138,42 @@ def test_tables_must_agree(tmp_path: Path) -> None:
         labelled_rows(text, layout)
 
 
+@pytest.mark.parametrize("content", [b"x,\xff\n1,2\n", b"x,y\n1,\xff\n"])
+def test_tables_of_other_characters_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"a.csv.*: expected (texts in UTF-8|numbers or text)"):
+        read_table(tmp_path / "a.csv").require(["x", "y"])
+
+
+def test_damage_anywhere_is_one_line_or_none(tmp_path: Path) -> None:
+    """Bytes changed at random: what is not read is refused, and nothing else is raised."""
+    rng = np.random.default_rng(0)
+    np.savez_compressed(tmp_path / "a.npz", inputs=np.eye(4), labels=np.arange(4))
+    parquet.write_table(pa.table({"x": [1, 2], "y": ["u", None]}), tmp_path / "a.parquet")
+    picture(tmp_path / "img/a/1.png", np.eye(8) * 255)
+    (tmp_path / "a.csv").write_text("x,y\n1,u\n2,v\n")
+    readers: dict[str, Any] = {
+        "a.npz": lambda: read_npz(tmp_path / "a.npz"),
+        "a.parquet": lambda: read_table(tmp_path / "a.parquet"),
+        "a.csv": lambda: read_table(tmp_path / "a.csv"),
+        "img/a/1.png": lambda: read_images(tmp_path / "img"),
+    }
+    said = []
+    for name, read in readers.items():
+        whole = (tmp_path / name).read_bytes()
+        for _ in range(60):
+            content = bytearray(whole)
+            for place in rng.integers(len(content), size=rng.integers(1, 4)):
+                content[place] = rng.integers(256)
+            (tmp_path / name).write_bytes(content)
+            try:
+                read()
+            except ValueError as error:
+                said.append(str(error))
+    assert len(said) > 60
+    assert all(text.startswith(str(tmp_path)) and "\n" not in text for text in said)
+
+
 @pytest.mark.parametrize("content", [b"PAR1", b"x" * 100])
 def test_damaged_parquet_files_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.parquet").write_bytes(content)

@@ -208,6 +208,37 @@ def test_folders_of_images(tmp_path: Path) -> None:
     assert architecture.input_shape == (1, 4, 4)
 
 
+def test_arrays_and_idx_files(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for site in "uvw":
+        words, classes = rng.integers(0, 9, size=(12, 4)), np.array(["no", "yes"] * 6)
+        np.savez(tmp_path / f"{site}.npz", inputs=words, labels=classes)
+        head = bytes([0, 0, 8, 3]) + b"".join(k.to_bytes(4, "big") for k in (6, 2, 2))
+        pixels = rng.integers(0, 256, 24, dtype=np.uint8).tobytes()
+        (tmp_path / f"{site}-images-idx3-ubyte").write_bytes(head + pixels)
+        labels = bytes([0, 0, 8, 1, 0, 0, 0, 6, 0, 1, 2, 0, 1, 2])
+        (tmp_path / f"{site}-labels-idx1-ubyte").write_bytes(labels)
+    data = {"files": "*.npz", "target": None, "test": 0.25, "tokens": True}
+    tokens = read_net_file(write_net(tmp_path, data=data, likelihood=CLASSES)).data
+    assert (tokens.names, tokens.classes) == (("u", "v", "w"), ("no", "yes"))
+    assert tokens.train[0].inputs.dtype == np.int64
+    assert tokens.scaling is None
+    assert tokens.test is not None
+    assert len(tokens.test) == 9
+    data = {"files": "*-images-idx3-ubyte", "target": None, "test": None}
+    images = read_net_file(write_net(tmp_path, data=data, likelihood=CLASSES)).data
+    assert images.input_shape == (1, 2, 2)
+    assert images.test is None
+    assert len(images.sources) == 6
+
+
+def test_nets_that_do_not_fit_the_inputs_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    problem = read_net_file(write_net(tmp_path, net={"convolutions": [4]}))
+    with pytest.raises(ValueError, match=r"net.convolutions: expected images of shape"):
+        problem.module(outputs=1)
+
+
 def test_several_targets(tmp_path: Path) -> None:
     data = {"target": ["ward", "stay"], "features": ["age"]}
     parts = [{"kind": "classes"}, {"kind": "gaussian", "std": "input"}]
