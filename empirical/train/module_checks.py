@@ -47,7 +47,8 @@ def own_copy(module: object) -> nn.Module:
     Raises
     ------
     ValueError
-        If it cannot be one: see the page of this module's refusals.
+        If a layer keeps statistics of batches, nothing can be trained, weights are not float32 on
+        the CPU or have no shape yet, or the module cannot be copied.
     """
     if not isinstance(module, nn.Module):
         raise fail(
