@@ -8,6 +8,8 @@ formulas are those of :mod:`empirical.nets.likelihood`; the products are
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 import torch
@@ -15,73 +17,95 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture, Dense
+from empirical.nets.update import Moments, Numbers, Prior, arrays_of, step_of_range
 from empirical.train.kernels.product import ADDRESS, multiply
 from theory.validation import IntArray
 
 Float32 = NDArray[np.float32]
 
+_NO_STEP = (False, False, False, np.zeros((1, 5), np.float32), np.zeros(6, np.float32))
+
+
+def knows(architecture: Architecture) -> bool:
+    """Whether all layers are dense."""
+    return all(isinstance(layer, Dense) for layer in architecture.layers)
+
 
 def fits(architecture: Architecture, weights: Tensor, inputs: Tensor) -> bool:
     """Whether these passes serve: dense layers alone, in float32, on the CPU."""
-    return (
-        all(isinstance(layer, Dense) for layer in architecture.layers)
-        and all(t.device.type == "cpu" and t.dtype == torch.float32 for t in (weights, inputs))
-        and weights.stride(-1) == 1
-    )
+    plain = all(t.device.type == "cpu" and t.dtype == torch.float32 for t in (weights, inputs))
+    return knows(architecture) and plain and weights.is_contiguous()
 
 
 class DensePass:
-    """One step's passes: :meth:`outputs`, then once :meth:`gradient`.
+    """Passes of a few agents' perceptrons, in buffers that serve all steps.
+
+    Each step is :meth:`outputs`, then :meth:`gradient` or :meth:`descend` once.
 
     Parameters
     ----------
     architecture
         Of dense layers alone.
-    mean, variance
-        Shape (N, d); without a variance the weights are the means.
-    inputs
-        Shape (N, B, ...).
-    noise
-        Standard normals, shape (N, B · units of all layers); with a variance.
+    agents, batch
+        N and B.
+    local
+        Whether weights are random and each output is drawn, given its inputs.
     """
 
     def __init__(
-        self,
-        architecture: Architecture,
-        mean: Tensor,
-        inputs: Tensor,
-        variance: Tensor | None = None,
-        noise: Tensor | None = None,
+        self, architecture: Architecture, *, agents: int, batch: int, local: bool = False
     ) -> None:
-        flat = inputs.flatten(2)
-        self._local = variance is not None
-        self._inputs = flat.contiguous().numpy()
-        self._widths = np.array(
-            [blocks_in.shape[0] for blocks_in in architecture.blocks] + [architecture.outputs]
-        )
-        self._mean = mean.numpy()
-        self._variance = mean.numpy() if variance is None else variance.numpy()
-        agents, batch = flat.shape[:2]
-        self._noise = mean.numpy() if noise is None else noise.numpy()
+        before = [block.shape[0] for block in architecture.blocks]
+        self._widths = np.array([*before, architecture.outputs])
+        self._local = local
         units = int(self._widths[1:].sum())
-        numbers = units + self._local * (units + int(self._widths[:-1].sum()))
+        numbers = units + local * (units + sum(before))
         self._kept = np.empty((agents, batch * numbers), dtype=np.float32)
-        self._shape = agents, batch, architecture.outputs
+        self._work = np.empty((5, batch * int(self._widths.max())), dtype=np.float32)
+        largest = max((block.fan_in + 1) * block.shape[1] for block in architecture.blocks)
+        self._gradients = tuple(np.empty((1, largest), dtype=np.float32) for _ in range(2))
+        self.noise = torch.empty(agents, batch * units if local else 0)
+        self._outputs = torch.empty(agents, batch, architecture.outputs)
 
-    def outputs(self) -> Tensor:
-        """Shape (N, B, outputs)."""
-        out = torch.empty(self._shape)
+    def outputs(self, mean: Tensor, variance: Tensor, inputs: Tensor) -> Tensor:
+        """What the nets put out, shape (N, B, outputs); overwritten by the next step.
+
+        Parameters
+        ----------
+        mean, variance
+            Shape (N, d); the second is read if `local`, when :attr:`noise` holds standard normals.
+        inputs
+            Shape (N, B, ...).
+        """
+        self._inputs = inputs.flatten(2).contiguous().numpy()
+        self._mean_of, self._variance_of = mean, variance
+        self._mean, self._variance = mean.numpy(), variance.numpy()
         _forward(
-            self._inputs, self._mean, self._variance, self._noise, self._widths, self._kept,
-            out.numpy(), self._local, ADDRESS,
+            self._inputs, self._mean, self._variance, self.noise.numpy(), self._widths,
+            self._kept, self._outputs.numpy(), self._local, ADDRESS,
         )  # fmt: skip
-        return out
+        return self._outputs
 
     def gradient(self, grad: Tensor, into: tuple[Tensor, Tensor]) -> None:
-        """Write the derivatives by means and variances, given that by the outputs."""
+        """Write the derivatives by means and, if `local`, variances, given that by the outputs."""
+        state = (self._mean, self._variance) * 4
+        self._back(grad, state, (into[0].numpy(), into[1].numpy()), _NO_STEP)
+
+    def descend(
+        self, grad: Tensor, moments: Moments, numbers: Numbers, prior: Prior | None, *, at: int
+    ) -> None:
+        """Take the step of :func:`empirical.nets.update.update` with the gradient at once.
+
+        A layer's weights are moved as soon as their gradient is known and still in the cache.
+        """
+        state = arrays_of(self._mean_of, self._variance_of, moments, prior)
+        step = (prior is not None, numbers.scales, numbers.columns[at], numbers.common)
+        self._back(grad, state, self._gradients, (True, *step))
+
+    def _back(self, grad: Tensor, state: Any, into: Any, step: Any) -> None:
         _backward(
-            self._inputs, self._mean, self._variance, self._noise, self._widths, self._kept,
-            grad.contiguous().numpy(), into[0].numpy(), into[1].numpy(), self._local, ADDRESS,
+            self._inputs, self.noise.numpy(), self._widths, self._kept,
+            grad.contiguous().numpy(), state, *into, *step, self._local, self._work, ADDRESS,
         )  # fmt: skip
 
 
@@ -147,15 +171,16 @@ def _forward(
 
 
 @numba.njit(forceinline=True)
-def _weight_gradient(
-    x: Float32, grad: Float32, fan_in: int, units: int, into: Float32, first: int, address: int
+def _parameter_gradient(
+    x: Float32, grad: Float32, fan_in: int, units: int, into: Float32, address: int
 ) -> None:
+    """xᵀ·grad, then the sums of grad's columns."""
     batch = x.size // fan_in
     multiply(
-        address, x.ctypes.data, 1, fan_in, grad.ctypes.data, units, into.ctypes.data + 4 * first, units,
+        address, x.ctypes.data, 1, fan_in, grad.ctypes.data, units, into.ctypes.data, units,
         fan_in, units, batch, 1,
     )  # fmt: skip
-    bias = into[first + fan_in * units : first + (fan_in + 1) * units]
+    bias = into[fan_in * units :]
     bias[:] = np.float32(0.0)
     for b in range(batch):
         for u in range(units):
@@ -164,8 +189,8 @@ def _weight_gradient(
 
 @numba.njit(forceinline=True)
 def _input_gradient(
-    grad: Float32, weights: Float32, first: int, fan_in: int, units: int, turned: Float32,
-    out: Float32, address: int,
+    grad: Float32, weights: Float32, fan_in: int, units: int, turned: Float32, out: Float32,
+    address: int,
 ) -> None:  # fmt: skip
     """The transpose of grad·wᵀ, which is w·gradᵀ, so that rows are contiguous where they must."""
     batch = grad.size // units
@@ -173,71 +198,103 @@ def _input_gradient(
         for b in range(batch):
             turned[u * batch + b] = grad[b * units + u]
     multiply(
-        address, weights.ctypes.data + 4 * first, units, 1, turned.ctypes.data, batch, out.ctypes.data,
+        address, weights.ctypes.data, units, 1, turned.ctypes.data, batch, out.ctypes.data,
         batch, fan_in, batch, units, 1,
     )  # fmt: skip
+
+
+@numba.njit(forceinline=True)
+def _carry_back(
+    x: Float32, mean: Float32, variance: Float32, units: int, work: Float32, size: int,
+    local: bool, address: int,
+) -> None:  # fmt: skip
+    """work[0], the gradient by what a layer put out, becomes that by what entered it.
+
+    `mean` and `variance` are the layer's; work[1] is the gradient by the variance of what it put
+    out. The mask is that of the ReLU which `x` left.
+    """
+    batch = size // units
+    fan_in = x.size // batch
+    back, through, two, zero = work[3], work[4], np.float32(2.0), np.float32(0.0)
+    _input_gradient(work[0][:size], mean, fan_in, units, work[2], back, address)
+    if local:
+        _input_gradient(work[1][:size], variance, fan_in, units, work[2], through, address)
+    for b in range(batch):
+        for i in range(fan_in):
+            value, at = x[b * fan_in + i], i * batch + b
+            g = back[at]
+            if local:
+                g += two * value * through[at]
+            work[0][b * fan_in + i] = g if value > zero else zero
 
 
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def _backward(
     inputs: Float32,
-    mean: Float32,
-    variance: Float32,
     noise: Float32,
     widths: IntArray,
     kept: Float32,
     outer: Float32,
+    state: tuple[Float32, ...],
     mean_into: Float32,
     variance_into: Float32,
+    steps: bool,
+    divergence: bool,
+    scales: bool,
+    columns: Float32,
+    common: Float32,
     local: bool,
+    work: Float32,
     address: int,
 ) -> None:
+    """Writes gradients, or if `steps` moves each layer's weights as soon as it has theirs."""
     agents, batch, _ = inputs.shape
     layers = widths.size - 1
-    largest = batch * widths.max()
-    grads, spreads, turned, back, through = (
-        np.empty(largest, np.float32), np.empty(largest, np.float32),
-        np.empty(largest, np.float32), np.empty(largest, np.float32),
-        np.empty(largest, np.float32),
-    )  # fmt: skip
-    half, two, zero = np.float32(0.5), np.float32(2.0), np.float32(0.0)
+    mean, variance = state[0], state[1]
     for agent in range(agents):
-        first, place, drawn = mean.shape[1], kept.shape[1], noise.shape[1]
-        grads[: batch * widths[layers]] = outer[agent].ravel()
+        end, place, drawn = mean.shape[1], kept.shape[1], noise.shape[1]
+        work[0][: batch * widths[layers]] = outer[agent].ravel()
         for layer in range(layers - 1, -1, -1):
             fan_in, units = widths[layer], widths[layer + 1]
             size, entered = batch * units, batch * fan_in
-            first -= (fan_in + 1) * units
-            grad, spread = grads[:size], spreads[:size]
+            first = end - (fan_in + 1) * units
+            place -= size + local * (size + entered)
+            before = place - entered - local * (entered + batch * widths[max(layer - 1, 0)])
+            x = kept[agent, before : before + entered] if layer > 0 else inputs[agent].ravel()
+            grad, spread = work[0][:size], work[1][:size]
+            g = mean_into[0, : end - first] if steps else mean_into[agent, first:end]
+            _parameter_gradient(x, grad, fan_in, units, g, address)
+            h = g
             if local:
                 drawn -= size
-                place -= 2 * size + entered
-                std = kept[agent, place + size : place + 2 * size]
+                _spread(grad, noise[agent, drawn:], kept[agent, place + size :], spread)
                 squared = kept[agent, place + 2 * size : place + 2 * size + entered]
-                eps = noise[agent, drawn : drawn + size]
-                for k in range(size):
-                    spread[k] = half * grad[k] * eps[k] / std[k]
-            else:
-                place -= size
-            below = place - batch * fan_in - local * (batch * fan_in)
+                h = variance_into[0, : end - first] if steps else variance_into[agent, first:end]
+                _parameter_gradient(squared, spread, fan_in, units, h, address)
             if layer > 0:
-                if local:
-                    below -= batch * widths[layer - 1]
-                x = kept[agent, below : below + entered]
-            else:
-                x = inputs[agent].ravel()
-            _weight_gradient(x, grad, fan_in, units, mean_into[agent], first, address)
-            if local:
-                _weight_gradient(squared, spread, fan_in, units, variance_into[agent], first, address)
-            if layer == 0:
-                continue
-            _input_gradient(grad, mean[agent], first, fan_in, units, turned, back, address)
-            if local:
-                _input_gradient(spread, variance[agent], first, fan_in, units, turned, through, address)
-            for b in range(batch):
-                for i in range(fan_in):
-                    value, at = x[b * fan_in + i], i * batch + b
-                    g = back[at]
-                    if local:
-                        g += two * value * through[at]
-                    grads[b * fan_in + i] = g if value > zero else zero
+                m, v = mean[agent, first:end], variance[agent, first:end]
+                _carry_back(x, m, v, units, work, size, local, address)
+            if steps:
+                _step(state, agent, first, end, g, h, divergence, scales, columns, common)
+            end = first
+
+
+@numba.njit(forceinline=True)
+def _spread(grad: Float32, noise: Float32, std: Float32, out: Float32) -> None:
+    """The gradient by the variance of what a layer put out, given that by the output itself."""
+    half = np.float32(0.5)
+    for k in range(grad.size):
+        out[k] = half * grad[k] * noise[k] / std[k]
+
+
+@numba.njit(forceinline=True)
+def _step(
+    state: tuple[Float32, ...], agent: int, first: int, end: int, g: Float32, h: Float32,
+    divergence: bool, scales: bool, columns: Float32, common: Float32,
+) -> None:  # fmt: skip
+    a, b, c, d, e, f, m, s = state
+    step_of_range(
+        a[agent, first:end], b[agent, first:end], c[agent, first:end], d[agent, first:end],
+        e[agent, first:end], f[agent, first:end], m[agent, first:end], s[agent, first:end],
+        g, h, divergence, scales, columns[min(agent, columns.shape[0] - 1)], common,
+    )  # fmt: skip
