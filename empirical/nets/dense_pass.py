@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture, Dense
-from empirical.nets.update import Moments, Numbers, Prior, arrays_of, step_of_range
+from empirical.nets.update import Numbers, step_of_range
 from empirical.train.kernels.product import ADDRESS, multiply
 from theory.validation import IntArray
 
@@ -66,8 +66,9 @@ class DensePass:
         self._gradients = tuple(np.empty((1, largest), dtype=np.float32) for _ in range(2))
         self.noise = torch.empty(agents, batch * units if local else 0)
         self._outputs = torch.empty(agents, batch, architecture.outputs)
+        self._normals, self._put_out = self.noise.numpy(), self._outputs.numpy()
 
-    def outputs(self, mean: Tensor, variance: Tensor, inputs: Tensor) -> Tensor:
+    def outputs(self, mean: Float32, variance: Float32, inputs: Tensor) -> Tensor:
         """What the nets put out, shape (N, B, outputs); overwritten by the next step.
 
         Parameters
@@ -78,34 +79,38 @@ class DensePass:
             Shape (N, B, ...).
         """
         self._inputs = inputs.flatten(2).contiguous().numpy()
-        self._mean_of, self._variance_of = mean, variance
-        self._mean, self._variance = mean.numpy(), variance.numpy()
+        self._weights = mean, variance
         _forward(
-            self._inputs, self._mean, self._variance, self.noise.numpy(), self._widths,
-            self._kept, self._outputs.numpy(), self._local, ADDRESS,
+            self._inputs, mean, variance, self._normals, self._widths, self._kept,
+            self._put_out, self._local, ADDRESS,
         )  # fmt: skip
         return self._outputs
 
     def gradient(self, grad: Tensor, into: tuple[Tensor, Tensor]) -> None:
         """Write the derivatives by means and, if `local`, variances, given that by the outputs."""
-        state = (self._mean, self._variance) * 4
-        self._back(grad, state, (into[0].numpy(), into[1].numpy()), _NO_STEP)
+        self._back(grad, self._weights * 4, (into[0].numpy(), into[1].numpy()), _NO_STEP)
 
     def descend(
-        self, grad: Tensor, moments: Moments, numbers: Numbers, prior: Prior | None, *, at: int
+        self, grad: Tensor, state: tuple[Float32, ...], numbers: Numbers, *, at: int, prior: bool
     ) -> None:
         """Take the step of :func:`empirical.nets.update.update` with the gradient at once.
 
         A layer's weights are moved as soon as their gradient is known and still in the cache.
+
+        Parameters
+        ----------
+        state
+            :func:`empirical.nets.update.arrays_of` what is moved.
+        prior
+            Whether the belief may differ from its prior.
         """
-        state = arrays_of(self._mean_of, self._variance_of, moments, prior)
-        step = (prior is not None, numbers.scales, numbers.columns[at], numbers.common)
-        self._back(grad, state, self._gradients, (True, *step))
+        step = (True, prior, numbers.scales, numbers.columns[at], numbers.common)
+        self._back(grad, state, self._gradients, step)
 
     def _back(self, grad: Tensor, state: Any, into: Any, step: Any) -> None:
         _backward(
-            self._inputs, self.noise.numpy(), self._widths, self._kept,
-            grad.contiguous().numpy(), state, *into, *step, self._local, self._work, ADDRESS,
+            self._inputs, self._normals, self._widths, self._kept, grad.contiguous().numpy(),
+            state, *into, *step, self._local, self._work, ADDRESS,
         )  # fmt: skip
 
 
@@ -113,7 +118,7 @@ class DensePass:
 def _linear(
     x: Float32, weights: Float32, first: int, fan_in: int, units: int, out: Float32, address: int
 ) -> None:
-    """out = x·w + b, from a vector in which w and b begin at `first`."""
+    """Out = x·w + b, from a vector in which w and b begin at `first`."""
     batch = x.size // fan_in
     bias = weights[first + fan_in * units : first + (fan_in + 1) * units]
     for b in range(batch):

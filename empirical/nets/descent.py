@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.nets import dense_pass
@@ -17,8 +19,13 @@ from empirical.nets.architecture import Architecture
 from empirical.nets.dense_pass import DensePass
 from empirical.nets.likelihood import Likelihood, gradient
 from empirical.nets.recipe import Recipe
-from empirical.nets.update import Moments, Numbers, update
+from empirical.nets.shares import Shares
+from empirical.nets.update import Moments, Numbers, arrays_of, update
 from empirical.train.kernels.noise import Noise
+from theory.validation import IntArray
+
+Float32 = NDArray[np.float32]
+UInt32 = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +72,7 @@ class Descent:
         device: str,
     ) -> None:
         self._architecture, self._likelihood, self._recipe = architecture, likelihood, recipe
+        self._counts = recipe.estimator != "point" and recipe.divergence != 0.0
         self._passes: DensePass | None = None
         if device == "cpu" and dense_pass.knows(architecture) and recipe.estimator == "local":
             self._passes = DensePass(architecture, agents=agents, batch=batch, local=True)
@@ -72,50 +80,89 @@ class Descent:
             shape = agents, architecture.parameters
             self._into = torch.empty(shape, device=device), torch.empty(shape, device=device)
 
-    def step(
+    def run(
         self,
         beliefs: Beliefs,
-        inputs: Tensor,
-        labels: Tensor,
-        noise: Noise,
-        numbers: Numbers,
+        shares: Shares,
+        places: Tensor,
         *,
-        at: int,
-        divergence: bool,
+        keys: UInt32,
+        taken: IntArray,
+        numbers: Numbers,
     ) -> Tensor:
-        """One step, in place; the losses before it, shape (N,), not waited for.
+        """All local steps of a round, in place; the sums of the losses, not waited for.
 
         Parameters
         ----------
-        inputs, labels
-            Shapes (N, B, ...) and (N, B).
-        noise
-            Of this step.
-        numbers, at
-            Of several steps, and which of them this is.
-        divergence
-            Whether the belief may differ from its prior.
+        shares, places
+            The data, and the rows of each batch, shape (steps, N, B).
+        keys, taken
+            Of the agents' noise, and how many steps each has taken before.
+        numbers
+            Of all these steps.
+
+        Returns
+        -------
+        Tensor
+            Shape (N,), float64.
         """
-        recipe = self._recipe
-        counts = divergence and recipe.estimator != "point" and recipe.divergence != 0.0
-        prior = beliefs.prior if counts else None
-        mean, variance, moments = beliefs.mean, beliefs.variance, beliefs.moments
+        total = torch.zeros(places.shape[1], dtype=torch.float64, device=places.device)
+        arrays: tuple[Float32, ...] = ()
         if self._passes is not None:
-            noise.normals(self._passes.noise)
-            outputs = self._passes.outputs(mean, variance, inputs)
-            loss, grad = self._likelihood.loss(outputs, labels)
-            self._passes.descend(grad, moments, numbers, prior, at=at)
-            return loss
+            arrays = arrays_of(beliefs.mean, beliefs.variance, beliefs.moments, beliefs.prior)
+        shape = tuple(places.shape[1:])
+        inputs = shares.inputs.new_empty(places[0].numel(), *shares.inputs.shape[1:])
+        labels = shares.labels.new_empty(places[0].numel())
+        batch = inputs.reshape(*shape, *inputs.shape[1:]), labels.reshape(shape)
+        for step, here in enumerate(places.flatten(1)):
+            torch.index_select(shares.inputs, 0, here, out=inputs)
+            torch.index_select(shares.labels, 0, here, out=labels)
+            noise = Noise(keys, (taken + step).astype(np.uint32))
+            # At the first step after a consensus the belief is its own prior: no gradient.
+            counts = self._counts and not (step == 0 and self._recipe.prior == "consensus")
+            if self._passes is not None:
+                total += self._compiled(arrays, batch, noise, numbers, step, counts)
+            else:
+                total += self._by_torch(beliefs, batch, noise, numbers, step, counts)
+        return total
+
+    def _compiled(
+        self,
+        arrays: tuple[Float32, ...],
+        batch: tuple[Tensor, Tensor],
+        noise: Noise,
+        numbers: Numbers,
+        at: int,
+        counts: bool,
+    ) -> Tensor:
+        passes = self._passes
+        assert passes is not None
+        noise.normals(passes.noise)
+        outputs = passes.outputs(arrays[0], arrays[1], batch[0])
+        loss, grad = self._likelihood.loss(outputs, batch[1])
+        passes.descend(grad, arrays, numbers, at=at, prior=counts)
+        return loss
+
+    def _by_torch(
+        self,
+        beliefs: Beliefs,
+        batch: tuple[Tensor, Tensor],
+        noise: Noise,
+        numbers: Numbers,
+        at: int,
+        counts: bool,
+    ) -> Tensor:
+        mean, variance = beliefs.mean, beliefs.variance
         loss = gradient(
             self._architecture,
             mean,
             variance,
-            inputs,
-            labels,
+            *batch,
             likelihood=self._likelihood,
-            estimator=recipe.estimator,
+            estimator=self._recipe.estimator,
             noise=noise,
             into=self._into,
         )
-        update(mean, variance, self._into, moments, numbers, prior, at=at)
+        prior = beliefs.prior if counts else None
+        update(mean, variance, self._into, beliefs.moments, numbers, prior, at=at)
         return loss

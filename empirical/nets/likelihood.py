@@ -34,6 +34,7 @@ from empirical.nets.layers import (
     weights_of,
 )
 from empirical.nets.posterior import Posterior
+from empirical.train.kernels import cross_entropy
 from empirical.train.kernels.noise import Noise
 from theory.validation import as_integer, as_positive
 
@@ -60,6 +61,8 @@ class Categorical:
 
     def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy in nats, shape (N,), and its derivative."""
+        if cross_entropy.fits(outputs, labels):
+            return cross_entropy.cross_entropy(outputs, labels)
         logs = torch.log_softmax(outputs, dim=2)
         places = labels[:, :, None]
         nll = -logs.gather(2, places)[:, :, 0].mean(dim=1)
@@ -146,7 +149,8 @@ def gradient(
         map = _PlainMap(mean)
     if isinstance(map, _PlainMap) and dense_pass.fits(architecture, map.weights, inputs):
         passes = DensePass(architecture, agents=mean.shape[0], batch=inputs.shape[1])
-        nll, grad = likelihood.loss(passes.outputs(map.weights, variance, inputs), labels)
+        weights = map.weights.numpy()
+        nll, grad = likelihood.loss(passes.outputs(weights, weights, inputs), labels)
         passes.gradient(grad, into)
         map.finish(into)
         return nll
@@ -229,9 +233,7 @@ class _PlainMap:
 class _SampledMap(_PlainMap):
     """One draw of the weights for the batch: w = μ + σ ε."""
 
-    def __init__(
-        self, mean: Tensor, variance: Tensor, noise: Noise | None
-    ) -> None:
+    def __init__(self, mean: Tensor, variance: Tensor, noise: Noise | None) -> None:
         self._noise = _drawn(mean, mean.shape[1], noise)
         self._variance = variance
         super().__init__(torch.addcmul(mean, variance.sqrt(), self._noise))

@@ -26,7 +26,7 @@ from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
 from empirical.nets.update import Moments, Numbers
-from empirical.train.kernels.noise import Noise, keys
+from empirical.train.kernels.noise import keys
 from theory.changing import influence
 from theory.changing.periodic import PeriodicNetwork
 from theory.network import Network
@@ -282,23 +282,15 @@ class Training:
         """All local steps of a few agents; their mean losses."""
         beliefs = self._rows_of(some)
         taken, steps = self._steps[some], self.recipe.local_steps
-        numbers = self._numbers(some)
         places = self._places(some)
-        total = torch.zeros(len(some), dtype=torch.float64, device=self.device)
-        own = keys(self.seed, [self.own[k] for k in some])
-        descent = self._descent(len(some), places.shape[2])
-        for step in range(steps):
-            here = places[step].reshape(-1)
-            inputs, labels = (
-                values.index_select(0, here).reshape(*places.shape[1:], *values.shape[1:])
-                for values in (self._shares.inputs, self._shares.labels)
-            )
-            # At the first step after a consensus the belief is its own prior: no gradient.
-            itself = step == 0 and self.recipe.prior == "consensus"
-            noise = Noise(own, (taken + step).astype(np.uint32))
-            total += descent.step(
-                beliefs, inputs, labels, noise, numbers, at=step, divergence=not itself
-            )
+        total = self._descent(len(some), places.shape[2]).run(
+            beliefs,
+            self._shares,
+            places,
+            keys=keys(self.seed, [self.own[k] for k in some]),
+            taken=taken,
+            numbers=self._numbers(some),
+        )
         self._write_rows(some, beliefs)
         self._steps[some] += steps
         self._since[some] += steps

@@ -107,12 +107,16 @@ def normals(keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream:
     return _fill(keys, steps, out, stream, normal=True)
 
 
-def uniforms(keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream: int = 0) -> Tensor:
+def uniforms(
+    keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream: int = 0
+) -> Tensor:
     """Numbers uniform over (0, 1], otherwise as :func:`normals`; the same bits on all devices."""
     return _fill(keys, steps, out, stream, normal=False)
 
 
-def _fill(keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, stream: int, *, normal: bool) -> Tensor:
+def _fill(
+    keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, stream: int, *, normal: bool
+) -> Tensor:
     if out.device.type != "cpu":
         place = out.device
         drawn = drawn_by_torch(

@@ -117,9 +117,7 @@ class _Code:
         )
 
     def _vector(self, pointer: ir.Value, strip: int) -> ir.Value:
-        return self.builder.bitcast(
-            self.at(pointer, _index(strip * LANES)), _VECTOR.as_pointer()
-        )
+        return self.builder.bitcast(self.at(pointer, _index(strip * LANES)), _VECTOR.as_pointer())
 
 
 _FOUR = ir.Constant(ir.IntType(32), 4)
