@@ -8,6 +8,7 @@ formulas are those of :mod:`empirical.nets.likelihood`; the products are
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numba
@@ -112,6 +113,19 @@ class DensePass:
             self._inputs, self._normals, self._widths, self._kept, grad.contiguous().numpy(),
             state, *into, *step, self._local, self._work, ADDRESS,
         )  # fmt: skip
+
+
+_kept = threading.local()
+
+
+def passes_of(architecture: Architecture, agents: int, batch: int) -> DensePass:
+    """Passes of given weights; this thread's last ones again, if they were of this shape."""
+    shape = architecture, agents, batch
+    if getattr(_kept, "shape", None) != shape:
+        _kept.passes = DensePass(architecture, agents=agents, batch=batch)
+        _kept.shape = shape
+    passes: DensePass = _kept.passes
+    return passes
 
 
 @numba.njit(forceinline=True)

@@ -23,7 +23,6 @@ from torch import Tensor
 
 from empirical.nets import dense_pass
 from empirical.nets.architecture import Architecture, Block, Layer, MaxPool
-from empirical.nets.dense_pass import DensePass
 from empirical.nets.layers import (
     Pooled,
     flattened,
@@ -148,7 +147,7 @@ def gradient(
     else:
         map = _PlainMap(mean)
     if isinstance(map, _PlainMap) and dense_pass.fits(architecture, map.weights, inputs):
-        passes = DensePass(architecture, agents=mean.shape[0], batch=inputs.shape[1])
+        passes = dense_pass.passes_of(architecture, mean.shape[0], inputs.shape[1])
         weights = map.weights.numpy()
         nll, grad = likelihood.loss(passes.outputs(weights, weights, inputs), labels)
         passes.gradient(grad, into)
