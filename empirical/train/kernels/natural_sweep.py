@@ -144,11 +144,11 @@ def natural_step(
     common += [step.prior_precision, step.clip, step.rate, step.data]
     common += [0.0 if cavity is None else cavity.trust]
     arrays = [t.numpy() for t in tensors]
-    # Arrays of their own, since compiled code is quicker where it sees that none is another.
-    empty = (len(arrays[0]), 0)
+    # Places of their own: where compiled code sees two tensors overlap, it takes one by one.
+    spare = np.empty((4, len(arrays[0]), 2 * BLOCK), dtype=np.float32)
     _step(
         *arrays[:5],
-        *(arrays[5:] or [np.empty(empty, dtype=np.float32) for _ in range(4)]),
+        *(arrays[5:] or spare),
         np.stack([numbers(step.weight), correction], axis=1),
         np.array(common, dtype=np.float32),
         cavity is not None,
