@@ -9,6 +9,7 @@ formulas are those of :mod:`empirical.nets.likelihood`; the products are
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numba
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture, Dense
-from empirical.nets.update import Numbers, step_of_range
+from empirical.nets.update import Numbers, Rows, State, rows_of, step_of_range
 from empirical.train.kernels.product import ADDRESS, multiply
 from theory.validation import IntArray
 
@@ -35,7 +36,7 @@ def knows(architecture: Architecture) -> bool:
 def fits(architecture: Architecture, weights: Tensor, inputs: Tensor) -> bool:
     """Whether these passes serve: dense layers alone, in float32, on the CPU."""
     plain = all(t.device.type == "cpu" and t.dtype == torch.float32 for t in (weights, inputs))
-    return knows(architecture) and plain and weights.is_contiguous()
+    return knows(architecture) and plain and weights[0].is_contiguous()
 
 
 class DensePass:
@@ -69,30 +70,36 @@ class DensePass:
         self._outputs = torch.empty(agents, batch, architecture.outputs)
         self._normals, self._put_out = self.noise.numpy(), self._outputs.numpy()
 
-    def outputs(self, mean: Float32, variance: Float32, inputs: Tensor) -> Tensor:
+    def outputs(self, mean: Rows, variance: Rows, inputs: Tensor) -> Tensor:
         """What the nets put out, shape (N, B, outputs); overwritten by the next step.
 
         Parameters
         ----------
         mean, variance
-            Shape (N, d); the second is read if `local`, when :attr:`noise` holds standard normals.
+            :func:`empirical.nets.update.rows_of` tensors of shape (N, d); the second is read if
+            `local`, when :attr:`noise` holds standard normals.
         inputs
             Shape (N, B, ...).
         """
         self._inputs = inputs.flatten(2).contiguous().numpy()
-        self._weights = mean, variance
-        _forward(
-            self._inputs, mean, variance, self._normals, self._widths, self._kept,
-            self._put_out, self._local, ADDRESS,
-        )  # fmt: skip
+        self._mean, self._variance = mean, variance
+        for n in range(len(mean)):
+            own = slice(n, n + 1)
+            _forward(
+                self._inputs[own], mean[n], variance[n], self._normals[own], self._widths,
+                self._kept[own], self._put_out[own], self._local, ADDRESS,
+            )  # fmt: skip
         return self._outputs
 
     def gradient(self, grad: Tensor, into: tuple[Tensor, Tensor]) -> None:
         """Write the derivatives by means and, if `local`, variances, given that by the outputs."""
-        self._back(grad, self._weights * 4, (into[0].numpy(), into[1].numpy()), _NO_STEP)
+        given = zip(rows_of(into[0]), rows_of(into[1]), strict=True)
+        for n, places in enumerate(given):
+            state = (self._mean[n], self._variance[n]) * 4
+            self._back(n, grad, state, places, _NO_STEP)
 
     def descend(
-        self, grad: Tensor, state: tuple[Float32, ...], numbers: Numbers, *, at: int, prior: bool
+        self, grad: Tensor, states: Sequence[State], numbers: Numbers, *, at: int, prior: bool
     ) -> None:
         """Take the step of :func:`empirical.nets.update.update` with the gradient at once.
 
@@ -100,29 +107,34 @@ class DensePass:
 
         Parameters
         ----------
-        state
-            :func:`empirical.nets.update.arrays_of` what is moved.
+        states
+            :func:`empirical.nets.update.states_of` what is moved.
         prior
             Whether the belief may differ from its prior.
         """
-        step = (True, prior, numbers.scales, numbers.columns[at], numbers.common)
-        self._back(grad, state, self._gradients, step)
+        for n, state in enumerate(states):
+            columns = numbers.columns[at, n : n + 1]
+            step = (True, prior, numbers.scales, columns, numbers.common)
+            self._back(n, grad, state, self._gradients, step)
 
-    def _back(self, grad: Tensor, state: Any, into: Any, step: Any) -> None:
+    def _back(self, n: int, grad: Tensor, state: State, into: Any, step: Any) -> None:
+        own = slice(n, n + 1)
         _backward(
-            self._inputs, self._normals, self._widths, self._kept, grad.contiguous().numpy(),
-            state, *into, *step, self._local, self._work, ADDRESS,
+            self._inputs[own], self._normals[own], self._widths, self._kept[own],
+            grad[own].contiguous().numpy(), state, *into, *step, self._local, self._work, ADDRESS,
         )  # fmt: skip
 
 
 _kept = threading.local()
 
 
-def passes_of(architecture: Architecture, agents: int, batch: int) -> DensePass:
-    """Passes of given weights; this thread's last ones again, if they were of this shape."""
-    shape = architecture, agents, batch
+def passes_of(
+    architecture: Architecture, agents: int, batch: int, *, local: bool = False
+) -> DensePass:
+    """Passes for so many agents; this thread's last ones again, if they were of this shape."""
+    shape = architecture, agents, batch, local
     if getattr(_kept, "shape", None) != shape:
-        _kept.passes = DensePass(architecture, agents=agents, batch=batch)
+        _kept.passes = DensePass(architecture, agents=agents, batch=batch, local=local)
         _kept.shape = shape
     passes: DensePass = _kept.passes
     return passes

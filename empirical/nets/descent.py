@@ -20,11 +20,10 @@ from empirical.nets.dense_pass import DensePass
 from empirical.nets.likelihood import Likelihood, gradient
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Shares
-from empirical.nets.update import Moments, Numbers, arrays_of, update
+from empirical.nets.update import Moments, Numbers, State, states_of, update
 from empirical.train.kernels.noise import Noise
 from theory.validation import IntArray
 
-Float32 = NDArray[np.float32]
 UInt32 = NDArray[np.uint32]
 
 
@@ -107,9 +106,9 @@ class Descent:
             Shape (N,), float64.
         """
         total = torch.zeros(places.shape[1], dtype=torch.float64, device=places.device)
-        arrays: tuple[Float32, ...] = ()
+        states: list[State] = []
         if self._passes is not None:
-            arrays = arrays_of(beliefs.mean, beliefs.variance, beliefs.moments, beliefs.prior)
+            states = states_of(beliefs.mean, beliefs.variance, beliefs.moments, beliefs.prior)
         shape = tuple(places.shape[1:])
         inputs = shares.inputs.new_empty(places[0].numel(), *shares.inputs.shape[1:])
         labels = shares.labels.new_empty(places[0].numel())
@@ -121,14 +120,14 @@ class Descent:
             # At the first step after a consensus the belief is its own prior: no gradient.
             counts = self._counts and not (step == 0 and self._recipe.prior == "consensus")
             if self._passes is not None:
-                total += self._compiled(arrays, batch, noise, numbers, step, counts)
+                total += self._compiled(states, batch, noise, numbers, step, counts)
             else:
                 total += self._by_torch(beliefs, batch, noise, numbers, step, counts)
         return total
 
     def _compiled(
         self,
-        arrays: tuple[Float32, ...],
+        states: list[State],
         batch: tuple[Tensor, Tensor],
         noise: Noise,
         numbers: Numbers,
@@ -138,9 +137,9 @@ class Descent:
         passes = self._passes
         assert passes is not None
         noise.normals(passes.noise)
-        outputs = passes.outputs(arrays[0], arrays[1], batch[0])
+        outputs = passes.outputs([s[0] for s in states], [s[1] for s in states], batch[0])
         loss, grad = self._likelihood.loss(outputs, batch[1])
-        passes.descend(grad, arrays, numbers, at=at, prior=counts)
+        passes.descend(grad, states, numbers, at=at, prior=counts)
         return loss
 
     def _by_torch(

@@ -33,6 +33,7 @@ from empirical.nets.layers import (
     weights_of,
 )
 from empirical.nets.posterior import Posterior
+from empirical.nets.update import rows_of
 from empirical.train.kernels import cross_entropy
 from empirical.train.kernels.noise import Noise
 from theory.validation import as_integer, as_positive
@@ -140,15 +141,20 @@ def gradient(
         What the agents' noise depends on, each one's on its own key and step alone; ``"point"``
         needs none.
     """
+    compiled = dense_pass.fits(architecture, mean, inputs)
     if estimator == "local":
+        if compiled:
+            return _local_gradient(
+                architecture, mean, variance, inputs, labels, likelihood, noise, into
+            )
         map: _Map = _LocalMap(architecture, mean, variance, inputs.shape[1], noise)
     elif estimator == "weights":
         map = _SampledMap(mean, variance, noise)
     else:
         map = _PlainMap(mean)
-    if isinstance(map, _PlainMap) and dense_pass.fits(architecture, map.weights, inputs):
-        passes = dense_pass.passes_of(architecture, mean.shape[0], inputs.shape[1])
-        weights = map.weights.numpy()
+    if compiled and isinstance(map, _PlainMap):
+        passes = dense_pass.passes_of(architecture, *inputs.shape[:2])
+        weights = rows_of(map.weights)
         nll, grad = likelihood.loss(passes.outputs(weights, weights, inputs), labels)
         passes.gradient(grad, into)
         map.finish(into)
@@ -166,6 +172,26 @@ def gradient(
         if back is not None:
             grad = back.reshape(step.shape)
     map.finish(into)
+    return nll
+
+
+def _local_gradient(
+    architecture: Architecture,
+    mean: Tensor,
+    variance: Tensor,
+    inputs: Tensor,
+    labels: Tensor,
+    likelihood: Likelihood,
+    noise: Noise | None,
+    into: tuple[Tensor, Tensor],
+) -> Tensor:
+    """By local reparameterisation, in compiled passes."""
+    assert noise is not None, "estimators but 'point' need noise"
+    passes = dense_pass.passes_of(architecture, *inputs.shape[:2], local=True)
+    noise.normals(passes.noise)
+    outputs = passes.outputs(rows_of(mean), rows_of(variance), inputs)
+    nll, grad = likelihood.loss(outputs, labels)
+    passes.gradient(grad, into)
     return nll
 
 

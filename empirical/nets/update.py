@@ -116,6 +116,9 @@ class Numbers:
 
 
 Prior = tuple[Tensor, Tensor]
+Rows = list[Float32]
+# Mean, variance, the four moments, and the prior's mean and variance of one agent.
+State = tuple[Float32, ...]
 
 
 def update(
@@ -145,16 +148,16 @@ def update(
     if mean.device.type != "cpu":
         update_by_torch(mean, variance, gradients, moments, numbers, prior, at=at)
         return
-    arrays = arrays_of(mean, variance, moments, prior)
     columns = numbers.columns if at is None else numbers.columns[at]
-    given = (_rows(gradients[0]), _rows(gradients[1]))
-    _sweep(*arrays, *given, prior is not None, numbers.scales, columns, numbers.common)
+    given = zip(rows_of(gradients[0]), rows_of(gradients[1]), strict=True)
+    states = states_of(mean, variance, moments, prior)
+    for n, (state, (g, h)) in enumerate(zip(states, given, strict=True)):
+        own = columns[min(n, len(columns) - 1)]
+        _sweep(state, g, h, prior is not None, numbers.scales, own, numbers.common)
 
 
-def arrays_of(
-    mean: Tensor, variance: Tensor, moments: Moments, prior: Prior | None
-) -> tuple[Float32, ...]:
-    """What a step reads and writes, as arrays of shape (N, d)."""
+def states_of(mean: Tensor, variance: Tensor, moments: Moments, prior: Prior | None) -> list[State]:
+    """What a step reads and writes, agent by agent, each array of shape (1, d)."""
     m, s2 = prior if prior is not None else (mean, variance)
     parts = (
         mean,
@@ -166,24 +169,19 @@ def arrays_of(
         m,
         s2,
     )
-    return tuple(_rows(part) for part in parts)
+    return list(zip(*(rows_of(part) for part in parts), strict=True))
 
 
-def _rows(values: Tensor) -> Float32:
-    rows: Float32 = (values if values.ndim == 2 else values[None]).numpy()
-    return rows
+def rows_of(values: Tensor) -> Rows:
+    """The rows of a tensor of shape (N, d), or (d,), each as an array of shape (1, d)."""
+    if values.ndim == 1:
+        values = values[None]
+    return [row.numpy() for row in values.split(1)]
 
 
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def _sweep(
-    mean: Float32,
-    variance: Float32,
-    mean_first: Float32,
-    mean_second: Float32,
-    scale_first: Float32,
-    scale_second: Float32,
-    prior_mean: Float32,
-    prior_variance: Float32,
+    state: State,
     mean_gradient: Float32,
     variance_gradient: Float32,
     divergence: bool,
@@ -191,12 +189,11 @@ def _sweep(
     columns: Float32,
     common: Float32,
 ) -> None:
-    for n in range(mean.shape[0]):
-        step_of_range(
-            mean[n], variance[n], mean_first[n], mean_second[n], scale_first[n], scale_second[n],
-            prior_mean[n], prior_variance[n], mean_gradient[n], variance_gradient[n],
-            divergence, scales, columns[min(n, columns.shape[0] - 1)], common,
-        )  # fmt: skip
+    a, b, c, d, e, f, m, s = state
+    step_of_range(
+        a[0], b[0], c[0], d[0], e[0], f[0], m[0], s[0], mean_gradient[0], variance_gradient[0],
+        divergence, scales, columns, common,
+    )  # fmt: skip
 
 
 @numba.njit(fastmath=True, nogil=True, error_model="numpy")

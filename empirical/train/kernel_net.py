@@ -140,7 +140,6 @@ class KernelNet:
             labels,
             likelihood=likelihood,
             estimator="point",
-            generators=(),
             into=(into, into),
         )
 

@@ -5,9 +5,9 @@ one datum and a momentum u; with n data its belief is N(m, 1/(n s)). A step is t
 w = m + ε/√(n s), ε standard normal, with the gradient g there times the agent's weight a:
 
     u ← β₁ u + (1 − β₁) a g
-    ĥ = a g (w − m) n s                                  (its expectation is the curvature)
-    s ← max(s/2, β₂ s + (1 − β₂)(ĥ + p)),                p = δ, or the cavity's
-    m ← m − r clip((u/(1 − β₁^t) + y + δ m + τ (p − δ)(m − m⁰)) / s)
+    ĥ = a g (w − m) n s,  or  a B g²                     (of B examples in a batch)
+    s ← s + max((1 − β₂)(ĥ + p − s), −s/2),              p = δ, or the cavity's
+    m ← m − r clip((u/(1 − β₁^t) + y + δ m + τ (p − δ)(m − m⁰)) / (s + d))
 
 where y and m⁰ are the cavity's, and zero without one. The noise need not be kept or drawn again:
 w − m is what the gradient has seen of it. One sweep reads m, s, u, g and w and writes m, s, u and
@@ -70,8 +70,12 @@ class Natural:
 
     Attributes
     ----------
-    rate, momentum, memory, prior_precision, clip
-        r, β₁, β₂, δ and what a coordinate moves by at most, in units of r; infinity for no limit.
+    rate, momentum, memory, prior_precision
+        r, β₁, β₂ and δ.
+    damping, clip
+        d, and what a coordinate moves by at most, in units of r; infinity for no limit.
+    squares
+        B for the second ĥ; 0 for the first.
     data
         n, over the temperature if the belief has one.
     weight, steps
@@ -82,10 +86,12 @@ class Natural:
     momentum: float
     memory: float
     prior_precision: float
+    damping: float
     clip: float
     data: float
     weight: Columns
     steps: Columns
+    squares: int = 0
 
 
 def draw(mean: Tensor, precision: Tensor, *, data: float, noise: Noise, out: Tensor) -> Tensor:
@@ -131,17 +137,15 @@ def natural_step(
     if cavity is not None:
         tensors += [cavity.total, cavity.gradient, cavity.precision, cavity.mean]
     if not compiled(*tensors):
-        natural_step_by_torch(
-            beliefs, gradient, weights, step, cavity=cavity, following=following
-        )
+        natural_step_by_torch(beliefs, gradient, weights, step, cavity=cavity, following=following)
         return
     nothing = np.zeros((1, 4), dtype=np.uint32)
     keys: UInt32 = nothing if following is None else following.keys
     steps = nothing[0] if following is None else np.asarray(following.steps, dtype=np.uint32)
     taken = np.asarray(step.steps, dtype=np.float64).reshape(-1)
     correction = numbers(1.0 / (1.0 - step.momentum**taken))
-    common = [step.momentum, 1.0 - step.momentum, step.memory, 1.0 - step.memory]
-    common += [step.prior_precision, step.clip, step.rate, step.data]
+    common = [step.momentum, 1.0 - step.momentum, 1.0 - step.memory, step.prior_precision]
+    common += [step.damping, step.clip, step.rate, step.data, float(step.squares)]
     common += [0.0 if cavity is None else cavity.trust]
     arrays = [t.numpy() for t in tensors]
     # Places of their own: where compiled code sees two tensors overlap, it takes one by one.
@@ -170,7 +174,10 @@ def natural_step_by_torch(
     """:func:`natural_step` in torch's operations."""
     mean, precision, momentum = beliefs.mean, beliefs.precision, beliefs.momentum
     g = gradient * column(step.weight, gradient)
-    target = (weights - mean).mul_(precision).mul_(step.data).mul_(g)
+    if step.squares:
+        target = (g * gradient).mul_(float(step.squares))
+    else:
+        target = (weights - mean).mul_(precision).mul_(step.data).mul_(g)
     momentum.mul_(step.momentum).add_(g, alpha=1.0 - step.momentum)
     taken = column(step.steps, mean).double()
     direction = momentum * (1.0 / (1.0 - step.momentum**taken)).to(mean)
@@ -183,10 +190,10 @@ def natural_step_by_torch(
         direction.add_(cavity.gradient)
         held = (cavity.precision - step.prior_precision).mul_(mean - cavity.mean)
         direction.add_(held, alpha=cavity.trust)
-    halved = precision * 0.5
-    precision.mul_(step.memory).add_(target, alpha=1.0 - step.memory)
-    torch.maximum(precision, halved, out=precision)
-    mean.add_(direction.div_(precision).clamp_(-step.clip, step.clip), alpha=-step.rate)
+    move = target.sub_(precision).mul_(1.0 - step.memory)
+    precision.add_(torch.maximum(move, precision * -0.5, out=move))
+    direction.div_(precision + step.damping).clamp_(-step.clip, step.clip)
+    mean.add_(direction, alpha=-step.rate)
     if following is not None:
         draw_by_torch(mean, precision, data=step.data, noise=following, out=weights)
 
@@ -228,9 +235,9 @@ def _step(
     keys: UInt32,
     steps: UInt32,
 ) -> None:
-    b1, gain1, b2, gain2 = common[0], common[1], common[2], common[3]
-    delta, clip, rate, data, trust = common[4], common[5], common[6], common[7], common[8]
-    half = np.float32(0.5)
+    b1, gain1, gain2, delta, damping = common[0], common[1], common[2], common[3], common[4]
+    clip, rate, data, squares, trust = common[5], common[6], common[7], common[8], common[9]
+    half = np.float32(-0.5)
     noise = np.zeros(BLOCK, dtype=np.float32)
     size = mean.shape[1]
     for n in range(mean.shape[0]):
@@ -256,11 +263,12 @@ def _step(
                     prior = p[k]
                     c[k] += here
                     direction += y[k] + trust * (prior - delta) * (m[k] - start[k])
-                target = here * (w[k] - m[k]) * data * s[k] + prior
-                new = b2 * s[k] + gain2 * target
+                seen = squares * g[k] if squares > 0 else (w[k] - m[k]) * data * s[k]
+                change = gain2 * (here * seen + prior - s[k])
                 # A NaN comes through each of these.
-                new = half * s[k] if new < half * s[k] else new
-                by = direction / new
+                change = half * s[k] if change < half * s[k] else change
+                new = s[k] + change
+                by = direction / (new + damping)
                 by = clip if by > clip else by
                 by = -clip if by < -clip else by
                 u[k] = moved

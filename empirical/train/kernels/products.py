@@ -154,9 +154,7 @@ def products(choice: str, *, device: str = "cpu") -> Iterator[None]:
         stack.enter_context(_GLOBAL.held("highest" if rounded else choice))
         if rounded:
             # Without a cache of casts, which would outlive weights that move in place.
-            stack.enter_context(
-                torch.autocast(device, dtype=torch.bfloat16, cache_enabled=False)
-            )
+            stack.enter_context(torch.autocast(device, dtype=torch.bfloat16, cache_enabled=False))
         yield
 
 

@@ -44,7 +44,7 @@ def numbers(values: Columns) -> Float32:
 def momentum_step(
     mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: float, decay: float
 ) -> None:
-    """u ← decay u + a g, w ← w − rate u, in place.
+    """U ← decay u + a g, w ← w − rate u, in place.
 
     Parameters
     ----------

@@ -5,8 +5,15 @@ import pytest
 
 pytest.importorskip("numba")
 
-from empirical.train.kernels.product import LANES, ROWS, STRETCH, STRIP, Registers  # noqa: E402
-from empirical.train.kernels.product import product, registers  # noqa: E402
+from empirical.train.kernels.product import (
+    LANES,
+    ROWS,
+    STRETCH,
+    STRIP,
+    Registers,
+    product,
+    registers,
+)
 
 RNG = np.random.default_rng(0)
 PADDING = 3

@@ -22,7 +22,7 @@ from empirical.train.kernels.sweeps import adam_step, momentum_step  # noqa: E40
 
 AGENTS, SIZE = 3, 333  # no multiple of a block of noise
 WEIGHT, STEPS = [0.7, 1.0, 1.9], [1, 4, 1000]
-NATURAL = Natural(0.1, 0.9, 0.999, 1e-3, 0.2, 600.0, WEIGHT, STEPS)
+NATURAL = Natural(0.1, 0.9, 0.999, 1e-3, 0.3, 0.2, 600.0, WEIGHT, STEPS)
 
 
 def tensors(seed: int, count: int) -> list[torch.Tensor]:
@@ -98,8 +98,11 @@ def test_each_agent_has_its_own_numbers(numbers: str) -> None:
 
 @pytest.mark.parametrize("with_cavity", [False, True])
 @pytest.mark.parametrize("clip", [0.2, float("inf")])
-def test_the_natural_step_does_what_torch_does(with_cavity: bool, clip: float) -> None:
-    step = replace(NATURAL, clip=clip)
+@pytest.mark.parametrize("squares", [0, 50])
+def test_the_natural_step_does_what_torch_does(
+    with_cavity: bool, clip: float, squares: int
+) -> None:
+    step = replace(NATURAL, clip=clip, squares=squares)
     found = {}
     for dtype, act, take in (
         (torch.float32, draw, natural_step),
@@ -146,7 +149,7 @@ def test_a_quadratic_is_learnt_exactly() -> None:
     for t in range(1, rounds + 1):
         # A step in which means and precisions move little, so that their averages are unbiased.
         rate = 0.1 if t < 500 else 0.02
-        step = Natural(rate, 0.9, 0.995, delta, np.inf, n, [1.0] * AGENTS, [t] * AGENTS)
+        step = Natural(rate, 0.9, 0.995, delta, 0.0, np.inf, n, [1.0] * AGENTS, [t] * AGENTS)
         natural_step(
             beliefs, curvature * (weights - target), weights, step, following=noise(10 * t)
         )
