@@ -147,7 +147,6 @@ class KernelNet:
             labels,
             likelihood=likelihood,
             estimator="point",
-            generators=(),
             into=(target, target),
         )
         if target is not into:

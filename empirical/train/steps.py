@@ -11,7 +11,7 @@ from torch import Tensor
 from empirical.nets.likelihood import gradient
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
-from empirical.train.kernels.noise import keys, normals
+from empirical.train.kernels.noise import Noise, keys, normals
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net, NoiseKey
 from theory.validation import IntArray
@@ -112,10 +112,7 @@ class Steps:
             return None
         architecture = self._net.architecture
         inputs = self._inputs.reshape(*self._inputs.shape[:2], *architecture.input_shape)
-        generators = [
-            self._generator(agent, int(taken) + self._done, mean.device)
-            for agent, taken in zip(self._agents, self._taken, strict=True)
-        ]
+        noise = self.noise()
         # One at a time on a CPU: products of several may round in another way.
         size = 1 if mean.device.type == "cpu" else len(mean)
         losses = [
@@ -127,15 +124,13 @@ class Steps:
                 self._labels[some],
                 likelihood=self._likelihood,
                 estimator="local",
-                generators=generators[some],
+                noise=Noise(noise.keys[some], noise.steps[some]),
                 into=(into[0][some], into[1][some]),
             )
             for some in (slice(k, k + size) for k in range(0, len(mean), size))
         ]
         return torch.cat(losses)
 
-    def _generator(self, agent: int, step: int, device: torch.device) -> torch.Generator:
-        """The noise of an agent's outputs in one step."""
-        key = np.random.SeedSequence([self._seed, agent, step])
-        word = int(key.generate_state(1, np.uint64)[0] >> np.uint64(1))
-        return torch.Generator(device).manual_seed(word)
+    def noise(self, *, ahead: int = 0) -> Noise:
+        """What the agents' noise in this step depends on, or in a step to come."""
+        return Noise(self._keys, (self._taken + self._done + ahead).astype(np.uint32))

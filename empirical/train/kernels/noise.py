@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numba
 import numpy as np
@@ -66,10 +67,30 @@ def keys(seed: int, agents: Sequence[int]) -> UInt32:
     return np.array(rows, dtype=np.uint32).reshape(-1, 4)
 
 
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """What some agents' noise in one step depends on.
+
+    Parameters
+    ----------
+    keys
+        From :func:`keys`, shape (N, 4).
+    steps
+        How many steps each has taken before; from 0, below 2³².
+    """
+
+    keys: UInt32
+    steps: Sequence[int] | UInt32
+
+    def normals(self, out: Tensor, *, stream: int = 0) -> Tensor:
+        """Standard normals, as :func:`normals`."""
+        return normals(self.keys, self.steps, out, stream=stream)
+
+
 # Filling tensors ------------------------------------------------------------------------------
 
 
-def normals(keys: UInt32, steps: Sequence[int], out: Tensor, *, stream: int = 0) -> Tensor:
+def normals(keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream: int = 0) -> Tensor:
     """Standard normals of several agents.
 
     Parameters
@@ -86,17 +107,21 @@ def normals(keys: UInt32, steps: Sequence[int], out: Tensor, *, stream: int = 0)
     return _fill(keys, steps, out, stream, normal=True)
 
 
-def uniforms(keys: UInt32, steps: Sequence[int], out: Tensor, *, stream: int = 0) -> Tensor:
+def uniforms(
+    keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream: int = 0
+) -> Tensor:
     """Numbers uniform over (0, 1], otherwise as :func:`normals`; the same bits on all devices."""
     return _fill(keys, steps, out, stream, normal=False)
 
 
-def _fill(keys: UInt32, steps: Sequence[int], out: Tensor, stream: int, *, normal: bool) -> Tensor:
+def _fill(
+    keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, stream: int, *, normal: bool
+) -> Tensor:
     if out.device.type != "cpu":
         place = out.device
         drawn = drawn_by_torch(
             torch.from_numpy(keys.astype(np.int64)).to(place, non_blocking=True),
-            torch.tensor(list(steps), dtype=torch.int64).to(place, non_blocking=True),
+            torch.from_numpy(np.asarray(steps, dtype=np.int64)).to(place, non_blocking=True),
             out.shape[1],
             stream=stream,
             normal=normal,

@@ -59,9 +59,7 @@ def _rounds_5_to_8(a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32) -> Fo
 
 
 @numba.njit(forceinline=True)
-def _mixed(
-    a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32, left: int, right: int
-) -> Four:
+def _mixed(a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32, left: int, right: int) -> Four:
     """A round: a mixes with b, and c with d. The casts keep numba from widening to 64 bits."""
     a, c = np.uint32(a + b), np.uint32(c + d)
     b = np.uint32(np.uint32(b << np.uint32(left)) | np.uint32(b >> np.uint32(32 - left)))

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from empirical.train.kernels.sweeps import adam_step, momentum_step
 from empirical.train.learners.checks import below_one, one_of, words_of
 from empirical.train.learners.learner import Batch, Belief, Share, State
 from theory.validation import as_positive
@@ -76,8 +77,14 @@ class Averaging:
         """One step of descent."""
         gradient, momentum = work["gradient"], state["momentum"]
         loss = batch.gradient(state["mean"], gradient)
-        momentum.mul_(self.momentum).addcmul_(gradient, work["weight"])
-        state["mean"].add_(momentum, alpha=-self.rate * batch.rate)
+        momentum_step(
+            state["mean"],
+            momentum,
+            gradient,
+            weight=work["weight"],
+            rate=self.rate * batch.rate,
+            decay=self.momentum,
+        )
         return loss
 
     def end(self, state: State, work: State, share: Share) -> None:
@@ -156,15 +163,16 @@ class AveragingAdam:
         """One step of Adam."""
         gradient = work["gradient"]
         loss = batch.gradient(state["mean"], gradient)
-        gradient.mul_(work["weight"])
-        move = adam(
-            gradient,
+        adam_step(
+            state["mean"],
             (state["first"], state["second"]),
-            batch.steps,
+            gradient,
+            weight=work["weight"],
+            steps=batch.steps,
+            rate=self.rate * batch.rate,
             betas=(self.first_beta, self.second_beta),
             epsilon=self.epsilon,
         )
-        state["mean"].add_(move, alpha=-self.rate * batch.rate)
         return loss
 
     def end(self, state: State, work: State, share: Share) -> None:

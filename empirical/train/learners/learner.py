@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from empirical.train.kernels.noise import Noise
+
 # An agent's tensors by name, one row for each agent: what a learner keeps from round to round.
 State = dict[str, Tensor]
 
@@ -83,6 +85,10 @@ class Batch(Protocol):
 
     def normals(self, like: Tensor) -> Tensor:
         """Standard normal numbers of this step, shape (k, d), the same at every call."""
+        ...
+
+    def noise(self, *, ahead: int = 0) -> Noise:
+        """What :meth:`normals` of this step, or of a step so much later, depend on."""
         ...
 
     def local_gradient(

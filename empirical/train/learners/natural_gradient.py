@@ -26,6 +26,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from empirical.train.kernels.natural_sweep import Cavity, Gaussians, Natural, draw, natural_step
 from empirical.train.learners.checks import (
     at_least_zero,
     at_most_one,
@@ -127,10 +128,7 @@ class NaturalGradient:
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
         """One step of the mean and the precision."""
-        loss, curvature = sampled(self, state, work, batch, share)
-        direction = followed(self, state, work, batch, curvature.add_(self.prior_precision))
-        descend(self, state, direction, batch.rate)
-        return loss
+        return natural_descent(self, state, work, batch, share)
 
     def end(self, state: State, work: State, share: Share) -> None:
         """Nothing."""
@@ -157,47 +155,35 @@ def begin_belief(weights: Tensor, share: Share, precision: float) -> State:
     return {"mean": mean, "precision": scale, "momentum": torch.zeros_like(mean), "data": data}
 
 
-def sampled(
-    learner: Settings, state: State, work: State, batch: Batch, share: Share
-) -> tuple[Tensor, Tensor]:
-    """Losses at sampled weights, and ĥ; work's gradient becomes g, its weights are overwritten."""
-    weights, gradient, weight = work["weights"], work["gradient"], work["weight"]
+def natural_descent(
+    learner: Settings,
+    state: State,
+    work: State,
+    batch: Batch,
+    share: Share,
+    cavity: Cavity | None = None,
+) -> Tensor:
+    """The losses at sampled weights, and the step that they ask for; the next ones are drawn."""
+    weights, gradient = work["weights"], work["gradient"]
     data = share.total / learner.temperature
-    noise = batch.normals(state["mean"])
-    torch.mul(state["precision"], data, out=weights).rsqrt_().mul_(noise).add_(state["mean"])
+    if batch.first:
+        draw(state["mean"], state["precision"], data=data, noise=batch.noise(), out=weights)
     loss = batch.gradient(weights, gradient)
-    if learner.curvature == "squares":
-        curvature = torch.mul(gradient, gradient, out=weights).mul_(weight * batch.size)
-        gradient.mul_(weight)
-    else:
-        gradient.mul_(weight)
-        curvature = torch.mul(state["precision"], data, out=weights).sqrt_()
-        curvature.mul_(noise).mul_(gradient)
-    return loss, curvature
-
-
-def followed(learner: Settings, state: State, work: State, batch: Batch, target: Tensor) -> Tensor:
-    """Move momentum and precision on; the direction u / (1 − β₁^t) + δ m, in work's gradient.
-
-    `target` is where the precision is drawn to; it is overwritten.
-    """
-    momentum, precision = state["momentum"], state["precision"]
-    momentum.lerp_(work["gradient"], 1.0 - learner.momentum)
-    move = target.sub_(precision).mul_(1.0 - learner.curvature_memory)
-    precision.add_(torch.maximum(move, torch.mul(precision, -0.5, out=work["gradient"]), out=move))
-    share = (1.0 / (1.0 - learner.momentum**batch.steps)).to(momentum)
-    direction = torch.mul(momentum, share, out=work["gradient"])
-    return direction.add_(state["mean"], alpha=learner.prior_precision)
-
-
-def descend(learner: Settings, state: State, direction: Tensor, rate: float) -> None:
-    """The step of the mean; `direction` is overwritten."""
-    if learner.damping:
-        direction.div_(state["precision"] + learner.damping)
-    else:
-        direction.div_(state["precision"])
-    direction.clamp_(-learner.clip, learner.clip)
-    state["mean"].add_(direction, alpha=-learner.rate * rate)
+    step = Natural(
+        rate=learner.rate * batch.rate,
+        momentum=learner.momentum,
+        memory=learner.curvature_memory,
+        prior_precision=learner.prior_precision,
+        damping=learner.damping,
+        clip=learner.clip,
+        data=data,
+        weight=work["weight"],
+        steps=batch.steps,
+        squares=batch.size if learner.curvature == "squares" else 0,
+    )
+    beliefs = Gaussians(state["mean"], state["precision"], state["momentum"])
+    natural_step(beliefs, gradient, weights, step, cavity=cavity, following=batch.noise(ahead=1))
+    return loss
 
 
 def natural(state: State, damping: float) -> dict[str, Tensor]:

@@ -27,17 +27,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from empirical.train.kernels.natural_sweep import Cavity
 from empirical.train.learners.checks import at_least_zero, words_of
 from empirical.train.learners.learner import Batch, Belief, Share, State
 from empirical.train.learners.natural_gradient import (
     Curvature,
     begin_belief,
     check_settings,
-    descend,
-    followed,
     gaussian,
     natural,
-    sampled,
+    natural_descent,
     take_in,
 )
 
@@ -117,18 +116,15 @@ class Sites:
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
         """One step towards cavity times own data."""
-        loss, curvature = sampled(self, state, work, batch, share)
-        work["total"].add_(work["gradient"])
         work["steps"].add_(1.0)
-        target = curvature.add_(work["cavity_precision"])
-        direction = followed(self, state, work, batch, target)
-        direction.add_(work["cavity_gradient"])
-        if self.trust:
-            moved = torch.sub(state["mean"], work["first_mean"], out=work["weights"])
-            held = work["cavity_precision"] - self.prior_precision
-            direction.addcmul_(moved, held, value=self.trust)
-        descend(self, state, direction, batch.rate)
-        return loss
+        cavity = Cavity(
+            work["total"],
+            work["cavity_gradient"],
+            work["cavity_precision"],
+            work["first_mean"],
+            self.trust,
+        )
+        return natural_descent(self, state, work, batch, share, cavity)
 
     def end(self, state: State, work: State, share: Share) -> None:
         """The new site, and the sum that is said: s_i + Δh_i/v_i and y_i + Δc_i/v_i."""

@@ -12,7 +12,11 @@ from empirical.nets.architecture import perceptron  # noqa: E402
 from empirical.nets.likelihood import Categorical, gradient  # noqa: E402
 from empirical.nets.shares import Order, Shares  # noqa: E402
 from empirical.nets.update import Moments, Numbers, update_by_torch  # noqa: E402
-from empirical.train.kernels.noise import keys, normals  # noqa: E402
+from empirical.train.kernels.noise import (  # noqa: E402
+    Noise,
+    keys,
+    normals,
+)
 from empirical.train.learners import (  # noqa: E402  # noqa: E402
     LEARNERS,
     Averaging,
@@ -211,7 +215,7 @@ class OneBatch:
     def gradient(self, weights: Any, into: Any) -> Any:
         return gradient(
             self.architecture, weights, weights, self.inputs, self.labels,
-            likelihood=Categorical(), estimator="point", generators=(), into=(into, into),
+            likelihood=Categorical(), estimator="point", into=(into, into),
         )  # fmt: skip
 
     def normals(self, like: Any) -> Any:
@@ -227,8 +231,8 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
     inputs = torch.rand(1, 9, 6, generator=generator)
     labels = torch.randint(0, 3, (1, 9), generator=generator)
     start = 0.3 * torch.randn(architecture.parameters, generator=generator)
-    draws = [torch.Generator().manual_seed(100 + t) for t in range(6)]
-    noise = [torch.randn(1, architecture.parameters, generator=draw) for draw in draws]
+    draws = [Noise(keys(100, [0]), [t]) for t in range(6)]
+    noise = [draw.normals(torch.empty(1, architecture.parameters)) for draw in draws]
     share = Share(torch.tensor([[40.0]]), torch.tensor([[0.5]]), 80)
     learner = Backprop(initial_std=0.2, mean_rate=0.01, scale_rate=0.02, estimator="weights")
     state = learner.start(start, share)
@@ -242,7 +246,7 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
         loss = learner.step(state, work, batch, share)
         other = gradient(
             architecture, mean, variance, inputs, labels, likelihood=Categorical(),
-            estimator="weights", generators=[torch.Generator().manual_seed(100 + t)], into=into,
+            estimator="weights", noise=draws[t], into=into,
         )  # fmt: skip
         numbers = Numbers(0.005, 0.01, 1e-8, 1e-8, 0.9, 0.999, t + 1, 1.0, 1 / 40)
         update_by_torch(mean, variance, into, moments, numbers, prior if t else None)
