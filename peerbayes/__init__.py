@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from peerbayes.front.problems import load, problem_of, save
     from peerbayes.front.run import run
     from peerbayes.front.simulate import simulate
-    from peerbayes.front.train import load_trained, train, train_file
+    from peerbayes.front.train import load_trained, train
+    from peerbayes.front.train_file import train_file
     from peerbayes.front.verify import verify
     from peerbayes.problem.builtins.loading import BUILTINS, load_variants
     from peerbayes.problem.changing import ChangingProblem

@@ -23,8 +23,8 @@ from empirical.train.course import Course
 from empirical.train.learners.learner import Belief
 from empirical.train.plan import TrainingPlan
 from empirical.train.run import TrainingRun
-from empirical.train.scores import Scores, as_rows, from_rows, measures_of, score
-from empirical.train.trained import Metrics, TrainedNetwork
+from empirical.train.scores import Metrics, Scores, as_rows, from_rows, measures_of, score
+from empirical.train.trained import TrainedNetwork
 from exact.limits import gibibytes
 from theory.progress import Progress
 from theory.validation import fail

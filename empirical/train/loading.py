@@ -13,8 +13,8 @@ from empirical.train.data.scaling import Scaling
 from empirical.train.history import History
 from empirical.train.likelihoods.words import likelihood_of
 from empirical.train.making import architecture_of, net_for
-from empirical.train.scores import scores_from_words
-from empirical.train.trained import FILE, Metrics, TrainedNetwork
+from empirical.train.scores import Metrics, scores_from_words
+from empirical.train.trained import FILE, TrainedNetwork
 from theory.validation import fail
 
 

@@ -102,6 +102,29 @@ class Scores(Shown):
         return float(np.average(self[measure][known], weights=self.examples[known]))
 
 
+@dataclass(frozen=True, eq=False)
+class Metrics(Shown):
+    """Scores of the agents at the end, of predictions by posterior samples.
+
+    Attributes
+    ----------
+    validation
+        Each agent on its own validation data; None without such data.
+    test
+        Every agent on the test data, which nothing was chosen by; None without such data.
+    """
+
+    validation: Scores | None
+    test: Scores | None
+
+
+class Words(str):
+    """Text that shows without quotation marks."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def measures_of(likelihood: Likelihood, *, others: bool = False) -> tuple[str, ...]:
     """What is measured of predictions with this likelihood; `others`: of other data too."""
     if isinstance(likelihood, Heads):

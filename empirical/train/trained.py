@@ -19,7 +19,7 @@ from empirical.train.likelihoods.heads import Heads
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.mixture import Prediction, blocks, drawn_weights, predict
 from empirical.train.net import Net
-from empirical.train.scores import Scores, scores_words
+from empirical.train.scores import Metrics, Scores, Words, scores_words
 from empirical.train.uncertainty import Uncertainty, uncertainty_of
 from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, fail, read_only
@@ -31,22 +31,6 @@ if TYPE_CHECKING:
 FILE = "trained.safetensors"
 # Draws that predictions average if nothing else is said.
 DRAWS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Metrics(Shown):
-    """Scores of the agents at the end, of predictions by posterior samples.
-
-    Attributes
-    ----------
-    validation
-        Each agent on its own validation data; None without such data.
-    test
-        Every agent on the test data, which nothing was chosen by; None without such data.
-    """
-
-    validation: Scores | None
-    test: Scores | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +100,9 @@ class TrainedNetwork(Shown):
             scores: Scores | None = getattr(self.metrics, when)
             if scores is not None:
                 shown = (f"{name} {scores.mean(name):.4g}" for name in scores.measures)
-                yield when, _Words(", ".join(shown))
+                yield when, Words(", ".join(shown))
         for note in self.notes:
-            yield "note", _Words(note)
+            yield "note", Words(note)
 
     # Predictions ------------------------------------------------------------------------------
 
@@ -333,10 +317,3 @@ class TrainedNetwork(Shown):
             for _ in range(part.label_size)
         ]
         return np.repeat(mean, repeats), np.repeat(std, repeats)
-
-
-class _Words(str):
-    """Text that shows without quotation marks."""
-
-    def __repr__(self) -> str:
-        return str(self)

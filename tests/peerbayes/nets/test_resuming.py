@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from peerbayes.front.train import train_file
+from peerbayes.front.train_file import train_file
 from peerbayes.records import read_record
 from tests.peerbayes.nets.support import TORCHRUN, run, write_net
 
