@@ -3,7 +3,8 @@
     python -m tests.peerbayes.nets.killed NET OUT ROUND [RANK]
 
 Every round is kept; the process RANK (all, if left out) dies after ROUND, before it is kept there
-if RANK is given, so that processes are left with states of different rounds.
+if RANK is given, so that processes are left with states of different rounds. Processes that torchrun
+starts again live, and go on from what is kept.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ def main(net: str, out: str, round: int, rank: str | None) -> None:
     def saving(
         self: Checkpoints, done: int, tensors: Mapping[str, Tensor], words: Mapping[str, Any]
     ) -> None:
-        if done >= round and rank == os.environ.get("RANK"):
+        mortal = done >= round and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+        if mortal and rank == os.environ.get("RANK"):
             die()
         save(self, done, tensors, words)
-        if done >= round and rank is None:
+        if mortal and rank is None:
             die()
 
     Checkpoints.save = saving  # type: ignore[method-assign]
-    train_file(net, out=out)
+    train_file(net, out=out, resume=True)
 
 
 if __name__ == "__main__":

@@ -58,11 +58,11 @@ def test_two_processes_end_with_the_bits_of_one(
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('"name": "wells"') == 1  # the first process alone prints
     assert kept(tmp_path / "two") == known
-    # One process dies in round 4 before it has kept that round; the others have, or not.
-    killed = run(*TORCHRUN, *KILLED, path, tmp_path, 4, 1)
-    assert killed.returncode != 0
-    again = run(*TORCHRUN, *TRAIN, path, "--out", tmp_path, "--resume", "--quiet")
+    # One process dies in round 4 before it has kept that round; the other has, or not. torchrun
+    # starts both again, and they go on.
+    again = run(*TORCHRUN, "--max-restarts", "1", *KILLED, path, tmp_path, 4, 1)
     assert again.returncode == 0, again.stderr
+    assert "SIGKILL" in again.stderr or "-9" in again.stderr
     assert kept(tmp_path) == known
 
 
