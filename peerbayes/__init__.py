@@ -12,6 +12,8 @@
 - **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`; of a
   family of networks: `formula`; of the papers' experiments: `run`; `plot` draws networks,
   problems and results;
+- **nets of one's own**: `train` a torch module on a network, `train_file` what a net file says,
+  `load_trained` what they left;
 - **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`;
 - **records**: `read_record`, `write_report`.
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from peerbayes.front.problems import load, problem_of, save
     from peerbayes.front.run import run
     from peerbayes.front.simulate import simulate
+    from peerbayes.front.train import load_trained, train
+    from peerbayes.front.train_file import train_file
     from peerbayes.front.verify import verify
     from peerbayes.problem.builtins.loading import BUILTINS, load_variants
     from peerbayes.problem.changing import ChangingProblem
@@ -88,6 +92,7 @@ __all__ = [
     "formula",
     "learning_rate",
     "load",
+    "load_trained",
     "load_variants",
     "place",
     "plot",
@@ -97,6 +102,8 @@ __all__ = [
     "sample_sizes",
     "save",
     "simulate",
+    "train",
+    "train_file",
     "verify",
     "write_report",
 ]

@@ -30,6 +30,7 @@ from peerbayes.commands.report import report
 from peerbayes.commands.run import run_named_experiment
 from peerbayes.commands.schema import schema
 from peerbayes.commands.simulate import simulate
+from peerbayes.commands.train import train
 from peerbayes.commands.verify import verify
 
 # The base of typer's usage errors, which older versions take from click and newer ones bring along.
@@ -76,6 +77,7 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "formula": (formula, "Closed forms, checked before they are shown."),
     "list": (list_problems, None),
     "run": (run_named_experiment, "Run an experiment of the papers."),
+    "train": (train, "Train a net of your own on a network."),
     "campaign": (campaign, "Run every experiment with nets that is not on record."),
     "schema": (schema, "The JSON schema of files and results."),
 }

@@ -90,6 +90,11 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "An experiment: printed beside measured and predicted; keys may be added.",
             ("experiments.documents:RunPrinted",),
         ),
+        "train": _Printed(
+            "train --json",
+            "A training of one's own: what, on which data, how well; keys may be added.",
+            ("nets.documents:TrainPrinted",),
+        ),
         "campaign": _Printed(
             "campaign --json",
             "Where every part of a campaign stands; keys may be added.",

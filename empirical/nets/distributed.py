@@ -219,7 +219,15 @@ def connect(device: str = "cpu") -> Iterator[Exchange]:
                 "start fewer processes, or use the device 'cpu'",
             )
         torch.cuda.set_device(local)
-    dist.init_process_group("nccl" if device == "cuda" else "gloo")
+    store, rank, processes = next(dist.rendezvous("env://"))
+    # The store may outlive processes that are started again, and so do addresses that are gone.
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    dist.init_process_group(
+        "nccl" if device == "cuda" else "gloo",
+        store=dist.PrefixStore(f"attempt {attempt}", store),
+        rank=rank,
+        world_size=processes,
+    )
     # nccl wants everybody at its first call; later calls are between neighbours.
     dist.barrier()
     try:

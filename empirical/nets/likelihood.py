@@ -14,13 +14,14 @@ weights need one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 
+from empirical.nets import dense_pass
 from empirical.nets.architecture import Architecture, Block, Layer, MaxPool
 from empirical.nets.layers import (
     Pooled,
@@ -32,6 +33,9 @@ from empirical.nets.layers import (
     weights_of,
 )
 from empirical.nets.posterior import Posterior
+from empirical.nets.update import rows_of
+from empirical.train.kernels import cross_entropy
+from empirical.train.kernels.noise import Noise
 from theory.validation import as_integer, as_positive
 
 Estimator = Literal["local", "weights", "point"]
@@ -57,6 +61,8 @@ class Categorical:
 
     def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy in nats, shape (N,), and its derivative."""
+        if cross_entropy.fits(outputs, labels):
+            return cross_entropy.cross_entropy(outputs, labels)
         logs = torch.log_softmax(outputs, dim=2)
         places = labels[:, :, None]
         nll = -logs.gather(2, places)[:, :, 0].mean(dim=1)
@@ -113,8 +119,8 @@ def gradient(
     *,
     likelihood: Likelihood,
     estimator: Estimator,
-    generators: Sequence[torch.Generator],
     into: tuple[Tensor, Tensor],
+    noise: Noise | None = None,
 ) -> Tensor:
     """The local loss of one draw, shape (N,), its gradient written to `into`.
 
@@ -128,18 +134,31 @@ def gradient(
         Shape (N, B).
     estimator
         ``"local"``, ``"weights"`` or ``"point"`` (the loss at the means; variances get none).
-    generators
-        One for each agent; an agent's noise depends on its own generator alone.
     into
         Two tensors of shape (N, d), for the derivatives with respect to means and variances; the
         second is left as it is by ``"point"``.
+    noise
+        What the agents' noise depends on, each one's on its own key and step alone; ``"point"``
+        needs none.
     """
+    compiled = dense_pass.fits(architecture, mean, inputs)
     if estimator == "local":
-        map: _Map = _LocalMap(architecture, mean, variance, inputs.shape[1], generators)
+        if compiled:
+            return _local_gradient(
+                architecture, mean, variance, inputs, labels, likelihood, noise, into
+            )
+        map: _Map = _LocalMap(architecture, mean, variance, inputs.shape[1], noise)
     elif estimator == "weights":
-        map = _SampledMap(mean, variance, generators)
+        map = _SampledMap(mean, variance, noise)
     else:
         map = _PlainMap(mean)
+    if compiled and isinstance(map, _PlainMap):
+        passes = dense_pass.passes_of(architecture, *inputs.shape[:2])
+        weights = rows_of(map.weights)
+        nll, grad = likelihood.loss(passes.outputs(weights, weights, inputs), labels)
+        passes.gradient(grad, into)
+        map.finish(into)
+        return nll
     kept, outputs = _forward(architecture, map, inputs)
     nll, grad = likelihood.loss(outputs, labels)
     for index in range(len(kept) - 1, -1, -1):
@@ -153,6 +172,26 @@ def gradient(
         if back is not None:
             grad = back.reshape(step.shape)
     map.finish(into)
+    return nll
+
+
+def _local_gradient(
+    architecture: Architecture,
+    mean: Tensor,
+    variance: Tensor,
+    inputs: Tensor,
+    labels: Tensor,
+    likelihood: Likelihood,
+    noise: Noise | None,
+    into: tuple[Tensor, Tensor],
+) -> Tensor:
+    """By local reparameterisation, in compiled passes."""
+    assert noise is not None, "estimators but 'point' need noise"
+    passes = dense_pass.passes_of(architecture, *inputs.shape[:2], local=True)
+    noise.normals(passes.noise)
+    outputs = passes.outputs(rows_of(mean), rows_of(variance), inputs)
+    nll, grad = likelihood.loss(outputs, labels)
+    passes.gradient(grad, into)
     return nll
 
 
@@ -219,10 +258,8 @@ class _PlainMap:
 class _SampledMap(_PlainMap):
     """One draw of the weights for the batch: w = μ + σ ε."""
 
-    def __init__(
-        self, mean: Tensor, variance: Tensor, generators: Sequence[torch.Generator]
-    ) -> None:
-        self._noise = _noise(mean, generators)
+    def __init__(self, mean: Tensor, variance: Tensor, noise: Noise | None) -> None:
+        self._noise = _drawn(mean, mean.shape[1], noise)
         self._variance = variance
         super().__init__(torch.addcmul(mean, variance.sqrt(), self._noise))
 
@@ -241,13 +278,13 @@ class _LocalMap:
         mean: Tensor,
         variance: Tensor,
         batch: int,
-        generators: Sequence[torch.Generator],
+        noise: Noise | None,
     ) -> None:
         self._mean, self._variance = mean, variance
         sizes = [
             batch * math.prod(architecture.shapes[block.layer]) for block in architecture.blocks
         ]
-        drawn = _noise(mean.new_empty(mean.shape[0], sum(sizes)), generators)
+        drawn = _drawn(mean, sum(sizes), noise)
         self._parts = iter(torch.split_with_sizes(drawn, sizes, dim=1))
 
     def forward(self, step: _Kept) -> Tensor:
@@ -289,12 +326,11 @@ def _linear_backward(
     return linear_backward(step.layer, x, weights, grad, into=places, inputs=inputs)
 
 
-def _noise(like: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
-    """Standard normal numbers, each agent's row from its own generator."""
-    noise = torch.empty_like(like)
-    for row, generator in zip(noise, generators, strict=True):
-        row.normal_(generator=generator)
-    return noise
+def _drawn(like: Tensor, count: int, noise: Noise | None) -> Tensor:
+    """Standard normal numbers, `count` for each agent."""
+    assert noise is not None, "estimators but 'point' need noise"
+    drawn = torch.empty(like.shape[0], count, device=like.device)
+    return noise.normals(drawn).to(like.dtype)
 
 
 # Prediction -----------------------------------------------------------------------------------

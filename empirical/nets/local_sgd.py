@@ -83,7 +83,6 @@ def descend(
         labels,
         likelihood=loss,
         estimator="point",
-        generators=(),
         into=(into, into),
     )
     weights.add_(into, alpha=-rate)

@@ -18,13 +18,15 @@ from torch import Tensor
 
 from empirical.nets.architecture import Architecture
 from empirical.nets.consensus import Consensus, Exchange
-from empirical.nets.likelihood import Categorical, Likelihood, gradient
+from empirical.nets.descent import Beliefs, Descent
+from empirical.nets.likelihood import Categorical, Likelihood
 from empirical.nets.messages import Encoding, PlainMessages
 from empirical.nets.posterior import Posterior, kl_divergence, shared_initialisation
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
-from empirical.nets.update import Moments, Numbers, update
+from empirical.nets.update import Moments, Numbers
+from empirical.train.kernels.noise import keys
 from theory.changing import influence
 from theory.changing.periodic import PeriodicNetwork
 from theory.network import Network
@@ -32,7 +34,7 @@ from theory.validation import FloatArray, as_integer, fail
 
 # Agents whose gradients are computed in one batched product: on a CPU so few that their tensors
 # stay in the cache (measured), elsewhere all.
-AT_ONCE = 2
+AT_ONCE = 1
 
 
 class TrainingFailed(ValueError):  # noqa: N818  # it names what happened
@@ -159,9 +161,7 @@ class Training:
             for agent, size, batch in zip(self.own, self._shares.sizes, self._batches, strict=True)
         ]
         self._loss_weights, self._divergence_weights = self._weights(shares)
-        self._buffers = tuple(
-            start.mean.new_empty(self._at_once, architecture.parameters) for _ in range(2)
-        )
+        self._descents: dict[tuple[int, int], Descent] = {}
         self.round = 0
 
     # Rounds -----------------------------------------------------------------------------------
@@ -263,11 +263,16 @@ class Training:
     # The steps --------------------------------------------------------------------------------
 
     def _groups(self, active: list[int]) -> list[list[int]]:
-        """The agents in groups, in each of which batches have one size."""
+        """The agents in groups, in each of which batches have one size.
+
+        On a CPU these are neighbours in number, whose rows are views.
+        """
         groups: list[list[int]] = []
         for k in active:
             last = groups[-1] if groups else []
-            if last and len(last) < self._at_once and self._batches[last[0]] == self._batches[k]:
+            fits = last and self._batches[last[0]] == self._batches[k]
+            beside = self.device != "cpu" or (last and last[-1] == k - 1)
+            if fits and beside and len(last) < self._at_once:
                 last.append(k)
             else:
                 groups.append([k])
@@ -275,79 +280,85 @@ class Training:
 
     def _steps_of(self, some: list[int]) -> FloatArray:
         """All local steps of a few agents; their mean losses."""
-        recipe, shares = self.recipe, self._shares
-        # Neighbours in number are a view; others are copied at every step.
-        together = some == list(range(some[0], some[-1] + 1))
-        which = slice(some[0], some[-1] + 1) if together else some
-        mean, variance = self.posterior.mean, self.posterior.variance
-        generators = [self._generator(k) for k in some]
-        into = tuple(buffer[: len(some)] for buffer in self._buffers)
-        total = torch.zeros(len(some), dtype=torch.float64)
-        for step in range(recipe.local_steps):
-            places = torch.cat(
-                [
-                    shares.indices[k][torch.from_numpy(self._orders[k].rows(int(self._steps[k])))]
-                    for k in some
-                ]
-            )
-            inputs = shares.inputs.index_select(0, places)
-            labels = shares.labels.index_select(0, places)
-            shape = (len(some), self._batches[some[0]])
-            loss = gradient(
-                self.architecture,
-                mean[which],
-                variance[which],
-                inputs.reshape(*shape, *inputs.shape[1:]),
-                labels.reshape(shape),
-                likelihood=self._likelihood,
-                estimator=recipe.estimator,
-                generators=generators,
-                into=(into[0], into[1]),
-            )
-            total += loss.double().cpu()
-            for place, k in enumerate(some):
-                self._step(k, (into[0][place], into[1][place]), first=step == 0)
-        return np.asarray(total.numpy()) / recipe.local_steps
+        beliefs = self._rows_of(some)
+        taken, steps = self._steps[some], self.recipe.local_steps
+        places = self._places(some)
+        total = self._descent(len(some), places.shape[2]).run(
+            beliefs,
+            self._shares,
+            places,
+            keys=keys(self.seed, [self.own[k] for k in some]),
+            taken=taken,
+            numbers=self._numbers(some),
+        )
+        self._write_rows(some, beliefs)
+        self._steps[some] += steps
+        self._since[some] += steps
+        return np.asarray(total.cpu().numpy()) / steps
 
-    def _step(self, k: int, gradients: tuple[Tensor, Tensor], *, first: bool) -> None:
-        recipe, moments = self.recipe, self._moments
-        self._steps[k] += 1
-        self._since[k] += 1
+    def _descent(self, agents: int, batch: int) -> Descent:
+        """What takes the steps of so many agents; kept, with its buffers, for the next ones."""
+        if (agents, batch) not in self._descents:
+            self._descents[agents, batch] = Descent(
+                self.architecture,
+                self._likelihood,
+                self.recipe,
+                agents=agents,
+                batch=batch,
+                device=self.device,
+            )
+        return self._descents[agents, batch]
+
+    def _places(self, some: list[int]) -> Tensor:
+        """Rows of the inputs in every step to come, shape (steps, agents, batch)."""
+        found = []
+        for k in some:
+            steps = range(int(self._steps[k]), int(self._steps[k]) + self.recipe.local_steps)
+            rows = np.stack([self._orders[k].rows(step) for step in steps])
+            found.append(self._shares.indices[k][torch.from_numpy(rows).to(self.device)])
+        return torch.stack(found, dim=1)
+
+    def _numbers(self, some: list[int]) -> Numbers:
+        recipe = self.recipe
         rate = recipe.rate(self.round)
-        numbers = Numbers(
+        return Numbers(
             recipe.mean_rate * rate,
             recipe.scale_rate * rate,
             recipe.mean_epsilon,
             recipe.scale_epsilon,
             recipe.first_beta,
             recipe.second_beta,
-            int(self._since[k]),
-            float(self._loss_weights[k]),
-            float(self._divergence_weights[k]),
+            self._since[some] + np.arange(1, recipe.local_steps + 1)[:, None],
+            self._loss_weights[some],
+            self._divergence_weights[some],
             recipe.estimator != "point" and recipe.scale_rate > 0.0,
         )
-        # At the first step after a consensus the belief is its own prior: no gradient.
-        itself = first and recipe.prior == "consensus"
-        without = itself or recipe.estimator == "point" or recipe.divergence == 0.0
-        update(
-            self.posterior.mean[k],
-            self.posterior.variance[k],
-            gradients,
-            Moments(
-                moments.mean_first[k],
-                moments.mean_second[k],
-                moments.scale_first[k],
-                moments.scale_second[k],
-            ),
-            numbers,
-            None if without else (self._prior_mean[k], self._prior_variance[k]),
+
+    def _tensors(self) -> tuple[Tensor, ...]:
+        moments = self._moments
+        return (
+            self.posterior.mean,
+            self.posterior.variance,
+            moments.mean_first,
+            moments.mean_second,
+            moments.scale_first,
+            moments.scale_second,
+            self._prior_mean,
+            self._prior_variance,
         )
 
-    def _generator(self, k: int) -> torch.Generator:
-        """The noise of an agent in this round."""
-        key = np.random.SeedSequence([self.seed, self.own[k], self.round])
-        word = int(key.generate_state(1, np.uint64)[0] >> np.uint64(1))
-        return torch.Generator(self.device).manual_seed(word)
+    def _rows_of(self, some: list[int]) -> Beliefs:
+        """What the steps of some agents move: views where they are neighbours, else copies."""
+        together = some == list(range(some[0], some[-1] + 1))
+        rows = slice(some[0], some[-1] + 1) if together else some
+        mean, variance, *rest = (values[rows] for values in self._tensors())
+        return Beliefs(mean, variance, Moments(*rest[:4]), (rest[4], rest[5]))
+
+    def _write_rows(self, some: list[int], moved: Beliefs) -> None:
+        if moved.mean.data_ptr() == self.posterior.mean[some[0]].data_ptr():
+            return
+        for values, own in zip(self._tensors(), moved.tensors, strict=True):
+            values[some] = own
 
     def _weights(self, shares: Shares) -> tuple[FloatArray, FloatArray]:
         """a_i and c_i of the own agents (see :class:`Recipe`)."""

@@ -16,12 +16,15 @@ operations serves other devices, and is the oracle of the first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from theory.validation import FloatArray, IntArray
 
 Float32 = NDArray[np.float32]
 
@@ -44,9 +47,9 @@ class Moments:
         return cls(*(torch.zeros_like(like) for _ in range(4)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Numbers:
-    """One step's numbers.
+    """What steps depend on besides beliefs and gradients.
 
     Attributes
     ----------
@@ -55,9 +58,11 @@ class Numbers:
     mean_epsilon, scale_epsilon, first_beta, second_beta
         Adam's.
     steps
-        How many have been taken since Adam's averages began, this one included.
+        How many have been taken since Adam's averages began, this one included: one number, one
+        for each agent, or of several steps to come, shape (steps, N).
     loss_weight, divergence_weight
-        What the loss and the divergence are multiplied by; c is the second.
+        What the loss and the divergence are multiplied by, one number or one for each agent; c is
+        the second.
     scales
         Whether variances move.
     """
@@ -68,20 +73,52 @@ class Numbers:
     scale_epsilon: float
     first_beta: float
     second_beta: float
-    steps: int
-    loss_weight: float = 1.0
-    divergence_weight: float = 0.0
+    steps: int | IntArray
+    loss_weight: float | FloatArray = 1.0
+    divergence_weight: float | FloatArray = 0.0
     scales: bool = True
 
-    @property
-    def first_correction(self) -> float:
-        """1 / (1 − β₁^steps)."""
-        return 1.0 / (1.0 - self.first_beta**self.steps)
+    @cached_property
+    def columns(self) -> Float32:
+        """What differs from agent to agent and step to step, shape (..., N, 5).
 
-    @property
-    def second_correction(self) -> float:
-        """1 / (1 − β₂^steps)."""
-        return 1.0 / (1.0 - self.second_beta**self.steps)
+        The loss's weight, the divergence's, both learning rates over 1 − β₁^steps, 1/(1 − β₂^steps).
+        """
+        steps = np.atleast_1d(np.asarray(self.steps, dtype=np.float64))
+        first = 1.0 / (1.0 - self.first_beta**steps)
+        second = 1.0 / (1.0 - self.second_beta**steps)
+        parts = (
+            self.loss_weight,
+            self.divergence_weight,
+            self.mean_rate * first,
+            self.scale_rate * first,
+            second,
+        )
+        return np.stack(np.broadcast_arrays(*parts), axis=-1).astype(np.float32)
+
+    @cached_property
+    def common(self) -> Float32:
+        """What all agents and steps share: both ε, β₁, 1 − β₁, β₂, 1 − β₂."""
+        b1, b2 = self.first_beta, self.second_beta
+        # 1 − 0.999f would be wrong in its fifth digit.
+        found = [self.mean_epsilon, self.scale_epsilon, b1, 1.0 - b1, b2, 1.0 - b2]
+        return np.array(found, dtype=np.float32)
+
+    def columns_on(self, device: torch.device) -> Tensor:
+        """The columns as a tensor of that device, moved there once."""
+        if device not in self._moved:
+            self._moved[device] = torch.from_numpy(self.columns).to(device, non_blocking=True)
+        return self._moved[device]
+
+    @cached_property
+    def _moved(self) -> dict[torch.device, Tensor]:
+        return {}
+
+
+Prior = tuple[Tensor, Tensor]
+Rows = list[Float32]
+# Mean, variance, the four moments, and the prior's mean and variance of one agent.
+State = tuple[Float32, ...]
 
 
 def update(
@@ -90,77 +127,99 @@ def update(
     gradients: tuple[Tensor, Tensor],
     moments: Moments,
     numbers: Numbers,
-    prior: tuple[Tensor, Tensor] | None,
+    prior: Prior | None,
+    *,
+    at: int | None = None,
 ) -> None:
-    """Take one step of one agent, in place.
+    """Take one step of all agents, in place.
 
     Parameters
     ----------
     mean, variance
-        Shape (d,), like all tensors here.
+        Shape (N, d), like all tensors here; or (d,) for one agent.
     gradients
         Of the batch's mean loss, by mean and by variance; the second is not read without `scales`.
     prior
         Mean m and variance s² of the prior; None if it is the belief itself, where the gradient of
         the divergence is zero.
+    at
+        Which of the steps, where `numbers` hold several.
     """
     if mean.device.type != "cpu":
-        update_by_torch(mean, variance, gradients, moments, numbers, prior)
+        update_by_torch(mean, variance, gradients, moments, numbers, prior, at=at)
         return
+    columns = numbers.columns if at is None else numbers.columns[at]
+    given = zip(rows_of(gradients[0]), rows_of(gradients[1]), strict=True)
+    states = states_of(mean, variance, moments, prior)
+    for n, (state, (g, h)) in enumerate(zip(states, given, strict=True)):
+        own = columns[min(n, len(columns) - 1)]
+        _sweep(state, g, h, prior is not None, numbers.scales, own, numbers.common)
+
+
+def states_of(mean: Tensor, variance: Tensor, moments: Moments, prior: Prior | None) -> list[State]:
+    """What a step reads and writes, agent by agent, each array of shape (1, d)."""
     m, s2 = prior if prior is not None else (mean, variance)
-    _sweep(
-        mean.numpy(),
-        variance.numpy(),
-        gradients[0].numpy(),
-        gradients[1].numpy(),
-        moments.mean_first.numpy(),
-        moments.mean_second.numpy(),
-        moments.scale_first.numpy(),
-        moments.scale_second.numpy(),
-        m.numpy(),
-        s2.numpy(),
-        prior is not None,
-        numbers.scales,
-        np.float32(numbers.loss_weight),
-        np.float32(numbers.divergence_weight),
-        np.float32(numbers.mean_rate * numbers.first_correction),
-        np.float32(numbers.scale_rate * numbers.first_correction),
-        np.float32(numbers.mean_epsilon),
-        np.float32(numbers.scale_epsilon),
-        np.float32(numbers.first_beta),
-        np.float32(1.0 - numbers.first_beta),  # 1 − 0.999f would be wrong in its fifth digit
-        np.float32(numbers.second_beta),
-        np.float32(1.0 - numbers.second_beta),
-        np.float32(numbers.second_correction),
+    parts = (
+        mean,
+        variance,
+        moments.mean_first,
+        moments.mean_second,
+        moments.scale_first,
+        moments.scale_second,
+        m,
+        s2,
     )
+    return list(zip(*(rows_of(part) for part in parts), strict=True))
+
+
+def rows_of(values: Tensor) -> Rows:
+    """The rows of a tensor of shape (N, d), or (d,), each as an array of shape (1, d)."""
+    if values.ndim == 1:
+        values = values[None]
+    return [row.numpy() for row in values.split(1)]
 
 
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def _sweep(
-    mean: Float32,
-    variance: Float32,
+    state: State,
     mean_gradient: Float32,
     variance_gradient: Float32,
+    divergence: bool,
+    scales: bool,
+    columns: Float32,
+    common: Float32,
+) -> None:
+    a, b, c, d, e, f, m, s = state
+    step_of_range(
+        a[0], b[0], c[0], d[0], e[0], f[0], m[0], s[0], mean_gradient[0], variance_gradient[0],
+        divergence, scales, columns, common,
+    )  # fmt: skip
+
+
+@numba.njit(fastmath=True, nogil=True, error_model="numpy")
+def step_of_range(
+    mean: Float32,
+    variance: Float32,
     mean_first: Float32,
     mean_second: Float32,
     scale_first: Float32,
     scale_second: Float32,
     prior_mean: Float32,
     prior_variance: Float32,
+    mean_gradient: Float32,
+    variance_gradient: Float32,
     divergence: bool,
     scales: bool,
-    loss_weight: np.float32,
-    weight: np.float32,
-    mean_rate: np.float32,
-    scale_rate: np.float32,
-    mean_epsilon: np.float32,
-    scale_epsilon: np.float32,
-    b1: np.float32,
-    gain1: np.float32,
-    b2: np.float32,
-    gain2: np.float32,
-    correction: np.float32,
+    columns: Float32,
+    common: Float32,
 ) -> None:
+    """The step of some of an agent's weights, all of shape (weights,); for compiled callers."""
+    loss_weight, weight, mean_rate, scale_rate, correction = (
+        columns[0], columns[1], columns[2], columns[3], columns[4],
+    )  # fmt: skip
+    mean_epsilon, scale_epsilon, b1, gain1, b2, gain2 = (
+        common[0], common[1], common[2], common[3], common[4], common[5],
+    )  # fmt: skip
     one = np.float32(1.0)
     two = np.float32(2.0)
     limit = np.float32(LARGEST_STEP)
@@ -198,27 +257,32 @@ def update_by_torch(
     gradients: tuple[Tensor, Tensor],
     moments: Moments,
     numbers: Numbers,
-    prior: tuple[Tensor, Tensor] | None,
+    prior: Prior | None,
+    *,
+    at: int | None = None,
 ) -> None:
-    """:func:`update` in torch's operations, for any device."""
+    """:func:`update` in torch's operations, for any device; nothing is waited for."""
+    columns = numbers.columns_on(mean.device)
+    columns = (columns if at is None else columns[at]).to(mean.dtype)
+    if mean.ndim == 1:
+        columns = columns[0]
+    loss_weight, weight, mean_rate, scale_rate, correction = columns.split(1, dim=-1)
     b1, b2 = numbers.first_beta, numbers.second_beta
-    g = numbers.loss_weight * gradients[0]
+    g = loss_weight * gradients[0]
     if numbers.scales:
-        r = 2.0 * numbers.loss_weight * variance * gradients[1]
+        r = 2.0 * loss_weight * variance * gradients[1]
     if prior is not None:
         m, s2 = prior
-        g = g + numbers.divergence_weight * (mean - m) / s2
+        g = g + weight * (mean - m) / s2
         if numbers.scales:
-            r = r + numbers.divergence_weight * (variance / s2 - 1.0)
+            r = r + weight * (variance / s2 - 1.0)
     moments.mean_first.mul_(b1).add_(g, alpha=1.0 - b1)
     moments.mean_second.mul_(b2).addcmul_(g, g, value=1.0 - b2)
-    root = (moments.mean_second * numbers.second_correction).sqrt_().add_(numbers.mean_epsilon)
+    root = (moments.mean_second * correction).sqrt_().add_(numbers.mean_epsilon)
     if numbers.scales:
         moments.scale_first.mul_(b1).add_(r, alpha=1.0 - b1)
         moments.scale_second.mul_(b2).addcmul_(r, r, value=1.0 - b2)
-        scale = (moments.scale_second * numbers.second_correction).sqrt_()
-        scale.add_(numbers.scale_epsilon)
-        rate = -2.0 * numbers.scale_rate * numbers.first_correction
-        step = (moments.scale_first / scale).mul_(rate).clamp_(-LARGEST_STEP, LARGEST_STEP)
-        variance.mul_(step.exp_())
-    mean.addcdiv_(moments.mean_first, root, value=-numbers.mean_rate * numbers.first_correction)
+        scale = (moments.scale_second * correction).sqrt_().add_(numbers.scale_epsilon)
+        step = (moments.scale_first / scale).mul_(-2.0 * scale_rate)
+        variance.mul_(step.clamp_(-LARGEST_STEP, LARGEST_STEP).exp_())
+    mean.sub_((moments.mean_first / root).mul_(mean_rate))

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.nets.likelihood import Likelihood as Losses
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,14 @@ class Net(Protocol):
         inputs: Tensor,
         labels: Tensor,
         *,
-        likelihood: Likelihood,
+        likelihood: Losses,
         into: Tensor,
         noise: Sequence[NoiseKey] = (),
     ) -> Tensor:
         """The mean −log ℓ of each net over its own batch, and its gradient by the weights.
+
+        The likelihood is asked for the losses of one or more nets at a time, in their order, once
+        each.
 
         Parameters
         ----------

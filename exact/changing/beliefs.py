@@ -8,11 +8,13 @@ so that the quick runs can be checked against this form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from exact.beliefs import (
     Beliefs,
@@ -163,45 +165,74 @@ def read_off(
     rounds: int,
     replicates: int = 1,
 ) -> list[Rounds]:
-    """What a process does in some rounds, for each replicate, from how it answers.
-
-    A round is linear in what goes in, and so unit vectors in place of log-ratios bring out its
-    weights: column j stands for agent j. Three runs on the same stream tell the weights, who
-    observes, and (from agents that say the number of the round) how old the messages are.
-    """
-    shape = (agents, replicates, agents)
-    unit = np.broadcast_to(np.eye(agents)[:, None, :], shape)
-
-    def answers(private: FloatArray, observed: FloatArray) -> FloatArray:
-        """The answers to so many units in each round, shape (T, R, N, N)."""
-        process.restart(stream, replicates=replicates, columns=agents)
-        out = [
-            process.advance(unit * before, unit * seen).copy()
-            for before, seen in zip(private, observed, strict=True)
-        ]
-        return np.array(out).swapaxes(1, 2)
-
-    nothing, now = np.zeros(rounds), np.arange(1.0, rounds + 1)
-    weights = answers(nothing + 1, nothing)
-    ages = np.zeros(weights.shape, dtype=np.int64)
-    if process.fresh:
-        # Nobody listened to an agent, itself included, whose column is empty.
-        observes = np.any(answers(nothing, nothing + 1) > 0, axis=2)
-    else:
-        observes = np.ones(weights.shape[:3], dtype=np.bool_)
-        # The priors were said in round 0: what agents believe before round 1 is 0, and they see 1.
-        first = (now == 1).astype(np.float64)
-        said = answers(now * (1 - first), first)
-        heard = weights > 0
-        numbers = np.rint(np.divide(said, weights, out=np.zeros_like(said), where=heard))
-        ages[heard] = (now[:, None, None, None] - numbers)[heard]
+    """What a process does in some rounds, for each replicate (:func:`walk`)."""
+    drawn = list(
+        islice(walk(process, stream, agents=agents, replicates=replicates), rounds),
+    )
     return [
         Rounds(
-            tuple(Phase(weights[t, r], observes[t, r]) for t in range(rounds)),
-            read_only(ages[:, r].copy()),
+            tuple(Phase(round.weights[r], round.observes[r]) for round in drawn),
+            read_only(np.array([round.ages[r] for round in drawn])),
         )
         for r in range(replicates)
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnRound:
+    """What a process did in one round, in R replicates.
+
+    Attributes
+    ----------
+    weights
+        Shape (R, N, N): what agent i gave what agent j said.
+    observes
+        Shape (R, N): who learnt from data; who was heard by nobody, itself included, may be missing.
+    ages
+        Shape (R, N, N): how many rounds ago agent j said it; zero where nothing is late or weighed.
+    """
+
+    weights: FloatArray
+    observes: NDArray[np.bool_]
+    ages: IntArray
+
+
+def walk(
+    process: ChangingProcess,
+    stream: np.random.SeedSequence,
+    *,
+    agents: int,
+    replicates: int = 1,
+) -> Iterator[DrawnRound]:
+    """What a process does, round after round without end, from how it answers.
+
+    A round is linear in what goes in, and so unit vectors in place of log-ratios bring out its
+    weights: column j stands for agent j. Two runs on the same stream, side by side, tell the
+    weights, and who observes or (from agents that say the number of the round) how old the
+    messages are.
+    """
+    unit = np.broadcast_to(np.eye(agents)[:, None, :], (agents, replicates, agents))
+    plain, marked = copy.copy(process), copy.copy(process)
+    for run in (plain, marked):
+        run.restart(stream, replicates=replicates, columns=agents)
+    for now in count(1):
+        weights = plain.advance(unit * 1.0, unit * 0.0).swapaxes(0, 1).copy()
+        ages = np.zeros(weights.shape, dtype=np.int64)
+        observes = np.ones(weights.shape[:2], dtype=np.bool_)
+        if process.fresh:
+            # Nobody listened to an agent, itself included, whose column is empty.
+            observes = np.any(marked.advance(unit * 0.0, unit * 1.0) > 0, axis=0)
+        else:
+            # The priors were said in round 0: what agents believe before round 1 is 0, and they
+            # see 1.
+            first = now == 1
+            said = marked.advance(unit * (0.0 if first else now), unit * float(first))
+            heard = weights > 0
+            numbers = np.divide(
+                said.swapaxes(0, 1), weights, out=np.zeros_like(weights), where=heard
+            )
+            ages[heard] = now - np.rint(numbers[heard]).astype(np.int64)
+        yield DrawnRound(weights, observes, ages)
 
 
 def checked_ages(ages: ArrayLike | None, *, rounds: int, agents: int) -> IntArray | None:

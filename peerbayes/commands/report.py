@@ -31,7 +31,8 @@ def report(
     from peerbayes.records import find_records
     from peerbayes.resources import to_standard_error
 
-    paths = records or find_records(out, kind="verify", also=("claims", "run", "design", "place"))
+    also = ("claims", "run", "design", "place", "train")
+    paths = records or find_records(out, kind="verify", also=also)
     from peerbayes.report import write_report
 
     damaged: list[str] = []

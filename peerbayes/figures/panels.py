@@ -50,6 +50,12 @@ def error_bars(axes: Axes, x: FloatArray, y: FloatArray, reach: FloatArray, colo
     axes.errorbar(x, y, np.nan_to_num(reach), ecolor=COLOURS[colour], **_BARS)
 
 
-def floats(values: Sequence[float | None] | Sequence[int] | FloatArray) -> FloatArray:
+def floats(
+    values: Sequence[float | None]
+    | Sequence[int]
+    | Sequence[Sequence[float | None]]
+    | Sequence[Sequence[float]]
+    | FloatArray,
+) -> FloatArray:
     """Numbers of a document for drawing: NaN for null."""
     return np.array(values, dtype=float)

@@ -33,6 +33,7 @@ from peerbayes.figures.wording import clean, number, shorten
 from peerbayes.kinds.finite.sweep_view import SweepView, sweep_view
 from peerbayes.kinds.registry import kind_of_record
 from peerbayes.kinds.shared.simulated_view import SimulationView
+from peerbayes.nets.kept import damaged_beliefs
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.claims import ClaimsView, claims_view
 from peerbayes.report.designed import DesignView, design_view, placement_view
@@ -40,6 +41,7 @@ from peerbayes.report.link import link_view
 from peerbayes.report.nets import net_run_view
 from peerbayes.report.run_view import RunView, run_view
 from peerbayes.report.summary import SummaryRow, summary_row
+from peerbayes.report.trained import TrainView, train_view
 from theory.validation import fail
 
 
@@ -95,6 +97,7 @@ class Chapter:
     claims: ClaimsView | None = None
     experiment: RunView | None = None
     design: DesignView | None = None
+    training: TrainView | None = None
     other: str | None = None
     damaged: tuple[str, ...] = ()
 
@@ -177,7 +180,8 @@ def write_report(
 
 def _chapter(record: Record, *, key: str) -> Chapter:
     try:
-        damaged = tuple(clean(damage) for damage in damaged_posteriors(record))
+        kept = (*damaged_posteriors(record), *damaged_beliefs(record))
+        damaged = tuple(clean(damage) for damage in kept)
         return replace(_known_chapter(record.kind, clean(record.body), key=key), damaged=damaged)
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         # The checksum fits, so that the record is whole: it was written by other code.
@@ -218,6 +222,9 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
     if kind in ("design", "place"):
         designed = (design_view if kind == "design" else placement_view)(body, key=f"{key}-d")
         return Chapter(key, kind, designed.name, design=designed)
+    if kind == "train":
+        training = train_view(body, key=f"{key}-t")
+        return Chapter(key, kind, training.name, training=training)
     other = json.dumps(body, indent=1, ensure_ascii=False)
     return Chapter(key, kind, "as recorded", other=other)
 

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from peerbayes.schemas import SCHEMAS, read_schema
 from tests.peerbayes.golden import HOME, PROBLEMS
+from tests.peerbayes.nets.support import NUMBERS
 
 # By schema: keys that had to be there when schemas were written by hand. ``.a[].b`` is the key
 # ``b`` of the entries of the list ``a``; a star stands for any key. What had to be in intervals and
@@ -38,6 +39,12 @@ EXAMPLES: dict[str, list[Any]] = {
             "experiment": "regression-2", "title": "t", "source": "s", "seed": 0, "replicates": 2,
             "parts": ["a"], "lines": [LINE], "reused": [], "record": "r", "report": "p",
         }
+    ],
+    "net": [NUMBERS],
+    "train": [
+        json.loads(
+            Path(__file__).with_name("nets").joinpath("printed.json").read_text(encoding="utf-8")
+        )
     ],
     "campaign": [
         {

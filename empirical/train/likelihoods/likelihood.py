@@ -12,12 +12,25 @@ from torch import Tensor
 class Likelihood(Protocol):
     """ℓ(y | outputs) of one label given the numbers that a net puts out for its input.
 
-    Labels are one tensor of shape (N, B), or (N, B, k) where an input has k of them.
+    Labels are one tensor of shape (N, B), or (N, B, k) where a label is k numbers.
     """
 
     @property
     def outputs(self) -> int:
-        """How many numbers a net must put out."""
+        """How many numbers a net must put out, :attr:`constants` among them."""
+        ...
+
+    @property
+    def constants(self) -> int:
+        """How many of them, the last, are no matter of the input: trained numbers of its own.
+
+        :func:`empirical.train.constants.with_constants` appends them to what a net puts out.
+        """
+        ...
+
+    @property
+    def label_size(self) -> int:
+        """The number k of numbers in a label."""
         ...
 
     @property

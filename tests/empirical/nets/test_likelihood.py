@@ -21,6 +21,7 @@ from empirical.nets.likelihood import (  # noqa: E402
     sampled_probabilities,
 )
 from empirical.nets.posterior import Posterior  # noqa: E402
+from empirical.train.kernels.noise import Noise, keys  # noqa: E402
 
 NETS = {
     "perceptron": perceptron(6, 5, 4, outputs=3),
@@ -44,8 +45,8 @@ def setting(net: Architecture, seed: int = 0, batch: int = BATCH) -> tuple[torch
     return mean, variance, inputs, labels
 
 
-def generators(seed: int = 0) -> list[torch.Generator]:
-    return [torch.Generator().manual_seed(100 * seed + agent) for agent in range(AGENTS)]
+def noise_of(seed: int = 0) -> Noise:
+    return Noise(keys(seed, range(AGENTS)), [3] * AGENTS)
 
 
 def found(net, mean, variance, inputs, labels, estimator, likelihood=None, seed=0):
@@ -58,7 +59,7 @@ def found(net, mean, variance, inputs, labels, estimator, likelihood=None, seed=
         labels,
         likelihood=likelihood or Categorical(),
         estimator=estimator,
-        generators=generators(seed),
+        noise=noise_of(seed),
         into=into,
     )
     return loss, into
@@ -92,12 +93,7 @@ def torchs_loss(net, weights, inputs, labels):
 def test_point_and_sampled_weights_against_autograd(name: str) -> None:
     net = NETS[name]
     mean, variance, inputs, labels = setting(net)
-    noise = torch.stack(
-        [
-            torch.empty(net.parameters, dtype=torch.float64).normal_(generator=one)
-            for one in generators()
-        ]
-    )
+    noise = noise_of().normals(torch.empty(AGENTS, net.parameters)).double()
     for estimator in ("point", "weights"):
         m, v = mean.clone().requires_grad_(), variance.clone().requires_grad_()
         weights = m if estimator == "point" else m + v.sqrt() * noise
@@ -212,7 +208,7 @@ def test_an_agents_noise_is_its_own() -> None:
             labels[1:2],
             likelihood=Categorical(),
             estimator=estimator,
-            generators=generators()[1:2],
+            noise=Noise(noise_of().keys[1:2], [3]),
             into=(alone, torch.zeros_like(alone)),
         )
         assert torch.allclose(own, loss[1:2], rtol=1e-12)

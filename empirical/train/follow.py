@@ -1,0 +1,245 @@
+"""A training from its first round to its end: validation, early stopping, resuming, one test.
+
+Validation is by each agent on its own validation data, so that only scores travel; the network's
+score is their mean, weighted by how many examples each has. Test data are looked at once, after
+the last round, by beliefs that nothing will be chosen from any more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.nets.consensus import Exchange, OneProcess
+from empirical.nets.threads import one_thread
+from empirical.nets.training import check_device
+from empirical.train.checkpoints import Checkpoints
+from empirical.train.course import Course
+from empirical.train.learners.learner import Belief
+from empirical.train.plan import TrainingPlan
+from empirical.train.run import TrainingRun
+from empirical.train.scores import Metrics, Scores, as_rows, from_rows, measures_of, score
+from empirical.train.trained import TrainedNetwork
+from exact.limits import gibibytes
+from theory.progress import Progress
+from theory.validation import fail
+
+
+def follow(
+    plan: TrainingPlan,
+    *,
+    checkpoints: Checkpoints | None = None,
+    resume: bool = False,
+    memory: int | None = None,
+    exchange: Exchange | None = None,
+    device: str = "cpu",
+    progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
+    before_test: Callable[[int], None] | None = None,
+) -> TrainedNetwork:
+    """Train as planned.
+
+    Parameters
+    ----------
+    plan
+        What, on which data, and how.
+    checkpoints
+        Where states are kept meanwhile; left out: nowhere.
+    resume
+        Whether to go on from the last state there; the numbers are then the same to the last bit.
+    memory
+        Bytes that the run may take; left out: any.
+    exchange
+        The processes that share the agents; left out: this one alone.
+    device
+        ``"cpu"`` or ``"cuda"``.
+    progress
+        Called with rounds done and rounds in all.
+    say
+        Called with a few words on the validation score.
+    before_test
+        Called with the round whose beliefs are about to be tested.
+
+    Raises
+    ------
+    ValueError
+        If something does not fit, training fails (the message names agent and round), or a state
+        cannot be written.
+    """
+    exchange = OneProcess() if exchange is None else exchange
+    check_device(device)
+    with one_thread() if device == "cpu" else nullcontext():
+        following = _Following(plan, exchange, device, say)
+        following.check_memory(memory)
+        following.train(checkpoints, resume=resume, progress=progress)
+        return following.finish(before_test)
+
+
+class _Following:
+    """One training, watched."""
+
+    def __init__(
+        self,
+        plan: TrainingPlan,
+        exchange: Exchange,
+        device: str,
+        say: Callable[[str], None] | None,
+    ) -> None:
+        self.plan, self._exchange, self._device, self._say = plan, exchange, device, say
+        self._run = TrainingRun(
+            plan.net,
+            plan.likelihood,
+            plan.shares(device),
+            plan.network,
+            plan.learner,
+            rounds=plan.rounds,
+            local_steps=plan.local_steps,
+            batch=plan.batch,
+            seed=plan.seed,
+            exchange=exchange,
+            device=device,
+        )
+        own, data = self._run.own, plan.data
+        self._validation = [
+            plan.tensors(f"validation labels of agent {data.names[i]!r}", data.validation[i])
+            for i in own
+        ]
+        self._course = Course(len(own), plan.patience)
+
+    def check_memory(self, allowed: int | None) -> None:
+        """Refuse a training whose own tensors would take more than is allowed.
+
+        Raises
+        ------
+        ValueError
+            If they would.
+        """
+        best = 2 * len(self._run.own) if self.plan.patience is not None else 0
+        needed = self._run.footprint + 4 * self.plan.net.parameters * best
+        if allowed is not None and needed > allowed:
+            raise fail(
+                self.plan.name,
+                f"a training within {gibibytes(allowed)} GiB of memory",
+                f"one of about {gibibytes(needed)} GiB",
+                "use fewer agents or a smaller net, spread the agents over machines with torchrun, "
+                "or allow more with --memory",
+            )
+
+    def train(
+        self, checkpoints: Checkpoints | None, *, resume: bool, progress: Progress | None
+    ) -> None:
+        """All rounds that are left, until patience ends."""
+        plan, run, course = self.plan, self._run, self._course
+        if checkpoints is not None and resume:
+            kept = checkpoints.load()
+            if kept is not None:
+                run.restore(kept.tensors)
+                course.restore(kept.tensors, self._device)
+        before = course.seconds
+        begin = time.perf_counter()
+        while run.round < plan.rounds and not course.has_ended:
+            report = run.run_round()
+            course.add(report)
+            last = run.round == plan.rounds
+            if run.round % plan.interval == 0 or last:
+                self._look(before + time.perf_counter() - begin)
+            if checkpoints is not None and (last or course.has_ended or checkpoints.due()):
+                checkpoints.save(run.round, {**run.state(), **course.state()}, {})
+            if progress is not None:
+                progress(plan.rounds if course.has_ended else run.round, plan.rounds)
+        if progress is not None:
+            progress(plan.rounds, plan.rounds)
+
+    def finish(self, before_test: Callable[[int], None] | None) -> TrainedNetwork:
+        """What was trained, tested."""
+        plan, course = self.plan, self._course
+        belief = course.best(self._run.belief())
+        data, agents = plan.data, plan.data.agents
+        validation = None
+        if plan.has_validation:
+            validation = self._scores(belief, self._validation)
+        test = None
+        if data.test is not None:
+            if before_test is not None:
+                before_test(course.kept_round)
+            examples = plan.tensors("test labels", data.test)
+            others = None if data.other is None else torch.from_numpy(np.array(data.other))
+            test = self._scores(belief, [examples] * len(self._run.own), others=others)
+        mean, variance = (
+            None if part is None else self._exchange.collect(part, agents).cpu()
+            for part in (belief.mean, belief.variance)
+        )
+        assert mean is not None
+        return TrainedNetwork(
+            name=plan.name,
+            agents=data.names,
+            net=plan.net,
+            likelihood=plan.likelihood,
+            mean=mean,
+            variance=variance,
+            input_shape=data.input_shape,
+            input_type=str(data.train[0].inputs.dtype),
+            inputs=data.scaling,
+            targets=data.target_scaling,
+            classes=data.classes,
+            history=course.history(measures_of(plan.likelihood)),
+            metrics=Metrics(validation, test),
+            learner=plan.learner.words(),
+            settings={**plan.settings, "round_kept": course.kept_round},
+            seed=plan.seed,
+            notes=(*data.notes, *plan.notes),
+        )
+
+    def _look(self, seconds: float) -> None:
+        """Look at validation data, and say what was seen."""
+        plan, course = self.plan, self._course
+        scores = None
+        if plan.has_validation:
+            scores = self._scores(self._run.belief(), self._validation)
+            if self._say is not None:
+                self._say(f"validation {scores.main.replace('_', ' ')} {_short(scores)}")
+        course.look(
+            self._run.belief(),
+            scores,
+            seconds=seconds,
+            exchange=self._exchange,
+            agents=plan.data.agents,
+        )
+
+    def _scores(
+        self,
+        belief: Belief,
+        examples: list[tuple[Tensor, Tensor]],
+        *,
+        others: Tensor | None = None,
+    ) -> Scores:
+        """The scores of all agents, each process measuring its own."""
+        plan, own = self.plan, self._run.own
+        variance = belief.variance
+        draws = 0 if variance is None else plan.draws
+        beliefs = (
+            (agent, belief.mean[k], None if variance is None else variance[k])
+            for k, agent in enumerate(own)
+        )
+        scores = score(
+            plan.net,
+            plan.likelihood,
+            beliefs,
+            examples,
+            draws=draws,
+            seed=plan.seed,
+            unit=plan.unit,
+            others=others,
+        )
+        rows = self._exchange.collect(as_rows(scores), plan.data.agents)
+        return from_rows(rows, scores.measures, draws)
+
+
+def _short(scores: Scores) -> str:
+    value = scores.mean(scores.main)
+    return f"{100 * value:.1f} %" if scores.main == "accuracy" else f"{value:.4g}"

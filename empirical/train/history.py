@@ -1,0 +1,103 @@
+"""What was seen of a training while it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.frames import frame, long_columns
+from theory.showing import Shown
+from theory.validation import FloatArray, IntArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class History(Shown):
+    """A training at T of its rounds.
+
+    Attributes
+    ----------
+    rounds
+        Shape (T,), increasing, counted from 1.
+    loss
+        Shape (T, N): the mean −log ℓ of each agent's batches since the round before, nats; NaN for
+        who took no step.
+    measures
+        What was measured on validation data, as :class:`~empirical.train.scores.Scores` has it.
+    validation
+        Shape (T, N, number of measures); NaN for an agent without validation data.
+    bytes_sent
+        Shape (T,): by all agents, since the beginning.
+    seconds
+        Shape (T,): since the beginning; the slowest process's.
+    """
+
+    rounds: IntArray
+    loss: FloatArray
+    measures: tuple[str, ...]
+    validation: FloatArray
+    bytes_sent: IntArray
+    seconds: FloatArray
+
+    def __post_init__(self) -> None:
+        for array in (self.rounds, self.loss, self.validation, self.bytes_sent, self.seconds):
+            read_only(array)
+
+    def as_words(self) -> dict[str, Any]:
+        """All of it as JSON has it, but for the seconds, which no two equal runs share."""
+        return {
+            "rounds": self.rounds.tolist(),
+            "loss": plain(self.loss),
+            "measures": list(self.measures),
+            "validation": plain(self.validation),
+            "bytes_sent": self.bytes_sent.tolist(),
+        }
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Any]) -> History:
+        """What :meth:`as_words` wrote; seconds are NaN."""
+        agents = len(words["loss"][0]) if words["loss"] else 0
+        shape = (len(words["rounds"]), agents)
+        measures = tuple(words["measures"])
+        return cls(
+            np.array(words["rounds"], dtype=np.int64),
+            as_floats(words["loss"]).reshape(shape),
+            measures,
+            as_floats(words["validation"]).reshape(*shape, len(measures)),
+            np.array(words["bytes_sent"], dtype=np.int64),
+            np.full(len(words["rounds"]), np.nan),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a round and agent: loss, and each measure on validation data (pandas).
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        agents = range(self.loss.shape[1])
+        columns = {
+            f"validation_{measure}": self.validation[:, :, k]
+            for k, measure in enumerate(self.measures)
+        }
+        axes = {"round": self.rounds.tolist(), "agent": agents}
+        return frame(long_columns(axes, loss=self.loss, **columns))
+
+
+def plain(values: NDArray[Any]) -> Any:
+    """Lists in place of an array, None in place of what is not finite."""
+    if values.ndim > 1:
+        return [plain(row) for row in values]
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def as_floats(values: Any) -> FloatArray:
+    """The array that :func:`plain` made lists of, NaN for None."""
+    return np.array(values, dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Compiled inner loops of training: counter-based noise, matrix products, updates in one sweep."""

@@ -1,0 +1,49 @@
+"""Learners: how an agent trains between two consensuses, and what is pooled."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from empirical.train.learners.averaging import Averaging, AveragingAdam
+from empirical.train.learners.backprop import Backprop
+from empirical.train.learners.learner import Learner
+from empirical.train.learners.natural_gradient import NaturalGradient
+from empirical.train.learners.sites import Sites
+from theory.validation import fail
+
+_KINDS = (Backprop, Averaging, AveragingAdam, NaturalGradient, Sites)
+
+# By the names that files and commands use.
+LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in _KINDS}
+
+
+def learner_of(name: str, **settings: Any) -> Learner:
+    """A learner with settings of its own; the others have their defaults.
+
+    Raises
+    ------
+    ValueError
+        If there is no such learner, it has no such setting, or a setting is out of range.
+
+    Examples
+    --------
+    >>> learner_of("averaging", rate=0.1)
+    Averaging(rate=0.1, momentum=0.9, pool_momentum=False, weighting='data')
+    """
+    if name not in LEARNERS:
+        raise fail("learner", f"one of {', '.join(LEARNERS)}", repr(name), "choose one of them")
+    kind: Any = LEARNERS[name]
+    known = [field.name for field in fields(kind)]
+    for setting, value in settings.items():
+        if setting not in known:
+            raise fail(
+                f"settings of {name}", f"any of {', '.join(known)}", repr(setting), "leave it out"
+            )
+        wanted = str if isinstance(getattr(kind, setting), str) else int | float
+        if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(
+            getattr(kind, setting), bool
+        ):
+            raise fail(setting, f"such as {getattr(kind, setting)!r}", repr(value), "give a value")
+    learner: Learner = kind(**settings)
+    return learner

@@ -1,0 +1,217 @@
+"""Natural-gradient variational learning in the coordinates that pooling is linear in.
+
+The belief of agent i is N(m, diag 1/(n s)), n the number of all data and s its *precision for one
+datum*. One gradient a step, at sampled weights w = m + ε/√(n s) (IVON: Shen et al. 2024,
+arXiv:2402.17641), with a_i = n_i/(v_i n), prior N(0, 1/(n δ)):
+
+    g  = a_i ∇L(w),     ĥ = g ε √(n s)    (or  a_i B (∇L(w))², B examples in a batch)
+    u ← β₁ u + (1 − β₁) g,      s ← s + (1 − β₂)(ĥ + δ − s),
+    m ← m − r (u / (1 − β₁^t) + δ m) / (s + d).
+
+The first ĥ has the curvature for its expectation; the second is Fisher's, where gradients of
+examples are alike in law to what the net expects: never negative and less noisy.
+So s + d and (s + d) m, which are what is pooled, move linearly in g and ĥ: where all agents hold
+the same belief before a step, pooling after it is the same step with the v-weighted means of g and
+ĥ, the step of the central learner, and the data of all agents count once (docs:
+mathematics/learners). Two guards are not linear, and are idle unless steps are too long: a mean
+moves by `clip` · r at most, and a step at most halves a precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from empirical.train.kernels.natural_sweep import Cavity, Gaussians, Natural, draw, natural_step
+from empirical.train.learners.checks import (
+    at_least_zero,
+    at_most_one,
+    below_one,
+    one_of,
+    words_of,
+)
+from empirical.train.learners.learner import Batch, Belief, Share, State
+from theory.validation import as_positive
+
+Curvature = Literal["draws", "squares"]
+
+
+class Settings(Protocol):
+    """What natural gradients with and without sites have in common."""
+
+    @property
+    def rate(self) -> float: ...
+    @property
+    def momentum(self) -> float: ...
+    @property
+    def curvature_memory(self) -> float: ...
+    @property
+    def initial_curvature(self) -> float: ...
+    @property
+    def prior_precision(self) -> float: ...
+    @property
+    def curvature(self) -> Curvature: ...
+    @property
+    def damping(self) -> float: ...
+    @property
+    def clip(self) -> float: ...
+    @property
+    def temperature(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class NaturalGradient:
+    """Variational learning of one global posterior; each datum counts once.
+
+    Parameters
+    ----------
+    rate
+        r, positive.
+    momentum, curvature_memory
+        β₁ and β₂, in [0, 1).
+    initial_curvature
+        s − δ before round 1, positive.
+    prior_precision
+        δ: the prior's precision for one datum, positive; the prior is N(0, 1/(n δ)).
+    curvature
+        ``"draws"`` or ``"squares"``: the first or the second ĥ.
+    damping
+        d, at least 0: steps are no longer than those of a curvature d.
+    clip
+        |u/(…) + δ m| / (s + d) counts as this at most; positive, infinity for no limit.
+    temperature
+        Weights are drawn, and believed, with `temperature` times the variance; in (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
+
+    rate: float = 0.1
+    momentum: float = 0.9
+    curvature_memory: float = 0.99999
+    initial_curvature: float = 0.3
+    prior_precision: float = 1e-4
+    curvature: Curvature = "draws"
+    damping: float = 0.0
+    clip: float = 0.1
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    name = "natural-gradient"
+
+    @property
+    def vectors(self) -> Mapping[str, int]:
+        """Mean, precision, momentum; weights, gradient and noise; precision and shift."""
+        return {"kept": 3, "steps": 4, "message": 2}
+
+    words = words_of
+
+    def start(self, weights: Tensor, share: Share) -> State:
+        """Sure of the first weights to the degree that `initial_curvature` says."""
+        return begin_belief(weights, share, self.initial_curvature + self.prior_precision)
+
+    def begin(self, state: State, share: Share) -> State:
+        """Room for weights and a gradient."""
+        return {
+            "weights": torch.empty_like(state["mean"]),
+            "gradient": torch.empty_like(state["mean"]),
+            "weight": share.weight.to(state["mean"]),
+        }
+
+    def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
+        """One step of the mean and the precision."""
+        return natural_descent(self, state, work, batch, share)
+
+    def end(self, state: State, work: State, share: Share) -> None:
+        """Nothing."""
+
+    def message(self, state: State) -> dict[str, Tensor]:
+        """Natural parameters for one datum: s + d and (s + d) m."""
+        return natural(state, self.damping)
+
+    def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
+        """The mean and precision that these are natural parameters of."""
+        take_in(state, pooled, self.damping)
+
+    def belief(self, state: State) -> Belief:
+        """N(m, T/(n s))."""
+        return gaussian(state, self.temperature)
+
+
+def begin_belief(weights: Tensor, share: Share, precision: float) -> State:
+    """The state of agents who all believe in the first weights, with one precision."""
+    mean = weights.repeat(len(share.held), 1)
+    scale = torch.full_like(mean, precision)
+    # How many data a precision speaks for goes along, so that a belief needs nothing else.
+    data = torch.full((len(mean), 1), float(share.total), dtype=mean.dtype, device=mean.device)
+    return {"mean": mean, "precision": scale, "momentum": torch.zeros_like(mean), "data": data}
+
+
+def natural_descent(
+    learner: Settings,
+    state: State,
+    work: State,
+    batch: Batch,
+    share: Share,
+    cavity: Cavity | None = None,
+) -> Tensor:
+    """The losses at sampled weights, and the step that they ask for; the next ones are drawn."""
+    weights, gradient = work["weights"], work["gradient"]
+    data = share.total / learner.temperature
+    if batch.first:
+        draw(state["mean"], state["precision"], data=data, noise=batch.noise(), out=weights)
+    loss = batch.gradient(weights, gradient)
+    step = Natural(
+        rate=learner.rate * batch.rate,
+        momentum=learner.momentum,
+        memory=learner.curvature_memory,
+        prior_precision=learner.prior_precision,
+        damping=learner.damping,
+        clip=learner.clip,
+        data=data,
+        weight=work["weight"],
+        steps=batch.steps,
+        squares=batch.size if learner.curvature == "squares" else 0,
+    )
+    beliefs = Gaussians(state["mean"], state["precision"], state["momentum"])
+    natural_step(beliefs, gradient, weights, step, cavity=cavity, following=batch.noise(ahead=1))
+    return loss
+
+
+def natural(state: State, damping: float) -> dict[str, Tensor]:
+    """Precision + d and (precision + d) mean."""
+    precision = state["precision"] + damping if damping else state["precision"]
+    return {"precision": precision, "shift": precision * state["mean"]}
+
+
+def take_in(state: State, pooled: Mapping[str, Tensor], damping: float) -> None:
+    """The other way, in place."""
+    torch.div(pooled["shift"], pooled["precision"], out=state["mean"])
+    torch.sub(pooled["precision"], damping, out=state["precision"])
+
+
+def gaussian(state: State, temperature: float) -> Belief:
+    """N(m, T/(n s)) as a belief."""
+    variance = (state["precision"] * (state["data"] / temperature)).reciprocal_()
+    return Belief(state["mean"], variance)
+
+
+def check_settings(learner: Settings) -> None:
+    """Refuse settings that are out of range."""
+    for name in ("rate", "initial_curvature", "prior_precision"):
+        as_positive(name, getattr(learner, name))
+    if learner.clip != float("inf"):
+        as_positive("clip", learner.clip)
+    at_least_zero("damping", learner.damping)
+    below_one("momentum", learner.momentum)
+    below_one("curvature_memory", learner.curvature_memory)
+    at_most_one("temperature", learner.temperature)
+    one_of("curvature", learner.curvature, ("draws", "squares"))

@@ -1,0 +1,185 @@
+"""What agents predict: mixtures over nets drawn from their beliefs.
+
+An agent's prediction for an input x is (1/S) Σ_s ℓ(· | net_s(x)) over S nets whose weights are
+drawn from its belief; with S = 0 draws, or a belief without width, it is that of the mean weights.
+Agents are taken one by one, draws one by one and inputs in blocks, so that memory holds one drawn
+net and a few numbers an input, however many draws, agents and outputs there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.train.likelihoods.heads import Heads
+from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.net import Net
+from theory.validation import FloatArray
+
+# Inputs predicted at once.
+AT_ONCE = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """One agent's predictive mixture for n inputs; estimates, for finitely many nets are drawn.
+
+    Attributes
+    ----------
+    mean
+        Shape (n, m): E_s of the drawn nets' means, or of their probabilities.
+    within
+        Shape (n, m): E_s of the variance that each drawn net says the label has.
+    between
+        Shape (n, m): the variance over s of the drawn nets' means.
+    entropy_within
+        Shape (n,): E_s of the entropy of each drawn net's probabilities, nats; classes only.
+    log_density
+        Shape (n,): log of the mixture's density or probability at the labels, nats; None without.
+    rank
+        Shape (n, k): the mixture's distribution function at the labels, the probability integral
+        transform; for normal noise only. Uniform on (0, 1) where predictions are calibrated.
+    heads
+        The same of each of several heads by itself; empty where there is one.
+    """
+
+    mean: FloatArray
+    within: FloatArray
+    between: FloatArray
+    entropy_within: FloatArray | None
+    log_density: FloatArray | None
+    rank: FloatArray | None
+    heads: tuple[Prediction, ...] = ()
+
+
+def drawn_weights(
+    mean: Tensor, variance: Tensor | None, *, draws: int, seed: int, agent: int
+) -> Iterator[Tensor]:
+    """Yield weights drawn from a belief, shape (1, d) each; the mean once if nothing is random.
+
+    A draw depends on the seed, the agent's number and the draw's alone: the same on all devices.
+    """
+    if draws == 0 or variance is None:
+        yield mean[None]
+        return
+    std = variance.sqrt()
+    for draw in range(draws):
+        word = np.random.SeedSequence((seed, agent, draw)).generate_state(1, np.uint64)[0]
+        generator = torch.Generator().manual_seed(int(word >> np.uint64(1)))
+        noise = torch.randn(mean.shape, generator=generator).to(mean.device)
+        yield torch.addcmul(mean, std, noise)[None]
+
+
+def blocks(count: int) -> Iterator[slice]:
+    """Yield the slices in which so many inputs are predicted."""
+    for start in range(0, count, AT_ONCE):
+        yield slice(start, min(start + AT_ONCE, count))
+
+
+def predict(
+    net: Net,
+    likelihood: Likelihood,
+    mean: Tensor,
+    variance: Tensor | None,
+    inputs: Tensor,
+    *,
+    draws: int,
+    seed: int,
+    agent: int,
+    labels: Tensor | None = None,
+) -> Prediction:
+    """One agent's prediction.
+
+    Parameters
+    ----------
+    mean, variance
+        The agent's belief, shape (d,); no variance for a net without width.
+    inputs
+        Shape (n, …), of the kind that the net takes.
+    draws, seed, agent
+        As :func:`drawn_weights`.
+    labels
+        Shape (n,) or (n, k), as the likelihood stores them; left out: nothing is said of labels.
+    """
+    sums = _Sums(likelihood, len(inputs))
+    for weights in drawn_weights(mean, variance, draws=draws, seed=seed, agent=agent):
+        sums.begin()
+        for some in blocks(len(inputs)):
+            outputs = net.outputs_of(weights, inputs[some][None].to(weights.device))
+            own = None if labels is None else labels[some][None].to(weights.device)
+            sums.add(some, outputs, own)
+    return sums.prediction()
+
+
+class _Sums:
+    """Running means over draws, in float64."""
+
+    def __init__(self, likelihood: Likelihood, count: int) -> None:
+        self._likelihood, self._count, self._draws = likelihood, count, 0
+        kind = likelihood.words["kind"]
+        self._classes, self._normal = kind == "classes", kind == "gaussian"
+        self._sums: dict[str, Tensor] = {}
+        parts = likelihood.parts if isinstance(likelihood, Heads) else ()
+        self._heads = [_Sums(part, count) for part in parts]
+
+    def begin(self) -> None:
+        """From now on blocks are of the next draw."""
+        self._draws += 1
+        for head in self._heads:
+            head.begin()
+
+    def add(self, some: slice, outputs: Tensor, labels: Tensor | None) -> None:
+        """Take in what one drawn net says of a block of inputs, shape (1, B, outputs).
+
+        `labels` are those of the block, shape (1, B) or (1, B, k), or None.
+        """
+        likelihood = self._likelihood
+        centre = likelihood.mean(outputs)[0].double()
+        spread = likelihood.variance(outputs)[0].double()
+        old = self._of("mean", centre)[some].clone()
+        self._average("mean", some, centre)
+        # Welford's update: no cancellation where the draws agree.
+        self._of("between", centre)[some] += (centre - old) * (centre - self._sums["mean"][some])
+        self._average("within", some, spread)
+        if self._classes:
+            self._average("entropy", some, torch.special.entr(centre).sum(dim=1))
+        if labels is not None:
+            density = likelihood.log_density(outputs, labels)[0].double()
+            kept = self._of("density", density, fill=-torch.inf)
+            kept[some] = torch.logaddexp(kept[some], density)
+        if labels is not None and self._normal:
+            gap = labels[0].double().reshape(centre.shape) - centre
+            self._average("rank", some, torch.special.ndtr(gap / spread.sqrt()))
+        if isinstance(likelihood, Heads):
+            each = likelihood.split_outputs(outputs)
+            own = [None] * len(each) if labels is None else likelihood.split_labels(labels)
+            for head, its, given in zip(self._heads, each, own, strict=True):
+                head.add(some, its, given)
+
+    def prediction(self) -> Prediction:
+        """What all draws together say."""
+        found = {name: np.asarray(values.cpu().numpy()) for name, values in self._sums.items()}
+        density = found.get("density")
+        return Prediction(
+            found["mean"],
+            found["within"],
+            found["between"] / self._draws,
+            found.get("entropy"),
+            None if density is None else density - np.log(self._draws),
+            found.get("rank"),
+            tuple(head.prediction() for head in self._heads),
+        )
+
+    def _of(self, name: str, like: Tensor, *, fill: float = 0.0) -> Tensor:
+        if name not in self._sums:
+            shape = (self._count, *like.shape[1:])
+            self._sums[name] = torch.full(shape, fill, dtype=torch.float64, device=like.device)
+        return self._sums[name]
+
+    def _average(self, name: str, some: slice, values: Tensor) -> None:
+        total = self._of(name, values)
+        total[some] += (values - total[some]) / self._draws

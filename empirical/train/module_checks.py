@@ -1,0 +1,274 @@
+"""Which torch modules can be nets of a network, and what is said of those that cannot.
+
+A net must be a function of its weights and of one input. What a module keeps beside its weights
+and changes as it runs belongs to no agent's belief and is pooled by nobody; what mixes the inputs
+of a batch makes a prediction depend on what it is asked together with. Both are refused, the
+common cases by name and all others by trying the module on a few inputs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
+from torch.nn.parameter import is_lazy
+
+from empirical.train.seeding import seeded
+from theory.validation import fail
+
+# Two ways through a net in float32 differ by rounding: a few thousand roundings of 6e-8 each.
+CLOSE = 1e-3
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What trying a module showed.
+
+    Attributes
+    ----------
+    outputs
+        How many numbers it puts out for one input.
+    draws
+        Whether it draws random numbers in training, as dropout does.
+    """
+
+    outputs: int
+    draws: bool
+
+
+def own_copy(module: object) -> nn.Module:
+    """A copy of a module that can be a net, so that later changes of the user's change nothing.
+
+    Raises
+    ------
+    ValueError
+        If a layer keeps statistics of batches, nothing can be trained, weights are not float32 on
+        the CPU or have no shape yet, or the module cannot be copied.
+    """
+    if not isinstance(module, nn.Module):
+        raise fail(
+            "module",
+            "a torch.nn.Module, or a function without arguments that returns one",
+            type(module).__name__,
+            "give the module itself",
+        )
+    _check_layers(module)
+    _check_parameters(module)
+    try:
+        return copy.deepcopy(module)
+    except Exception as error:
+        raise fail(
+            "module",
+            "a module that copy.deepcopy copies",
+            _first_line(error),
+            "keep no results of earlier passes in its attributes",
+        ) from None
+
+
+def _check_layers(module: nn.Module) -> None:
+    for name, layer in module.named_modules():
+        what = f"{type(layer).__name__}{f' {name!r}' if name else ''}"
+        if isinstance(layer, _InstanceNorm):
+            if layer.track_running_stats:
+                raise fail(
+                    "module",
+                    "no running averages, which belong to no agent's belief",
+                    what,
+                    "use track_running_stats=False",
+                )
+        elif isinstance(layer, _BatchNorm):
+            raise fail(
+                "module",
+                "no statistics of batches, which are not pooled and differ from agent to agent",
+                what,
+                "use GroupNorm or LayerNorm in its place",
+            )
+
+
+def _check_parameters(module: nn.Module) -> None:
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    for name, tensor in tensors:
+        if is_lazy(tensor):
+            raise fail(
+                "module",
+                "weights of known shapes",
+                f"{name!r} without one",
+                "call the module once on an input before",
+            )
+        if tensor.device.type != "cpu":
+            raise fail(
+                "module",
+                "weights on the CPU; training moves them",
+                f"{name!r} on {tensor.device}",
+                'call module.to("cpu")',
+            )
+    trainable = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    if not trainable:
+        raise fail(
+            "module", "trainable weights", "none", "leave requires_grad of some parameters True"
+        )
+    for name, parameter in trainable:
+        if parameter.dtype != torch.float32:
+            complex_ = parameter.dtype.is_complex
+            raise fail(
+                "module",
+                "real weights in float32",
+                f"{name!r} in {str(parameter.dtype).removeprefix('torch.')}",
+                "write real and imaginary parts as two" if complex_ else "call module.float()",
+            )
+
+
+def joined(outputs: object) -> Tensor:
+    """What a module returns as one tensor of shape (B, outputs): heads one after the other.
+
+    Parameters
+    ----------
+    outputs
+        A tensor of shape (B, k), or (B,) for a single number; or a tuple, list or dict of them.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
+    """
+    if isinstance(outputs, Mapping):
+        outputs = list(outputs.values())
+    flat = []
+    for part in outputs if isinstance(outputs, tuple | list) else [outputs]:
+        if not isinstance(part, Tensor) or part.ndim not in (1, 2):
+            got = f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
+            raise fail(
+                "module",
+                "outputs of shape (B, numbers), or several such heads",
+                got,
+                "wrap it in a module that returns them alone, flattened after the first axis",
+            )
+        flat.append(part[:, None] if part.ndim == 1 else part)
+    if not flat:
+        raise fail("module", "outputs of shape (B, numbers)", "none", "return a tensor")
+    return flat[0] if len(flat) == 1 else torch.cat(flat, dim=1)
+
+
+def examine(module: nn.Module, example: Tensor) -> Facts:
+    """Try a module on a few inputs, shape (B, …), in prediction and in training.
+
+    Raises
+    ------
+    ValueError
+        If it fails, puts out what cannot be outputs, mixes inputs of a batch, or keeps something
+        from one pass to the next.
+    """
+    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    module.eval()
+    first = _tried(module, example)
+    _check_outputs(first, example)
+    count = (example.shape[0] + 1) // 2
+    few = _tried(module, example[:count])
+    _check_memory(first, _tried(module, example), "in prediction")
+    if not close(few, first[:count]):
+        raise fail(
+            "module",
+            "outputs of an input that do not depend on the others of its batch",
+            "outputs that change with them",
+            "use batch_first=True in recurrent and attention layers, and no statistics of batches",
+        )
+    module.train()
+    with seeded(0):
+        state = torch.get_rng_state()
+        trained = ran(module, example)
+        draws = not torch.equal(state, torch.get_rng_state())
+    if not trained.requires_grad:
+        raise fail(
+            "module", "outputs that depend on trainable weights", "others", "use them in forward"
+        )
+    with seeded(0):
+        _check_memory(trained.detach(), _tried(module, example), "in training, from one seed")
+    _tried_elsewhere(module, example)
+    for name, buffer in module.named_buffers():
+        if name not in before or not torch.equal(before[name], buffer):
+            raise fail(
+                "module",
+                "buffers that no pass changes",
+                f"{name!r}, which one changed",
+                "make it a parameter, or use a layer without running averages such as GroupNorm",
+            )
+    return Facts(int(first.shape[1]), draws)
+
+
+def _tried_elsewhere(module: nn.Module, example: Tensor) -> None:
+    """A pass in training with other weights, for buffers that follow the weights."""
+    own = [(p, p.detach().clone()) for p in module.parameters() if p.requires_grad]
+    with seeded(0), torch.no_grad():
+        for parameter, _ in own:
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        _tried(module, example)
+        for parameter, before in own:
+            parameter.copy_(before)
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Whether two results of one computation agree up to rounding in float32."""
+    if a.shape != b.shape:
+        return False
+    scale = max(float(b.abs().max()), 1e-30) if b.numel() else 1.0
+    return bool((a - b).abs().max() <= CLOSE * scale) if b.numel() else True
+
+
+def _tried(module: nn.Module, inputs: Tensor) -> Tensor:
+    with torch.no_grad():
+        return ran(module, inputs)
+
+
+def ran(module: nn.Module, inputs: Tensor) -> Tensor:
+    """The outputs of a module, shape (B, outputs); what it raises is said in one line."""
+    try:
+        outputs = module(inputs)
+    except Exception as error:
+        raise fail(
+            "module",
+            f"one that takes inputs of shape (B, {', '.join(map(str, inputs.shape[1:]))})"
+            f" in {str(inputs.dtype).removeprefix('torch.')}",
+            f"{type(error).__name__} ({_first_line(error)})",
+            "change the module or the inputs",
+        ) from error
+    return joined(outputs)
+
+
+def _check_outputs(outputs: Tensor, example: Tensor) -> None:
+    if outputs.shape[0] != example.shape[0]:
+        raise fail(
+            "module",
+            f"one row of outputs an input, {example.shape[0]} for as many",
+            f"shape {tuple(outputs.shape)}",
+            "keep the batch in the first axis",
+        )
+    if outputs.dtype != torch.float32:
+        got = str(outputs.dtype).removeprefix("torch.")
+        raise fail("module", "outputs in float32", got, "keep its numbers real and in float32")
+    if not torch.isfinite(outputs).all():
+        bad = outputs[~torch.isfinite(outputs)][0].item()
+        raise fail(
+            "module",
+            "finite outputs at its initial weights",
+            f"{bad}",
+            "rescale the inputs, or begin from smaller weights",
+        )
+
+
+def _check_memory(first: Tensor, again: Tensor, when: str) -> None:
+    if not close(again, first):
+        raise fail(
+            "module",
+            f"the same outputs for the same inputs {when}",
+            "others at a second pass",
+            "draw noise from torch's global generator in training alone, and keep no state",
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no message"])[0][:200]

@@ -1,0 +1,193 @@
+"""All that a training's numbers follow from, as one value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.train.data.agents_data import AgentsData
+from empirical.train.data.examples import Examples
+from empirical.train.holdings import Holdings
+from empirical.train.learners.learner import Learner
+from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.net import Net
+from exact.checkpoint import fingerprint
+from theory.changing import AnyNetwork
+from theory.validation import FloatArray, as_integer, fail
+
+# How often, over a whole training, agents look at validation data if nothing else is said.
+LOOKS = 50
+# Posterior samples that a prediction averages on validation and test data.
+DRAWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPlan:
+    """What is trained on which data, how, and when it ends.
+
+    Attributes
+    ----------
+    name
+        What the training is called.
+    net, likelihood, network, learner
+        What N agents train, what its outputs mean, who hears whom, and how they learn.
+    data
+        Of each agent, for training and validation, standardised or not; test data, which are looked
+        at once, at the end.
+    rounds, local_steps, batch, seed
+        Rounds at most, local steps a round, examples a step, and the seed of all that is random.
+    patience
+        End after so many looks at validation data without a smaller mean −log ℓ, and keep the
+        beliefs that had the smallest; None: all rounds are run, and the last beliefs kept.
+    every
+        Rounds between two looks at validation data; None: about fifty looks in all.
+    draws
+        Posterior samples that a prediction averages.
+    title
+        One line on what it is about, or nothing.
+    notes
+        What the user did not say and was chosen.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, agents do not fit, or patience has no validation data.
+    """
+
+    name: str
+    net: Net
+    likelihood: Likelihood
+    network: AnyNetwork
+    learner: Learner
+    data: AgentsData
+    rounds: int
+    local_steps: int
+    batch: int = 50
+    seed: int = 0
+    patience: int | None = None
+    every: int | None = None
+    draws: int = DRAWS
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "local_steps", "batch"):
+            as_integer(name, getattr(self, name), minimum=1)
+        for name in ("patience", "every"):
+            if getattr(self, name) is not None:
+                as_integer(name, getattr(self, name), minimum=1)
+        as_integer("draws", self.draws, minimum=0)
+        as_integer("seed", self.seed, minimum=0)
+        if self.network.agents != self.data.agents:
+            raise fail(
+                "network",
+                f"{self.data.agents} agents, as many as hold data",
+                f"{self.network.agents}",
+                "give each agent of the network data, or change the network",
+            )
+        if self.patience is not None and not self.has_validation:
+            raise fail(
+                "patience", "validation data, by which to stop", "none",
+                "set a share apart with validation, or leave patience out",
+            )  # fmt: skip
+
+    @property
+    def has_validation(self) -> bool:
+        """Whether some agent has validation data."""
+        return any(len(examples) for examples in self.data.validation)
+
+    @property
+    def interval(self) -> int:
+        """Rounds between two looks at validation data."""
+        return self.every or -(-self.rounds // LOOKS)
+
+    @property
+    def unit(self) -> FloatArray | float:
+        """What a step of 1 of a stored label is in the user's units."""
+        scaling = self.data.target_scaling
+        return 1.0 if scaling is None else scaling.std
+
+    def tensors(self, argument: str, examples: Examples) -> tuple[Tensor, Tensor]:
+        """Examples as net and likelihood take them; `argument` names the labels in messages."""
+        inputs = torch.from_numpy(np.array(examples.inputs))
+        if not len(examples):
+            return inputs, torch.zeros(0)
+        return inputs, torch.from_numpy(
+            np.array(self.likelihood.as_labels(argument, examples.labels))
+        )
+
+    def shares(self, device: str = "cpu") -> Holdings:
+        """The training examples of all agents, each one's own."""
+        pairs = [
+            self.tensors(f"labels of agent {name!r}", examples)
+            for name, examples in zip(self.data.names, self.data.train, strict=True)
+        ]
+        ends = np.cumsum([0, *(len(labels) for _, labels in pairs)])
+        rows = tuple(torch.arange(int(a), int(b)) for a, b in pairwise(ends))
+        inputs, labels = (torch.cat(parts).to(device) for parts in zip(*pairs, strict=True))
+        return Holdings(inputs, labels, tuple(own.to(device) for own in rows))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that the trained nets follow from: data, settings, versions of libraries.
+
+        Test data are not among it: nothing is chosen by them.
+        """
+        words = {
+            "net": self.net.words,
+            "likelihood": self.likelihood.words,
+            "learner": self.learner.words(),
+            "torch": version("torch"),
+        }
+        data = self.data
+        examples = [[e.inputs, e.labels] for part in (data.train, data.validation) for e in part]
+        scales = [None if s is None else s for s in (data.scaling, data.target_scaling)]
+        numbers = [self.rounds, self.local_steps, self.batch, self.seed, self.patience]
+        text = json.dumps(words, sort_keys=True)
+        return fingerprint(
+            text,
+            self.net.initial(self.seed).numpy(),
+            data.names,
+            self.network,
+            examples,
+            scales,
+            numbers,
+            self.interval,
+            self.draws,
+        )
+
+    @cached_property
+    def test_sha256(self) -> str | None:
+        """What test data are known by again, however they are standardised; None without.
+
+        The SHA-256 of their labels, in the units of the data to nine digits, and of the inputs'
+        shape.
+        """
+        test, scaling = self.data.test, self.data.target_scaling
+        if test is None:
+            return None
+        labels = test.labels if scaling is None else scaling.undo(test.labels)
+        text = " ".join(f"{label:.8e}" for label in np.ravel(labels).tolist())
+        return hashlib.sha256(f"{test.inputs.shape} {text}".encode("ascii")).hexdigest()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The numbers of the plan, for records."""
+        return {
+            "rounds": self.rounds,
+            "local_steps": self.local_steps,
+            "batch": self.batch,
+            "seed": self.seed,
+            "patience": self.patience,
+            "every": self.interval,
+            "draws": self.draws,
+        }

@@ -1,0 +1,359 @@
+"""The engine: any net, any data, any network and any learner, round by round.
+
+Between two consensuses agents do not depend on each other. On a CPU they are computed a few at a
+time, all local steps of a round before the next few, so that an agent's tensors are still in the
+cache at its next step; on a GPU all at once, and nothing waits for the device within a round. The
+order of an agent's data and its noise depend on the seed, its number and its step, never on who is
+computed beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.nets.consensus import Exchange
+from empirical.nets.schedule import Schedule, share_of_rate
+from empirical.nets.shares import Order, Shares
+from empirical.nets.state import restore_tensors
+from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
+from empirical.train.learners import Learner
+from empirical.train.learners.learner import Belief, Share
+from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.net import Net
+from empirical.train.pooling import Pooling
+from empirical.train.rounds import NetworkRounds
+from empirical.train.steps import Steps
+from theory.changing import AnyNetwork, influence
+from theory.validation import FloatArray, as_integer, as_positive, fail
+
+__all__ = ["Belief", "RoundReport", "TrainingFailed", "TrainingRun"]
+
+
+@dataclass(frozen=True, eq=False)
+class RoundReport:
+    """What a round did.
+
+    Attributes
+    ----------
+    round
+        Its number, counted from 1.
+    loss
+        Mean −log ℓ over each own agent's batches, in nats, shape (n,); NaN for who rested.
+    local_steps
+        Steps taken by own agents together.
+    bytes_sent
+        By own agents, over all links.
+    seconds
+        Of local steps and consensus.
+    """
+
+    round: int
+    loss: FloatArray
+    local_steps: int
+    bytes_sent: int
+    seconds: float
+
+
+class TrainingRun:
+    """A run, between two rounds.
+
+    Parameters
+    ----------
+    net, likelihood
+        What is trained, and what its outputs say of a label.
+    shares
+        Who holds which data, on `device`.
+    network
+        Any network of `theory`, with as many agents as hold data.
+    learner
+        How agents learn.
+    rounds, local_steps, batch
+        Of the run; steps of an agent in a round; examples in a step.
+    seed
+        Of the first weights, the order of the data, the noise, and what is random about the
+        network.
+    schedule, decay, warm_up
+        How learning rates fall (:func:`empirical.nets.schedule.share_of_rate`), after they rose
+        linearly over the share `warm_up` of the rounds.
+    exchange
+        Which agents this process holds, and how it reaches the others
+        (:func:`empirical.nets.distributed.connect`); left out: all of them.
+    device
+        ``"cpu"`` or ``"cuda"``.
+    at_once
+        How many agents are computed together; left out: a few on a CPU, else all. The results do
+        not depend on it beyond rounding in the net's products.
+
+    Raises
+    ------
+    ValueError
+        If parts do not fit each other, a number is out of range, the device is absent, or nobody
+        ever hears of an agent's data.
+    """
+
+    def __init__(
+        self,
+        net: Net,
+        likelihood: Likelihood,
+        shares: Shares,
+        network: AnyNetwork,
+        learner: Learner,
+        *,
+        rounds: int,
+        local_steps: int,
+        batch: int,
+        seed: int,
+        schedule: Schedule = "cosine",
+        decay: float = 1.0,
+        warm_up: float = 0.0,
+        exchange: Exchange | None = None,
+        device: str = "cpu",
+        at_once: int | None = None,
+    ) -> None:
+        _check_fit(net, likelihood, shares, network)
+        self.net, self.likelihood, self.network, self.learner = net, likelihood, network, learner
+        self.rounds = as_integer("rounds", rounds, minimum=1)
+        self.local_steps = as_integer("local_steps", local_steps, minimum=1)
+        self.batch = as_integer("batch", batch, minimum=1)
+        self.seed = as_integer("seed", seed, minimum=0)
+        self.device = check_device(device)
+        self._schedule, self._decay = schedule, as_positive("decay", decay)
+        if not 0.0 <= warm_up < 1.0:
+            raise fail("warm_up", "a number of at least 0 and below 1", warm_up, "give such a one")
+        self._warm_up = warm_up
+        everybody = _shares_of(network, shares).to(self.device)
+        weights = net.initial(self.seed).to(self.device)
+        walk = NetworkRounds(network, seed=self.seed)
+        first = learner.message(learner.start(weights, everybody.of(slice(0, 1))))
+        begin = {name: values[0].clone() for name, values in first.items()}
+        self._pooling = Pooling(walk, exchange=exchange, begin=begin)
+        self.own = self._pooling.own
+        self._share = everybody.of(slice(self.own.start, self.own.stop))
+        self._state = learner.start(weights, self._share)
+        self._shares = shares.of(self.own)
+        self._orders = [
+            Order(size, self.batch, seed=self.seed, agent=agent)
+            for agent, size in zip(self.own, self._shares.sizes, strict=True)
+        ]
+        self._steps = np.zeros(len(self.own), dtype=np.int64)
+        few = AT_ONCE if self.device == "cpu" else len(self.own)
+        self._at_once = few if at_once is None else as_integer("at_once", at_once, minimum=1)
+        self.round = 0
+
+    # Rounds -----------------------------------------------------------------------------------
+
+    def run_round(self) -> RoundReport:
+        """Local steps, then consensus.
+
+        Raises
+        ------
+        TrainingFailed
+            If a loss or a message is not finite any more; the message names agent and round.
+        """
+        begin = time.perf_counter()
+        self.round += 1
+        observes = self._pooling.rounds.at(self.round).observes
+        active = [k for k, agent in enumerate(self.own) if observes[agent]]
+        rate = self.rate(self.round)
+        losses = torch.full((len(self.own),), torch.nan, dtype=torch.float64, device=self.device)
+        for rows in self._groups(active):
+            self._local_steps(rows, rate, losses)
+        messages = self.learner.message(self._state)
+        loss = self._checked(losses, active, messages)
+        sent = self._pooling.pool(messages, number=self.round)
+        self._hear(messages)
+        steps = len(active) * self.local_steps
+        return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin)
+
+    def rate(self, round: int) -> float:
+        """What learning rates are multiplied by in a round, counted from 1."""
+        rise = min(1.0, round / (self._warm_up * self.rounds)) if self._warm_up else 1.0
+        return rise * share_of_rate(self._schedule, round, rounds=self.rounds, decay=self._decay)
+
+    def belief(self) -> Belief:
+        """What own agents believe, rows in their order; the means are views."""
+        return self.learner.belief(self._state)
+
+    @property
+    def footprint(self) -> int:
+        """Bytes of memory that the run's own tensors take at most, the data left out.
+
+        A bound for networks without memory of lost messages, where what is kept grows with bad
+        luck; the net's own passes come on top.
+        """
+        vectors, agents = self.learner.vectors, len(self.own)
+        late = self._pooling.rounds.longest or 0
+        speakers = min(self.network.agents, agents + len(self._shares.indices))
+        count = agents * (vectors["kept"] + vectors["message"])
+        count += min(self._at_once, agents) * (vectors["steps"] + 1)
+        count += late * speakers * vectors["message"]
+        return 4 * self.net.parameters * count
+
+    # State ------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the rest of the run depends on, between two rounds; views, not copies."""
+        return {**self._own_state(), **self._pooling.state()}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a :meth:`state`; what follows is what would have followed there, bit by bit.
+
+        Raises
+        ------
+        ValueError
+            If a tensor is missing or of another shape.
+        """
+        mine = self._own_state()
+        self._pooling.restore(state)
+        restore_tensors(mine, state)
+        self._steps = mine["steps"].numpy()
+        self.round = int(mine["round"][0])
+
+    def _own_state(self) -> dict[str, Tensor]:
+        return {
+            **{f"learner.{name}": values for name, values in self._state.items()},
+            "steps": torch.tensor(self._steps),
+            "round": torch.tensor([self.round]),
+        }
+
+    # A round ----------------------------------------------------------------------------------
+
+    def _groups(self, active: list[int]) -> list[list[int]]:
+        """Agents computed together: on a CPU neighbours in number, whose rows are views."""
+        groups: list[list[int]] = []
+        for k in active:
+            last = groups[-1] if groups else []
+            beside = last and (self.device != "cpu" or last[-1] == k - 1)
+            if beside and len(last) < self._at_once:
+                last.append(k)
+            else:
+                groups.append([k])
+        return groups
+
+    def _local_steps(self, some: list[int], rate: float, losses: Tensor) -> None:
+        """All local steps of some agents; their mean losses go to `losses`."""
+        together = some == list(range(some[0], some[-1] + 1))
+        rows = slice(some[0], some[-1] + 1) if together else torch.tensor(some, device=self.device)
+        state = {name: values[rows] for name, values in self._state.items()}
+        share = self._share.of(rows)
+        taken = self._steps[some]
+        batch = Steps(
+            self.net,
+            self.likelihood,
+            self._shares,
+            places=self._places(some),
+            agents=[self.own[k] for k in some],
+            taken=taken,
+            seed=self.seed,
+            rate=rate,
+        )
+        work = self.learner.begin(state, share)
+        total = losses.new_zeros(len(some))
+        while batch.next():
+            total += self.learner.step(state, work, batch, share)
+        self.learner.end(state, work, share)
+        losses[rows] = total / self.local_steps
+        if not together:
+            for name, values in state.items():
+                self._state[name][rows] = values
+        self._steps[some] = taken + self.local_steps
+
+    def _places(self, some: list[int]) -> Tensor:
+        """Rows of the inputs for every step of some agents, shape (steps, k, batch)."""
+        first = self._steps
+        return torch.stack(
+            [
+                self._shares.indices[k][
+                    torch.from_numpy(
+                        np.stack(
+                            [
+                                self._orders[k].rows(int(first[k]) + step)
+                                for step in range(self.local_steps)
+                            ]
+                        )
+                    ).to(self.device)
+                ]
+                for k in some
+            ],
+            dim=1,
+        )
+
+    def _hear(self, messages: Mapping[str, Tensor]) -> None:
+        """Pooled messages become state; who pools with nobody keeps its own to the last bit."""
+        pools = self._pooling.rounds.at(self.round).pools[self.own.start : self.own.stop]
+        if pools.all():
+            self.learner.hear(self._state, messages)
+            return
+        rows = torch.from_numpy(np.flatnonzero(pools)).to(self.device)
+        state = {name: values[rows] for name, values in self._state.items()}
+        self.learner.hear(state, {name: values[rows] for name, values in messages.items()})
+        for name, values in state.items():
+            self._state[name][rows] = values
+
+    def _checked(
+        self, losses: Tensor, active: list[int], messages: Mapping[str, Tensor]
+    ) -> FloatArray:
+        """The losses on the host: the one wait for the device in a round."""
+        ends = [torch.aminmax(values, dim=1) for values in messages.values()]
+        table = (
+            torch.stack([losses] + [end.double() for pair in ends for end in pair]).cpu().numpy()
+        )
+        loss, said = table[0], table[1:].T
+        for k in active:
+            if not np.isfinite(loss[k]):
+                self._failed("losses", loss[k], k)
+        for k, row in enumerate(said):
+            if not np.isfinite(row).all():
+                self._failed("messages", "NaN or infinity", k)
+        if "precision" in messages:
+            lowest = said[:, 2 * list(messages).index("precision")]
+            if (lowest <= 0).any():
+                self._failed("precisions above 0", lowest.min(), int(np.argmin(lowest)))
+        return np.array(loss)
+
+    def _failed(self, what: str, got: object, k: int) -> None:
+        wanted = what if what.startswith("precision") else f"finite {what}"
+        raise TrainingFailed(
+            f"training: expected {wanted}, got {got} at agent {self.own[k]} in round {self.round};"
+            " lower the learning rate"
+        )
+
+
+def _check_fit(net: Net, likelihood: Likelihood, shares: Shares, network: AnyNetwork) -> None:
+    if network.agents != shares.agents:
+        raise fail(
+            "network",
+            f"weights for {shares.agents} agents, as many as hold data",
+            f"{network.agents}",
+            "give W a row for each agent that holds data",
+        )
+    if net.outputs != likelihood.outputs:
+        raise fail(
+            "net",
+            f"{likelihood.outputs} outputs, as the likelihood takes",
+            net.outputs,
+            "change the last layer",
+        )
+    if net.parameters < 1:
+        raise fail("net", "at least one weight to train", net.parameters, "give it a layer")
+
+
+def _shares_of(network: AnyNetwork, shares: Shares) -> Share:
+    """n_i and v_i, in columns."""
+    found = influence(network)
+    if found.unheard.size:
+        raise fail(
+            "network",
+            "agents whose data somebody hears of in the end",
+            f"agent {int(found.unheard[0])} without influence",
+            "give it listeners, or leave it out",
+        )
+    held = torch.tensor(shares.sizes, dtype=torch.float64)[:, None]
+    values = torch.tensor(found.values / found.total, dtype=torch.float64)[:, None]
+    return Share(held, values, sum(shares.sizes))

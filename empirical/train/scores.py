@@ -1,0 +1,284 @@
+"""How good predictions are: proper scores and calibration, agent by agent, for every likelihood.
+
+=========  ==================================================================================
+classes    accuracy; −log p (nats); expected calibration error over 15 bins of the top
+           probability (:func:`empirical.nets.metrics.calibration_error`)
+numbers    root mean squared error; −log density per unit of the label (nats); calibration error
+           of intervals, from the probability integral transform u = F(y): the mean over
+           p = .05, .10, …, .95 of abs(share of labels with abs(2u − 1) ≤ p, minus p)
+counts     mean absolute error; −log p (nats)
+heads      −log ℓ of all heads together (nats), and the measures of each: ``accuracy of 0`` …
+=========  ==================================================================================
+
+All are of the mixture over posterior draws. They are exact for the examples given and the nets
+drawn, up to rounding; as statements about other examples they are estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.nets.metrics import (
+    BINS,
+    accuracy,
+    calibration_error,
+    detection_auroc,
+    image_scores,
+)
+from empirical.train.history import as_floats, plain
+from empirical.train.likelihoods.heads import Heads
+from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.mixture import Prediction, predict
+from empirical.train.net import Net
+from empirical.train.uncertainty import doubt
+from theory.showing import Shown
+from theory.validation import FloatArray, fail, read_only
+
+LEVELS = np.arange(1, 20) / 20
+HIGHER_IS_BETTER = frozenset({"accuracy", "other_data_auroc"})
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Shown):
+    """Scores of N agents.
+
+    Attributes
+    ----------
+    measures
+        What was measured, in the order of the columns: the main score first (``accuracy``,
+        ``rmse`` or ``mean_error``), then ``nll``, and what else there is.
+    values
+        Shape (N, number of measures); NaN where an agent has no example.
+    bins
+        Shape (N, 15, 3): for classes, of each bin of the top probability the number of examples,
+        the sum of their top probabilities, and how many were right; for numbers, of each
+        fifteenth of (0, 1) the number of labels whose u lies in it, and zeros.
+    examples
+        Shape (N,): how many examples each agent was scored on.
+    draws
+        How many posterior samples a prediction averages; 0: that of the mean weights.
+    """
+
+    measures: tuple[str, ...]
+    values: FloatArray
+    bins: FloatArray
+    examples: FloatArray
+    draws: int
+
+    def __post_init__(self) -> None:
+        for array in (self.values, self.bins, self.examples):
+            read_only(array)
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "agents", len(self.values)
+        yield "examples", self.examples
+        yield "draws", self.draws
+        for measure in self.measures:
+            yield measure, self[measure]
+
+    def __getitem__(self, measure: str) -> FloatArray:
+        """One measure of all agents, shape (N,)."""
+        if measure not in self.measures:
+            raise fail("measure", f"one of {', '.join(self.measures)}", measure, "choose one")
+        return np.asarray(self.values[:, self.measures.index(measure)])
+
+    @property
+    def main(self) -> str:
+        """The first measure."""
+        return self.measures[0]
+
+    def mean(self, measure: str) -> float:
+        """The mean over agents, weighted by their examples; NaN without any."""
+        known = self.examples > 0
+        if not known.any():
+            return float("nan")
+        return float(np.average(self[measure][known], weights=self.examples[known]))
+
+
+@dataclass(frozen=True, eq=False)
+class Metrics(Shown):
+    """Scores of the agents at the end, of predictions by posterior samples.
+
+    Attributes
+    ----------
+    validation
+        Each agent on its own validation data; None without such data.
+    test
+        Every agent on the test data, which nothing was chosen by; None without such data.
+    """
+
+    validation: Scores | None
+    test: Scores | None
+
+
+class Words(str):
+    """Text that shows without quotation marks."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def measures_of(likelihood: Likelihood, *, others: bool = False) -> tuple[str, ...]:
+    """What is measured of predictions with this likelihood; `others`: of other data too."""
+    if isinstance(likelihood, Heads):
+        found: tuple[str, ...] = ("nll",)
+        for head, part in enumerate(likelihood.parts):
+            found += tuple(f"{measure} of {head}" for measure in measures_of(part))
+    else:
+        found = {
+            "classes": ("accuracy", "nll", "calibration_error"),
+            "gaussian": ("rmse", "nll", "calibration_error"),
+            "counts": ("mean_error", "nll"),
+        }[likelihood.words["kind"]]
+    return (*found, "other_data_auroc") if others else found
+
+
+def score(
+    net: Net,
+    likelihood: Likelihood,
+    beliefs: Iterable[tuple[int, Tensor, Tensor | None]],
+    examples: Sequence[tuple[Tensor, Tensor]],
+    *,
+    draws: int,
+    seed: int,
+    unit: FloatArray | float = 1.0,
+    others: Tensor | None = None,
+) -> Scores:
+    """Score agents, each on examples of its own or all on the same.
+
+    Parameters
+    ----------
+    beliefs
+        Of each agent its number, and mean and variance of its weights, shape (d,); no variance
+        for weights without width.
+    examples
+        Of each agent inputs and labels, as net and likelihood take them; may be empty.
+    draws, seed
+        As :func:`~empirical.train.mixture.drawn_weights`.
+    unit
+        Of numbers: what a step of 1 of a stored label is in the user's units, one for all columns
+        or shape (k,). Errors and densities are then in the user's units.
+    others
+        Inputs of another data set: how well uncertainty tells them from the examples' is measured
+        (``other_data_auroc``, :func:`~empirical.nets.metrics.detection_auroc`).
+
+    Raises
+    ------
+    ValueError
+        If a prediction is not finite.
+    """
+    measures = measures_of(likelihood, others=others is not None)
+    scale = np.broadcast_to(np.asarray(unit, np.float64), (likelihood.label_size,))
+    rows, bins, counts = [], [], []
+    for (agent, mean, variance), (inputs, labels) in zip(beliefs, examples, strict=True):
+        counts.append(float(len(labels)))
+        if not len(labels):
+            rows.append(np.full(len(measures), np.nan))
+            bins.append(np.zeros((BINS, 3)))
+            continue
+        predicted = partial(
+            predict, net, likelihood, mean, variance, draws=draws, seed=seed, agent=agent
+        )
+        own = predicted(inputs, labels=labels)
+        assert own.log_density is not None
+        if not (np.isfinite(own.mean).all() and np.isfinite(own.log_density).all()):
+            raise fail(
+                "predictions", "finite ones", f"others for agent {agent}", "lower the learning rate"
+            )
+        row, histogram = _scored(own, likelihood, labels, scale)
+        if others is not None:
+            row.append(detection_auroc(doubt(predicted(others)), doubt(own)))
+        rows.append(np.array(row))
+        bins.append(histogram)
+    return Scores(measures, np.array(rows), np.array(bins), np.array(counts), draws)
+
+
+def _scored(
+    own: Prediction, likelihood: Likelihood, labels: Tensor, unit: FloatArray
+) -> tuple[list[float], FloatArray]:
+    """The measures of one agent's predictions, without other data's, and its bins."""
+    assert own.log_density is not None
+    kind = likelihood.words["kind"]
+    nll = -float(own.log_density.mean())
+    bins = np.zeros((BINS, 3))
+    if isinstance(likelihood, Heads):
+        labels = labels.reshape(len(labels), -1)
+        row = [nll]
+        start = 0
+        for part, its in zip(likelihood.parts, own.heads, strict=True):
+            some = slice(start, start + part.label_size)
+            row += _scored(its, part, labels[:, some], unit[some])[0]
+            if part.words["kind"] == "gaussian":
+                row[0] += float(np.log(unit[some]).sum())
+            start = some.stop
+        return row, bins
+    if kind == "classes":
+        scores = image_scores(own.mean[None], labels.cpu().reshape(-1))
+        place = np.clip(np.ceil(scores.top[0] * BINS).astype(np.int64) - 1, 0, BINS - 1)
+        right = scores.predicted[0] == scores.labels
+        for column, weights in enumerate((None, scores.top[0], right.astype(np.float64))):
+            bins[:, column] = np.bincount(place, weights, minlength=BINS)
+        return [float(accuracy(scores)[0]), nll, float(calibration_error(scores)[0])], bins
+    truth = labels.cpu().double().numpy().reshape(own.mean.shape)
+    errors = (truth - own.mean) * unit
+    if kind == "counts":
+        return [float(np.abs(errors).mean()), nll], bins
+    assert own.rank is not None
+    bins[:, 0] = np.histogram(own.rank, bins=BINS, range=(0.0, 1.0))[0]
+    nll += float(np.log(unit).sum())
+    return [float(np.sqrt((errors**2).mean())), nll, interval_error(own.rank)], bins
+
+
+def interval_error(rank: FloatArray) -> float:
+    """Calibration error of central intervals from u = F(y), any shape; 0 is calibrated.
+
+    Examples
+    --------
+    >>> round(interval_error(np.full(10, 0.5)), 3)  # the truth always in the middle
+    0.5
+    """
+    inside = np.abs(2.0 * np.asarray(rank).ravel() - 1.0)
+    shares = (inside[:, None] <= LEVELS).mean(axis=0)
+    return float(np.abs(shares - LEVELS).mean())
+
+
+def as_rows(scores: Scores) -> Tensor:
+    """The scores as a row of numbers an agent, float64: what processes exchange."""
+    flat = scores.bins.reshape(len(scores.bins), -1)
+    return torch.from_numpy(np.hstack([scores.values, flat, scores.examples[:, None]]))
+
+
+def from_rows(rows: Tensor, measures: tuple[str, ...], draws: int) -> Scores:
+    """The scores that :func:`as_rows` wrote."""
+    values = np.array(rows.cpu().numpy())
+    count = len(measures)
+    bins = values[:, count:-1].reshape(len(values), BINS, 3)
+    return Scores(measures, values[:, :count].copy(), bins.copy(), values[:, -1].copy(), draws)
+
+
+def scores_words(scores: Scores | None) -> dict[str, Any] | None:
+    """Scores as JSON has them."""
+    if scores is None:
+        return None
+    return {
+        "measures": list(scores.measures),
+        "values": plain(scores.values),
+        "bins": plain(scores.bins),
+        "examples": scores.examples.tolist(),
+        "draws": scores.draws,
+    }
+
+
+def scores_from_words(words: Mapping[str, Any] | None) -> Scores | None:
+    """What :func:`scores_words` wrote."""
+    if words is None:
+        return None
+    values, bins, examples = (as_floats(words[name]) for name in ("values", "bins", "examples"))
+    return Scores(tuple(words["measures"]), values, bins, examples, words["draws"])

@@ -1,0 +1,136 @@
+"""The local steps of some agents in one round: their batches, and their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.nets.likelihood import gradient
+from empirical.nets.shares import Shares
+from empirical.train.kernel_net import KernelNet
+from empirical.train.kernels.noise import Noise, keys, normals
+from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.net import Net, NoiseKey
+from theory.validation import IntArray
+
+
+class Steps:
+    """Goes through the steps of k agents (:class:`empirical.train.learners.learner.Batch`).
+
+    Parameters
+    ----------
+    net, likelihood, shares
+        Of the run.
+    places
+        Rows of the inputs for every step, shape (steps, k, batch).
+    agents
+        Their numbers in the run.
+    taken
+        How many steps each has taken before, shape (k,).
+    seed
+        Of the run.
+    rate
+        What learning rates are multiplied by.
+    """
+
+    def __init__(
+        self,
+        net: Net,
+        likelihood: Likelihood,
+        shares: Shares,
+        *,
+        places: Tensor,
+        agents: Sequence[int],
+        taken: IntArray,
+        seed: int,
+        rate: float,
+    ) -> None:
+        self.rate = rate
+        self._net, self._likelihood, self._shares = net, likelihood, shares
+        self._places, self._agents, self._taken, self._seed = places, agents, taken, seed
+        self._keys = keys(seed, agents)
+        self._done = -1
+        self.steps = torch.tensor(taken, dtype=torch.float64, device=places.device)[:, None]
+        self._noise: Tensor | None = None
+        self._drawn = -1
+
+    def next(self) -> bool:
+        """On to the next step; False behind the last."""
+        self._done += 1
+        if self._done == len(self._places):
+            return False
+        places = self._places[self._done]
+        self._inputs, self._labels = (
+            values.index_select(0, places.reshape(-1)).reshape(*places.shape, *values.shape[1:])
+            for values in (self._shares.inputs, self._shares.labels)
+        )
+        self.steps += 1.0
+        return True
+
+    @property
+    def size(self) -> int:
+        """How many examples a batch has."""
+        return int(self._places.shape[-1])
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the first step since the last consensus."""
+        return self._done == 0
+
+    def gradient(self, weights: Tensor, into: Tensor) -> Tensor:
+        """Losses, and gradients to `into`."""
+        return self._net.gradient(
+            weights,
+            self._inputs,
+            self._labels,
+            likelihood=self._likelihood,
+            into=into,
+            noise=[
+                NoiseKey(self._seed, agent, int(taken) + self._done)
+                for agent, taken in zip(self._agents, self._taken, strict=True)
+            ],
+        )
+
+    def normals(self, like: Tensor) -> Tensor:
+        """Standard normal numbers of this step, shape (k, d)."""
+        if self._noise is None:
+            self._noise = torch.empty_like(like, dtype=torch.float32)
+        if self._drawn != self._done:
+            at = [int(taken) + self._done for taken in self._taken]
+            normals(self._keys, at, self._noise)
+            self._drawn = self._done
+        return self._noise.to(like.dtype)
+
+    def local_gradient(
+        self, mean: Tensor, variance: Tensor, into: tuple[Tensor, Tensor]
+    ) -> Tensor | None:
+        """By local reparameterisation, where the net is made of layers that know it."""
+        if not isinstance(self._net, KernelNet):
+            return None
+        architecture = self._net.architecture
+        inputs = self._inputs.reshape(*self._inputs.shape[:2], *architecture.input_shape)
+        noise = self.noise()
+        # One at a time on a CPU: products of several may round in another way.
+        size = 1 if mean.device.type == "cpu" else len(mean)
+        losses = [
+            gradient(
+                architecture,
+                mean[some],
+                variance[some],
+                inputs[some],
+                self._labels[some],
+                likelihood=self._likelihood,
+                estimator="local",
+                noise=Noise(noise.keys[some], noise.steps[some]),
+                into=(into[0][some], into[1][some]),
+            )
+            for some in (slice(k, k + size) for k in range(0, len(mean), size))
+        ]
+        return torch.cat(losses)
+
+    def noise(self, *, ahead: int = 0) -> Noise:
+        """What the agents' noise in this step depends on, or in a step to come."""
+        return Noise(self._keys, (self._taken + self._done + ahead).astype(np.uint32))

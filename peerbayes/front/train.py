@@ -1,0 +1,233 @@
+"""`pb.train`: a net of one's own on a network, with data of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from peerbayes.experiments.net_run import check_installed
+from theory.changing import AnyNetwork
+from theory.progress import Progress
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from empirical.nets.consensus import Exchange
+    from empirical.train.data.examples import Kind
+    from empirical.train.data.preparing import LabelColumn
+    from empirical.train.likelihoods.likelihood import Likelihood
+    from empirical.train.trained import TrainedNetwork
+
+_KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
+
+
+def train(
+    module: Any,
+    data: Sequence[tuple[ArrayLike, ArrayLike]],
+    network: AnyNetwork,
+    *,
+    rounds: int,
+    local_steps: int,
+    learner: str | Any = "natural-gradient",
+    settings: Mapping[str, Any] | None = None,
+    likelihood: Likelihood | Mapping[str, Any] | None = None,
+    batch: int = 50,
+    validation: float = 0.1,
+    test: tuple[ArrayLike, ArrayLike] | float | None = None,
+    other: ArrayLike | None = None,
+    patience: int | None = None,
+    every: int | None = None,
+    standardise: bool = True,
+    tokens: bool = False,
+    draws: int = 20,
+    seed: int = 0,
+    name: str = "training",
+    out: str | Path | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    memory: int | None = None,
+    exchange: Exchange | None = None,
+    progress: Progress | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> TrainedNetwork:
+    """Train a net on every agent of a network, each on its own data.
+
+    Parameters
+    ----------
+    module
+        A torch module, at whose weights all agents begin; a function that returns one, whose
+        weights the seed then draws; or an architecture of :mod:`empirical.nets.architecture`.
+    data
+        One pair for each agent: inputs (n, …), and labels (n,) or (n, k).
+    network
+        A network of as many agents, fixed or changing.
+    rounds, local_steps, batch, seed
+        Rounds at most, local steps a round, examples a step, seed of all that is random.
+    learner, settings
+        A learner's name (``empirical.train.learners.LEARNERS``) and its settings, or the learner.
+    likelihood
+        What outputs mean, or the words for it, such as ``{"kind": "counts"}``. Left out: classes if
+        labels are integers, else numbers with learned noise; the result's ``notes`` say so.
+    validation
+        The share of each agent's data that is not trained on; by it early stopping decides.
+    test
+        Inputs and labels that are looked at once, at the end; or a share of each agent's data.
+    other
+        Inputs of another data set, to see whether agents are unsure of them; needs `test`.
+    patience
+        End after so many looks without a smaller mean −log p on validation data, and keep the best.
+    every
+        Rounds between two looks; left out: about fifty looks in all.
+    standardise
+        Whether inputs, and labels that are numbers, are standardised by the agents' pooled moments.
+        Predictions are in the units of the data either way.
+    tokens
+        Whether inputs are whole numbers that stand for words.
+    draws
+        Posterior samples that scores average.
+    out, name, resume
+        Folder of the record, and what it is called; left out: none is written. With `resume` a
+        killed run goes on from its last state there, and ends with the same bits.
+    device, memory
+        ``"cpu"`` or ``"cuda"``; bytes that the run may take, left out: most of the machine's.
+    exchange
+        Processes that share the agents (:func:`empirical.nets.distributed.connect`).
+    progress, notice
+        Called with (rounds done, rounds), and with sentences worth knowing.
+
+    Raises
+    ------
+    ValueError
+        If the module does not fit the data or cannot be trained, data are of no use, a number is
+        out of range, too much memory is needed, or training fails; in one line.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from theory import Network
+    >>> rng = np.random.default_rng(0)
+    >>> data = [(x, (x.sum(axis=1) > 0).astype(int)) for x in rng.normal(size=(3, 200, 4))]
+    >>> trained = train(
+    ...     torch.nn.Linear(4, 2), data, Network.from_topology("ring", agents=3),
+    ...     rounds=5, local_steps=10,
+    ... )
+    >>> trained.predict([[1, 1, 1, 1]]).shape
+    (3, 1, 2)
+    """
+    check_installed("train")
+    from empirical.train.data.preparing import Preparation, data_of_arrays
+    from empirical.train.learners import learner_of
+    from empirical.train.making import net_for
+    from empirical.train.plan import TrainingPlan
+    from peerbayes.nets.run import run_plan
+
+    found, notes = _likelihood(likelihood, data, module)
+    how = Preparation(
+        labels=_label_columns(found, standardise),
+        validation=validation,
+        test=test if isinstance(test, float) else 0.0,
+        standardise=standardise,
+        tokens=tokens,
+        seed=seed,
+    )
+    prepared = data_of_arrays(
+        data,
+        how,
+        names=network.names,
+        test=test if isinstance(test, tuple | list) else None,
+        other=other,
+    )
+    plan = TrainingPlan(
+        name=name,
+        net=net_for(module, found, prepared.train[0].inputs[:2]),
+        likelihood=found,
+        network=network,
+        learner=learner_of(learner, **(settings or {})) if isinstance(learner, str) else learner,
+        data=prepared,
+        rounds=rounds,
+        local_steps=local_steps,
+        batch=batch,
+        seed=seed,
+        patience=patience,
+        every=every,
+        draws=draws,
+        notes=notes,
+    )
+    return run_plan(
+        plan,
+        out=None if out is None else Path(out),
+        resume=resume,
+        device=device,
+        memory=memory,
+        exchange=exchange,
+        progress=progress,
+        notice=notice,
+    ).trained
+
+
+def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
+    """A trained network that was saved, or that a training left beside its record.
+
+    Parameters
+    ----------
+    folder
+        Where it is: ``NAME.trained`` beside the record ``NAME.json``.
+    module
+        The torch module that was trained, or a function that returns it; its weights are not
+        looked at. May be left out for nets of dense layers, convolutions, pooling and ReLU.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or gone, or the module is another one.
+    """
+    check_installed("load_trained")
+    from empirical.train.loading import load_trained as load
+
+    return load(folder, module=module)
+
+
+def _label_columns(likelihood: Likelihood, standardise: bool) -> tuple[LabelColumn, ...]:
+    """What each column of the labels is; only noise that is learned may change its unit."""
+    from empirical.train.data.preparing import LabelColumn
+
+    words = likelihood.words
+    columns: list[LabelColumn] = []
+    for part in words.get("parts", [words]):
+        kind, count = part["kind"], part.get("count", 1)
+        learned = kind == "gaussian" and isinstance(part["std"], str)
+        for _ in range(1 if kind == "classes" else count):
+            name = f"label {len(columns)}" if likelihood.label_size > 1 else "label"
+            classes = count if kind == "classes" else None
+            columns.append(LabelColumn(name, _KINDS[kind], classes, standardise and learned))
+    return tuple(columns)
+
+
+def _likelihood(
+    given: Likelihood | Mapping[str, Any] | None,
+    data: Sequence[tuple[ArrayLike, ArrayLike]],
+    module: Any,
+) -> tuple[Likelihood, tuple[str, ...]]:
+    """The likelihood, and a note on it if nobody said which."""
+    from empirical.train.likelihoods.words import likelihood_of
+    from empirical.train.making import outputs_of_module
+
+    if isinstance(given, Mapping):
+        return likelihood_of(given), ()
+    if given is not None:
+        return given, ()
+    if not len(data) or not isinstance(data[0], tuple | list) or len(data[0]) != 2:
+        raise fail("data", "a pair of inputs and labels for each agent", "others", "give pairs")
+    labels = [np.asarray(pair[1]) for pair in data]
+    if all(own.dtype.kind in "iub" and own.ndim == 1 for own in labels):
+        count = outputs_of_module(module, np.asarray(data[0][0])[:2])
+        words: dict[str, Any] = {"kind": "classes", "count": count}
+        note = f"likelihood: {count} classes, for labels are whole numbers"
+    else:
+        count = labels[0].shape[1] if labels[0].ndim == 2 else 1
+        words = {"kind": "gaussian", "std": "learned", "count": count}
+        note = "likelihood: normal noise whose width is learned, for labels are real numbers"
+    return likelihood_of(words), (note,)

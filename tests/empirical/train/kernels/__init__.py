@@ -1,0 +1,1 @@
+"""Tests of the compiled inner loops of training."""

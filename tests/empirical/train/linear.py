@@ -1,0 +1,86 @@
+"""A net whose outputs are linear in its weights, and the data it is tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.nets.shares import Shares
+from empirical.train.net import NoiseKey
+
+
+@dataclass(frozen=True)
+class LinearNet:
+    """Outputs x·w: one number for an input of d numbers."""
+
+    parameters: int
+    dtype: torch.dtype = torch.float32
+    outputs: int = 1
+
+    @property
+    def words(self) -> Mapping[str, object]:
+        """What tells it from others."""
+        return {"kind": "linear", "parameters": self.parameters}
+
+    def initial(self, seed: int) -> Tensor:
+        """Normal weights."""
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randn(self.parameters, generator=generator).to(self.dtype)
+
+    def outputs_of(self, weights: Tensor, inputs: Tensor) -> Tensor:
+        """x·w of every net."""
+        return (inputs.to(self.dtype) * weights[:, None, :]).sum(dim=2, keepdim=True)
+
+    def gradient(
+        self,
+        weights: Tensor,
+        inputs: Tensor,
+        labels: Tensor,
+        *,
+        likelihood: Any,
+        into: Tensor,
+        noise: Sequence[NoiseKey] = (),
+    ) -> Tensor:
+        """Losses, and gradients row by row, so that the number of rows changes no bit."""
+        losses = []
+        for k in range(len(weights)):
+            x = inputs[k].to(self.dtype)
+            loss, back = likelihood.loss((x @ weights[k])[None, :, None], labels[k : k + 1])
+            into[k] = back[0, :, 0] @ x
+            losses.append(loss)
+        return torch.cat(losses)
+
+    def tensors(self, weights: Tensor) -> dict[str, Tensor]:
+        """All in one."""
+        return {"weight": weights}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """ℓ = N(y; output, 1), in the outputs' own precision."""
+
+    outputs: int = 1
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Half squared errors, and their derivative."""
+        gap = outputs[:, :, 0] - labels
+        return 0.5 * (gap * gap).mean(dim=1), (gap / gap.shape[1])[:, :, None]
+
+
+def regression(sizes: Sequence[int], *, weights: int = 3, seed: int = 0) -> Shares:
+    """Noisy linear data, the agents' inputs of different size and tilt."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=weights)
+    parts = [
+        rng.normal(size=(size, weights)) @ np.diag(rng.uniform(0.4, 1.6, weights)) for size in sizes
+    ]
+    inputs = np.concatenate(parts).astype(np.float32)
+    labels = (inputs @ truth + rng.normal(size=len(inputs))).astype(np.float32)
+    ends = np.cumsum([0, *sizes])
+    rows = tuple(torch.arange(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+    return Shares(torch.from_numpy(inputs), torch.from_numpy(labels), rows)

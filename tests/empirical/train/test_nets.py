@@ -1,0 +1,394 @@
+"""Nets of torch modules: every way against the module itself with autograd, and each other."""
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from empirical.nets.architecture import (  # noqa: E402
+    Architecture,
+    Convolution,
+    Dense,
+    MaxPool,
+    perceptron,
+)
+from empirical.train.constants import with_constants  # noqa: E402
+from empirical.train.groups import aligned_rows  # noqa: E402
+from empirical.train.kernel_net import KernelNet, sequential  # noqa: E402
+from empirical.train.likelihoods.classes import Classes  # noqa: E402
+from empirical.train.likelihoods.counts import Counts  # noqa: E402
+from empirical.train.likelihoods.gaussian import LearnedNoise  # noqa: E402
+from empirical.train.likelihoods.heads import Heads  # noqa: E402
+from empirical.train.module_net import ModuleNet  # noqa: E402
+from empirical.train.net import NoiseKey  # noqa: E402
+from empirical.train.recognise import net_of  # noqa: E402
+from tests.empirical.train.modules import (  # noqa: E402
+    KERNELS,
+    MODULES,
+    Branching,
+    Recurrent,
+    Transformer,
+    inputs_for,
+)
+
+AGENTS, BATCH = 3, 5
+CASES = [(name, way) for name, (_, _, ways) in MODULES.items() for way in ways]
+
+# Two orders of summation in float32 through twenty layers: relative to the largest entry.
+ROUNDING = 1e-5
+
+
+def built(name, seed=0):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return MODULES[name][0]()
+
+
+def net_by(name, way, module=None):
+    module = module or built(name)
+    if way == KERNELS:
+        return net_of(module, input_shape=MODULES[name][1], outputs=3)
+    return ModuleNet(module, example_input=inputs_for(name, 4, seed=9), way=way)
+
+
+def weights_near(net, agents=AGENTS, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return net.initial(0) + 0.1 * torch.randn(agents, net.parameters, generator=generator)
+
+
+def labels_for(agents, batch, seed=2):
+    return torch.randint(3, (agents, batch), generator=torch.Generator().manual_seed(seed))
+
+
+def torchs(net, module, weights, inputs, labels):
+    """Outputs, loss and gradients by name of one net: load the weights, run it, go backward."""
+    module = copy.deepcopy(module).train()
+    module.load_state_dict(net.tensors(weights))
+    outputs = module(inputs)
+    if isinstance(outputs, dict):
+        outputs = torch.cat([outputs["classes"], outputs["number"][:, None]], dim=1)
+    loss = nn.functional.cross_entropy(outputs, labels)
+    loss.backward()
+    found = {
+        key: torch.zeros_like(p) if p.grad is None else p.grad
+        for key, p in module.named_parameters()
+        if p.requires_grad
+    }
+    return outputs.detach(), loss.detach(), found
+
+
+def assert_near(found, expected):
+    scale = float(expected.abs().max()) + 1e-6
+    torch.testing.assert_close(found, expected, rtol=0, atol=ROUNDING * scale)
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+def test_outputs_and_gradients_are_those_of_the_module(name, way):
+    module = built(name)
+    net = net_by(name, way, module)
+    assert isinstance(net, KernelNet) == (way == KERNELS)
+    weights, inputs = weights_near(net), inputs_for(name, AGENTS, BATCH)
+    labels, into = labels_for(AGENTS, BATCH), torch.full_like(weights, torch.nan)
+    losses = net.gradient(weights, inputs, labels, likelihood=Classes(3), into=into)
+    outputs = net.outputs_of(weights, inputs)
+    assert losses.shape == (AGENTS,)
+    assert outputs.shape == (AGENTS, BATCH, 3)
+    assert not outputs.requires_grad
+    for agent in range(AGENTS):
+        own = inputs[agent], labels[agent]
+        expected, loss, gradients = torchs(net, module, weights[agent], *own)
+        assert_near(outputs[agent], expected)
+        assert losses[agent].item() == pytest.approx(loss.item(), rel=1e-5)
+        by_name = net.tensors(into[agent])
+        for key, gradient in gradients.items():
+            assert_near(by_name[key], gradient)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, ways) in MODULES.items() if len(ways) > 1])
+def test_all_ways_agree(name):
+    """Also on a module whose weights the kernels keep in another order."""
+    module, inputs = built(name), inputs_for(name, AGENTS, BATCH)
+    found = []
+    for way in MODULES[name][2]:
+        net = net_by(name, way, module)
+        weights = weights_near(net_by(name, "one by one", module))
+        if way == KERNELS:
+            names = [net_by(name, "one by one", module).tensors(row) for row in weights]
+            weights = torch.stack([net._layout.vector(state) for state in names])
+        into, labels = torch.empty_like(weights), labels_for(AGENTS, BATCH)
+        net.gradient(weights, inputs, labels, likelihood=Classes(3), into=into)
+        found.append((net.outputs_of(weights, inputs), [net.tensors(row) for row in into]))
+    for outputs, gradients in found[1:]:
+        assert_near(outputs, found[0][0])
+        for mine, theirs in zip(gradients, found[0][1], strict=True):
+            for key, value in theirs.items():
+                assert_near(mine[key], value)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 8, 17])
+@pytest.mark.parametrize(("name", "way"), CASES)
+def test_a_gradient_does_not_depend_on_whom_it_is_grouped_with(name, way, batch):
+    """Bit for bit, for groups of any size, wherever rows stand in memory."""
+    net = net_by(name, way)
+    agents = 7
+    weights, inputs = weights_near(net, agents), inputs_for(name, agents, batch)
+    labels, into = labels_for(agents, batch), torch.empty(agents, net.parameters)
+    together = net.gradient(weights, inputs, labels, likelihood=Classes(3), into=into)
+    rows = aligned_rows(agents, net.parameters).copy_(weights)
+    for start, end in ((0, 1), (3, 4), (1, 3), (2, 7)):
+        some = slice(start, end)
+        for own in (weights[some], weights[some].clone(), rows[some]):
+            part = torch.empty_like(own)
+            losses = net.gradient(
+                own, inputs[some].clone(), labels[some], likelihood=Classes(3), into=part
+            )
+            assert torch.equal(part, into[some])
+            assert torch.equal(losses, together[some])
+    outputs = net.outputs_of(weights, inputs)
+    assert torch.equal(net.outputs_of(weights[3:5].clone(), inputs[3:5]), outputs[3:5])
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+def test_the_same_inputs_for_all_and_more_than_fit_at_once(name, way, monkeypatch):
+    net = net_by(name, way)
+    weights, inputs = weights_near(net), inputs_for(name, 1, 7)
+    whole = net.outputs_of(weights, inputs.repeat(AGENTS, *[1] * (inputs.ndim - 1)))
+    assert torch.equal(net.outputs_of(weights, inputs), whole)
+    for module in ("module_net", "kernel_net"):
+        monkeypatch.setattr(f"empirical.train.{module}.PREDICTED_AT_ONCE", 3)
+    assert_near(net.outputs_of(weights, inputs), whole)
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+def test_the_users_module_takes_the_weights_back(name, way):
+    module = built(name)
+    net = net_by(name, way, module)
+    assert torch.equal(net.initial(0), net.initial(5))
+    state = module.state_dict()
+    own = net.tensors(net.initial(0))
+    assert list(own) == list(state)
+    assert all(torch.equal(own[key], state[key]) for key in state)
+    assert all(tensor.is_contiguous() for tensor in own.values())
+    places = [tensor.untyped_storage().data_ptr() for tensor in own.values()]
+    assert len(set(places)) == len(places)  # as safetensors asks
+    other = built(name, seed=1)
+    other.load_state_dict(net.tensors(weights_near(net)[0]), strict=True)
+
+
+@pytest.mark.parametrize("name", ["perceptron", "tabular"])
+def test_a_function_that_builds_a_module_is_drawn_by_the_seed(name):
+    state = torch.get_rng_state()
+    net = net_of(
+        MODULES[name][0],
+        input_shape=MODULES[name][1],
+        outputs=3,
+        example=inputs_for(name, 4),
+    )
+    assert isinstance(net, KernelNet) == (name == "perceptron")
+    first, again, other = net.initial(3), net.initial(3), net.initial(4)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    expected = built(name, seed=3).state_dict()
+    assert all(torch.equal(v, expected[key]) for key, v in net.tensors(first).items())
+
+
+def test_a_module_that_changes_later_changes_nothing():
+    module = built("tabular")
+    net = net_by("tabular", "one by one", module)
+    before = net.initial(0)
+    nn.init.zeros_(module.rest[0].weight)
+    assert torch.equal(net.initial(0), before)
+    weights = weights_near(net, 1)
+    net.outputs_of(weights, inputs_for("tabular", 1, 4))
+    weights.zero_()
+    assert torch.equal(net.initial(0), before)
+    # Nor does the net hold on to weights of an earlier pass.
+    assert torch.equal(net._layout.vector(net._passes.module.state_dict()), before)
+
+
+def test_words_tell_families_apart():
+    nets = {name: net_by(name, "one by one") for name in MODULES}
+    words = [str(net.words) for net in nets.values()]
+    assert len(set(words)) == len(words)
+    assert net_by("GRU", "one by one").words == nets["GRU"].words
+    other = net_by("frozen", "one by one", built("frozen", seed=1))
+    assert other.words != nets["frozen"].words  # what stays as it is belongs to the family
+    assert net_by("GRU", "one by one", built("GRU", seed=1)).words == nets["GRU"].words
+    assert KernelNet(perceptron(3, 2, outputs=2)).words != KernelNet(perceptron(3, outputs=2)).words
+
+
+def test_the_way_is_found_by_trying():
+    ways = {name: ModuleNet(built(name), example_input=inputs_for(name, 4)).way for name in MODULES}
+    assert {name for name, way in ways.items() if way == "one by one"} == {"GRU", "branching"}
+    with pytest.raises(ValueError, match=r"way: expected a module that torch.func takes as it is"):
+        ModuleNet(Branching(), example_input=torch.randn(4, 4), way="together")
+    with pytest.raises(ValueError, match="way: expected"):
+        ModuleNet(Recurrent(), example_input=torch.randn(4, 7, 4), way="together")
+
+
+def test_double_precision_against_finite_differences():
+    for name in ("convolutional", "two heads", "GRU"):
+        net = net_by(name, MODULES[name][2][0])
+        weights = weights_near(net).double()
+        inputs, labels = inputs_for(name, AGENTS, BATCH).double(), labels_for(AGENTS, BATCH)
+        into = torch.empty_like(weights)
+        net.gradient(weights, inputs, labels, likelihood=Classes(3), into=into)
+        generator = torch.Generator().manual_seed(5)
+        direction = torch.randn(weights.shape, generator=generator, dtype=torch.float64)
+        step = 1e-6
+        ends = [
+            -Classes(3).log_density(net.outputs_of(weights + s * direction, inputs), labels)
+            for s in (step, -step)
+        ]
+        slope = (ends[0] - ends[1]).mean(dim=1) / (2 * step)
+        # Errors of step² and of rounding over step.
+        torch.testing.assert_close((into * direction).sum(dim=1), slope, rtol=1e-6, atol=1e-8)
+
+
+# Dropout --------------------------------------------------------------------------------------
+
+
+def noisy(agents, *, seed=0, step=0):
+    """A transformer with dropout: the gradients of some agents at the same weights and inputs."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        module = Transformer(dropout=0.5)
+    net = ModuleNet(module, example_input=inputs_for("transformer", 4))
+    weights = net.initial(0).repeat(len(agents), 1)
+    inputs = inputs_for("transformer", 1, BATCH).expand(len(agents), BATCH, 6)
+    labels = labels_for(1, BATCH).expand(len(agents), BATCH)
+    into = torch.empty_like(weights)
+    keys = [NoiseKey(seed, agent, step) for agent in agents]
+    net.gradient(weights, inputs, labels, likelihood=Classes(3), into=into, noise=keys)
+    return net, into
+
+
+def test_noise_belongs_to_agent_and_step():
+    state = torch.get_rng_state()
+    net, together = noisy([0, 1, 2])
+    assert torch.equal(torch.get_rng_state(), state)
+    assert net.draws
+    assert net.way == "one by one"
+    assert torch.equal(noisy([2, 0])[1], together[[2, 0]])
+    assert not torch.equal(together[0], together[1])
+    assert not torch.equal(noisy([0], step=1)[1][0], together[0])
+    assert not torch.equal(noisy([0], seed=1)[1][0], together[0])
+    weights, inputs = weights_near(net), inputs_for("transformer", AGENTS, BATCH)
+    assert torch.equal(net.outputs_of(weights, inputs), net.outputs_of(weights, inputs))
+
+
+def test_noise_needs_a_key_for_each_net():
+    net, _ = noisy([0])
+    weights = weights_near(net, 2)
+    with pytest.raises(ValueError, match="noise: expected a key for each of 2 nets, got 0"):
+        net.gradient(
+            weights,
+            inputs_for("transformer", 2, BATCH),
+            labels_for(2, BATCH),
+            likelihood=Classes(3),
+            into=torch.empty_like(weights),
+        )
+
+
+def test_dropout_in_training_has_the_mean_of_none():
+    """A linear net: its outputs' mean over masks are those without; 5 standard errors."""
+    module = nn.Sequential(nn.Dropout(0.5), nn.Linear(6, 1))
+    net = ModuleNet(module, example_input=torch.randn(4, 6))
+
+    class Kept:
+        def loss(self, outputs, labels):
+            seen.append(outputs.clone())
+            return outputs.sum(dim=(1, 2)), torch.ones_like(outputs)
+
+    seen, weights, x = [], net.initial(0)[None], torch.ones(1, 50, 6)
+    for step in range(200):
+        net.gradient(
+            weights,
+            x,
+            torch.zeros(1, 50),
+            likelihood=Kept(),
+            into=torch.empty_like(weights),
+            noise=[NoiseKey(0, 0, step)],
+        )
+    drawn = torch.cat(seen).flatten()
+    error = drawn.std() / drawn.numel() ** 0.5
+    assert abs(drawn.mean() - net.outputs_of(weights, x).mean()) < 5 * error
+
+
+# Constants ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["perceptron", "two heads", "GRU"])
+@pytest.mark.parametrize(
+    "likelihood", [LearnedNoise(3), Counts(3, "learned"), Heads((LearnedNoise(2), Counts()))]
+)
+def test_constants_are_trained_as_finite_differences_say(name, likelihood):
+    inner = net_by(name, MODULES[name][2][0])
+    net = with_constants(inner, likelihood.constants)
+    assert net.outputs == likelihood.outputs
+    assert net.words != inner.words
+    assert net.initial(0)[inner.parameters :].tolist() == [0.0] * likelihood.constants
+    weights = weights_near(net).double()
+    inputs = inputs_for(name, AGENTS, BATCH).double()
+    labels = labels_for(AGENTS, 3 * BATCH).reshape(AGENTS, BATCH, 3).double()
+    outputs = net.outputs_of(weights, inputs)
+    constants = weights[:, inner.parameters :]
+    assert torch.equal(outputs[:, 2, 3:], constants)
+    into = torch.empty_like(weights)
+    losses = net.gradient(weights, inputs, labels, likelihood=likelihood, into=into)
+    expected = -likelihood.log_density(outputs, labels).mean(dim=1)
+    torch.testing.assert_close(losses, expected, rtol=1e-10, atol=1e-10)
+    generator = torch.Generator().manual_seed(5)
+    direction = torch.randn(weights.shape, generator=generator, dtype=torch.float64)
+    step = 1e-6
+    ends = [
+        -likelihood.log_density(net.outputs_of(weights + s * direction, inputs), labels)
+        for s in (step, -step)
+    ]
+    slope = (ends[0] - ends[1]).mean(dim=1) / (2 * step)
+    torch.testing.assert_close((into * direction).sum(dim=1), slope, rtol=1e-6, atol=1e-7)
+    module = built(name)
+    module.load_state_dict(net.tensors(weights[0].float()))
+
+
+def test_no_constants_leave_a_net_as_it_is():
+    net = KernelNet(perceptron(2, outputs=1))
+    assert with_constants(net, 0) is net
+    with pytest.raises(ValueError, match=r"weights: expected shape \(4,\), got shape \(3,\)"):
+        with_constants(net, 1).tensors(torch.zeros(3))
+
+
+# Architectures --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        perceptron(5, 4, outputs=3),
+        perceptron(5, outputs=3),
+        Architecture((1, 9, 8), (Dense(4), Dense(3))),
+        Architecture((2, 9, 8), (Convolution(3, 3, 2, 1), MaxPool(2), Dense(3))),
+    ],
+)
+def test_an_architecture_is_its_sequential_module(architecture):
+    net = net_of(architecture, input_shape=architecture.input_shape, outputs=3)
+    module = sequential(architecture)
+    back = net_of(module, input_shape=architecture.input_shape, outputs=3)
+    assert isinstance(back, KernelNet)
+    assert back.architecture.layers == architecture.layers
+    weights = net.initial(0)
+    assert not torch.equal(weights, net.initial(1))
+    module.load_state_dict(net.tensors(weights), strict=True)
+    x = torch.randn(1, 6, *architecture.input_shape, generator=torch.Generator().manual_seed(0))
+    assert_near(net.outputs_of(weights[None], x)[0], module(x[0]).detach())
+
+
+def test_images_go_flat_into_a_dense_layer():
+    net = net_of(perceptron(12, 4, outputs=3), input_shape=(3, 4), outputs=3)
+    x = torch.randn(2, 5, 3, 4)
+    weights = weights_near(net, 2)
+    assert torch.equal(net.outputs_of(weights, x), net.outputs_of(weights, x.flatten(2)))

@@ -1,0 +1,208 @@
+"""The engine: every network, every learner, any grouping, any number of processes, and resuming."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from safetensors.torch import load_file  # noqa: E402
+
+from empirical.nets.consensus import OneProcess  # noqa: E402
+from empirical.nets.shares import Shares  # noqa: E402
+from empirical.train.learners import LEARNERS, Averaging, learner_of  # noqa: E402
+from empirical.train.run import TrainingFailed, TrainingRun  # noqa: E402
+from exact.changing.beliefs import draw_rounds  # noqa: E402
+from tests.empirical.train.linear import LinearNet, Unit, regression  # noqa: E402
+from tests.empirical.train.spread import SHARES, everything  # noqa: E402
+from tests.empirical.train.test_rounds import NETWORKS  # noqa: E402
+from theory import Network  # noqa: E402
+from theory.network.structure import as_dense  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
+
+
+def run_of(network: Any, learner: str = "averaging", **settings: Any) -> TrainingRun:
+    numbers = {"rounds": 8, "local_steps": 3, "batch": 4, "seed": 2, **settings}
+    return TrainingRun(LinearNet(3), Unit(), SHARES, network, learner_of(learner), **numbers)
+
+
+def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_run_goes_on_bit_for_bit(name: str, learner: str) -> None:
+    whole = run_of(NETWORKS[name], learner)
+    for _ in range(5):
+        whole.run_round()
+    kept = {key: value.clone() for key, value in whole.state().items()}
+    reports = [whole.run_round() for _ in range(3)]
+    again = run_of(NETWORKS[name], learner)
+    again.run_round()  # whatever it did before is forgotten
+    again.restore(kept)
+    for report in reports:
+        repeated = again.run_round()
+        assert repeated.round == report.round
+        np.testing.assert_array_equal(repeated.loss, report.loss)
+        assert repeated.bytes_sent == report.bytes_sent
+    assert same(whole.state(), again.state())
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_grouping_changes_nothing(learner: str) -> None:
+    runs = [run_of(NETWORKS["presence"], learner, at_once=some) for some in (1, 2, 5)]
+    for run in runs:
+        for _ in range(4):
+            run.run_round()
+    assert same(runs[0].state(), runs[1].state())
+    assert same(runs[0].state(), runs[2].state())
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_pooling_is_what_exact_says_agents_go_through(name: str) -> None:
+    """Weights that do not train are averaged by the drawn W of each round, aged as drawn."""
+    network = NETWORKS[name]
+    run = TrainingRun(
+        LinearNet(3), Unit(), SHARES, network, Averaging(rate=1e-30),
+        rounds=9, local_steps=1, batch=4, seed=2,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    nudges = rng.normal(size=(9, 5, 3)).astype(np.float32)
+    said = [run.belief().mean.double().numpy().copy()]
+    fixed = name == "fixed"
+    drawn = None if fixed else draw_rounds(network, rounds=9, seed=2)
+    heard = said[0]
+    for t in range(9):
+        with torch.no_grad():
+            run.belief().mean.add_(torch.from_numpy(nudges[t]))
+        said.append(heard + nudges[t])
+        weights = as_dense(network.weights if drawn is None else drawn.phases[t].weights)
+        ages = np.zeros((5, 5), dtype=int) if drawn is None else drawn.ages[t]
+        heard = np.array(
+            [sum(weights[i, j] * said[t + 1 - ages[i, j]][j] for j in range(5)) for i in range(5)]
+        )
+        run.run_round()
+        # Nine roundings of float32 to numbers of at most 8.
+        np.testing.assert_allclose(run.belief().mean.numpy(), heard, rtol=0, atol=9 * 8 * 2**-24)
+
+
+def test_bytes_are_those_of_the_messages_that_travel() -> None:
+    star = Network.from_topology("star", agents=5, edge_confidence=0.5)
+    sent = {name: run_of(star, name).run_round().bytes_sent for name in LEARNERS}
+    # Eight directed links, vectors of three numbers of four bytes.
+    vectors = {name: values / (8 * 3 * 4) for name, values in sent.items()}
+    assert vectors == {name: learner_of(name).vectors["message"] for name in LEARNERS}
+    lossy = run_of(NETWORKS["last"])
+    drawn = draw_rounds(NETWORKS["last"], rounds=4, seed=2)
+    for phase, ages in zip(drawn.phases, drawn.ages, strict=True):
+        table = np.array(as_dense(phase.weights))
+        np.fill_diagonal(table, 0.0)
+        assert lossy.run_round().bytes_sent == 12 * ((table > 0) & (ages == 0)).sum()
+
+
+def test_who_rests_keeps_its_belief_and_takes_no_step() -> None:
+    network = NETWORKS["presence"]
+    drawn = draw_rounds(network, rounds=8, seed=2)
+    run = run_of(network, "natural-gradient")
+    rested = 0
+    for phase in drawn.phases:
+        before = {key: value.clone() for key, value in run.state().items()}
+        report = run.run_round()
+        away = ~phase.observes
+        rested += away.sum()
+        assert np.isnan(report.loss).tolist() == away.tolist()
+        assert report.local_steps == 3 * int(phase.observes.sum())
+        for key in ("learner.mean", "learner.precision", "learner.momentum", "steps"):
+            assert torch.equal(run.state()[key][away], before[key][away])
+    assert rested > 0
+
+
+def test_late_messages_are_kept_as_long_as_they_may_be_pooled_and_no_longer() -> None:
+    run = run_of(NETWORKS["delayed"])
+    for _ in range(7):
+        run.run_round()
+    keys = run.state()["history.keys"]
+    assert keys[:, 1].min() >= 7 - 3  # the longest delay is 3
+    assert len(keys) <= 5 * 4
+    assert run.state()["history.mean"].shape == (len(keys), 3)
+    assert not any(key.startswith("history") for key in run_of(NETWORKS["own"]).state())
+
+
+def test_two_processes_give_the_same_bits_as_one(tmp_path: Path) -> None:
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    path = tmp_path / "found"
+    done = subprocess.run(
+        [sys.executable, *launch, "-m", "tests.empirical.train.spread", str(path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        timeout=300,  # against hanging for ever
+        check=False,
+    )
+    assert path.exists(), done.stderr
+    found = load_file(path)
+    assert found.pop("processes") == 2
+    alone = everything(OneProcess())
+    assert found.keys() == alone.keys()
+    for name, values in alone.items():
+        assert torch.equal(found[name], values), name
+
+
+def test_a_run_that_fails_names_agent_and_round() -> None:
+    labels = SHARES.labels.clone()
+    labels[SHARES.indices[3]] = torch.nan
+    broken = Shares(SHARES.inputs, labels, SHARES.indices)
+    run = TrainingRun(
+        LinearNet(3), Unit(), broken, NETWORKS["fixed"], Averaging(),
+        rounds=2, local_steps=1, batch=4, seed=0,
+    )  # fmt: skip
+    with pytest.raises(TrainingFailed, match="finite losses, got nan at agent 3 in round 1; lower"):
+        run.run_round()
+
+
+def test_the_footprint_is_that_of_the_tensors() -> None:
+    for name in LEARNERS:
+        run = run_of(NETWORKS["fixed"], name)
+        kept = sum(v.nbytes for k, v in run.state().items() if v.shape == (5, 3))
+        vectors = learner_of(name).vectors
+        assert kept == vectors["kept"] * 5 * 12
+        work = 2 * (vectors["steps"] + 1) * 12
+        assert run.footprint == kept + vectors["message"] * 5 * 12 + work
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rounds": 0}, "rounds: expected a whole number of at least 1"),
+        ({"local_steps": 0}, "local_steps: expected a whole number"),
+        ({"batch": 0}, "batch: expected a whole number"),
+        ({"seed": -1}, "seed: expected a whole number"),
+        ({"warm_up": 1.0}, "warm_up: expected a number of at least 0 and below 1"),
+        ({"decay": 0.0}, "decay: expected"),
+        ({"device": "tpu"}, "device: expected 'cpu' or 'cuda'"),
+    ],
+)
+def test_bad_numbers(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        run_of(NETWORKS["fixed"], **change)
+
+
+def test_parts_that_do_not_fit() -> None:
+    numbers = {"rounds": 1, "local_steps": 1, "batch": 1, "seed": 0}
+    star = Network.from_topology("star", agents=5, edge_confidence=0.5)
+    with pytest.raises(ValueError, match="network: expected weights for 2 agents"):
+        TrainingRun(LinearNet(3), Unit(), regression([4, 4]), star, Averaging(), **numbers)
+    with pytest.raises(ValueError, match="net: expected 2 outputs, as the likelihood takes, got 1"):
+        TrainingRun(LinearNet(3), Unit(2), SHARES, star, Averaging(), **numbers)
+    run = run_of(star)
+    with pytest.raises(ValueError, match="state"):
+        run.restore({"round": torch.tensor([1])})

@@ -1,0 +1,210 @@
+"""`peerbayes train`: tables, JSON, record, page; and bad input in one line."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tomli_w
+from jsonschema import Draft202012Validator
+
+from peerbayes.cli import main
+from peerbayes.nets.documents import TrainRecord
+from peerbayes.records import read_record, write_record
+from peerbayes.report import write_report
+from peerbayes.schemas import read_schema
+from tests.peerbayes.nets.support import NUMBERS, write_net, write_tables
+
+pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+
+def test_tables_record_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = write_net(tmp_path), tmp_path / "out"
+    assert main(["train", str(path), "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    record = TrainRecord.model_validate(read_record(out / "train-wells-s4.json").body)
+    assert record.test is not None
+    rmse = record.test.mean("rmse")
+    assert f"{rmse:.4g}" in said.out
+    assert "well-2" in said.out
+    assert said.err.startswith("wells: done (")
+    assert f"validation rmse {record.validation.mean('rmse'):.4g}" in said.err  # type: ignore[union-attr]
+    page = (out / "train-wells-s4.html").read_text(encoding="utf-8")
+    for words in ("Training loss", "Probability integral transform", "Validation: RMSE", "well-1"):
+        assert words in page
+    assert main(["report", "--out", str(out)]) == 0
+    assert "wells, trained" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_damaged_beliefs_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = write_net(tmp_path, rounds=2), tmp_path / "out"
+    assert main(["train", str(path), "--out", str(out), "--quiet"]) == 0
+    beliefs = out / "train-wells-s4.trained" / "trained.safetensors"
+    content = bytearray(beliefs.read_bytes())
+    content[-2] ^= 1
+    beliefs.write_bytes(content)
+    capsys.readouterr()
+    assert main(["report", "--out", str(out)]) == 1
+    assert "trained.safetensors" in capsys.readouterr().err
+    beliefs.unlink()
+    assert main(["report", "--out", str(out)]) == 1
+    beliefs.parent.rmdir()  # the record alone was taken elsewhere
+    assert main(["report", "--out", str(out)]) == 0
+
+
+def test_json_fits_its_schema_and_the_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_net(tmp_path)
+    given = ["train", str(path), "--out", str(tmp_path), "--json", "--quiet", "--seed", "1"]
+    assert main([*given, "--rounds", "3"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    printed = json.loads(said.out)
+    Draft202012Validator(read_schema("train")).validate(printed)
+    record = read_record(printed["record"]).body
+    assert {k: v for k, v in printed.items() if k != "record"} == {
+        k: v for k, v in record.items() if k != "graph"
+    }
+    assert printed["rounds_run"] == 3
+    assert printed["settings"]["seed"] == 1
+    # Standardised by the pooled moments of what is trained on: about those of all rows.
+    assert abs(printed["targets"]["mean"][0] - 5) < 10
+
+
+def spoilt(**changes: Any) -> dict[str, Any]:
+    document = deepcopy(NUMBERS)
+    for place, value in changes.items():
+        *tables, key = place.split("__")
+        table = document
+        for name in tables:
+            table = table[name]
+        table[key] = value
+    return document
+
+
+def text_in_numbers(folder: Path) -> None:
+    path = folder / "well-1.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:5], "1,two,3", *lines[5:]]) + "\n")
+
+
+def no_rows(folder: Path) -> None:
+    path = folder / "well-2.csv"
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+
+
+def no_column(folder: Path) -> None:
+    path = folder / "well-2.csv"
+    path.write_text(path.read_text().replace("level", "depth", 1))
+
+
+def nan(folder: Path) -> None:
+    path = folder / "well-0.csv"
+    path.write_text(path.read_text() + "1,nan,3\n")
+
+
+def wrong_module(folder: Path) -> None:
+    code = "from torch import nn\n\ndef build():\n    return nn.Linear(2, 7)\n"
+    (folder / "own.py").write_text(code)
+
+
+def nothing(folder: Path) -> None:
+    """Only the net file is spoilt."""
+
+
+@pytest.mark.parametrize(
+    ("document", "spoil", "said"),
+    [
+        (spoilt(data__target="depth"), nothing, ["depth"]),
+        (spoilt(network__agents=4), nothing, ["agents", "4"]),
+        (spoilt(network__names=["a", "a", "b"]), nothing, ["names", "a"]),
+        (spoilt(training__learner="sgd"), nothing, ["learner", "averaging"]),
+        (spoilt(training__settings={"pace": 1}), nothing, ["pace"]),
+        (spoilt(training__rounds=0), nothing, ["training.rounds"]),
+        (spoilt(likelihood__kind="classs"), nothing, ["classes"]),
+        (spoilt(net={"module": "own.py:build"}), wrong_module, ["module", "7"]),
+        (spoilt(net={"module": "gone.py:build"}), nothing, ["gone.py"]),
+        (NUMBERS, text_in_numbers, ["well-1.csv", "two"]),
+        (NUMBERS, no_rows, ["well-2.csv"]),
+        (NUMBERS, no_column, ["well-2.csv", "level"]),
+        (NUMBERS, nan, ["well-0.csv", "nan"]),
+    ],
+)
+def test_bad_input_is_one_line(
+    document: dict[str, Any], spoil: Any, said: list[str], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    write_tables(tmp_path)
+    spoil(tmp_path)
+    path = tmp_path / "net.toml"
+    path.write_text(tomli_w.dumps(document), encoding="utf-8")
+    assert main(["train", str(path), "--out", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("peerbayes: ")
+    for words in said:
+        assert words in captured.err, captured.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--device", "tpu"], "device: expected 'cpu' or 'cuda'"),
+        (["--memory", "1K"], "expected a training within"),
+        (["--memory", "much"], "--memory: expected a size"),
+        (["--rounds", "0"], "a whole number of at least 1"),
+    ],
+)
+def test_bad_options_are_one_line(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_net(tmp_path)
+    assert main(["train", str(path), "--out", str(tmp_path), *options]) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_no_file_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", str(tmp_path / "gone.toml")]) == 2
+    assert "gone.toml" in capsys.readouterr().err
+    path = write_net(tmp_path)
+    assert main(["train", str(path), "--out", str(path)]) == 2
+    assert "a folder that can be written" in capsys.readouterr().err
+
+
+def test_a_page_of_many_agents_and_of_few_numbers(tmp_path: Path) -> None:
+    # By hand: 60 agents, no network that can be drawn, no validation data, counts.
+    agents, rng = 60, np.random.default_rng(0)
+    scores = {
+        "examples": [5] * agents, "draws": 3, "nll": rng.uniform(size=agents).tolist(),
+        "mean_error": [None, *rng.uniform(size=agents - 1).tolist()],
+    }  # fmt: skip
+    body = {
+        "name": "many", "agents": agents, "net": {"kind": "layers"}, "parameters": 3,
+        "likelihood": {"kind": "counts"}, "learner": {"learner": "sites"},
+        "settings": {"rounds": 100, "local_steps": 2, "batch": 3, "seed": 0, "patience": None,
+                     "every": 1, "draws": 3}, "rounds_run": 100,
+        "round_kept": 100, "stopped_early": False,
+        "data": {"train": [9] * agents, "validation": [0] * agents, "test": 5, "other": 0,
+                 "inputs": [2], "sources": {}},
+        "inputs": None, "targets": None, "validation": None, "test": scores,
+        "test_looks": [{"run": "0" * 64, "round": 100}] * 2, "fingerprint": "0" * 64,
+        "history": {
+            "rounds": [1, 10, 100], "loss": rng.uniform(size=(3, agents)).tolist(),
+            "validation": {}, "bytes_sent": [1, 2, 3], "seconds": [0.1, 0.2, 0.3],
+        },
+    }  # fmt: skip
+    body["history"]["loss"][1] = [None] * agents  # type: ignore[index]
+    path = write_record(tmp_path / "many.json", kind="train", body=body)
+    page = write_report([path], tmp_path / "many.html").read_text(encoding="utf-8")
+    assert "looked at 2 times" in page
+    assert "the first 50 of 60 agents are listed" in page
+    assert "mean over agents" in page

@@ -1,0 +1,236 @@
+"""`pb.train`: what comes back, in the user's units, to take away, keep, draw and read again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import peerbayes as pb
+from peerbayes.front.train_file import is_first_process
+from peerbayes.nets.documents import TrainRecord
+from peerbayes.records import read_record
+from tests.test_showing import FakePandas
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+RING = pb.Network.from_topology("ring", agents=3)
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(3, 60, 4)) * [1, 10, 1, 1] + [0, 50, 0, 0]
+SIGNS = [(x, (x[:, 0] + x[:, 2] > 0).astype(int)) for x in X]
+NUMBERS = [(x, 500 + 20 * x[:, 0] + RNG.normal(size=60)) for x in X]
+
+
+class Gated(torch.nn.Module):
+    """A net that the written-out kernels do not know."""
+
+    def __init__(self, outputs: int) -> None:
+        super().__init__()
+        self.inside, self.gate = torch.nn.Linear(4, 6), torch.nn.Linear(4, 6)
+        self.out = torch.nn.Linear(6, outputs)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(torch.tanh(self.inside(x)) * torch.sigmoid(self.gate(x)))
+
+
+def trained(module: Any = None, data: Any = SIGNS, **options: Any) -> Any:
+    settings = {"rounds": 8, "local_steps": 5, "batch": 20, **options}
+    module = torch.nn.Linear(4, 2) if module is None else module
+    return pb.train(module, data, RING, **settings)
+
+
+@pytest.fixture(scope="module")
+def signs() -> Any:
+    return trained(Gated(2), test=SIGNS[0], other=10 * X[0], settings={"rate": 0.1})
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Any:
+    return trained(lambda: Gated(1), NUMBERS, rounds=40, test=0.2)
+
+
+def test_shapes_and_sums(signs: Any) -> None:
+    x = X[0][:9]
+    p = signs.predict(x)
+    assert p.shape == (3, 9, 2)
+    np.testing.assert_allclose(p.sum(axis=2), 1, atol=1e-6)
+    drawn = signs.samples(x, 20)
+    assert drawn.shape == (3, 20, 9, 2)
+    # Predictions are the means of the very nets that `samples` shows.
+    np.testing.assert_allclose(drawn.mean(axis=1), p, atol=1e-6)
+    np.testing.assert_array_equal(signs.predict(x, agents=[2])[0], p[2])
+    doubt = signs.uncertainty(x)
+    assert doubt.unit == "nats"
+    np.testing.assert_allclose(doubt.total, -(p * np.log(p)).sum(axis=2), atol=1e-6)
+    np.testing.assert_allclose(doubt.aleatoric + doubt.epistemic, doubt.total, atol=1e-12)
+
+
+def test_what_was_not_said_is_in_the_notes(signs: Any, numbers: Any) -> None:
+    assert any("2 classes, for labels are whole numbers" in note for note in signs.notes)
+    assert any("normal noise whose width is learned" in note for note in numbers.notes)
+
+
+def test_numbers_come_back_in_their_units(numbers: Any) -> None:
+    x, y = NUMBERS[1]
+    centre, drawn = numbers.predict(x), numbers.samples(x, 20)
+    assert np.corrcoef(centre[0, :, 0], y)[0, 1] > 0.8
+    assert abs(centre.mean() - 500) < 20
+    doubt = numbers.uncertainty(x)
+    np.testing.assert_allclose(doubt.epistemic, drawn.var(axis=1), rtol=1e-4, atol=1e-6)
+    test = numbers.metrics.test
+    assert test.measures == ("rmse", "nll", "calibration_error")
+    assert test["rmse"].max() < 20
+    assert numbers.history.measures == test.measures
+
+
+@pytest.mark.parametrize("agent", [1, "1"])
+def test_weights_load_into_the_users_own_module(signs: Any, agent: int | str) -> None:
+    module = Gated(2)
+    module.load_state_dict(signs.state_dict(agent))
+    x = torch.tensor(signs.inputs.apply(X[2]), dtype=torch.float32)
+    own = module(x).softmax(dim=1).detach().numpy()
+    np.testing.assert_allclose(own, signs.predict(X[2], draws=0)[1], atol=1e-6)
+
+
+def test_learned_noise_is_no_part_of_the_module(numbers: Any) -> None:
+    Gated(1).load_state_dict(numbers.state_dict(0))
+
+
+def test_saved_and_read_again(signs: Any, numbers: Any, tmp_path: Path) -> None:
+    for one, build in ((signs, lambda: Gated(2)), (numbers, lambda: Gated(1))):
+        sha256 = one.save(tmp_path)
+        again = pb.load_trained(tmp_path, module=build)
+        np.testing.assert_array_equal(again.predict(X[0]), one.predict(X[0]))
+        np.testing.assert_array_equal(again.history.validation, one.history.validation)
+        assert again.metrics.test["nll"].tolist() == one.metrics.test["nll"].tolist()
+        assert again.save(tmp_path) == sha256
+        with pytest.raises(ValueError, match="module: expected the module that was trained, got"):
+            pb.load_trained(tmp_path, module=torch.nn.Linear(4, len(one.predict(X[0])[0, 0])))
+    layers = torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2)
+    plain = trained(torch.nn.Sequential(*layers))
+    plain.save(tmp_path)
+    # Layers that the kernels know need no module.
+    again = pb.load_trained(tmp_path)
+    np.testing.assert_array_equal(again.predict(X[0]), plain.predict(X[0]))
+
+
+def test_a_damaged_file_is_refused(signs: Any, tmp_path: Path) -> None:
+    signs.save(tmp_path)
+    with pytest.raises(ValueError, match=r"^module: expected the module that was .*, got none"):
+        pb.load_trained(tmp_path)
+    path = tmp_path / "trained.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="checksum"):
+        pb.load_trained(tmp_path, module=Gated(2))
+
+
+def test_it_shows_draws_and_tabulates(signs: Any) -> None:
+    assert len(repr(signs).splitlines()) <= 12
+    assert "accuracy" in repr(signs)
+    assert signs._repr_html_().startswith("<table>")
+    axes = signs.plot()
+    assert len(axes.lines) == 3
+    assert axes.get_ylabel() == "validation accuracy"
+
+
+def test_the_history_as_a_table(signs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", FakePandas("pandas"))
+    table, history = signs.to_frame(), signs.history
+    assert table["agent"][:4] == [0, 1, 2, 0]
+    assert table["round"][:4] == [1, 1, 1, 2]
+    assert table["loss"][4] == history.loss[1, 1]
+    assert table["validation_nll"][5] == history.validation[1, 2, 1]
+
+
+def test_other_data_need_test_data_and_are_told_apart(signs: Any) -> None:
+    aurocs = signs.metrics.test["other_data_auroc"]
+    assert aurocs.shape == (3,)
+    assert ((aurocs >= 0) & (aurocs <= 1)).all()
+
+
+def test_early_stopping_keeps_the_best(tmp_path: Path) -> None:
+    # Rates so high that validation soon gets worse.
+    one = trained(
+        patience=2, every=1, rounds=60, settings={"rate": 30.0}, learner="averaging",
+        out=tmp_path, name="early",
+    )  # fmt: skip
+    record = TrainRecord.model_validate(read_record(*tmp_path.glob("train-*.json")).body)
+    nll = one.history.validation[:, :, 1]
+    sizes = one.metrics.validation.examples
+    mean = nll @ sizes / sizes.sum()
+    best = int(np.argmin(mean))
+    assert record.stopped_early
+    assert record.rounds_run == record.round_kept + 2 < 60
+    assert record.round_kept == one.history.rounds[best]
+    np.testing.assert_allclose(one.metrics.validation["nll"], nll[best], rtol=1e-9)
+    assert one.metrics.validation.draws == 0  # averaging keeps no width
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not() -> None:
+    one, two, other = (trained(lambda: torch.nn.Linear(4, 2), seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(one.mean, two.mean)
+    assert not torch.equal(one.mean, other.mean)
+
+
+def test_a_network_that_changes() -> None:
+    found = pb.train(
+        torch.nn.Linear(4, 2), SIGNS, pb.RandomLinks(RING, 0.7), rounds=4, local_steps=2
+    )
+    assert found.predict(X[0]).shape == (3, 60, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"data": SIGNS[:2]}, r"names|network: expected .* agents"),
+        ({"data": []}, "data: expected"),
+        ({"data": [(x, y[:-1]) for x, y in SIGNS]}, "data"),
+        ({"data": [(np.where(x > 0, np.nan, x), y) for x, y in SIGNS]}, "finite"),
+        ({"data": [SIGNS[0], (X[1][:0], SIGNS[1][1][:0]), SIGNS[2]]}, "data"),
+        ({"data": [SIGNS[0], SIGNS[1], (X[2][:, :3], SIGNS[2][1])]}, "shape"),
+        ({"module": torch.nn.Linear(5, 2)}, "module: expected"),
+        ({"module": torch.nn.Flatten()}, "module|weight"),
+        ({"module": Gated(3), "likelihood": {"kind": "classes", "count": 2}}, "module: expected 2"),
+        ({"likelihood": {"kind": "claases"}}, "likelihood"),
+        ({"learner": "natural"}, "learner: expected one of"),
+        ({"settings": {"rte": 1.0}}, "settings of natural-gradient"),
+        ({"rounds": 0}, "rounds: expected"),
+        ({"patience": 3, "validation": 0.0}, "patience: expected validation data"),
+        ({"memory": 100}, "training: expected a training within"),
+        ({"device": "tpu"}, "device: expected"),
+    ],
+)
+def test_bad_input_is_one_line(change: dict[str, Any], said: str) -> None:
+    options = dict(change)
+    with pytest.raises(ValueError, match=said) as caught:
+        trained(options.pop("module", None), options.pop("data", SIGNS), **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        (X[0][:, :3], r"x: expected numbers of shape \(n, 4\)"),
+        ([["a"] * 4], "x: expected numbers"),
+        ([[np.nan] * 4], "x: expected finite numbers"),
+    ],
+)
+def test_bad_inputs_of_predictions(signs: Any, x: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        signs.predict(x)
+    with pytest.raises(ValueError, match="agent: expected one of 0, 1, 2"):
+        signs.state_dict("seven")
+
+
+def test_the_first_process_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_first_process()
+    monkeypatch.setenv("RANK", "1")
+    assert is_first_process()  # somebody else's variable
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
+    assert not is_first_process()
