@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 import numba
 import numpy as np
@@ -25,7 +24,9 @@ from theory.validation import IntArray
 
 Float32 = NDArray[np.float32]
 
-_NO_STEP = (False, False, False, np.zeros((1, 5), np.float32), np.zeros(6, np.float32))
+# Whether a step is taken, with a divergence, of variances too; and its numbers.
+Step = tuple[bool, bool, bool, Float32, Float32]
+_NO_STEP: Step = (False, False, False, np.zeros((1, 5), np.float32), np.zeros(6, np.float32))
 
 
 def knows(architecture: Architecture) -> bool:
@@ -114,14 +115,18 @@ class DensePass:
         """
         for n, state in enumerate(states):
             columns = numbers.columns[at, n : n + 1]
-            step = (True, prior, numbers.scales, columns, numbers.common)
+            step = (True, prior, bool(numbers.scales), columns, numbers.common)
             self._back(n, grad, state, self._gradients, step)
 
-    def _back(self, n: int, grad: Tensor, state: State, into: Any, step: Any) -> None:
+    def _back(
+        self, n: int, grad: Tensor, state: State, into: Sequence[Float32], step: Step
+    ) -> None:
         own = slice(n, n + 1)
+        taken, divergence, scales, columns, common = step
         _backward(
             self._inputs[own], self._normals[own], self._widths, self._kept[own],
-            grad[own].contiguous().numpy(), state, *into, *step, self._local, self._work, ADDRESS,
+            grad[own].contiguous().numpy(), state, into[0], into[1],
+            taken, divergence, scales, columns, common, self._local, self._work, ADDRESS,
         )  # fmt: skip
 
 
@@ -151,8 +156,8 @@ def _linear(
         for u in range(units):
             out[b * units + u] = bias[u]
     multiply(
-        address, x.ctypes.data, fan_in, 1, weights.ctypes.data + 4 * first, units, out.ctypes.data, units,
-        batch, units, fan_in, 0,
+        address, x.ctypes.data, fan_in, 1, weights.ctypes.data + 4 * first, units,
+        out.ctypes.data, units, batch, units, fan_in, 0,
     )  # fmt: skip
 
 
