@@ -253,11 +253,11 @@ def rate_row(shape: str, flops: float, seconds: dict[str, float]) -> Row:
 
 def noise(*, repeats: int) -> list[Row]:
     """The table of noise."""
-    out, own = torch.empty(1, NORMALS), keys(0, [0])
+    out, source, own = torch.empty(1, NORMALS), torch.randn(1, NORMALS), keys(0, [0])
     tasks: dict[str, Callable[[], object]] = {
         "torch": lambda: out.normal_(),
         "counter": lambda: normals(own, [0], out),
-        "copy": lambda source=torch.randn(1, NORMALS): out.copy_(source),
+        "copy": lambda: out.copy_(source),
     }
     seconds = interleaved(tasks, repeats=repeats)
     return [

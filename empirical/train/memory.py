@@ -14,8 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from empirical.train.learners import Learner
-from empirical.train.learners.learner import Share
+from empirical.train.learners.learner import Learner, Share
 from theory.validation import fail
 
 # Weights of the tried net: no other tensor of a learner has as many columns.
@@ -63,9 +62,8 @@ def free_memory() -> int | None:
     found = []
     information = Path("/proc/meminfo")
     if information.is_file():
-        for line in information.read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                found.append(1024 * int(line.split()[1]))
+        lines = information.read_text(encoding="ascii").splitlines()
+        found += [1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")]
     group = Path("/sys/fs/cgroup")
     try:
         limit = (group / "memory.max").read_text(encoding="ascii").strip()

@@ -95,7 +95,7 @@ def test_too_large_a_run_is_refused_in_one_line(monkeypatch) -> None:
     check_memory(GIB, free=GIB, agents=9, parameters=7)
     check_memory(GIB, free=None, agents=9, parameters=7)
     monkeypatch.setattr("empirical.train.run.free_memory", lambda: 100)
-    with pytest.raises(ValueError, match="memory: .* for 5 agents of 3 weights"):
+    with pytest.raises(ValueError, match=r"memory: .* for 5 agents of 3 weights"):
         run_of(NETWORKS["fixed"], "averaging")
 
 
@@ -103,4 +103,3 @@ def test_free_memory_is_some_but_not_more_than_there_is() -> None:
     free = free_memory()
     if free is not None:
         assert 0 < free <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-

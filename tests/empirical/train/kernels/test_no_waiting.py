@@ -11,16 +11,15 @@ torch = pytest.importorskip("torch")
 
 from torch.overrides import TorchFunctionMode  # noqa: E402
 
+from empirical.nets import descent, update  # noqa: E402
 from empirical.nets import likelihood as passes  # noqa: E402
 from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.descent import Descent  # noqa: E402
+from empirical.nets.descent import Beliefs, Descent  # noqa: E402
 from empirical.nets.likelihood import Categorical  # noqa: E402
 from empirical.nets.posterior import shared_initialisation  # noqa: E402
 from empirical.nets.recipe import Recipe  # noqa: E402
 from empirical.nets.shares import Shares  # noqa: E402
 from empirical.nets.update import Moments, Numbers  # noqa: E402
-from empirical.nets.descent import Beliefs  # noqa: E402
-from empirical.nets import descent, update  # noqa: E402
 from empirical.train.kernels import cross_entropy, natural_sweep, noise, sweeps  # noqa: E402
 from empirical.train.kernels.natural_sweep import (  # noqa: E402
     Cavity,
@@ -57,9 +56,7 @@ def elsewhere(monkeypatch):
 
     def fill(keys, steps, out, stream, *, normal):
         given = torch.from_numpy(keys.astype(np.int64)), torch.from_numpy(np.int64(steps))
-        return out.copy_(
-            noise.drawn_by_torch(*given, out.shape[1], stream=stream, normal=normal)
-        )
+        return out.copy_(noise.drawn_by_torch(*given, out.shape[1], stream=stream, normal=normal))
 
     monkeypatch.setattr(noise, "_fill", fill)
     for module in (sweeps, natural_sweep):
@@ -81,14 +78,10 @@ def calls_of_papers(agents: int) -> Calls:
     numbers = Numbers(
         1e-3, 1e-3, 1e-8, 1e-8, 0.9, 0.999, taken + np.arange(1, steps + 1)[:, None], 1.0, 0.01
     )
-    step = Descent(
-        architecture, Categorical(), recipe, agents=agents, batch=batch, device="cpu"
-    )
+    step = Descent(architecture, Categorical(), recipe, agents=agents, batch=batch, device="cpu")
     places = torch.randint(20, (steps, agents, batch))
     with Calls() as calls:
-        step.run(
-            beliefs, shares, places, keys=keys(0, range(agents)), taken=taken, numbers=numbers
-        )
+        step.run(beliefs, shares, places, keys=keys(0, range(agents)), taken=taken, numbers=numbers)
     return calls
 
 
