@@ -82,7 +82,8 @@ class Numbers:
     def columns(self) -> Float32:
         """What differs from agent to agent and step to step, shape (..., N, 5).
 
-        The loss's weight, the divergence's, both learning rates over 1 − β₁^steps, 1/(1 − β₂^steps).
+        The loss's weight, the divergence's, both learning rates over 1 − β₁^steps, and
+        1 / (1 − β₂^steps).
         """
         steps = np.atleast_1d(np.asarray(self.steps, dtype=np.float64))
         first = 1.0 / (1.0 - self.first_beta**steps)
@@ -176,7 +177,7 @@ def rows_of(values: Tensor) -> Rows:
     """The rows of a tensor of shape (N, d), or (d,), each as an array of shape (1, d)."""
     if values.ndim == 1:
         values = values[None]
-    return [row.numpy() for row in values.split(1)]
+    return [values[n : n + 1].numpy() for n in range(len(values))]
 
 
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
@@ -266,7 +267,7 @@ def update_by_torch(
     columns = (columns if at is None else columns[at]).to(mean.dtype)
     if mean.ndim == 1:
         columns = columns[0]
-    loss_weight, weight, mean_rate, scale_rate, correction = columns.split(1, dim=-1)
+    loss_weight, weight, mean_rate, scale_rate, correction = torch.split(columns, 1, dim=-1)
     b1, b2 = numbers.first_beta, numbers.second_beta
     g = loss_weight * gradients[0]
     if numbers.scales:

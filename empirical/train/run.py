@@ -25,8 +25,9 @@ from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
 from empirical.train.learners import Learner
 from empirical.train.learners.learner import Belief, Share
 from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.memory import check_memory, free_memory, vectors_of
 from empirical.train.net import Net
-from empirical.train.pooling import Pooling
+from empirical.train.pooling import SUMMED_AT_ONCE, Pooling
 from empirical.train.rounds import NetworkRounds
 from empirical.train.steps import Steps
 from theory.changing import AnyNetwork, influence
@@ -93,8 +94,8 @@ class TrainingRun:
     Raises
     ------
     ValueError
-        If parts do not fit each other, a number is out of range, the device is absent, or nobody
-        ever hears of an agent's data.
+        If parts do not fit each other, a number is out of range, the device is absent, nobody
+        ever hears of an agent's data, or there is not enough memory.
     """
 
     def __init__(
@@ -135,7 +136,6 @@ class TrainingRun:
         self._pooling = Pooling(walk, exchange=exchange, begin=begin)
         self.own = self._pooling.own
         self._share = everybody.of(slice(self.own.start, self.own.stop))
-        self._state = learner.start(weights, self._share)
         self._shares = shares.of(self.own)
         self._orders = [
             Order(size, self.batch, seed=self.seed, agent=agent)
@@ -144,6 +144,14 @@ class TrainingRun:
         self._steps = np.zeros(len(self.own), dtype=np.int64)
         few = AT_ONCE if self.device == "cpu" else len(self.own)
         self._at_once = few if at_once is None else as_integer("at_once", at_once, minimum=1)
+        self._vectors = vectors_of(learner, self._share.of(slice(0, 1)).to("cpu"))
+        check_memory(
+            self.footprint,
+            free=free_memory() if self.device == "cpu" else None,
+            agents=len(self.own),
+            parameters=net.parameters,
+        )
+        self._state = learner.start(weights, self._share)
         self.round = 0
 
     # Rounds -----------------------------------------------------------------------------------
@@ -187,13 +195,13 @@ class TrainingRun:
         A bound for networks without memory of lost messages, where what is kept grows with bad
         luck; the net's own passes come on top.
         """
-        vectors, agents = self.learner.vectors, len(self.own)
+        vectors, agents = self._vectors, len(self.own)
         late = self._pooling.rounds.longest or 0
         speakers = min(self.network.agents, agents + len(self._shares.indices))
-        count = agents * (vectors["kept"] + vectors["message"])
-        count += min(self._at_once, agents) * (vectors["steps"] + 1)
-        count += late * speakers * vectors["message"]
-        return 4 * self.net.parameters * count
+        steps = min(self._at_once, agents) * vectors.steps
+        said = agents * vectors.fresh + late * speakers * vectors.message
+        numbers = self.net.parameters * (agents * vectors.kept + max(steps, said))
+        return 4 * numbers + 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
 
     # State ------------------------------------------------------------------------------------
 

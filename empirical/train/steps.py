@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 import torch
@@ -88,10 +89,7 @@ class Steps:
             self._labels,
             likelihood=self._likelihood,
             into=into,
-            noise=[
-                NoiseKey(self._seed, agent, int(taken) + self._done)
-                for agent, taken in zip(self._agents, self._taken, strict=True)
-            ],
+            noise=_NoiseKeys(self._seed, self._agents, self._taken + self._done),
         )
 
     def normals(self, like: Tensor) -> Tensor:
@@ -134,3 +132,22 @@ class Steps:
     def noise(self, *, ahead: int = 0) -> Noise:
         """What the agents' noise in this step depends on, or in a step to come."""
         return Noise(self._keys, (self._taken + self._done + ahead).astype(np.uint32))
+
+
+class _NoiseKeys(Sequence[NoiseKey]):
+    """The keys of some agents' own noise, made where a net asks for them; most have no noise."""
+
+    def __init__(self, seed: int, agents: Sequence[int], steps: IntArray) -> None:
+        self._seed, self._agents, self._steps = seed, agents, steps
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    @overload
+    def __getitem__(self, place: int) -> NoiseKey: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[NoiseKey]: ...
+    def __getitem__(self, place: int | slice) -> NoiseKey | Sequence[NoiseKey]:
+        if isinstance(place, slice):
+            return _NoiseKeys(self._seed, self._agents[place], self._steps[place])
+        return NoiseKey(self._seed, self._agents[place], int(self._steps[place]))

@@ -286,11 +286,12 @@ class TrainedNetwork(Shown):
     def _checked(self, x: ArrayLike) -> Tensor:
         """Inputs as the net takes them."""
         array: NDArray[Any] = np.asarray(x)
-        if array.ndim == 0 or array.shape[1:] != self.input_shape or array.dtype.kind not in "biuf":
+        kinds = "biu" if self.input_type == "int64" else "biuf"
+        if array.shape[1:] != self.input_shape or array.dtype.kind not in kinds or not array.ndim:
             shape = ", ".join(map(str, ("n", *self.input_shape)))
             raise fail(
                 "x",
-                f"numbers of shape ({shape}), as the training data",
+                f"{'whole ' * (kinds == 'biu')}numbers of shape ({shape}), as the training data",
                 f"shape {array.shape} of type {array.dtype}",
                 "reshape the inputs",
             )
@@ -298,7 +299,7 @@ class TrainedNetwork(Shown):
             raise fail("x", "finite numbers", "some that are not", "replace them")
         if self.inputs is not None:
             array = self.inputs.apply(array)
-        return torch.from_numpy(np.ascontiguousarray(array, dtype=self.input_type))
+        return torch.from_numpy(np.array(array, dtype=self.input_type))
 
     def _in_units(self, centre: FloatArray) -> FloatArray:
         offset, unit = self._units()

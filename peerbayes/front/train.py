@@ -92,7 +92,7 @@ def train(
         Folder of the record, and what it is called; left out: none is written. With `resume` a
         killed run goes on from its last state there, and ends with the same bits.
     device, memory
-        ``"cpu"`` or ``"cuda"``; bytes that the run may take, left out: most of the machine's.
+        ``"cpu"`` or ``"cuda"``; bytes that the run may take, left out: what is free.
     exchange
         Processes that share the agents (:func:`empirical.nets.distributed.connect`).
     progress, notice

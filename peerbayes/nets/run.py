@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exact.limits import memory_limit
 from exact.whole_files import remove_leftovers
 from peerbayes import __version__
 from peerbayes.documents import Documented, GraphDocument, names_of, numbers
@@ -160,7 +159,7 @@ def run_plan(
     resume
         Go on from what a killed run has left there.
     memory
-        Bytes that the run may take; left out: three quarters of the machine's.
+        Bytes that the run may take; left out: what is free.
     exchange
         The processes that share the agents; the first one alone writes records.
     notice
@@ -208,7 +207,7 @@ def run_plan(
             resume=resume,
             exchange=exchange,
             device=device,
-            memory=memory_limit() if memory is None else memory,
+            memory=memory,
             progress=progress,
             say=sayer(progress),
             before_test=looking,

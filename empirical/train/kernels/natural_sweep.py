@@ -147,12 +147,20 @@ def natural_step(
     common = [step.momentum, 1.0 - step.momentum, 1.0 - step.memory, step.prior_precision]
     common += [step.damping, step.clip, step.rate, step.data, float(step.squares)]
     common += [0.0 if cavity is None else cavity.trust]
-    arrays = [t.numpy() for t in tensors]
+    arrays: list[Float32] = [t.numpy() for t in tensors]
     # Places of their own: where compiled code sees two tensors overlap, it takes one by one.
-    spare = np.empty((4, len(arrays[0]), 2 * BLOCK), dtype=np.float32)
+    arrays += list(np.empty((9 - len(arrays), len(beliefs.mean), 2 * BLOCK), dtype=np.float32))
+    mean, precision, momentum, given, at, total, pull, prior, start = arrays
     _step(
-        *arrays[:5],
-        *(arrays[5:] or spare),
+        mean,
+        precision,
+        momentum,
+        given,
+        at,
+        total,
+        pull,
+        prior,
+        start,
         np.stack([numbers(step.weight), correction], axis=1),
         np.array(common, dtype=np.float32),
         cavity is not None,

@@ -146,7 +146,7 @@ def drawn_by_torch(
     counter = (place[None], steps[:, None], torch.full_like(place[None], stream), place[None] * 0)
     a, b, c, d = words_by_torch(counter, tuple(keys[:, k : k + 1] for k in range(4)))
     if normal:
-        drawn = (*_pair_by_torch(a, b), *_pair_by_torch(c, d))
+        drawn: tuple[Tensor, ...] = (*_pair_by_torch(a, b), *_pair_by_torch(c, d))
     else:
         drawn = tuple(_uniform_by_torch(word) for word in (a, b, c, d))
     together = torch.stack([part.reshape(-1, blocks, LANES) for part in drawn], dim=2)

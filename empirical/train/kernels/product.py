@@ -78,7 +78,7 @@ class _Code:
             ),
         }
         self._fused, self._load, self._store = (
-            cgutils.get_or_insert_function(
+            cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module, kind, f"{name}.v{LANES}f32{'.p0' if 'mask' in name else ''}"
             )
             for name, kind in kinds.items()
@@ -179,8 +179,7 @@ def _tile_function(module: ir.Module, rows: int, strips: int) -> ir.Function:
     return function
 
 
-@intrinsic
-def _tile(
+def _tile_in_llvm(
     typing: Any,
     rows: Any,
     wide: Any,
@@ -195,7 +194,7 @@ def _tile(
     columns: Any,
     fresh: Any,
 ) -> Any:
-    """A tile of `rows` rows, of STRIPS vectors or, if not `wide`, of one; addresses are integers."""
+    """A tile of `rows` rows, of STRIPS vectors or, if not `wide`, of one; all are integers."""
     signature = types.void(*[types.int64] * 12)
 
     def generate(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
@@ -219,6 +218,8 @@ def _tile(
 
     return signature, generate
 
+
+_tile: Any = intrinsic(_tile_in_llvm)
 
 _SIGNATURE = types.void(*[types.int64] * 11)
 
@@ -267,11 +268,10 @@ def product(
 
 # Where the compiled product stands: an argument of compiled callers, which then need not compile it
 # again, and can be kept on disk.
-ADDRESS: int = product.address
+ADDRESS = int(product.address or 0)
 
 
-@intrinsic
-def multiply(
+def _multiply_in_llvm(
     typing: Any,
     address: Any,
     a: Any,
@@ -294,3 +294,6 @@ def multiply(
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 12), generate
+
+
+multiply: Any = intrinsic(_multiply_in_llvm)

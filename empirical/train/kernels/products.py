@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,7 +58,7 @@ class Trial:
 
 
 def chosen(setting: str, *, device: str = "cpu") -> str:
-    """The product that a setting means on this machine: ``"highest"``, ``"medium"`` or ``"bfloat16"``.
+    """The product that a setting means here: ``"highest"``, ``"medium"`` or ``"bfloat16"``.
 
     Parameters
     ----------
@@ -158,6 +159,10 @@ def products(choice: str, *, device: str = "cpu") -> Iterator[None]:
         yield
 
 
+_CPU: Any = torch.backends.mkldnn
+_CUDA: Any = torch.backends.cuda
+
+
 @dataclass(frozen=True)
 class _Setting:
     """Torch's global setting, by its old name (None where only the new ones were used) and new."""
@@ -172,14 +177,13 @@ class _Setting:
             name = torch.get_float32_matmul_precision()
         except RuntimeError:  # the new names say what the old one cannot
             name = None
-        backends = torch.backends
-        return cls(name, backends.mkldnn.matmul.fp32_precision, backends.cuda.matmul.fp32_precision)
+        return cls(name, _CPU.matmul.fp32_precision, _CUDA.matmul.fp32_precision)
 
     def put_back(self) -> None:
         if self.name is not None:
             torch.set_float32_matmul_precision(self.name)
-        torch.backends.mkldnn.matmul.fp32_precision = self.cpu
-        torch.backends.cuda.matmul.fp32_precision = self.cuda
+        _CPU.matmul.fp32_precision = self.cpu
+        _CUDA.matmul.fp32_precision = self.cuda
 
 
 class _Global:

@@ -25,19 +25,19 @@ _PARITY = np.uint32(PARITY)
 @numba.njit(forceinline=True)
 def words(counter: Four, key: Four) -> Four:
     """The four words of a counter under a key; for compiled callers."""
-    k, l, m, n = key
-    o = np.uint32(np.uint32(np.uint32(k ^ l) ^ np.uint32(m ^ n)) ^ _PARITY)
-    a, b, c, d = _added(counter, k, l, m, n)
-    a, b, c, d = _added(_rounds_1_to_4(a, b, c, d), l, m, n, np.uint32(o + np.uint32(1)))
-    a, b, c, d = _added(_rounds_5_to_8(a, b, c, d), m, n, o, np.uint32(k + np.uint32(2)))
-    a, b, c, d = _added(_rounds_1_to_4(a, b, c, d), n, o, k, np.uint32(l + np.uint32(3)))
-    a, b, c, d = _added(_rounds_5_to_8(a, b, c, d), o, k, l, np.uint32(m + np.uint32(4)))
-    return _added(_rounds_1_to_4(a, b, c, d), k, l, m, np.uint32(n + np.uint32(5)))
+    j, k, m, n = key
+    o = np.uint32(np.uint32(np.uint32(j ^ k) ^ np.uint32(m ^ n)) ^ _PARITY)
+    a, b, c, d = _added(counter, j, k, m, n)
+    a, b, c, d = _added(_rounds_1_to_4(a, b, c, d), k, m, n, np.uint32(o + np.uint32(1)))
+    a, b, c, d = _added(_rounds_5_to_8(a, b, c, d), m, n, o, np.uint32(j + np.uint32(2)))
+    a, b, c, d = _added(_rounds_1_to_4(a, b, c, d), n, o, j, np.uint32(k + np.uint32(3)))
+    a, b, c, d = _added(_rounds_5_to_8(a, b, c, d), o, j, k, np.uint32(m + np.uint32(4)))
+    return _added(_rounds_1_to_4(a, b, c, d), j, k, m, np.uint32(n + np.uint32(5)))
 
 
 @numba.njit(forceinline=True)
-def _added(x: Four, k: np.uint32, l: np.uint32, m: np.uint32, n: np.uint32) -> Four:
-    return np.uint32(x[0] + k), np.uint32(x[1] + l), np.uint32(x[2] + m), np.uint32(x[3] + n)
+def _added(x: Four, j: np.uint32, k: np.uint32, m: np.uint32, n: np.uint32) -> Four:
+    return np.uint32(x[0] + j), np.uint32(x[1] + k), np.uint32(x[2] + m), np.uint32(x[3] + n)
 
 
 @numba.njit(forceinline=True)
@@ -80,8 +80,8 @@ def words_by_torch(counter: tuple[Tensor, ...], key: tuple[Tensor, ...]) -> tupl
     tuple
         Four int64 tensors with such values.
     """
-    k, l, m, n = key
-    schedule = (k, l, m, n, k ^ l ^ m ^ n ^ PARITY)
+    j, k, m, n = key
+    schedule = (j, k, m, n, j ^ k ^ m ^ n ^ PARITY)
     x = [(word + part) & _MASK for word, part in zip(counter, key, strict=True)]
     for turn in range(ROUNDS):
         second, fourth = (1, 3) if turn % 2 == 0 else (3, 1)

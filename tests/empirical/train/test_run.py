@@ -169,16 +169,6 @@ def test_a_run_that_fails_names_agent_and_round() -> None:
         run.run_round()
 
 
-def test_the_footprint_is_that_of_the_tensors() -> None:
-    for name in LEARNERS:
-        run = run_of(NETWORKS["fixed"], name)
-        kept = sum(v.nbytes for k, v in run.state().items() if v.shape == (5, 3))
-        vectors = learner_of(name).vectors
-        assert kept == vectors["kept"] * 5 * 12
-        work = 2 * (vectors["steps"] + 1) * 12
-        assert run.footprint == kept + vectors["message"] * 5 * 12 + work
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

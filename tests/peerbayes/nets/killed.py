@@ -3,8 +3,8 @@
     python -m tests.peerbayes.nets.killed NET OUT ROUND [RANK]
 
 Every round is kept; the process RANK (all, if left out) dies after ROUND, before it is kept there
-if RANK is given, so that processes are left with states of different rounds. Processes that torchrun
-starts again live, and go on from what is kept.
+if RANK is given, so that processes are left with states of different rounds. Processes that are
+started again by torchrun live, and go on from what is kept.
 """
 
 from __future__ import annotations

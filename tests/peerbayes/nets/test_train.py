@@ -18,6 +18,8 @@ from tests.test_showing import FakePandas
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from empirical.train.learners import LEARNERS  # noqa: E402
+
 RING = pb.Network.from_topology("ring", agents=3)
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(3, 60, 4)) * [1, 10, 1, 1] + [0, 50, 0, 0]
@@ -176,6 +178,41 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not() -> None:
     one, two, other = (trained(lambda: torch.nn.Linear(4, 2), seed=seed) for seed in (1, 1, 2))
     assert torch.equal(one.mean, two.mean)
     assert not torch.equal(one.mean, other.mean)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_learner_learns(learner: str) -> None:
+    found = trained(lambda: Gated(2), rounds=30, local_steps=10, learner=learner, test=SIGNS[0])
+    test = found.metrics.test
+    assert np.isfinite(test.values).all()
+    assert (found.history.loss[-1] < found.history.loss[0]).all()
+    if learner != "backprop":  # whose steps are small
+        assert test["nll"].max() < np.log(2)  # less than a coin's
+    assert found.learner["learner"] == learner
+    assert (test.draws == 0) == learner.startswith("averaging") == (found.variance is None)
+
+
+class Words(torch.nn.Module):
+    """Tokens in, two classes out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.out = torch.nn.Embedding(9, 4), torch.nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.words(x).mean(dim=1))
+
+
+def test_tokens(tmp_path: Path) -> None:
+    texts = [RNG.integers(9, size=(50, 6)) for _ in range(3)]
+    found = trained(Words, [(x, (x[:, 0] > 4).astype(int)) for x in texts], tokens=True)
+    assert found.inputs is None
+    assert found.predict(texts[0]).shape == (3, 50, 2)
+    found.save(tmp_path)
+    again = pb.load_trained(tmp_path, module=Words)
+    np.testing.assert_array_equal(again.predict(texts[1]), found.predict(texts[1]))
+    with pytest.raises(ValueError, match="x: expected whole numbers"):
+        found.predict(texts[0] + 0.5)
 
 
 def test_a_network_that_changes() -> None:

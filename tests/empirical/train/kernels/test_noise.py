@@ -1,4 +1,4 @@
-"""Counter-based noise: known answers, the law, independence, and the same numbers in any grouping."""
+"""Counter-based noise: known answers, the law, independence, and any grouping of agents."""
 
 import numpy as np
 import pytest
@@ -135,5 +135,5 @@ def test_the_same_numbers_however_agents_are_grouped() -> None:
 
 @pytest.mark.parametrize(("seed", "agents"), [(-1, [0]), (0, [-1]), (0.5, [0])])
 def test_keys_refuse_what_is_no_count(seed: object, agents: list[int]) -> None:
-    with pytest.raises(ValueError, match="seed|agents"):
+    with pytest.raises(ValueError, match=r"seed|agents"):
         keys(seed, agents)

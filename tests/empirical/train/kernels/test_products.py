@@ -157,7 +157,7 @@ def test_a_trial_is_made_once() -> None:
 
 @pytest.mark.parametrize("function", [chosen, fast_products])
 def test_unknown_settings_are_refused(function) -> None:
-    with pytest.raises(ValueError, match="products: .*'fast'"), function("fast"):
+    with pytest.raises(ValueError, match=r"products: .*'fast'"), function("fast"):
         pass
-    with pytest.raises(ValueError, match="choice: .*'auto'"), products("auto"):
+    with pytest.raises(ValueError, match=r"choice: .*'auto'"), products("auto"):
         pass
