@@ -8,11 +8,11 @@ is the sum,
 
     y_i ← Σ_j W_ij (y_j + Δc_j / v_j),        s_i ← Σ_j W_ij (s_j + Δh_j / v_j),
 
-so that Σ_i v_i y_i = Σ_j c_j and Σ_i v_i s_i = δ + Σ_j h_j at all times, whatever the number of
+so that Σ_i v_i y_i = Σ_j c_j and Σ_i v_i s_i = δ + d + Σ_j h_j at all times, whatever the number of
 local steps. Agent i trains on its own share of the data against its *cavity*, all but its own site:
 with m⁰, s⁰ the belief of the last consensus and g the gradient of a batch,
 
-    (n_i/n) g + (y_i − c_i) + δ m + τ (s⁰ − h_i − δ)(m − m⁰)
+    (n_i/n) g + (y_i − c_i) + δ m + τ (s⁰ − h_i − δ − d)(m − m⁰)
 
 takes the place of a gradient of the whole objective. Where agents agree and nothing moves any more,
 that is its gradient: the stationary points are those of the global objective (docs:
@@ -48,9 +48,10 @@ class Sites:
 
     Parameters
     ----------
-    rate, momentum, curvature_memory, initial_curvature, prior_precision, curvature, damping, clip, \
-    temperature
+    rate, momentum, curvature_memory, initial_curvature, prior_precision
         As of :class:`~empirical.train.learners.natural_gradient.NaturalGradient`.
+    curvature, damping, clip, temperature
+        Likewise.
     trust
         τ, at least 0: how much of the cavity's curvature holds an agent back; 1 is the cavity
         itself. Curvatures are rough, and a smaller τ may learn faster; the fixed point is the same.
@@ -65,7 +66,7 @@ class Sites:
     momentum: float = 0.9
     curvature_memory: float = 0.99
     initial_curvature: float = 0.03
-    prior_precision: float = 1e-4
+    prior_precision: float = 1e-5
     curvature: Curvature = "squares"
     damping: float = 0.3
     clip: float = float("inf")
@@ -75,6 +76,11 @@ class Sites:
     def __post_init__(self) -> None:
         check_settings(self)
         at_least_zero("trust", self.trust)
+
+    @property
+    def least(self) -> float:
+        """δ + d: the precision of what no datum speaks of."""
+        return self.prior_precision + self.damping
 
     name = "sites"
 
@@ -90,7 +96,7 @@ class Sites:
 
         So the first weights' curvature is replaced by that of the data.
         """
-        state = begin_belief(weights, share, self.initial_curvature + self.prior_precision)
+        state = begin_belief(weights, share, self.initial_curvature + self.least)
         mean = state["mean"]
         site = torch.empty_like(mean).copy_(share.of_data * self.initial_curvature)
         state["site_curvature"] = site
@@ -111,7 +117,7 @@ class Sites:
             "first_precision": state["precision"].clone(),
             "cavity_gradient": state["all_gradient"] - state["site_gradient"],
             "cavity_precision": (state["precision"] - state["site_curvature"]).clamp_(
-                min=self.prior_precision
+                min=self.least
             ),
         }
 
@@ -125,7 +131,7 @@ class Sites:
         direction.add_(work["cavity_gradient"])
         if self.trust:
             moved = torch.sub(state["mean"], work["first_mean"], out=work["weights"])
-            held = work["cavity_precision"] - self.prior_precision
+            held = work["cavity_precision"] - self.least
             direction.addcmul_(moved, held, value=self.trust)
         descend(self, state, direction, batch.rate)
         return loss
@@ -143,12 +149,12 @@ class Sites:
         state["site_gradient"].copy_(site)
 
     def message(self, state: State) -> dict[str, Tensor]:
-        """Natural parameters for one datum, s + d and (s + d) m, and y."""
-        return {**natural(state, self.damping), "gradient": state["all_gradient"]}
+        """Natural parameters for one datum, s and s m, and y."""
+        return {**natural(state), "gradient": state["all_gradient"]}
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """The mean and precision that these are of, and the pooled sum of gradients."""
-        take_in(state, pooled, self.damping)
+        take_in(state, pooled)
         state["all_gradient"].copy_(pooled["gradient"])
 
     def belief(self, state: State) -> Belief:

@@ -112,14 +112,14 @@ def test_sums_of_sites_reach_everybody_exactly() -> None:
             v @ state["all_gradient"], state["site_gradient"].sum(axis=0), atol=1e-12
         )
         np.testing.assert_allclose(
-            v @ state["precision"], 0.01 + state["site_curvature"].sum(axis=0), atol=1e-12
+            v @ state["precision"], 0.31 + state["site_curvature"].sum(axis=0), atol=1e-12
         )
 
 
 def central(learner: NaturalGradient, steps: int, seed: int) -> tuple[Any, Any]:
     """The central learner: the mean gradient of all agents' batches and draws, one belief."""
     m = EXACT.initial(seed).numpy()
-    s = np.full(3, learner.initial_curvature + learner.prior_precision)
+    s = np.full(3, learner.initial_curvature + learner.least)
     u = np.zeros(3)
     orders = [Order(size, 8, seed=seed, agent=i) for i, size in enumerate(SIZES)]
     for t in range(steps):
@@ -133,7 +133,7 @@ def central(learner: NaturalGradient, steps: int, seed: int) -> tuple[Any, Any]:
             g += own
             h += own * noise[i] * np.sqrt(n * s)
         u = learner.momentum * u + (1 - learner.momentum) * g
-        s = s + (1 - learner.curvature_memory) * (h + learner.prior_precision - s)
+        s = s + (1 - learner.curvature_memory) * (h + learner.least - s)
         step = u / (1 - learner.momentum ** (t + 1)) + learner.prior_precision * m
         m = m - learner.rate * step / s
     return m, s
