@@ -41,6 +41,7 @@ class Pass(Protocol):
         labels: Tensor,
         likelihood: Losses,
         into: Tensor,
+        /,
     ) -> Tensor:
         """Losses, shape (n,), and gradients to `into`, shape (n, d); `group` says which nets."""
         ...
@@ -77,12 +78,8 @@ class Groups:
         """
         losses = []
         for group in self._groups(run, weights, inputs.shape[1], size):
-            place = into[group]
-            target = place if _is_aligned(place) else _aligned_empty(place)
             own = aligned(weights[group]), aligned(inputs[group]), labels[group]
-            losses.append(run(group, *own, likelihood, target))
-            if target is not place:
-                place.copy_(target)
+            losses.append(run(group, *own, likelihood, into[group]))
         return losses[0] if len(losses) == 1 else torch.cat(losses)
 
     def _groups(self, run: Pass, weights: Tensor, batch: int, size: int) -> list[slice]:
@@ -142,7 +139,7 @@ def probed(run: Pass, weights: Tensor, inputs: Tensor, *, size: int) -> tuple[Te
     size
         How many nets at a time.
     """
-    probe, into = _Probe(), _aligned_empty(weights)
+    probe, into = _Probe(), aligned_empty(weights)
     weights = aligned(weights)
     losses = []
     for start in range(0, weights.shape[0], size):
@@ -172,7 +169,7 @@ def aligned(tensor: Tensor) -> Tensor:
     The tensor itself if they do already, which costs nothing: keep weights of N nets in a tensor
     of :func:`aligned_rows`.
     """
-    return tensor if _is_aligned(tensor) else _aligned_empty(tensor).copy_(tensor)
+    return tensor if is_aligned(tensor) else aligned_empty(tensor).copy_(tensor)
 
 
 def aligned_rows(agents: int, parameters: int, *, device: torch.device | str = "cpu") -> Tensor:
@@ -187,14 +184,16 @@ def aligned_rows(agents: int, parameters: int, *, device: torch.device | str = "
     return _padded((agents, parameters), torch.float32, torch.device(device))
 
 
-def _is_aligned(tensor: Tensor) -> bool:
+def is_aligned(tensor: Tensor) -> bool:
+    """Whether each row along the first axis begins at a multiple of 64 bytes; always on a GPU."""
     if tensor.device.type != "cpu":
         return True
     apart = tensor.shape[0] == 1 or tensor.stride(0) * tensor.element_size() % ALIGNMENT == 0
     return apart and tensor.data_ptr() % ALIGNMENT == 0 and tensor[0].is_contiguous()
 
 
-def _aligned_empty(tensor: Tensor) -> Tensor:
+def aligned_empty(tensor: Tensor) -> Tensor:
+    """An empty tensor of the same shape whose rows begin at multiples of 64 bytes."""
     return _padded(tuple(tensor.shape), tensor.dtype, tensor.device)
 
 
@@ -203,4 +202,4 @@ def _padded(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) ->
     line = ALIGNMENT // dtype.itemsize
     # Torch's own memory begins at such multiples.
     buffer = torch.empty(shape[0], -(-count // line) * line, dtype=dtype, device=device)
-    return buffer[:, :count].unflatten(1, shape[1:])
+    return buffer[:, :count].view(shape)

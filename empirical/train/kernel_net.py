@@ -15,7 +15,13 @@ from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPoo
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.likelihood import Likelihood as Losses
 from empirical.nets.posterior import shared_initialisation
-from empirical.train.groups import WEIGHTS_AT_ONCE, Groups, aligned
+from empirical.train.groups import (
+    WEIGHTS_AT_ONCE,
+    Groups,
+    aligned,
+    aligned_empty,
+    is_aligned,
+)
 from empirical.train.layout import Layout, Place
 from empirical.train.net import NoiseKey
 from theory.validation import fail
@@ -132,7 +138,8 @@ class KernelNet:
         into: Tensor,
     ) -> Tensor:
         """A pass of some nets; the variances of a belief, which this estimator does not read."""
-        return gradient(
+        target = into if is_aligned(into) else aligned_empty(into)
+        losses = gradient(
             self.architecture,
             weights,
             weights,
@@ -141,8 +148,11 @@ class KernelNet:
             likelihood=likelihood,
             estimator="point",
             generators=(),
-            into=(into, into),
+            into=(target, target),
         )
+        if target is not into:
+            into.copy_(target)
+        return losses
 
     def _trial(self, count: int, batch: int, seed: int) -> tuple[Tensor, Tensor]:
         """Weights near the initial ones and made-up inputs, to try nets on."""

@@ -98,9 +98,12 @@ class Layout:
         return self.places[-1].slice.stop if self.places else 0
 
     def views(self, weights: Tensor) -> list[Tensor]:
-        """Each trainable tensor of N nets as a view of shape (N, …), from shape (N, d)."""
+        """Each trainable tensor as a view: of shape (N, …) from shape (N, d), (…) from (d,)."""
+        lead = weights.shape[:-1]
+        sizes = [place.slice.stop - place.slice.start for place in self.places]
+        parts = torch.split_with_sizes(weights, sizes, dim=-1)
         return [
-            weights[:, place.slice].view(weights.shape[0], *place.shape) for place in self.places
+            part.view(*lead, *place.shape) for part, place in zip(parts, self.places, strict=True)
         ]
 
     def vector(self, state: Mapping[str, Tensor]) -> Tensor:

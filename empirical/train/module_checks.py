@@ -47,7 +47,8 @@ def own_copy(module: object) -> nn.Module:
     Raises
     ------
     ValueError
-        If it cannot be one: see the page of this module's refusals.
+        If a layer keeps statistics of batches, nothing can be trained, weights are not float32 on
+        the CPU or have no shape yet, or the module cannot be copied.
     """
     if not isinstance(module, nn.Module):
         raise fail(
@@ -137,8 +138,8 @@ def joined(outputs: object) -> Tensor:
     """
     if isinstance(outputs, Mapping):
         outputs = list(outputs.values())
-    parts = list(outputs) if isinstance(outputs, tuple | list) else [outputs]
-    for part in parts:
+    flat = []
+    for part in outputs if isinstance(outputs, tuple | list) else [outputs]:
         if not isinstance(part, Tensor) or part.ndim not in (1, 2):
             got = f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
             raise fail(
@@ -147,7 +148,9 @@ def joined(outputs: object) -> Tensor:
                 got,
                 "wrap it in a module that returns them alone, flattened after the first axis",
             )
-    flat = [part[:, None] if part.ndim == 1 else part for part in parts]
+        flat.append(part[:, None] if part.ndim == 1 else part)
+    if not flat:
+        raise fail("module", "outputs of shape (B, numbers)", "none", "return a tensor")
     return flat[0] if len(flat) == 1 else torch.cat(flat, dim=1)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -165,11 +165,16 @@ class ModuleNet:
         self._passes.ready(weights.device, training=True)
         size = self._at_once(weights.device, agents)
 
-        def alone(group: slice, *own: Any) -> Tensor:
-            return self._passes.gradient_alone(*own, noise[group.start] if self.draws else None)
+        def alone(
+            group: slice, own: Tensor, x: Tensor, y: Tensor, losses: Losses, place: Tensor
+        ) -> Tensor:
+            key = noise[group.start] if self.draws else None
+            return self._passes.gradient_alone(own, x, y, losses, place, key)
 
-        def together(group: slice, *own: Any) -> Tensor:
-            return self._passes.gradient_together(*own)
+        def together(
+            group: slice, own: Tensor, x: Tensor, y: Tensor, losses: Losses, place: Tensor
+        ) -> Tensor:
+            return self._passes.gradient_together(own, x, y, losses, place)
 
         return self._groups.gradient(
             together if size > 1 else alone, weights, inputs, labels, likelihood, into, size=size

@@ -78,8 +78,8 @@ class Passes:
         return found
 
     def _take(self, weights: Tensor) -> None:
-        for parameter, view in zip(self._own, self._layout.views(weights[None]), strict=True):
-            parameter.data = view[0]
+        for parameter, view in zip(self._own, self._layout.views(weights), strict=True):
+            parameter.data = view
 
     def _let_go(self) -> None:
         for parameter, home in zip(self._own, self._home, strict=True):
@@ -121,7 +121,7 @@ class Passes:
             back = torch.autograd.grad(outputs, self._own, grad[0], allow_unused=True)
         finally:
             self._let_go()
-        _write([view[0] for view in self._layout.views(into)], back)
+        _write(self._layout.views(into[0]), back)
         return loss
 
     def reason_against(self, weights: Tensor, inputs: Tensor) -> str:

@@ -113,7 +113,7 @@ class _OutputNoise:
 
     def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Mean −log density in nats, shape (N,), and its derivative by both halves."""
-        mean, spread = outputs.split(self.count, dim=2)
+        mean, spread = outputs[:, :, : self.count], outputs[:, :, self.count :]
         log_std, low, high = within(spread * self._factor, LARGEST_LOG_STD)
         nll, by_mean, squared = _terms(mean, log_std, labels)
         by_spread = pointing_in((1.0 - squared) * self._factor, low, high)

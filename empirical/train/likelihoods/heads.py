@@ -102,7 +102,8 @@ class Heads:
         loss = torch.stack([loss for loss, _ in each]).sum(dim=0)
         inputs, constants = [], []
         for part, (_, grad) in zip(self.parts, each, strict=True):
-            varying, own = grad.split([part.outputs - part.constants, part.constants], dim=2)
+            sizes = [part.outputs - part.constants, part.constants]
+            varying, own = torch.split_with_sizes(grad, sizes, dim=2)
             inputs.append(varying)
             constants.append(own)
         return loss, torch.cat(inputs + constants, dim=2)
@@ -123,7 +124,8 @@ class Heads:
     def split_outputs(self, outputs: Tensor) -> list[Tensor]:
         """Each head's outputs, its constants among them, from shape (N, B, outputs)."""
         own = [part.outputs - part.constants for part in self.parts]
-        pieces = outputs.split([*own, *(part.constants for part in self.parts)], dim=2)
+        sizes = [*own, *(part.constants for part in self.parts)]
+        pieces = torch.split_with_sizes(outputs, sizes, dim=2)
         heads = len(self.parts)
         return [
             torch.cat([varying, constant], dim=2)
@@ -132,9 +134,8 @@ class Heads:
 
     def split_labels(self, labels: Tensor) -> list[Tensor]:
         """Each head's labels, shape (N, B) where a label is one number, else (N, B, k)."""
-        pieces = labels.reshape(*labels.shape[:2], -1).split(
-            [part.label_size for part in self.parts], dim=2
-        )
+        flat = labels.reshape(*labels.shape[:2], -1)
+        pieces = torch.split_with_sizes(flat, [part.label_size for part in self.parts], dim=2)
         return [piece[:, :, 0] if piece.shape[2] == 1 else piece for piece in pieces]
 
     def _ends(self) -> list[int]:

@@ -206,6 +206,8 @@ def test_a_module_that_changes_later_changes_nothing():
     net.outputs_of(weights, inputs_for("tabular", 1, 4))
     weights.zero_()
     assert torch.equal(net.initial(0), before)
+    # Nor does the net hold on to weights of an earlier pass.
+    assert torch.equal(net._layout.vector(net._passes.module.state_dict()), before)
 
 
 def test_words_tell_families_apart():
