@@ -183,17 +183,24 @@ def sampled(
     return loss, curvature
 
 
-def followed(learner: Settings, state: State, work: State, batch: Batch, target: Tensor) -> Tensor:
-    """Move momentum and precision on; the direction u / (1 − β₁^t) + δ m, in work's gradient.
+def followed(
+    learner: Settings,
+    state: State,
+    work: State,
+    batch: Batch,
+    target: Tensor,
+    scale: Tensor | float = 1.0,
+) -> Tensor:
+    """Move momentum and precision on; the direction scale · u / (1 − β₁^t) + δ m.
 
-    `target` is where the precision is drawn to; it is overwritten.
+    It overwrites work's gradient; `target`, where the precision is drawn to, is overwritten too.
     """
     momentum, precision = state["momentum"], state["precision"]
     momentum.lerp_(work["gradient"], 1.0 - learner.momentum)
     move = target.sub_(precision).mul_(1.0 - learner.curvature_memory)
     precision.add_(torch.maximum(move, torch.mul(precision, -0.5, out=work["gradient"]), out=move))
     share = (1.0 / (1.0 - learner.momentum**batch.steps)).to(momentum)
-    direction = torch.mul(momentum, share, out=work["gradient"])
+    direction = torch.mul(momentum, share * scale, out=work["gradient"])
     return direction.add_(state["mean"], alpha=learner.prior_precision)
 
 
