@@ -79,7 +79,7 @@ class Sites:
     damping: float = 0.3
     clip: float = float("inf")
     trust: float = 1.0
-    standing: float = 0.5
+    standing: float = 0.25
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
