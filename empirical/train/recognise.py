@@ -58,16 +58,14 @@ def net_of(
     input_dtype
         ``torch.float32``, or ``torch.int64`` for tokens.
     outputs
-        How many numbers it must put out for one input, without a likelihood's constants.
+        How many numbers it must put out for an input, without a likelihood's constants.
     example
-        A few inputs, shape (B, …), to try the module on; left out: random numbers, or zeros for
-        tokens. Rows of the data are better where not every number makes sense.
+        Rows of the data, shape (B, …), to try it on; left out: random numbers, zeros for tokens.
 
     Raises
     ------
     ValueError
-        If the module cannot be a net (:class:`~empirical.train.module_net.ModuleNet`), or has
-        another number of outputs.
+        If the module cannot be a net (see :class:`ModuleNet`) or has other outputs.
 
     Examples
     --------

@@ -22,15 +22,15 @@ from empirical.nets.schedule import Schedule, share_of_rate
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
 from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
-from empirical.train.learners import Learner
-from empirical.train.learners.learner import Belief, Share
+from empirical.train.fitting import check_fit, share_of
+from empirical.train.learners.learner import Belief, Learner
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.memory import check_memory, free_memory, vectors_of
 from empirical.train.net import Net
 from empirical.train.pooling import SUMMED_AT_ONCE, Pooling
 from empirical.train.rounds import NetworkRounds
 from empirical.train.steps import Steps
-from theory.changing import AnyNetwork, influence
+from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, as_positive, fail
 
 __all__ = ["Belief", "RoundReport", "TrainingFailed", "TrainingRun"]
@@ -117,7 +117,7 @@ class TrainingRun:
         device: str = "cpu",
         at_once: int | None = None,
     ) -> None:
-        _check_fit(net, likelihood, shares, network)
+        check_fit(net, likelihood, shares, network)
         self.net, self.likelihood, self.network, self.learner = net, likelihood, network, learner
         self.rounds = as_integer("rounds", rounds, minimum=1)
         self.local_steps = as_integer("local_steps", local_steps, minimum=1)
@@ -128,7 +128,7 @@ class TrainingRun:
         if not 0.0 <= warm_up < 1.0:
             raise fail("warm_up", "a number of at least 0 and below 1", warm_up, "give such a one")
         self._warm_up = warm_up
-        everybody = _shares_of(network, shares).to(self.device)
+        everybody = share_of(network, shares).to(self.device)
         weights = net.initial(self.seed).to(self.device)
         walk = NetworkRounds(network, seed=self.seed)
         first = learner.message(learner.start(weights, everybody.of(slice(0, 1))))
@@ -274,23 +274,12 @@ class TrainingRun:
 
     def _places(self, some: list[int]) -> Tensor:
         """Rows of the inputs for every step of some agents, shape (steps, k, batch)."""
-        first = self._steps
-        return torch.stack(
-            [
-                self._shares.indices[k][
-                    torch.from_numpy(
-                        np.stack(
-                            [
-                                self._orders[k].rows(int(first[k]) + step)
-                                for step in range(self.local_steps)
-                            ]
-                        )
-                    ).to(self.device)
-                ]
-                for k in some
-            ],
-            dim=1,
-        )
+        places = []
+        for k in some:
+            steps = range(int(self._steps[k]), int(self._steps[k]) + self.local_steps)
+            own = np.stack([self._orders[k].rows(step) for step in steps])
+            places.append(self._shares.indices[k][torch.from_numpy(own).to(self.device)])
+        return torch.stack(places, dim=1)
 
     def _hear(self, messages: Mapping[str, Tensor]) -> None:
         """Pooled messages become state; who pools with nobody keeps its own to the last bit."""
@@ -331,37 +320,3 @@ class TrainingRun:
             f"training: expected {wanted}, got {got} at agent {self.own[k]} in round {self.round};"
             " lower the learning rate"
         )
-
-
-def _check_fit(net: Net, likelihood: Likelihood, shares: Shares, network: AnyNetwork) -> None:
-    if network.agents != shares.agents:
-        raise fail(
-            "network",
-            f"weights for {shares.agents} agents, as many as hold data",
-            f"{network.agents}",
-            "give W a row for each agent that holds data",
-        )
-    if net.outputs != likelihood.outputs:
-        raise fail(
-            "net",
-            f"{likelihood.outputs} outputs, as the likelihood takes",
-            net.outputs,
-            "change the last layer",
-        )
-    if net.parameters < 1:
-        raise fail("net", "at least one weight to train", net.parameters, "give it a layer")
-
-
-def _shares_of(network: AnyNetwork, shares: Shares) -> Share:
-    """n_i and v_i, in columns."""
-    found = influence(network)
-    if found.unheard.size:
-        raise fail(
-            "network",
-            "agents whose data somebody hears of in the end",
-            f"agent {int(found.unheard[0])} without influence",
-            "give it listeners, or leave it out",
-        )
-    held = torch.tensor(shares.sizes, dtype=torch.float64)[:, None]
-    values = torch.tensor(found.values / found.total, dtype=torch.float64)[:, None]
-    return Share(held, values, sum(shares.sizes))

@@ -187,7 +187,8 @@ class DrawnRound:
     weights
         Shape (R, N, N): what agent i gave what agent j said.
     observes
-        Shape (R, N): who learnt from data; who was heard by nobody, itself included, may be missing.
+        Shape (R, N): who learnt from data; agents that nobody heard, themselves included, may be
+        missing.
     ages
         Shape (R, N, N): how many rounds ago agent j said it; zero where nothing is late or weighed.
     """

@@ -6,12 +6,12 @@ w = m + ε/√(n s), ε standard normal, with the gradient g there times the age
 
     u ← β₁ u + (1 − β₁) a g
     ĥ = a g (w − m) n s,  or  a B g²                     (of B examples in a batch)
-    s ← s + max((1 − β₂)(ĥ + p − s), −s/2),              p = δ, or the cavity's
-    m ← m − r clip((u/(1 − β₁^t) + y + δ m + τ (p − δ)(m − m⁰)) / (s + d))
+    s ← s + max((1 − β₂)(ĥ + p − s), −s/2),              p = δ + d, or the cavity's
+    m ← m − r clip((ω u/(1 − β₁^t) + y + δ m + τ (p − δ − d)(m − m⁰)) / s)
 
-where y and m⁰ are the cavity's, and zero without one. The noise need not be kept or drawn again:
-w − m is what the gradient has seen of it. One sweep reads m, s, u, g and w and writes m, s, u and
-the w of the next step, nine passes over memory where a plain step of Adam takes seven.
+where ω, y and m⁰ are the cavity's, and 1 and zero without one. The noise need not be kept or drawn
+again: w − m is what the gradient has seen of it. One sweep reads m, s, u, g and w and writes m, s,
+u and the w of the next step, nine passes over memory where a plain step of Adam takes seven.
 
 The same in torch's operations serves other devices and types, and is the oracle.
 """
@@ -55,6 +55,8 @@ class Cavity:
         m⁰, the mean of the last consensus.
     trust
         τ.
+    scale
+        ω: what an agent's own gradient counts in its steps; one number an agent.
     """
 
     total: Tensor
@@ -62,6 +64,7 @@ class Cavity:
     precision: Tensor
     mean: Tensor
     trust: float
+    scale: Columns = (1.0,)
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,11 @@ class Natural:
     weight: Columns
     steps: Columns
     squares: int = 0
+
+    @property
+    def least(self) -> float:
+        """δ + d: the precision of what no datum speaks of."""
+        return self.prior_precision + self.damping
 
 
 def draw(mean: Tensor, precision: Tensor, *, data: float, noise: Noise, out: Tensor) -> Tensor:
@@ -144,8 +152,10 @@ def natural_step(
     steps = nothing[0] if following is None else np.asarray(following.steps, dtype=np.uint32)
     taken = np.asarray(step.steps, dtype=np.float64).reshape(-1)
     correction = numbers(1.0 / (1.0 - step.momentum**taken))
+    if cavity is not None:
+        correction = correction * numbers(cavity.scale)
     common = [step.momentum, 1.0 - step.momentum, 1.0 - step.memory, step.prior_precision]
-    common += [step.damping, step.clip, step.rate, step.data, float(step.squares)]
+    common += [step.least, step.clip, step.rate, step.data, float(step.squares)]
     common += [0.0 if cavity is None else cavity.trust]
     arrays: list[Float32] = [t.numpy() for t in tensors]
     # Places of their own: where compiled code sees two tensors overlap, it takes one by one.
@@ -188,19 +198,21 @@ def natural_step_by_torch(
         target = (weights - mean).mul_(precision).mul_(step.data).mul_(g)
     momentum.mul_(step.momentum).add_(g, alpha=1.0 - step.momentum)
     taken = column(step.steps, mean).double()
-    direction = momentum * (1.0 / (1.0 - step.momentum**taken)).to(mean)
-    direction.add_(mean, alpha=step.prior_precision)
+    share = 1.0 / (1.0 - step.momentum**taken)
+    if cavity is not None:
+        share = share * column(cavity.scale, mean).double()
+    direction = (momentum * share.to(mean)).add_(mean, alpha=step.prior_precision)
     if cavity is None:
-        target.add_(step.prior_precision)
+        target.add_(step.least)
     else:
         target.add_(cavity.precision)
         cavity.total.add_(g)
         direction.add_(cavity.gradient)
-        held = (cavity.precision - step.prior_precision).mul_(mean - cavity.mean)
+        held = (cavity.precision - step.least).mul_(mean - cavity.mean)
         direction.add_(held, alpha=cavity.trust)
     move = target.sub_(precision).mul_(1.0 - step.memory)
     precision.add_(torch.maximum(move, precision * -0.5, out=move))
-    direction.div_(precision + step.damping).clamp_(-step.clip, step.clip)
+    direction.div_(precision).clamp_(-step.clip, step.clip)
     mean.add_(direction, alpha=-step.rate)
     if following is not None:
         draw_by_torch(mean, precision, data=step.data, noise=following, out=weights)
@@ -243,7 +255,7 @@ def _step(
     keys: UInt32,
     steps: UInt32,
 ) -> None:
-    b1, gain1, gain2, delta, damping = common[0], common[1], common[2], common[3], common[4]
+    b1, gain1, gain2, delta, least = common[0], common[1], common[2], common[3], common[4]
     clip, rate, data, squares, trust = common[5], common[6], common[7], common[8], common[9]
     half = np.float32(-0.5)
     noise = np.zeros(BLOCK, dtype=np.float32)
@@ -264,19 +276,19 @@ def _step(
             p, start = cavity_precision[n, first:end], cavity_mean[n, first:end]
             for k in range(end - first):
                 here = a * g[k]
-                prior = delta
+                prior = least
                 moved = gain1 * here + b1 * u[k]
                 direction = moved * correction + delta * m[k]
                 if cavity:
                     prior = p[k]
                     c[k] += here
-                    direction += y[k] + trust * (prior - delta) * (m[k] - start[k])
+                    direction += y[k] + trust * (prior - least) * (m[k] - start[k])
                 seen = squares * g[k] if squares > 0 else (w[k] - m[k]) * data * s[k]
                 change = gain2 * (here * seen + prior - s[k])
                 # A NaN comes through each of these.
                 change = half * s[k] if change < half * s[k] else change
                 new = s[k] + change
-                by = direction / (new + damping)
+                by = direction / new
                 by = clip if by > clip else by
                 by = -clip if by < -clip else by
                 u[k] = moved

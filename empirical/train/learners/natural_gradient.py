@@ -5,16 +5,18 @@ datum*. One gradient a step, at sampled weights w = m + ε/√(n s) (IVON: Shen 
 arXiv:2402.17641), with a_i = n_i/(v_i n), prior N(0, 1/(n δ)):
 
     g  = a_i ∇L(w),     ĥ = g ε √(n s)    (or  a_i B (∇L(w))², B examples in a batch)
-    u ← β₁ u + (1 − β₁) g,      s ← s + (1 − β₂)(ĥ + δ − s),
-    m ← m − r (u / (1 − β₁^t) + δ m) / (s + d).
+    u ← β₁ u + (1 − β₁) g,      s ← s + (1 − β₂)(ĥ + δ + d − s),
+    m ← m − r (u / (1 − β₁^t) + δ m) / s.
 
-The first ĥ has the curvature for its expectation; the second is Fisher's, where gradients of
-examples are alike in law to what the net expects: never negative and less noisy.
-So s + d and (s + d) m, which are what is pooled, move linearly in g and ĥ: where all agents hold
-the same belief before a step, pooling after it is the same step with the v-weighted means of g and
-ĥ, the step of the central learner, and the data of all agents count once (docs:
-mathematics/learners). Two guards are not linear, and are idle unless steps are too long: a mean
-moves by `clip` · r at most, and a step at most halves a precision.
+The first ĥ has the curvature for its expectation; the second estimates Fisher's information, is
+never negative and less noisy. With d = 0 it is the variational posterior; d > 0 keeps steps short
+and beliefs narrow where the data say little.
+
+s and s m, which are what is pooled, move linearly in g and ĥ: where all agents hold the same belief
+before a step, pooling after it is the same step with the v-weighted means of g and ĥ, the step of
+the central learner, and the data of all agents count once (docs: mathematics/learners). Two guards
+are not linear, and are idle unless steps are too long: a mean moves by `clip` · r at most, and a
+step at most halves a precision.
 """
 
 from __future__ import annotations
@@ -74,15 +76,15 @@ class NaturalGradient:
     momentum, curvature_memory
         β₁ and β₂, in [0, 1).
     initial_curvature
-        s − δ before round 1, positive.
+        s − δ − d before round 1, positive.
     prior_precision
         δ: the prior's precision for one datum, positive; the prior is N(0, 1/(n δ)).
     curvature
         ``"draws"`` or ``"squares"``: the first or the second ĥ.
     damping
-        d, at least 0: steps are no longer than those of a curvature d.
+        d, at least 0: how much surer agents are of every weight than prior and data make them.
     clip
-        |u/(…) + δ m| / (s + d) counts as this at most; positive, infinity for no limit.
+        |u/(…) + δ m| / s counts as this at most; positive, infinity for no limit.
     temperature
         Weights are drawn, and believed, with `temperature` times the variance; in (0, 1].
 
@@ -105,6 +107,11 @@ class NaturalGradient:
     def __post_init__(self) -> None:
         check_settings(self)
 
+    @property
+    def least(self) -> float:
+        """δ + d: the precision of what no datum speaks of."""
+        return self.prior_precision + self.damping
+
     name = "natural-gradient"
 
     @property
@@ -116,7 +123,7 @@ class NaturalGradient:
 
     def start(self, weights: Tensor, share: Share) -> State:
         """Sure of the first weights to the degree that `initial_curvature` says."""
-        return begin_belief(weights, share, self.initial_curvature + self.prior_precision)
+        return begin_belief(weights, share, self.initial_curvature + self.least)
 
     def begin(self, state: State, share: Share) -> State:
         """Room for weights and a gradient."""
@@ -134,12 +141,12 @@ class NaturalGradient:
         """Nothing."""
 
     def message(self, state: State) -> dict[str, Tensor]:
-        """Natural parameters for one datum: s + d and (s + d) m."""
-        return natural(state, self.damping)
+        """Natural parameters for one datum: s and s m."""
+        return natural(state)
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """The mean and precision that these are natural parameters of."""
-        take_in(state, pooled, self.damping)
+        take_in(state, pooled)
 
     def belief(self, state: State) -> Belief:
         """N(m, T/(n s))."""
@@ -186,16 +193,15 @@ def natural_descent(
     return loss
 
 
-def natural(state: State, damping: float) -> dict[str, Tensor]:
-    """Precision + d and (precision + d) mean."""
-    precision = state["precision"] + damping if damping else state["precision"]
-    return {"precision": precision, "shift": precision * state["mean"]}
+def natural(state: State) -> dict[str, Tensor]:
+    """Precision, and precision times mean."""
+    return {"precision": state["precision"], "shift": state["precision"] * state["mean"]}
 
 
-def take_in(state: State, pooled: Mapping[str, Tensor], damping: float) -> None:
-    """The other way, in place."""
+def take_in(state: State, pooled: Mapping[str, Tensor]) -> None:
+    """The mean and precision that natural parameters are of, in place."""
     torch.div(pooled["shift"], pooled["precision"], out=state["mean"])
-    torch.sub(pooled["precision"], damping, out=state["precision"])
+    state["precision"].copy_(pooled["precision"])
 
 
 def gaussian(state: State, temperature: float) -> Belief:

@@ -8,15 +8,18 @@ is the sum,
 
     y_i ← Σ_j W_ij (y_j + Δc_j / v_j),        s_i ← Σ_j W_ij (s_j + Δh_j / v_j),
 
-so that Σ_i v_i y_i = Σ_j c_j and Σ_i v_i s_i = δ + Σ_j h_j at all times, whatever the number of
-local steps. Agent i trains on its own share of the data against its *cavity*, all but its own site:
-with m⁰, s⁰ the belief of the last consensus and g the gradient of a batch,
+so that Σ_i v_i y_i = Σ_j c_j and Σ_i v_i s_i = δ + d + Σ_j h_j at all times, whatever the number of
+local steps. With m⁰, s⁰ the belief of the last consensus, g the gradient of a batch's mean loss and
+ω_i = n_i/n + κ (1 − n_i/n),
 
-    (n_i/n) g + (y_i − c_i) + δ m + τ (s⁰ − h_i − δ)(m − m⁰)
+    ω_i g + (y_i − ω_i (n/n_i) c_i) + δ m + τ (1 − κ)(s⁰ − h_i − δ − d)(m − m⁰)
 
-takes the place of a gradient of the whole objective. Where agents agree and nothing moves any more,
-that is its gradient: the stationary points are those of the global objective (docs:
-mathematics/learners), where without sites they depend on the number of local steps.
+takes the place of a gradient of the whole objective. With κ = 0 that is own data and the *cavity*,
+what others last said, as in partitioned variational inference; with κ = 1 own data stand for
+theirs, corrected by what they said, as in SCAFFOLD (Karimireddy et al. 2020). Where agents agree
+and nothing moves any more, it is the gradient of the whole: the stationary points are those of the
+global objective (docs: mathematics/learners), where without sites they depend on the number of
+local steps.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from empirical.train.learners.natural_gradient import (
     natural_descent,
     take_in,
 )
+from theory.validation import fail
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,17 @@ class Sites:
 
     Parameters
     ----------
-    rate, momentum, curvature_memory, initial_curvature, prior_precision, curvature, damping, clip, \
-    temperature
+    rate, momentum, curvature_memory, initial_curvature, prior_precision
         As of :class:`~empirical.train.learners.natural_gradient.NaturalGradient`.
+    curvature, damping, clip, temperature
+        Likewise.
     trust
         τ, at least 0: how much of the cavity's curvature holds an agent back; 1 is the cavity
-        itself. Curvatures are rough, and a smaller τ may learn faster; the fixed point is the same.
+        itself. The fixed point is the same for all.
+    standing
+        κ, in [0, 1]: how far own data stand for those of others within a round. The fixed point is
+        the same for all; an agent with few of the data needs a large one, or it goes a long way by
+        others' stale word alone.
 
     Raises
     ------
@@ -64,16 +73,24 @@ class Sites:
     momentum: float = 0.9
     curvature_memory: float = 0.99
     initial_curvature: float = 0.03
-    prior_precision: float = 1e-4
+    prior_precision: float = 1e-5
     curvature: Curvature = "squares"
     damping: float = 0.3
     clip: float = float("inf")
     trust: float = 1.0
+    standing: float = 0.25
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
         check_settings(self)
         at_least_zero("trust", self.trust)
+        if not 0.0 <= self.standing <= 1.0:
+            raise fail("standing", "a number from 0 to 1", self.standing, "give such a number")
+
+    @property
+    def least(self) -> float:
+        """δ + d: the precision of what no datum speaks of."""
+        return self.prior_precision + self.damping
 
     name = "sites"
 
@@ -89,7 +106,7 @@ class Sites:
 
         So the first weights' curvature is replaced by that of the data.
         """
-        state = begin_belief(weights, share, self.initial_curvature + self.prior_precision)
+        state = begin_belief(weights, share, self.initial_curvature + self.least)
         mean = state["mean"]
         site = torch.empty_like(mean).copy_(share.of_data * self.initial_curvature)
         state["site_curvature"] = site
@@ -100,7 +117,10 @@ class Sites:
     def begin(self, state: State, share: Share) -> State:
         """The cavity."""
         mean = state["mean"]
+        # ω_i in units of n_i/n, which is what gradients and sites are weighted by.
+        scale = (1.0 + self.standing * (1.0 / share.of_data - 1.0)).to(mean)
         return {
+            "scale": scale,
             "weights": torch.empty_like(mean),
             "gradient": torch.empty_like(mean),
             "weight": share.of_data.to(mean),
@@ -108,9 +128,9 @@ class Sites:
             "steps": torch.zeros_like(share.held),
             "first_mean": mean.clone(),
             "first_precision": state["precision"].clone(),
-            "cavity_gradient": state["all_gradient"] - state["site_gradient"],
+            "cavity_gradient": state["all_gradient"] - scale * state["site_gradient"],
             "cavity_precision": (state["precision"] - state["site_curvature"]).clamp_(
-                min=self.prior_precision
+                min=self.least
             ),
         }
 
@@ -122,7 +142,8 @@ class Sites:
             work["cavity_gradient"],
             work["cavity_precision"],
             work["first_mean"],
-            self.trust,
+            self.trust * (1.0 - self.standing),
+            work["scale"],
         )
         return natural_descent(self, state, work, batch, share, cavity)
 
@@ -139,12 +160,12 @@ class Sites:
         state["site_gradient"].copy_(site)
 
     def message(self, state: State) -> dict[str, Tensor]:
-        """Natural parameters for one datum, s + d and (s + d) m, and y."""
-        return {**natural(state, self.damping), "gradient": state["all_gradient"]}
+        """Natural parameters for one datum, s and s m, and y."""
+        return {**natural(state), "gradient": state["all_gradient"]}
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """The mean and precision that these are of, and the pooled sum of gradients."""
-        take_in(state, pooled, self.damping)
+        take_in(state, pooled)
         state["all_gradient"].copy_(pooled["gradient"])
 
     def belief(self, state: State) -> Belief:

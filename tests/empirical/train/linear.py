@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,5 +83,5 @@ def regression(sizes: Sequence[int], *, weights: int = 3, seed: int = 0) -> Shar
     inputs = np.concatenate(parts).astype(np.float32)
     labels = (inputs @ truth + rng.normal(size=len(inputs))).astype(np.float32)
     ends = np.cumsum([0, *sizes])
-    rows = tuple(torch.arange(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+    rows = tuple(torch.arange(a, b) for a, b in pairwise(ends))
     return Shares(torch.from_numpy(inputs), torch.from_numpy(labels), rows)

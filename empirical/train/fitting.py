@@ -1,0 +1,60 @@
+"""Whether the parts of a run fit each other, and what each agent has of data and influence."""
+
+from __future__ import annotations
+
+import torch
+
+from empirical.nets.shares import Shares
+from empirical.train.learners.learner import Share
+from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.net import Net
+from theory.changing import AnyNetwork, influence
+from theory.validation import fail
+
+
+def check_fit(net: Net, likelihood: Likelihood, shares: Shares, network: AnyNetwork) -> None:
+    """Refuse parts of a run that do not fit each other.
+
+    Raises
+    ------
+    ValueError
+        If network and data disagree about the number of agents, net and likelihood about that of
+        outputs, or the net has no weights.
+    """
+    if network.agents != shares.agents:
+        raise fail(
+            "network",
+            f"weights for {shares.agents} agents, as many as hold data",
+            f"{network.agents}",
+            "give W a row for each agent that holds data",
+        )
+    if net.outputs != likelihood.outputs:
+        raise fail(
+            "net",
+            f"{likelihood.outputs} outputs, as the likelihood takes",
+            net.outputs,
+            "change the last layer",
+        )
+    if net.parameters < 1:
+        raise fail("net", "at least one weight to train", net.parameters, "give it a layer")
+
+
+def share_of(network: AnyNetwork, shares: Shares) -> Share:
+    """n_i and v_i of all agents; v_i is the network's influence, in shares of its sum.
+
+    Raises
+    ------
+    ValueError
+        If nobody ever hears of an agent's data.
+    """
+    found = influence(network)
+    if found.unheard.size:
+        raise fail(
+            "network",
+            "agents whose data somebody hears of in the end",
+            f"agent {int(found.unheard[0])} without influence",
+            "give it listeners, or leave it out",
+        )
+    held = torch.tensor(shares.sizes, dtype=torch.float64)[:, None]
+    values = torch.tensor(found.values / found.total, dtype=torch.float64)[:, None]
+    return Share(held, values, sum(shares.sizes))
