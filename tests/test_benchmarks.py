@@ -45,6 +45,7 @@ NAMES = (
     "numbers",
     "regression",
     "scale",
+    "train",
 )
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 
@@ -52,7 +53,7 @@ CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 @pytest.fixture(scope="module", params=NAMES)
 def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a benchmark writes at toy size."""
-    if request.param in ("fedavg", "nets"):
+    if request.param in ("fedavg", "nets", "train"):
         pytest.importorskip("torch")
     out = tmp_path_factory.mktemp("benchmark") / f"{request.param}.json"
     done = subprocess.run(
