@@ -162,7 +162,7 @@ def steps(size: Size, rate: float, *, repeats: int) -> list[Row]:
         work = operations(size) if name == "papers" else operations(size) / 2
         plains = {
             "plain": seconds[f"{plain} plain"] / few.agents,
-            f"plain, {fast}": seconds[f"{plain} fast"] / few.agents,
+            "fast plain": seconds[f"{plain} fast"] / few.agents,
         }
         rows.append(
             {

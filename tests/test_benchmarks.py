@@ -45,6 +45,7 @@ NAMES = (
     "numbers",
     "regression",
     "scale",
+    "train",
     "train_nets",
 )
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
@@ -53,7 +54,7 @@ CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 @pytest.fixture(scope="module", params=NAMES)
 def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a benchmark writes at toy size."""
-    if request.param in ("fedavg", "nets", "train_nets"):
+    if request.param in ("fedavg", "nets", "train", "train_nets"):
         pytest.importorskip("torch")
     out = tmp_path_factory.mktemp("benchmark") / f"{request.param}.json"
     done = subprocess.run(
