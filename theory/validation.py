@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,16 @@ def as_integer(argument: str, value: object, *, minimum: int, maximum: int | Non
     return number
 
 
+def meant(word: str, words: Iterable[str], *, otherwise: str) -> str:
+    """A remedy for a word that is none of `words`: the one that is spelt nearly so, or `otherwise`.
+
+    >>> meant("rign", ["ring", "star"], otherwise="choose one of them")
+    "did you mean 'ring'?"
+    """
+    guess = difflib.get_close_matches(word, list(words), n=1)
+    return f"did you mean {guess[0]!r}?" if guess else otherwise
+
+
 def as_position(argument: str, value: object, names: Sequence[str]) -> int:
     """Where something stands in a list of names: given by name, or by its number from 0.
 
@@ -163,9 +173,8 @@ def as_position(argument: str, value: object, names: Sequence[str]) -> int:
     if not isinstance(value, str):
         return as_integer(argument, value, minimum=0, maximum=len(names) - 1)
     if value not in names:
-        guess = difflib.get_close_matches(value, names, n=1)
         shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-        remedy = f"did you mean {guess[0]!r}?" if guess else "name one of them"
+        remedy = meant(value, names, otherwise="name one of them")
         raise fail(argument, f"one of {shown}", repr(value), remedy)
     return list(names).index(value)
 

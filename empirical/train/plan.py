@@ -19,6 +19,7 @@ from empirical.train.data.examples import Examples
 from empirical.train.holdings import Holdings
 from empirical.train.learners.learner import Learner
 from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.memory import check_memory, free_memory
 from empirical.train.net import Net
 from exact.checkpoint import fingerprint
 from theory.changing import AnyNetwork
@@ -26,6 +27,8 @@ from theory.validation import FloatArray, as_integer, fail
 
 # How often, over a whole training, agents look at validation data if nothing else is said.
 LOOKS = 50
+# Examples of a step, of agents that have fewer some of them twice.
+BATCH = 50
 # Posterior samples that a prediction averages on validation and test data.
 DRAWS = 20
 
@@ -71,7 +74,7 @@ class TrainingPlan:
     data: AgentsData
     rounds: int
     local_steps: int
-    batch: int = 50
+    batch: int = BATCH
     seed: int = 0
     patience: int | None = None
     every: int | None = None
@@ -86,6 +89,16 @@ class TrainingPlan:
             if getattr(self, name) is not None:
                 as_integer(name, getattr(self, name), minimum=1)
         as_integer("draws", self.draws, minimum=0)
+        held = sum(map(len, self.data.train))
+        if self.batch > max(held, BATCH):
+            wanted = f"at most {held}, which all agents together have to train on"
+            raise fail("batch", wanted, self.batch, "make it smaller")
+        check_memory(  # of one net alone; the run looks at all of them
+            4 * self.net.parameters,
+            free=free_memory(),
+            agents=1,
+            parameters=self.net.parameters,
+        )
         as_integer("seed", self.seed, minimum=0)
         if self.network.agents != self.data.agents:
             raise fail(

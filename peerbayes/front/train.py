@@ -124,6 +124,9 @@ def train(
     from empirical.train.plan import TrainingPlan
     from peerbayes.nets.run import run_plan
 
+    if test is not None and not isinstance(test, tuple | list | float):
+        wanted = "a pair of inputs and labels, or a share in [0, 1) of each agent's data"
+        raise fail("test", wanted, type(test).__name__, "give one of them")
     found, notes = _likelihood(likelihood, data, module)
     how = Preparation(
         labels=_label_columns(found, standardise),

@@ -63,7 +63,7 @@ def train_file(
     problem = read_net_file(path, directory=directory, seed=seed)
     with connect(device) as exchange:
         outcome = run_plan(
-            _plan_of(problem, rounds),
+            _plan_of(problem, rounds, source=str(path)),
             out=None if out is None else Path(out),
             resume=resume,
             device=device,
@@ -80,13 +80,17 @@ def train_file(
     return replace(outcome, report_path=page)
 
 
-def _plan_of(problem: TrainingProblem, rounds: int | None) -> TrainingPlan:
+def _plan_of(problem: TrainingProblem, rounds: int | None, *, source: str) -> TrainingPlan:
     from empirical.train.learners import learner_of
     from empirical.train.likelihoods.words import likelihood_of
     from empirical.train.making import net_for
     from empirical.train.plan import DRAWS, TrainingPlan
 
     training, found = problem.training, likelihood_of(problem.likelihood)
+    try:
+        learner = learner_of(training.learner, **training.settings)
+    except ValueError as error:
+        raise ValueError(f"{source}: training: {error}") from None
 
     def build() -> Any:
         return problem.module(outputs=found.outputs - found.constants)
@@ -98,7 +102,7 @@ def _plan_of(problem: TrainingProblem, rounds: int | None) -> TrainingPlan:
         net=net_for(build if own else build(), found, problem.data.train[0].inputs[:2]),
         likelihood=found,
         network=problem.network,
-        learner=learner_of(training.learner, **training.settings),
+        learner=learner,
         data=problem.data,
         rounds=training.rounds if rounds is None else rounds,
         local_steps=training.local_steps,

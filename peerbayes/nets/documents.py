@@ -32,7 +32,7 @@ class ScoresDocument(Document):
         default=None, description="how well uncertainty tells another data set from these"
     )
     heads: dict[str, Known] | None = Field(
-        default=None, description="of several heads, each measure: 'accuracy of 0' and so on"
+        default=None, description="of several heads, each measure: 'accuracy of TARGET' and so on"
     )
     bins: list[list[float]] | None = Field(
         default=None,

@@ -171,6 +171,27 @@ LikelihoodSection = Annotated[
 ]
 
 
+def _settings(value: object) -> dict[str, bool | int | float | str]:
+    if not isinstance(value, Mapping):
+        remedy = "write the table [training.settings]"
+        raise problem_error((), "a table of settings by name", describe(value), remedy)
+    for name, setting in value.items():
+        if not isinstance(setting, bool | int | float | str):
+            wanted = "a number, a text, true or false"
+            raise problem_error((str(name),), wanted, describe(setting), "write one of them")
+    return dict(value)
+
+
+Settings = Annotated[
+    dict[str, bool | int | float | str],
+    PlainValidator(_settings),
+    WithJsonSchema(
+        {"type": "object", "additionalProperties": {"type": ["boolean", "number", "string"]}}
+    ),
+]
+"""Settings of a learner; those of numbers may be infinite, where that means no limit."""
+
+
 class TrainingSection(Section):
     """How the agents learn, and for how long."""
 
@@ -195,6 +216,4 @@ class TrainingSection(Section):
     draws: int | None = Field(
         default=None, ge=0, description="Posterior samples that a prediction averages."
     )
-    settings: dict[str, bool | int | float | str] = Field(
-        default={}, description="Settings of the learner, by name."
-    )
+    settings: Settings = Field(default={}, description="Settings of the learner, by name.")

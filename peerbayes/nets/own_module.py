@@ -62,7 +62,7 @@ def _explained(path: Path, wanted: str) -> Iterator[None]:
     """Say in one line what went wrong in the user's code, and where."""
     try:
         yield
-    except Exception as error:  # whatever the user's code raises
+    except (Exception, SystemExit) as error:  # whatever the user's code raises
         frames = traceback.extract_tb(error.__traceback__)
         own = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
         line = error.lineno if isinstance(error, SyntaxError) else (own[-1] if own else None)

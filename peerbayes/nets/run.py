@@ -5,35 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from platform import machine, python_version
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from exact.whole_files import remove_leftovers
-from peerbayes import __version__
-from peerbayes.documents import Documented, GraphDocument, names_of, numbers
+from peerbayes.documents import Documented
 from peerbayes.experiments.holding import Held, held
-from peerbayes.nets.documents import (
-    DataDocument,
-    HistoryDocument,
-    KeptBeliefs,
-    ScoresDocument,
-    SettingsDocument,
-    StandardisationDocument,
-    TestLook,
-    TrainPrinted,
-    TrainRecord,
-)
+from peerbayes.nets.documents import KeptBeliefs, TestLook, TrainPrinted, TrainRecord
 from peerbayes.nets.looks import note_look
-from peerbayes.problem.changing import graph_of
+from peerbayes.nets.recording import record_of
 from peerbayes.progress import sayer
 from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, write_record
-from theory import Network
-from theory.changing import AnyNetwork, influence
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -42,7 +25,6 @@ if TYPE_CHECKING:
 
     from empirical.nets.consensus import Exchange
     from empirical.train.plan import TrainingPlan
-    from empirical.train.scores import Scores
     from empirical.train.trained import TrainedNetwork
 
 KIND = "train"
@@ -95,46 +77,7 @@ class TrainOutcome(Documented):
 
     def record(self) -> TrainRecord:
         """What `train` leaves on disk."""
-        trained, plan, data = self.trained, self.plan, self.plan.data
-        history = trained.history
-        kept_round = int(trained.settings["round_kept"])
-        rounds_run = int(history.rounds[-1]) if len(history.rounds) else 0
-        return TrainRecord(
-            names=None if data.names == _numbers(data.agents) else names_of(data.names),
-            name=plan.name,
-            title=plan.title,
-            agents=data.agents,
-            net=dict(plan.net.words),
-            parameters=plan.net.parameters,
-            likelihood=dict(plan.likelihood.words),
-            learner=dict(trained.learner),
-            settings=SettingsDocument(**plan.settings),
-            rounds_run=rounds_run,
-            round_kept=kept_round,
-            stopped_early=rounds_run < plan.rounds,
-            data=_data(plan),
-            inputs=_standardisation(data.scaling),
-            targets=_standardisation(data.target_scaling),
-            validation=_scores(trained.metrics.validation),
-            test=_scores(trained.metrics.test),
-            test_looks=list(self.looks),
-            fingerprint=plan.fingerprint,
-            kept=self.kept,
-            versions=_versions(),
-            notes=list(trained.notes),
-            graph=_graph(plan.network),
-            history=HistoryDocument(
-                rounds=history.rounds.tolist(),
-                loss=[numbers(row) for row in history.loss],
-                validation={
-                    measure: [numbers(row) for row in history.validation[:, :, k]]
-                    for k, measure in enumerate(history.measures)
-                    if plan.has_validation
-                },
-                bytes_sent=history.bytes_sent.tolist(),
-                seconds=history.seconds.tolist(),
-            ),
-        )
+        return record_of(self.trained, self.plan, looks=self.looks, kept=self.kept)
 
 
 def run_plan(
@@ -248,63 +191,3 @@ def _alone(path: Path, name: str) -> Iterator[None]:
             str(path.parent), "a folder in which nobody else runs this training",
             f"another run of {name!r}", "wait for it, or choose another folder with --out",
         ) from None  # fmt: skip
-
-
-def _numbers(agents: int) -> tuple[str, ...]:
-    return tuple(str(agent) for agent in range(agents))
-
-
-def _data(plan: TrainingPlan) -> DataDocument:
-    data = plan.data
-    return DataDocument(
-        train=[len(examples) for examples in data.train],
-        validation=[len(examples) for examples in data.validation],
-        test=0 if data.test is None else len(data.test),
-        other=0 if data.other is None else len(data.other),
-        inputs=list(data.input_shape),
-        features=None if data.features is None else list(data.features),
-        classes=None if data.classes is None else list(data.classes),
-        sources=dict(data.sources),
-        test_sha256=plan.test_sha256,
-    )
-
-
-def _standardisation(scaling: Any) -> StandardisationDocument | None:
-    if scaling is None:
-        return None
-    mean, std = (np.atleast_1d(part).ravel().tolist() for part in (scaling.mean, scaling.std))
-    return StandardisationDocument(mean=mean, std=std)
-
-
-def _scores(scores: Scores | None) -> ScoresDocument | None:
-    if scores is None:
-        return None
-    bins = scores.bins.sum(axis=0)
-    return ScoresDocument(
-        examples=scores.examples.astype(int).tolist(),
-        draws=scores.draws,
-        bins=bins.tolist() if bins.any() else None,
-        **{name: numbers(scores[name]) for name in scores.measures if " of " not in name},
-        heads={name: numbers(scores[name]) for name in scores.measures if " of " in name} or None,
-    )
-
-
-def _graph(network: AnyNetwork) -> GraphDocument | None:
-    """How the network is drawn; None for one whose agents' influence is not known."""
-    try:
-        if isinstance(network, Network):
-            return GraphDocument.of(network)
-        return graph_of(network, influence(network).values)
-    except ValueError:
-        return None
-
-
-def _versions() -> dict[str, str]:
-    """Versions of everything that the last bit of a result may depend on."""
-    names = ("torch", "numpy", "numba", "safetensors")
-    return {
-        "peerbayes": __version__,
-        "python": python_version(),
-        "machine": machine(),
-        **{name: version(name) for name in names},
-    }

@@ -18,7 +18,8 @@ _WORDS = {
 
 def measure_words(measure: str) -> str:
     """What a measure is called in tables and figures."""
-    return _WORDS.get(measure, measure.replace("_", " "))
+    what, of, head = measure.partition(" of ")
+    return _WORDS.get(what, what.replace("_", " ")) + of + head
 
 
 def train_parts(result: TrainPrinted) -> list[RenderableType]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -15,7 +14,7 @@ from theory.symbolic.hypercube import hypercube
 from theory.symbolic.lattice import grid, path
 from theory.symbolic.star import star
 from theory.symbolic.two_agents import two_agents
-from theory.validation import fail
+from theory.validation import fail, meant
 
 FAMILIES: Mapping[str, Callable[[], Formula]] = MappingProxyType(
     {
@@ -50,7 +49,6 @@ def closed_form(name: str) -> Formula:
     [N*a/(N*a + N - 1), 1/(N*a + N - 1)]
     """
     if name not in FAMILIES:
-        guess = difflib.get_close_matches(name.lower(), FAMILIES, n=1)
-        remedy = f"did you mean {guess[0]!r}?" if guess else "choose one of these"
+        remedy = meant(name.lower(), FAMILIES, otherwise="choose one of these")
         raise fail("topology", f"one of {', '.join(FAMILIES)}", repr(name)[:60], remedy)
     return FAMILIES[name]()

@@ -11,9 +11,10 @@ a channel; of inputs with any other axes all entries together are one feature.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -98,3 +99,23 @@ class Moments:
 def pooled(moments: Iterable[Moments]) -> Moments:
     """The moments of all agents' inputs together."""
     return reduce(Moments.merge, moments)
+
+
+def pooled_moments(
+    what: str, arrays: Sequence[NDArray[Any]], names: Sequence[str] | None
+) -> Moments:
+    """The moments of all agents' numbers together; `names` of the features are for messages.
+
+    Raises
+    ------
+    ValueError
+        If numbers are so large that a mean or a sum of squares is not finite.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = pooled(Moments.of(array) for array in arrays)
+        wild = np.flatnonzero(~np.isfinite(moments.mean + moments.squares))
+    if wild.size:
+        place = f"{what}, {names[wild[0]] if names else f'number {wild[0]}'}"
+        wanted = "numbers whose squares are finite, to standardise them"
+        raise fail(place, wanted, "larger ones", "correct or rescale them")
+    return moments

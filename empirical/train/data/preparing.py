@@ -25,7 +25,7 @@ from empirical.train.data.arrays import rows_of_pair
 from empirical.train.data.examples import Examples, Kind, Target, as_finite
 from empirical.train.data.labelled_rows import LabelledRows
 from empirical.train.data.labels import class_names, label_numbers, missing_classes
-from empirical.train.data.moments import Moments, pooled
+from empirical.train.data.moments import pooled_moments
 from empirical.train.data.scaling import Dressing, Scaling
 from empirical.train.data.splitting import generator, split_by_class, split_rows
 from theory.network.labels import as_names
@@ -317,7 +317,7 @@ def _scalings(
     """Of inputs and of labels, by the moments that the agents pool of their training data."""
     scaling = target_scaling = None
     if how.standardise and not how.tokens:
-        moments = pooled(Moments.of(part.inputs) for part in training)
+        moments = pooled_moments("inputs", [part.inputs for part in training], features)
         scaling = Scaling.from_moments(moments)
         constant = np.flatnonzero(moments.is_constant)
         if constant.size:
@@ -326,7 +326,9 @@ def _scalings(
             said.append(f"constant inputs, only centred: {', '.join(called)}{more}")
     scaled = np.array([label.standardise for label in how.labels])
     if scaled.any():
-        target_scaling = Scaling.from_moments(pooled(Moments.of(part.labels) for part in training))
+        names = [label.name for label in how.labels]
+        moments = pooled_moments("labels", [part.labels for part in training], names)
+        target_scaling = Scaling.from_moments(moments)
         if len(scaled) > 1:
             mean = np.where(scaled, target_scaling.mean, 0.0)
             target_scaling = Scaling(mean, np.where(scaled, target_scaling.std, 1.0))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from empirical.train.data.examples import is_number
 from empirical.train.data.source_files import SourceFile, Sources, read_source
-from theory.validation import fail, install_extra, read_only
+from theory.validation import fail, install_extra, meant, read_only
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
 
@@ -82,8 +81,9 @@ class Table:
                     "turn it into a number, or leave the column out",
                 )
             if name not in self.columns:
-                guess = get_close_matches(name, self.names, n=1)
-                remedy = f"did you mean {guess[0]!r}?" if guess else "add it, or name another"
+                remedy = meant(name, self.names, otherwise="add it, or name another")
+                if len(self.names) == 1:
+                    remedy = 'say what separates cells, such as separator = ";"'
                 shown = ", ".join(self.names[:12]) + (", …" if len(self.names) > 12 else "")
                 raise fail(self.where, f"a column {name!r}", f"columns {shown}", remedy)
             self._check_entries(name)

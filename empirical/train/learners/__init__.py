@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from typing import Any
 
@@ -10,7 +11,7 @@ from empirical.train.learners.backprop import Backprop
 from empirical.train.learners.learner import Learner
 from empirical.train.learners.natural_gradient import NaturalGradient
 from empirical.train.learners.sites import Sites
-from theory.validation import fail
+from theory.validation import fail, meant
 
 _KINDS = (Backprop, Averaging, AveragingAdam, NaturalGradient, Sites)
 
@@ -20,6 +21,8 @@ LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in _KINDS}
 
 def learner_of(name: str, **settings: Any) -> Learner:
     """A learner with settings of its own; the others have their defaults.
+
+    A number of None has no limit, as JSON writes infinity in the words of learners.
 
     Raises
     ------
@@ -32,14 +35,16 @@ def learner_of(name: str, **settings: Any) -> Learner:
     Averaging(rate=0.1, momentum=0.9, pool_momentum=False, weighting='data')
     """
     if name not in LEARNERS:
-        raise fail("learner", f"one of {', '.join(LEARNERS)}", repr(name), "choose one of them")
+        remedy = meant(str(name), LEARNERS, otherwise="choose one of them")
+        raise fail("learner", f"one of {', '.join(LEARNERS)}", repr(name), remedy)
     kind: Any = LEARNERS[name]
     known = [field.name for field in fields(kind)]
+    limitless = {setting for setting, value in settings.items() if value is None}
+    settings.update(dict.fromkeys(limitless, math.inf))
     for setting, value in settings.items():
         if setting not in known:
-            raise fail(
-                f"settings of {name}", f"any of {', '.join(known)}", repr(setting), "leave it out"
-            )
+            remedy = meant(setting, known, otherwise="leave it out")
+            raise fail(f"settings of {name}", f"any of {', '.join(known)}", repr(setting), remedy)
         wanted = str if isinstance(getattr(kind, setting), str) else int | float
         if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(
             getattr(kind, setting), bool

@@ -35,5 +35,6 @@ def one_of(name: str, value: str, words: Sequence[str]) -> None:
 
 
 def words_of(learner: Any) -> dict[str, Any]:
-    """All settings of a learner in plain values, after its name."""
-    return {"learner": learner.name, **asdict(learner)}
+    """All settings of a learner as JSON takes them, after its name; None for infinity."""
+    plain = {name: None if value == math.inf else value for name, value in asdict(learner).items()}
+    return {"learner": learner.name, **plain}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from empirical.train.likelihoods.counts import Counts
 from empirical.train.likelihoods.gaussian import GaussianNoise, InputNoise, LearnedNoise
 from empirical.train.likelihoods.heads import Heads
 from empirical.train.likelihoods.likelihood import Likelihood
-from theory.validation import as_integer, fail
+from theory.validation import as_integer, fail, meant
 
 
 def likelihood_of(words: Mapping[str, Any], *, argument: str = "likelihood") -> Likelihood:
@@ -45,17 +44,13 @@ def likelihood_of(words: Mapping[str, Any], *, argument: str = "likelihood") -> 
         raise fail(argument, 'a table such as {"kind": "classes"}', repr(words), "write a table")
     kind = words.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise fail(f"{argument}.kind", f"one of {', '.join(_KINDS)}", repr(kind), _guess(kind))
+        remedy = meant(str(kind), _KINDS, otherwise="choose one of them")
+        raise fail(f"{argument}.kind", f"one of {', '.join(_KINDS)}", repr(kind), remedy)
     known, build = _KINDS[kind]
     for key in words:
         if key not in ("kind", *known):
             raise fail(argument, f"settings {', '.join(known)}", repr(key), "leave it out")
     return build({key: words[key] for key in known if key in words}, argument)
-
-
-def _guess(kind: object) -> str:
-    guess = difflib.get_close_matches(str(kind), _KINDS, n=1)
-    return f"did you mean {guess[0]!r}?" if guess else "choose one of them"
 
 
 def _needed(words: Mapping[str, Any], key: str, argument: str, what: str) -> Any:

@@ -41,6 +41,30 @@ def test_tables_record_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "wells, trained" in (out / "report.html").read_text(encoding="utf-8")
 
 
+def test_targets_and_agents_go_by_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = [{"kind": "gaussian", "std": "learned"}, {"kind": "gaussian", "std": 1.0}]
+    changes = {"data__target": ["level", "a"], "likelihood": {"kind": "heads", "parts": parts}}
+    path, out = write_net(tmp_path, spoilt(**changes), rounds=2), tmp_path / "out"
+    assert main(["train", str(path), "--out", str(out), "--quiet"]) == 0
+    printed = capsys.readouterr().out
+    record = TrainRecord.model_validate(read_record(out / "train-wells-s4.json").body)
+    assert record.graph is not None
+    assert record.graph.called(1) == record.called(1) == "well-1"
+    assert record.test is not None
+    assert record.test.measures[1:4] == [
+        "rmse of level",
+        "nll of level",
+        "calibration_error of level",
+    ]
+    assert list(record.history.validation)[4] == "rmse of a"
+    page = (out / "train-wells-s4.html").read_text(encoding="utf-8")
+    for said in ("RMSE of level", "NLL [nats] of a", "calibration error of a"):
+        assert said in printed
+        assert said in page
+
+
 def test_damaged_beliefs_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = write_net(tmp_path, rounds=2), tmp_path / "out"
     assert main(["train", str(path), "--out", str(out), "--quiet"]) == 0
@@ -114,6 +138,15 @@ def wrong_module(folder: Path) -> None:
     (folder / "own.py").write_text(code)
 
 
+def leaving_module(folder: Path) -> None:
+    (folder / "own.py").write_text("import sys\n\ndef build():\n    sys.exit(3)\n")
+
+
+def semicolons(folder: Path) -> None:
+    for path in folder.glob("*.csv"):
+        path.write_text(path.read_text().replace(",", ";"))
+
+
 def nothing(folder: Path) -> None:
     """Only the net file is spoilt."""
 
@@ -126,6 +159,11 @@ def nothing(folder: Path) -> None:
         (spoilt(network__names=["a", "a", "b"]), nothing, ["names", "a"]),
         (spoilt(training__learner="sgd"), nothing, ["learner", "averaging"]),
         (spoilt(training__settings={"pace": 1}), nothing, ["pace"]),
+        (spoilt(training__settings={"rat": 1}), nothing, ["net.toml: training", "mean 'rate'"]),
+        (spoilt(training__settings={"rate": float("nan")}), nothing, ["rate: expected", "got nan"]),
+        (spoilt(training__settings={"rate": [1]}), nothing, ["training.settings.rate", "a list"]),
+        (spoilt(net={"module": "own.py:build"}), leaving_module, ["own.py, line 4", "SystemExit"]),
+        (NUMBERS, semicolons, ["well-0.csv", 'separator = ";"']),
         (spoilt(training__rounds=0), nothing, ["training.rounds"]),
         (spoilt(likelihood__kind="classs"), nothing, ["classes"]),
         (spoilt(net={"module": "own.py:build"}), wrong_module, ["module", "7"]),

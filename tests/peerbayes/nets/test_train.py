@@ -18,6 +18,7 @@ from tests.test_showing import FakePandas
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from empirical.nets.architecture import perceptron  # noqa: E402
 from empirical.train.learners import LEARNERS  # noqa: E402
 
 RING = pb.Network.from_topology("ring", agents=3)
@@ -181,14 +182,18 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not() -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_every_learner_learns(learner: str) -> None:
-    found = trained(lambda: Gated(2), rounds=30, local_steps=10, learner=learner, test=SIGNS[0])
+def test_every_learner_learns(learner: str, tmp_path: Path) -> None:
+    found = trained(
+        lambda: Gated(2), rounds=30, local_steps=10, learner=learner, test=SIGNS[0], out=tmp_path
+    )
     test = found.metrics.test
     assert np.isfinite(test.values).all()
     assert (found.history.loss[-1] < found.history.loss[0]).all()
     if learner != "backprop":  # whose steps are small
         assert test["nll"].max() < np.log(2)  # less than a coin's
     assert found.learner["learner"] == learner
+    again = pb.load_trained(tmp_path / "train-training-s0.trained", module=lambda: Gated(2))
+    assert again.learner == found.learner
     assert (test.draws == 0) == learner.startswith("averaging") == (found.variance is None)
 
 
@@ -222,6 +227,9 @@ def test_a_network_that_changes() -> None:
     assert found.predict(X[0]).shape == (3, 60, 2)
 
 
+HUGE = perceptron(4, 10**6, 10**6, outputs=2)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -236,7 +244,14 @@ def test_a_network_that_changes() -> None:
         ({"module": Gated(3), "likelihood": {"kind": "classes", "count": 2}}, "module: expected 2"),
         ({"likelihood": {"kind": "claases"}}, "likelihood"),
         ({"learner": "natural"}, "learner: expected one of"),
-        ({"settings": {"rte": 1.0}}, "settings of natural-gradient"),
+        ({"learner": "natural-gradent"}, "did you mean 'natural-gradient'"),
+        ({"settings": {"rte": 1.0}}, "settings of natural-gradient.* did you mean 'rate'"),
+        ({"test": "test.csv"}, "test: expected a pair of inputs and labels, .* got str"),
+        ({"test": 1}, "test: expected a pair of inputs and labels, .* got int"),
+        ({"batch": 10**27}, "batch: expected at most 162, which all agents together have"),
+        ({"module": HUGE}, "memory: expected at most .* GiB for 1 agents of 1000"),
+        ({"data": [(1e200 * x, y) for x, y in SIGNS]}, "inputs, number 0: expected .* squares"),
+        ({"data": [(x, 1e200 * y) for x, y in NUMBERS]}, "labels, label: expected .* squares"),
         ({"rounds": 0}, "rounds: expected"),
         ({"patience": 3, "validation": 0.0}, "patience: expected validation data"),
         ({"memory": 100}, "training: expected a training within"),
