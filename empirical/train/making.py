@@ -50,8 +50,13 @@ def net_for(module: Any, likelihood: Likelihood, example: NDArray[Any]) -> Net:
     return with_constants(own, likelihood.constants)
 
 
-def outputs_of_module(module: Any, example: NDArray[Any]) -> int:
+def outputs_of_module(module: Any, example: NDArray[Any], *, tokens: bool = False) -> int:
     """How many numbers a module puts out for one input, tried on a few.
+
+    Parameters
+    ----------
+    tokens
+        Whether the module takes whole numbers as they are.
 
     Raises
     ------
@@ -60,7 +65,7 @@ def outputs_of_module(module: Any, example: NDArray[Any]) -> int:
     """
     if isinstance(module, Architecture):
         return module.outputs
-    kind = torch.int64 if example.dtype.kind == "i" else torch.float32
+    kind = torch.int64 if tokens else torch.float32
     try:
         with torch.random.fork_rng(), torch.no_grad():
             own = module if isinstance(module, nn.Module) else module()

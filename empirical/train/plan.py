@@ -107,6 +107,9 @@ class TrainingPlan:
                 f"{self.network.agents}",
                 "give each agent of the network data, or change the network",
             )
+        if self.data.other is not None and self.data.test is None:
+            wanted = "test data, which other inputs are to be told from"
+            raise fail("other", wanted, "none", "give test data, or leave other out")
         if self.patience is not None and not self.has_validation:
             raise fail(
                 "patience", "validation data, by which to stop", "none",

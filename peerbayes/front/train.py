@@ -48,7 +48,7 @@ def train(
     out: str | Path | None = None,
     resume: bool = False,
     device: str = "cpu",
-    memory: int | None = None,
+    memory: int | str | None = None,
     exchange: Exchange | None = None,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
@@ -70,7 +70,7 @@ def train(
         A learner's name (``empirical.train.learners.LEARNERS``) and its settings, or the learner.
     likelihood
         What outputs mean, or the words for it, such as ``{"kind": "counts"}``. Left out: classes if
-        labels are integers, else numbers with learned noise; the result's ``notes`` say so.
+        labels are integers or texts, else numbers with learned noise; the result's ``notes`` say it.
     validation
         The share of each agent's data that is not trained on; by it early stopping decides.
     test
@@ -92,7 +92,8 @@ def train(
         Folder of the record, and what it is called; left out: none is written. With `resume` a
         killed run goes on from its last state there, and ends with the same bits.
     device, memory
-        ``"cpu"`` or ``"cuda"``; bytes that the run may take, left out: what is free.
+        ``"cpu"`` or ``"cuda"``; bytes that the run may take, also as ``"2GiB"``, left out: what is
+        free.
     exchange
         Processes that share the agents (:func:`empirical.nets.distributed.connect`).
     progress, notice
@@ -119,15 +120,21 @@ def train(
     """
     check_installed("train")
     from empirical.train.data.preparing import Preparation, data_of_arrays
-    from empirical.train.learners import learner_of
     from empirical.train.making import net_for
     from empirical.train.plan import TrainingPlan
+    from exact.limits import as_memory
     from peerbayes.nets.run import run_plan
 
     if test is not None and not isinstance(test, tuple | list | float):
         wanted = "a pair of inputs and labels, or a share in [0, 1) of each agent's data"
         raise fail("test", wanted, type(test).__name__, "give one of them")
-    found, notes = _likelihood(likelihood, data, module)
+    if not isinstance(network, AnyNetwork):
+        remedy = "make one with pb.Network or pb.Network.from_topology"
+        raise fail("network", "a network, fixed or changing", type(network).__name__, remedy)
+    for flag, value in (("standardise", standardise), ("tokens", tokens)):
+        if not isinstance(value, bool):
+            raise fail(flag, "True or False", repr(value), "give one of them")
+    found, notes = _likelihood(likelihood, data, module, tokens=tokens)
     how = Preparation(
         labels=_label_columns(found, standardise),
         validation=validation,
@@ -145,10 +152,10 @@ def train(
     )
     plan = TrainingPlan(
         name=name,
-        net=net_for(module, found, prepared.train[0].inputs[:2]),
+        net=net_for(module, found, prepared.train[0].inputs[:4]),
         likelihood=found,
         network=network,
-        learner=learner_of(learner, **(settings or {})) if isinstance(learner, str) else learner,
+        learner=_learner(learner, settings),
         data=prepared,
         rounds=rounds,
         local_steps=local_steps,
@@ -164,7 +171,7 @@ def train(
         out=None if out is None else Path(out),
         resume=resume,
         device=device,
-        memory=memory,
+        memory=None if memory is None else as_memory("memory", memory),
         exchange=exchange,
         progress=progress,
         notice=notice,
@@ -193,6 +200,20 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
     return load(folder, module=module)
 
 
+def _learner(given: str | Any, settings: Mapping[str, Any] | None) -> Any:
+    from empirical.train.learners import learner_of
+
+    if hasattr(given, "message") and not settings:
+        return given
+    if not isinstance(given, str):
+        wanted = "a name, or a learner that has its settings already"
+        got = f"{type(given).__name__} and settings" if settings else type(given).__name__
+        raise fail("learner", wanted, got, "name one of empirical.train.learners.LEARNERS")
+    if not isinstance(settings, Mapping | None):
+        raise fail("settings", "a dictionary", type(settings).__name__, "give values by name")
+    return learner_of(given, **(settings or {}))
+
+
 def _label_columns(likelihood: Likelihood, standardise: bool) -> tuple[LabelColumn, ...]:
     """What each column of the labels is; only noise that is learned may change its unit."""
     from empirical.train.data.preparing import LabelColumn
@@ -213,22 +234,29 @@ def _likelihood(
     given: Likelihood | Mapping[str, Any] | None,
     data: Sequence[tuple[ArrayLike, ArrayLike]],
     module: Any,
+    *,
+    tokens: bool,
 ) -> tuple[Likelihood, tuple[str, ...]]:
     """The likelihood, and a note on it if nobody said which."""
     from empirical.train.likelihoods.words import likelihood_of
     from empirical.train.making import outputs_of_module
 
+    each = isinstance(data, Sequence) and data
+    if not each or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in data):
+        raise fail("data", "a pair of inputs and labels for each agent", "others", "give pairs")
     if isinstance(given, Mapping):
         return likelihood_of(given), ()
+    if given is not None and not hasattr(given, "words"):
+        remedy = 'write {"kind": "classes", "count": 10} or the like'
+        raise fail("likelihood", "a likelihood or its words", repr(given), remedy)
     if given is not None:
         return given, ()
-    if not len(data) or not isinstance(data[0], tuple | list) or len(data[0]) != 2:
-        raise fail("data", "a pair of inputs and labels for each agent", "others", "give pairs")
     labels = [np.asarray(pair[1]) for pair in data]
-    if all(own.dtype.kind in "iub" and own.ndim == 1 for own in labels):
-        count = outputs_of_module(module, np.asarray(data[0][0])[:2])
+    if all(own.dtype.kind in "iubU" and own.ndim == 1 for own in labels):
+        count = outputs_of_module(module, np.asarray(data[0][0])[:2], tokens=tokens)
         words: dict[str, Any] = {"kind": "classes", "count": count}
-        note = f"likelihood: {count} classes, for labels are whole numbers"
+        kind = "texts" if labels[0].dtype.kind == "U" else "whole numbers"
+        note = f"likelihood: {count} classes, for labels are {kind}"
     else:
         count = labels[0].shape[1] if labels[0].ndim == 2 else 1
         words = {"kind": "gaussian", "std": "learned", "count": count}

@@ -99,7 +99,7 @@ def _plan_of(problem: TrainingProblem, rounds: int | None, *, source: str) -> Tr
     return TrainingPlan(
         name=problem.name,
         title=problem.title,
-        net=net_for(build if own else build(), found, problem.data.train[0].inputs[:2]),
+        net=net_for(build if own else build(), found, problem.data.train[0].inputs[:4]),
         likelihood=found,
         network=problem.network,
         learner=learner,

@@ -98,7 +98,8 @@ class Preparation:
             raise fail("labels", "targets of distinct names", names, "name each target once")
         for argument in ("validation", "test"):
             share = getattr(self, argument)
-            if isinstance(share, bool) or not 0 <= share < 1:
+            known = isinstance(share, int | float) and not isinstance(share, bool)
+            if not known or not 0 <= share < 1:
                 raise fail(argument, "a share in [0, 1)", share, "leave some data for training")
         as_integer("seed", self.seed, minimum=0)
 

@@ -227,6 +227,29 @@ def test_a_network_that_changes() -> None:
     assert found.predict(X[0]).shape == (3, 60, 2)
 
 
+class Centred(torch.nn.Module):
+    """A net whose outputs depend on the batch's mean."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x - x.mean(0))
+
+
+@pytest.mark.parametrize(
+    ("called", "classes", "seen"),
+    [([0, 1], ("0", "1"), "whole numbers"), (["down", "up"], ("down", "up"), "texts")],
+)
+def test_what_labels_and_inputs_are_is_seen(called: Any, classes: Any, seen: str) -> None:
+    whole = [(np.round(20 * x).astype(int), np.array(called)[y]) for x, y in SIGNS]
+    found = trained(torch.nn.Linear(4, 2), whole)
+    assert found.classes == classes
+    assert found.notes[-1] == f"likelihood: 2 classes, for labels are {seen}"
+    assert found.input_type == "float32"
+
+
 HUGE = perceptron(4, 10**6, 10**6, outputs=2)
 
 
@@ -256,6 +279,18 @@ HUGE = perceptron(4, 10**6, 10**6, outputs=2)
         ({"patience": 3, "validation": 0.0}, "patience: expected validation data"),
         ({"memory": 100}, "training: expected a training within"),
         ({"device": "tpu"}, "device: expected"),
+        ({"data": None}, "data: expected a pair"),
+        ({"data": {"a": SIGNS[0]}}, "data: expected a pair"),
+        ({"likelihood": "classes"}, "likelihood: expected a likelihood or its words"),
+        ({"learner": 3}, "learner: expected a name, .* got int"),
+        ({"learner": LEARNERS["sites"](), "settings": {"rate": 1.0}}, "got Sites and settings"),
+        ({"settings": [1]}, "settings: expected a dictionary"),
+        ({"validation": "a"}, r"validation: expected a share in \[0, 1\)"),
+        ({"memory": "much"}, "memory: expected a size"),
+        ({"memory": -1}, "memory: expected a whole number of at least 1"),
+        ({"standardise": "no"}, "standardise: expected True or False"),
+        ({"other": X[0]}, "other: expected test data"),
+        ({"module": Centred()}, "module: expected outputs of an input that do not depend"),
     ],
 )
 def test_bad_input_is_one_line(change: dict[str, Any], said: str) -> None:
