@@ -70,7 +70,7 @@ def train(
         A learner's name (``empirical.train.learners.LEARNERS``) and its settings, or the learner.
     likelihood
         What outputs mean, or the words for it, such as ``{"kind": "counts"}``. Left out: classes if
-        labels are integers or texts, else numbers with learned noise; the result's ``notes`` say it.
+        labels are integers or texts, else numbers with learned noise; ``notes`` say so.
     validation
         The share of each agent's data that is not trained on; by it early stopping decides.
     test
@@ -119,21 +119,14 @@ def train(
     (3, 1, 2)
     """
     check_installed("train")
-    from empirical.train.data.preparing import Preparation, data_of_arrays
+    from empirical.train.data.arrays import data_of_arrays
+    from empirical.train.data.preparing import Preparation
     from empirical.train.making import net_for
     from empirical.train.plan import TrainingPlan
     from exact.limits import as_memory
     from peerbayes.nets.run import run_plan
 
-    if test is not None and not isinstance(test, tuple | list | float):
-        wanted = "a pair of inputs and labels, or a share in [0, 1) of each agent's data"
-        raise fail("test", wanted, type(test).__name__, "give one of them")
-    if not isinstance(network, AnyNetwork):
-        remedy = "make one with pb.Network or pb.Network.from_topology"
-        raise fail("network", "a network, fixed or changing", type(network).__name__, remedy)
-    for flag, value in (("standardise", standardise), ("tokens", tokens)):
-        if not isinstance(value, bool):
-            raise fail(flag, "True or False", repr(value), "give one of them")
+    _check_kinds(network, test, standardise=standardise, tokens=tokens)
     found, notes = _likelihood(likelihood, data, module, tokens=tokens)
     how = Preparation(
         labels=_label_columns(found, standardise),
@@ -198,6 +191,19 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
     from empirical.train.loading import load_trained as load
 
     return load(folder, module=module)
+
+
+def _check_kinds(network: object, test: object, **flags: object) -> None:
+    """Refuse what is of another kind than it is to be."""
+    if not isinstance(network, AnyNetwork):
+        remedy = "make one with pb.Network or pb.Network.from_topology"
+        raise fail("network", "a network, fixed or changing", type(network).__name__, remedy)
+    if test is not None and not isinstance(test, tuple | list | float):
+        wanted = "a pair of inputs and labels, or a share in [0, 1) of each agent's data"
+        raise fail("test", wanted, type(test).__name__, "give one of them")
+    for flag, value in flags.items():
+        if not isinstance(value, bool):
+            raise fail(flag, "True or False", repr(value), "give one of them")
 
 
 def _learner(given: str | Any, settings: Mapping[str, Any] | None) -> Any:

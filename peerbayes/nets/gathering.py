@@ -80,6 +80,8 @@ def gathered(wanted: Wanted) -> AgentsData:
         test = reader.test()
     else:
         parts, test = reader.dealt()
+    if test is not None and isinstance(section.test, str):
+        _check_apart(list(parts.values()), test)
     share = section.test if isinstance(section.test, float) and section.deal is None else 0.0
     how = Preparation(
         labels=reader.labels,
@@ -93,6 +95,15 @@ def gathered(wanted: Wanted) -> AgentsData:
     names, sources = list(parts), list(parts.values())
     data = prepare(names, sources, how, test=test, other=other, notes=reader.notes)
     return replace(data, sources=relative_to(wanted.folder, data.sources))
+
+
+def _check_apart(parts: Sequence[LabelledRows], test: LabelledRows) -> None:
+    """See that no file is both for training and for the test."""
+    trained = {Path(path).resolve() for part in parts for path, _ in part.sources}
+    both = next((path for path, _ in test.sources if Path(path).resolve() in trained), None)
+    if both is not None:
+        got = f"{both}, which is for training too"
+        raise fail("data.test", "files that nobody trains on", got, "take it out of one of them")
 
 
 class _Reader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import as_finite
 from empirical.train.data.labelled_rows import LabelledRows
+from empirical.train.data.preparing import Preparation, prepare
 from empirical.train.data.source_files import SourceFile, Sources, read_source
 from theory.validation import fail
 
@@ -112,3 +114,43 @@ def _explained(path: str) -> Iterator[None]:
         pickled = "pickle" in str(error).lower()
         got = "pickled objects, or no arrays" if pickled else f"a damaged one ({error})"
         raise fail(path, "an NPZ file of plain arrays", got, remedy) from None
+
+
+def data_of_arrays(
+    data: Sequence[tuple[ArrayLike, ArrayLike]],
+    how: Preparation,
+    *,
+    names: Sequence[str] | None = None,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
+    other: ArrayLike | None = None,
+) -> AgentsData:
+    """The agents' data from arrays: one pair of inputs (n, …) and labels (n,) or (n, k) an agent.
+
+    Parameters
+    ----------
+    names
+        The agents' names; left out: ``"0"``, ``"1"``, …
+
+    Raises
+    ------
+    ValueError
+        If an entry is no pair of arrays that fit each other, or as for :func:`prepare`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = [(rng.normal(size=(n, 4)), np.arange(n) % 3) for n in (10, 20)]
+    >>> data = data_of_arrays(pairs, Preparation(validation=0.2))
+    >>> [len(part) for part in data.train], data.classes
+    ([8, 16], ('0', '1', '2'))
+    """
+    if not len(data):
+        raise fail("data", "inputs and labels of at least one agent", "none", "give some")
+    parts = [rows_of_pair(f"data[{agent}]", pair) for agent, pair in enumerate(data)]
+    return prepare(
+        [str(agent) for agent in range(len(parts))] if names is None else names,
+        parts,
+        how,
+        test=None if test is None else rows_of_pair("test", test),
+        other=None if other is None else LabelledRows("other", as_finite("other", other), ()),
+    )

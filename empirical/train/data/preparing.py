@@ -18,11 +18,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from empirical.train.data.agents_data import AgentsData
-from empirical.train.data.arrays import rows_of_pair
-from empirical.train.data.examples import Examples, Kind, Target, as_finite
+from empirical.train.data.examples import Examples, Kind, Target
 from empirical.train.data.labelled_rows import LabelledRows
 from empirical.train.data.labels import class_names, label_numbers, missing_classes
 from empirical.train.data.moments import pooled_moments
@@ -172,46 +171,6 @@ def prepare(
         scaling,
         target_scaling,
         tuple(said),
-    )
-
-
-def data_of_arrays(
-    data: Sequence[tuple[ArrayLike, ArrayLike]],
-    how: Preparation,
-    *,
-    names: Sequence[str] | None = None,
-    test: tuple[ArrayLike, ArrayLike] | None = None,
-    other: ArrayLike | None = None,
-) -> AgentsData:
-    """The agents' data from arrays: one pair of inputs (n, …) and labels (n,) or (n, k) an agent.
-
-    Parameters
-    ----------
-    names
-        The agents' names; left out: ``"0"``, ``"1"``, …
-
-    Raises
-    ------
-    ValueError
-        If an entry is no pair of arrays that fit each other, or as for :func:`prepare`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> pairs = [(rng.normal(size=(n, 4)), np.arange(n) % 3) for n in (10, 20)]
-    >>> data = data_of_arrays(pairs, Preparation(validation=0.2))
-    >>> [len(part) for part in data.train], data.classes
-    ([8, 16], ('0', '1', '2'))
-    """
-    if not len(data):
-        raise fail("data", "inputs and labels of at least one agent", "none", "give some")
-    parts = [rows_of_pair(f"data[{agent}]", pair) for agent, pair in enumerate(data)]
-    return prepare(
-        [str(agent) for agent in range(len(parts))] if names is None else names,
-        parts,
-        how,
-        test=None if test is None else rows_of_pair("test", test),
-        other=None if other is None else LabelledRows("other", as_finite("other", other), ()),
     )
 
 

@@ -163,6 +163,11 @@ def nothing(folder: Path) -> None:
         (spoilt(training__settings={"rate": float("nan")}), nothing, ["rate: expected", "got nan"]),
         (spoilt(training__settings={"rate": [1]}), nothing, ["training.settings.rate", "a list"]),
         (spoilt(net={"module": "own.py:build"}), leaving_module, ["own.py, line 4", "SystemExit"]),
+        (
+            spoilt(data__test="well-1.csv"),
+            nothing,
+            ["data.test: expected", "is for training"],
+        ),
         (NUMBERS, semicolons, ["well-0.csv", 'separator = ";"']),
         (spoilt(training__rounds=0), nothing, ["training.rounds"]),
         (spoilt(likelihood__kind="classs"), nothing, ["classes"]),
