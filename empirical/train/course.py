@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from empirical.nets.consensus import Exchange
-from empirical.train.history import History
+from empirical.train.history import History, RoundReport
 from empirical.train.learners.learner import Belief
-from empirical.train.run import RoundReport
 from empirical.train.scores import Scores
 
 _FLOATS = torch.float64

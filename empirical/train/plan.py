@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.nets.schedule import Schedule
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
 from empirical.train.holdings import Holdings
@@ -52,6 +53,8 @@ class TrainingPlan:
         Rounds between two looks at validation data; None: about fifty looks in all.
     draws
         Posterior samples that a prediction averages.
+    schedule, decay, warm_up, products
+        As of :class:`~empirical.train.run.TrainingRun`.
     title
         One line on what it is about, or nothing.
     notes
@@ -76,6 +79,10 @@ class TrainingPlan:
     patience: int | None = None
     every: int | None = None
     draws: int = DRAWS
+    schedule: Schedule = "cosine"
+    decay: float = 1.0
+    warm_up: float = 0.0
+    products: str = "auto"
     title: str = ""
     notes: tuple[str, ...] = ()
 
@@ -146,6 +153,8 @@ class TrainingPlan:
             "net": self.net.words,
             "likelihood": self.likelihood.words,
             "learner": self.learner.words(),
+            "rates": [self.schedule, self.decay, self.warm_up],
+            "products": self.products,
             "torch": version("torch"),
         }
         data = self.data
@@ -190,4 +199,8 @@ class TrainingPlan:
             "patience": self.patience,
             "every": self.interval,
             "draws": self.draws,
+            "schedule": self.schedule,
+            "decay": self.decay,
+            "warm_up": self.warm_up,
+            "products": self.products,
         }

@@ -6,8 +6,8 @@ others it rounds the factors to bfloat16, which costs five of seven digits; GPUs
 TensorFloat-32, which costs four. So it is tried: "medium" counts only where the error of a product
 of a net's size is that of float32, and is taken where it is quicker as well.
 
-A choice changes bits. It is therefore made once in a process, and belongs into the state of a run,
-which goes on with the choice that it began with.
+A choice changes bits. It is therefore made once in a process, is the same in all processes of a
+run, and belongs to the state of a run, which goes on with the choice that it began with.
 
 Nets of dense layers have products of their own on a CPU
 (:mod:`empirical.train.kernels.product`), which none of this touches.
@@ -27,6 +27,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from empirical.nets.consensus import Exchange, block_of
+from empirical.train.net import Net
 from theory.validation import fail
 
 SETTINGS = ("auto", "highest", "medium", "bfloat16")
@@ -94,6 +96,34 @@ def chosen(setting: str, *, device: str = "cpu") -> str:
     return "medium" if gain >= LEAST_GAIN else "highest"
 
 
+def agreed(setting: str, net: Net, exchange: Exchange, *, agents: int, device: str) -> str:
+    """The product that all processes of a run take: the fastest that every one of them may take.
+
+    Parameters
+    ----------
+    net
+        Only modules multiply by torch's products; those of nets of known layers are float32.
+    exchange, agents
+        How processes agree, and how many agents they hold together.
+
+    Raises
+    ------
+    ValueError
+        As :func:`chosen`; or if another product is asked for than the net can take.
+    """
+    if net.words.get("kind") != "module":
+        if chosen("highest" if setting == "auto" else setting, device=device) != "highest":
+            raise fail(
+                "products", "'auto' or 'highest' for a net of known layers, which has its own",
+                repr(setting), "leave products out",
+            )  # fmt: skip
+        return "highest"
+    mine = chosen(setting, device=device)
+    own = block_of(agents, processes=exchange.processes, rank=exchange.rank)
+    same = torch.full((len(own), 1), SETTINGS.index(mine), dtype=torch.int64)
+    return SETTINGS[int(exchange.collect(same, agents).min())]
+
+
 @functools.cache
 def trial(product: str, device: str = "cpu") -> Trial:
     """Measure a product on a device; once in a process."""
@@ -157,6 +187,11 @@ def products(choice: str, *, device: str = "cpu") -> Iterator[None]:
             # Without a cache of casts, which would outlive weights that move in place.
             stack.enter_context(torch.autocast(device, dtype=torch.bfloat16, cache_enabled=False))
         yield
+
+
+def in_use() -> tuple[str, bool]:
+    """What float32 products on a CPU are at present: torch's setting, and whether it rounds."""
+    return _CPU.matmul.fp32_precision, torch.is_autocast_enabled("cpu")
 
 
 _CPU: Any = torch.backends.mkldnn

@@ -180,6 +180,35 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not() -> None:
     assert not torch.equal(one.mean, other.mean)
 
 
+def test_rates_and_products_are_those_asked_for(tmp_path: Path) -> None:
+    """They are in the record, name the training, and reach the steps."""
+    rates = []
+    for how in ({}, {"schedule": "geometric", "decay": 0.5}, {"warm_up": 0.5}):
+        folder = tmp_path / str(len(rates))
+        one = trained(lambda: Gated(2), out=folder, products="bfloat16", seed=3, **how)
+        body = read_record(*folder.glob("train-*.json")).body
+        asked = {"schedule": "cosine", "decay": 1.0, "warm_up": 0.0, "products": "bfloat16", **how}
+        assert {name: body["settings"][name] for name in asked} == asked
+        rates.append((body["fingerprint"], one.mean))
+    assert len({fingerprint for fingerprint, _ in rates}) == 3
+    assert not any(torch.equal(rates[0][1], other) for _, other in rates[1:])
+    noted = set()
+
+    class Noting(Gated):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            noted.add((self.training, torch.is_autocast_enabled("cpu")))
+            return super().forward(x)
+
+    build = Noting(2)
+    noted.clear()
+    trained(build, products="bfloat16", rounds=1)
+    assert {(True, True), (False, True)} <= noted  # training, and validation
+    chosen = trained(lambda: Gated(2), out=tmp_path / "auto", rounds=1)
+    assert chosen.settings["products"] in ("highest", "medium")
+    body = read_record(*(tmp_path / "auto").glob("train-*.json")).body
+    assert body["settings"]["products"] == chosen.settings["products"]
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_learner_learns(learner: str) -> None:
     found = trained(lambda: Gated(2), rounds=30, local_steps=10, learner=learner, test=SIGNS[0])
@@ -241,6 +270,9 @@ def test_a_network_that_changes() -> None:
         ({"patience": 3, "validation": 0.0}, "patience: expected validation data"),
         ({"memory": 100}, "training: expected a training within"),
         ({"device": "tpu"}, "device: expected"),
+        ({"schedule": "linear"}, "schedule: expected 'cosine' or 'geometric'"),
+        ({"warm_up": 1.0}, "warm_up: expected a number of at least 0 and below 1"),
+        ({"products": "fast"}, "products: expected 'auto' or"),
     ],
 )
 def test_bad_input_is_one_line(change: dict[str, Any], said: str) -> None:
@@ -248,6 +280,21 @@ def test_bad_input_is_one_line(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as caught:
         trained(options.pop("module", None), options.pop("data", SIGNS), **options)
     assert "\n" not in str(caught.value)
+
+
+def test_too_little_memory_is_told_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, start = [], LEARNERS["sites"].start
+
+    def noting(self: Any, weights: Any, share: Any) -> Any:
+        started.append(len(share.held))
+        return start(self, weights, share)
+
+    monkeypatch.setattr(LEARNERS["sites"], "start", noting)
+    with pytest.raises(ValueError, match="training: expected a training within"):
+        trained(learner="sites", memory=100)
+    assert set(started) == {1}  # one agent's, to count what it keeps
+    trained(learner="sites", memory=10**9, rounds=1)
+    assert 3 in started
 
 
 @pytest.mark.parametrize(
