@@ -215,8 +215,7 @@ def test_every_learner_learns(learner: str) -> None:
     test = found.metrics.test
     assert np.isfinite(test.values).all()
     assert (found.history.loss[-1] < found.history.loss[0]).all()
-    if learner != "backprop":  # whose steps are small
-        assert test["nll"].max() < np.log(2)  # less than a coin's
+    assert test["nll"].max() < 0.9 * np.log(2)  # a coin's is log 2
     assert found.learner["learner"] == learner
     assert (test.draws == 0) == learner.startswith("averaging") == (found.variance is None)
 
