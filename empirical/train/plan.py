@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from empirical.nets.schedule import Schedule
+from empirical.nets.shares import Shares
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
-from empirical.train.holdings import Holdings
 from empirical.train.learners.learner import Learner
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
@@ -132,7 +132,7 @@ class TrainingPlan:
             np.array(self.likelihood.as_labels(argument, examples.labels))
         )
 
-    def shares(self, device: str = "cpu") -> Holdings:
+    def shares(self, device: str = "cpu") -> Shares:
         """The training examples of all agents, each one's own."""
         pairs = [
             self.tensors(f"labels of agent {name!r}", examples)
@@ -141,7 +141,7 @@ class TrainingPlan:
         ends = np.cumsum([0, *(len(labels) for _, labels in pairs)])
         rows = tuple(torch.arange(int(a), int(b)) for a, b in pairwise(ends))
         inputs, labels = (torch.cat(parts).to(device) for parts in zip(*pairs, strict=True))
-        return Holdings(inputs, labels, tuple(own.to(device) for own in rows))
+        return Shares(inputs, labels, tuple(own.to(device) for own in rows))
 
     @cached_property
     def fingerprint(self) -> str:

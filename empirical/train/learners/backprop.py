@@ -33,8 +33,8 @@ class Backprop:
     mean_rate, scale_rate
         Adam's rates of the means and of log σ.
     mean_epsilon, scale_epsilon, first_beta, second_beta
-        Adam's. A `mean_epsilon` above most gradients makes steps nearly those of momentum SGD: with
-        1e-8, all means move alike far, those that noise moves too, and rates must be ten times less.
+        Adam's. A `mean_epsilon` above most gradients makes steps nearly those of momentum SGD; with
+        1e-8 all means move equally far, those that only noise moves too.
     divergence
         c n_i, at least 0.
     estimator
