@@ -53,7 +53,7 @@ class Course:
 
     @property
     def seconds(self) -> float:
-        """Of training so far, as of the last look."""
+        """Seconds of training at the last look at validation data."""
         return float(self._looks[-1][2]) if self._looks else 0.0
 
     def add(self, report: RoundReport) -> None:

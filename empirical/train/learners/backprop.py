@@ -135,7 +135,7 @@ class Backprop:
         return loss
 
     def end(self, state: State, work: State, share: Share) -> None:
-        """Nothing."""
+        """Does nothing: a round leaves nothing to settle."""
 
     def message(self, state: State) -> dict[str, Tensor]:
         """Natural parameters: 1/σ² and μ/σ²."""
