@@ -290,7 +290,7 @@ def test_processes_of_torchrun_are_refused_by_the_first(
 ) -> None:  # fmt: skip
     for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "RANK": rank}.items():
         monkeypatch.setenv(name, value)
-    assert main(["run", "star-mnist-1", "--quick", "--out", str(tmp_path / "out")]) == 2
+    assert cli.main(["run", "star-mnist-1", "--quick", "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == lines
     assert lines == 0 or "run: expected one process, got 2 of torchrun; start it" in said
