@@ -22,9 +22,9 @@ from empirical.nets.schedule import Schedule, share_of_rate
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
 from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
-from empirical.train.fitting import check_fit, share_of
+from empirical.train.fitting import agreed_products, check_fit, share_of
 from empirical.train.history import RoundReport
-from empirical.train.kernels.products import SETTINGS, agreed, chosen
+from empirical.train.kernels.products import SETTINGS, chosen
 from empirical.train.kernels.products import products as torch_products
 from empirical.train.learners.checks import one_of
 from empirical.train.learners.learner import Belief, Learner, State
@@ -135,7 +135,7 @@ class TrainingRun:
             agents=len(self.own),
             parameters=net.parameters,
         )
-        self.products = agreed(
+        self.products = agreed_products(
             products, net, exchange or OneProcess(), agents=network.agents, device=self.device
         )
         self.round = 0

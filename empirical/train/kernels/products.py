@@ -27,8 +27,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from empirical.nets.consensus import Exchange, block_of
-from empirical.train.net import Net
 from theory.validation import fail
 
 SETTINGS = ("auto", "highest", "medium", "bfloat16")
@@ -94,34 +92,6 @@ def chosen(setting: str, *, device: str = "cpu") -> str:
         return "highest"
     gain = trial("highest", device).seconds / medium.seconds
     return "medium" if gain >= LEAST_GAIN else "highest"
-
-
-def agreed(setting: str, net: Net, exchange: Exchange, *, agents: int, device: str) -> str:
-    """The product that all processes of a run take: the fastest that every one of them may take.
-
-    Parameters
-    ----------
-    net
-        Only modules multiply by torch's products; those of nets of known layers are float32.
-    exchange, agents
-        How processes agree, and how many agents they hold together.
-
-    Raises
-    ------
-    ValueError
-        As :func:`chosen`; or if another product is asked for than the net can take.
-    """
-    if net.words.get("kind") != "module":
-        if chosen("highest" if setting == "auto" else setting, device=device) != "highest":
-            raise fail(
-                "products", "'auto' or 'highest' for a net of known layers, which has its own",
-                repr(setting), "leave products out",
-            )  # fmt: skip
-        return "highest"
-    mine = chosen(setting, device=device)
-    own = block_of(agents, processes=exchange.processes, rank=exchange.rank)
-    same = torch.full((len(own), 1), SETTINGS.index(mine), dtype=torch.int64)
-    return SETTINGS[int(exchange.collect(same, agents).min())]
 
 
 @functools.cache

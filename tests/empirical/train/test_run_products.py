@@ -11,9 +11,10 @@ from torch import nn  # noqa: E402
 from empirical.nets.architecture import perceptron  # noqa: E402
 from empirical.nets.shares import Shares  # noqa: E402
 from empirical.train.constants import with_constants  # noqa: E402
+from empirical.train.fitting import agreed_products  # noqa: E402
 from empirical.train.kernel_net import KernelNet  # noqa: E402
 from empirical.train.kernels import products as kernels  # noqa: E402
-from empirical.train.kernels.products import Trial, agreed  # noqa: E402
+from empirical.train.kernels.products import Trial  # noqa: E402
 from empirical.train.learners import Averaging  # noqa: E402
 from empirical.train.likelihoods.classes import Classes  # noqa: E402
 from empirical.train.module_net import ModuleNet  # noqa: E402
@@ -169,8 +170,8 @@ class Two:
 @pytest.mark.usefixtures("quick")
 def test_processes_agree_on_a_product_that_all_of_them_may_take() -> None:
     net = module()
-    assert agreed("auto", net, Two("highest"), agents=5, device="cpu") == "highest"
-    assert agreed("auto", net, Two("medium"), agents=5, device="cpu") == "medium"
+    assert agreed_products("auto", net, Two("highest"), agents=5, device="cpu") == "highest"
+    assert agreed_products("auto", net, Two("medium"), agents=5, device="cpu") == "medium"
 
 
 @pytest.mark.usefixtures("quick")
