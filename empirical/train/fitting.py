@@ -75,7 +75,7 @@ def agreed_products(setting: str, net: Net, exchange: Exchange, *, agents: int, 
     Raises
     ------
     ValueError
-        As :func:`~empirical.train.kernels.products.chosen`; or if another product is asked for than the net can take.
+        As :func:`~empirical.train.kernels.products.chosen`; or if the net cannot take the product.
     """
     if net.words.get("kind") != "module":
         if chosen("highest" if setting == "auto" else setting, device=device) != "highest":
