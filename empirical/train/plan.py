@@ -35,7 +35,7 @@ DRAWS = 20
 class TrainingPlan:
     """What is trained on which data, how, and when it ends.
 
-    Attributes
+    Parameters
     ----------
     name
         What the training is called.

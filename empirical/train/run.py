@@ -37,7 +37,7 @@ from empirical.train.steps import Steps
 from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, as_positive, fail
 
-__all__ = ["Belief", "RoundReport", "TrainingFailed", "TrainingRun"]
+__all__ = ["RoundReport", "TrainingRun"]
 
 
 class TrainingRun:
