@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ class Shares:
     inputs
         Shape (n, ...), float32; shared, not copied for each agent.
     labels
-        Shape (n,): class numbers (int64), or real numbers (float32) for a regression.
+        Shape (n,) or (n, k): class numbers (int64), or real numbers (float32) for a regression.
     indices
         One int64 tensor per agent: rows of `inputs`. Two agents may hold the same row.
 
@@ -39,13 +40,8 @@ class Shares:
     indices: tuple[Tensor, ...]
 
     def __post_init__(self) -> None:
-        if self.labels.shape != self.inputs.shape[:1]:
-            raise fail(
-                "labels",
-                f"shape {tuple(self.inputs.shape[:1])}",
-                f"shape {tuple(self.labels.shape)}",
-                "give one label an input",
-            )
+        if self.labels.ndim not in (1, 2) or self.labels.shape[:1] != self.inputs.shape[:1]:
+            self._refuse_labels("or several numbers each, ")
         if not self.indices:
             raise fail("indices", "one share for each agent", "none", "name the agents' rows")
         for agent, rows in enumerate(self.indices):
@@ -96,7 +92,9 @@ class Shares:
         return tuple(int(rows.numel()) for rows in self.indices)
 
     def check_fits(self, architecture: Architecture) -> None:
-        """Raise a ``ValueError`` if the inputs are not of the shape that a net takes."""
+        """Raise a ``ValueError`` if inputs or labels are not of the shape that a net takes."""
+        if self.labels.ndim != 1:
+            self._refuse_labels()
         if tuple(self.inputs.shape[1:]) != architecture.input_shape:
             raise fail(
                 "architecture",
@@ -104,6 +102,14 @@ class Shares:
                 architecture.input_shape,
                 "change input_shape",
             )
+
+    def _refuse_labels(self, others: str = "") -> NoReturn:
+        raise fail(
+            "labels",
+            f"shape ({self.inputs.shape[0]},), {others}for as many inputs",
+            f"shape {tuple(self.labels.shape)}",
+            "give one label an input",
+        )
 
     def of(self, agents: Sequence[int]) -> Shares:
         """The shares of some agents."""

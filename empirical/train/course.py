@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from empirical.nets.consensus import Exchange
-from empirical.train.history import History
+from empirical.train.history import History, RoundReport
 from empirical.train.learners.learner import Belief
-from empirical.train.run import RoundReport
 from empirical.train.scores import Scores
 
 _FLOATS = torch.float64
@@ -54,7 +53,7 @@ class Course:
 
     @property
     def seconds(self) -> float:
-        """Of training so far, as of the last look."""
+        """Seconds of training at the last look at validation data."""
         return float(self._looks[-1][2]) if self._looks else 0.0
 
     def add(self, report: RoundReport) -> None:

@@ -1,10 +1,12 @@
-"""Whether the parts of a run fit each other, and what each agent has of data and influence."""
+"""Whether the parts of a run fit each other, what each agent holds, and which product all take."""
 
 from __future__ import annotations
 
 import torch
 
+from empirical.nets.consensus import Exchange, block_of
 from empirical.nets.shares import Shares
+from empirical.train.kernels.products import SETTINGS, chosen
 from empirical.train.learners.learner import Share
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
@@ -58,3 +60,31 @@ def share_of(network: AnyNetwork, shares: Shares) -> Share:
     held = torch.tensor(shares.sizes, dtype=torch.float64)[:, None]
     values = torch.tensor(found.values / found.total, dtype=torch.float64)[:, None]
     return Share(held, values, sum(shares.sizes))
+
+
+def agreed_products(setting: str, net: Net, exchange: Exchange, *, agents: int, device: str) -> str:
+    """The product that all processes of a run take: the fastest that every one of them may take.
+
+    Parameters
+    ----------
+    net
+        Only modules multiply by torch's products; those of nets of known layers are float32.
+    exchange, agents
+        How processes agree, and how many agents they hold together.
+
+    Raises
+    ------
+    ValueError
+        As :func:`~empirical.train.kernels.products.chosen`; or if the net cannot take the product.
+    """
+    if net.words.get("kind") != "module":
+        if chosen("highest" if setting == "auto" else setting, device=device) != "highest":
+            raise fail(
+                "products", "'auto' or 'highest' for a net of known layers, which has its own",
+                repr(setting), "leave products out",
+            )  # fmt: skip
+        return "highest"
+    mine = chosen(setting, device=device)
+    own = block_of(agents, processes=exchange.processes, rank=exchange.rank)
+    same = torch.full((len(own), 1), SETTINGS.index(mine), dtype=torch.int64)
+    return SETTINGS[int(exchange.collect(same, agents).min())]

@@ -20,6 +20,7 @@ from empirical.nets.threads import one_thread
 from empirical.nets.training import check_device
 from empirical.train.checkpoints import Checkpoints
 from empirical.train.course import Course
+from empirical.train.kernels.products import products
 from empirical.train.learners.learner import Belief
 from empirical.train.plan import TrainingPlan
 from empirical.train.run import TrainingRun
@@ -101,6 +102,10 @@ class _Following:
             local_steps=plan.local_steps,
             batch=plan.batch,
             seed=plan.seed,
+            schedule=plan.schedule,
+            decay=plan.decay,
+            warm_up=plan.warm_up,
+            products=plan.products,
             exchange=exchange,
             device=device,
         )
@@ -190,7 +195,11 @@ class _Following:
             history=course.history(measures_of(plan.likelihood)),
             metrics=Metrics(validation, test),
             learner=plan.learner.words(),
-            settings={**plan.settings, "round_kept": course.kept_round},
+            settings={
+                **plan.settings,
+                "products": self._run.products,
+                "round_kept": course.kept_round,
+            },
             seed=plan.seed,
             notes=(*data.notes, *plan.notes),
         )
@@ -226,16 +235,17 @@ class _Following:
             (agent, belief.mean[k], None if variance is None else variance[k])
             for k, agent in enumerate(own)
         )
-        scores = score(
-            plan.net,
-            plan.likelihood,
-            beliefs,
-            examples,
-            draws=draws,
-            seed=plan.seed,
-            unit=plan.unit,
-            others=others,
-        )
+        with products(self._run.products, device=self._device):
+            scores = score(
+                plan.net,
+                plan.likelihood,
+                beliefs,
+                examples,
+                draws=draws,
+                seed=plan.seed,
+                unit=plan.unit,
+                others=others,
+            )
         rows = self._exchange.collect(as_rows(scores), plan.data.agents)
         return from_rows(rows, scores.measures, draws)
 

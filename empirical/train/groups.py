@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from empirical.nets.likelihood import Likelihood as Losses
+from empirical.train.kernels.products import in_use
 
 ALIGNMENT = 64  # bytes: a line of the cache, and the widest register
 
@@ -59,7 +60,7 @@ class Groups:
 
     def __init__(self, trial: Callable[[int, int, int], tuple[Tensor, Tensor]]) -> None:
         self._trial = trial
-        self._tried: dict[tuple[int, torch.dtype], bool] = {}
+        self._tried: dict[tuple[object, ...], bool] = {}
 
     def gradient(
         self,
@@ -98,8 +99,8 @@ class Groups:
         return groups
 
     def _alike(self, run: Pass, batch: int, dtype: torch.dtype, most: int) -> bool:
-        """Whether nets together get each one's own bits; tried once for each shape of a batch."""
-        key = batch, dtype
+        """Whether nets together get each one's own bits; tried once a batch size and product."""
+        key = batch, dtype, in_use()
         if key not in self._tried:
             self._tried[key] = self._found_alike(run, batch, dtype, most)
         return self._tried[key]

@@ -18,6 +18,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
+class RoundReport:
+    """What a round did.
+
+    Attributes
+    ----------
+    round
+        Its number, counted from 1.
+    loss
+        Mean −log ℓ over each own agent's batches, in nats, shape (n,); NaN for who rested.
+    local_steps
+        Steps taken by own agents together.
+    bytes_sent
+        By own agents, over all links.
+    seconds
+        Of local steps and consensus.
+    """
+
+    round: int
+    loss: FloatArray
+    local_steps: int
+    bytes_sent: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
 class History(Shown):
     """A training at T of its rounds.
 

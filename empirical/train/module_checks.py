@@ -151,7 +151,13 @@ def joined(outputs: object) -> Tensor:
         flat.append(part[:, None] if part.ndim == 1 else part)
     if not flat:
         raise fail("module", "outputs of shape (B, numbers)", "none", "return a tensor")
-    return flat[0] if len(flat) == 1 else torch.cat(flat, dim=1)
+    whole = flat[0] if len(flat) == 1 else torch.cat(flat, dim=1)
+    # The last product's, where torch.autocast rounds.
+    return (
+        whole.float()
+        if whole.dtype == torch.bfloat16 and torch.is_autocast_enabled(whole.device.type)
+        else whole
+    )
 
 
 def examine(module: nn.Module, example: Tensor) -> Facts:

@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.nets.schedule import Schedule
+from empirical.nets.shares import Shares
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
-from empirical.train.holdings import Holdings
 from empirical.train.learners.learner import Learner
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.memory import check_memory, free_memory
@@ -37,7 +38,7 @@ DRAWS = 20
 class TrainingPlan:
     """What is trained on which data, how, and when it ends.
 
-    Attributes
+    Parameters
     ----------
     name
         What the training is called.
@@ -55,6 +56,8 @@ class TrainingPlan:
         Rounds between two looks at validation data; None: about fifty looks in all.
     draws
         Posterior samples that a prediction averages.
+    schedule, decay, warm_up, products
+        As of :class:`~empirical.train.run.TrainingRun`.
     title
         One line on what it is about, or nothing.
     notes
@@ -79,6 +82,10 @@ class TrainingPlan:
     patience: int | None = None
     every: int | None = None
     draws: int = DRAWS
+    schedule: Schedule = "cosine"
+    decay: float = 1.0
+    warm_up: float = 0.0
+    products: str = "auto"
     title: str = ""
     notes: tuple[str, ...] = ()
 
@@ -141,7 +148,7 @@ class TrainingPlan:
             np.array(self.likelihood.as_labels(argument, examples.labels))
         )
 
-    def shares(self, device: str = "cpu") -> Holdings:
+    def shares(self, device: str = "cpu") -> Shares:
         """The training examples of all agents, each one's own."""
         pairs = [
             self.tensors(f"labels of agent {name!r}", examples)
@@ -150,7 +157,7 @@ class TrainingPlan:
         ends = np.cumsum([0, *(len(labels) for _, labels in pairs)])
         rows = tuple(torch.arange(int(a), int(b)) for a, b in pairwise(ends))
         inputs, labels = (torch.cat(parts).to(device) for parts in zip(*pairs, strict=True))
-        return Holdings(inputs, labels, tuple(own.to(device) for own in rows))
+        return Shares(inputs, labels, tuple(own.to(device) for own in rows))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -162,6 +169,8 @@ class TrainingPlan:
             "net": self.net.words,
             "likelihood": self.likelihood.words,
             "learner": self.learner.words(),
+            "rates": [self.schedule, self.decay, self.warm_up],
+            "products": self.products,
             "torch": version("torch"),
         }
         data = self.data
@@ -206,4 +215,8 @@ class TrainingPlan:
             "patience": self.patience,
             "every": self.interval,
             "draws": self.draws,
+            "schedule": self.schedule,
+            "decay": self.decay,
+            "warm_up": self.warm_up,
+            "products": self.products,
         }

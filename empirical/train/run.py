@@ -11,19 +11,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.consensus import Exchange
+from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.schedule import Schedule, share_of_rate
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
 from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
-from empirical.train.fitting import check_fit, share_of
-from empirical.train.learners.learner import Belief, Learner
+from empirical.train.fitting import agreed_products, check_fit, share_of
+from empirical.train.history import RoundReport
+from empirical.train.kernels.products import SETTINGS, chosen
+from empirical.train.kernels.products import products as torch_products
+from empirical.train.learners.checks import one_of
+from empirical.train.learners.learner import Belief, Learner, State
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.memory import check_memory, free_memory, vectors_of
 from empirical.train.net import Net
@@ -33,32 +37,7 @@ from empirical.train.steps import Steps
 from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, as_positive, fail
 
-__all__ = ["Belief", "RoundReport", "TrainingFailed", "TrainingRun"]
-
-
-@dataclass(frozen=True, eq=False)
-class RoundReport:
-    """What a round did.
-
-    Attributes
-    ----------
-    round
-        Its number, counted from 1.
-    loss
-        Mean −log ℓ over each own agent's batches, in nats, shape (n,); NaN for who rested.
-    local_steps
-        Steps taken by own agents together.
-    bytes_sent
-        By own agents, over all links.
-    seconds
-        Of local steps and consensus.
-    """
-
-    round: int
-    loss: FloatArray
-    local_steps: int
-    bytes_sent: int
-    seconds: float
+__all__ = ["RoundReport", "TrainingRun"]
 
 
 class TrainingRun:
@@ -82,6 +61,9 @@ class TrainingRun:
     schedule, decay, warm_up
         How learning rates fall (:func:`empirical.nets.schedule.share_of_rate`), after they rose
         linearly over the share `warm_up` of the rounds.
+    products
+        What a module multiplies float32 matrices by
+        (:func:`empirical.train.kernels.products.chosen`); the run's `products` says the choice.
     exchange
         Which agents this process holds, and how it reaches the others
         (:func:`empirical.nets.distributed.connect`); left out: all of them.
@@ -113,6 +95,7 @@ class TrainingRun:
         schedule: Schedule = "cosine",
         decay: float = 1.0,
         warm_up: float = 0.0,
+        products: str = "auto",
         exchange: Exchange | None = None,
         device: str = "cpu",
         at_once: int | None = None,
@@ -124,14 +107,15 @@ class TrainingRun:
         self.batch = as_integer("batch", batch, minimum=1)
         self.seed = as_integer("seed", seed, minimum=0)
         self.device = check_device(device)
+        one_of("schedule", schedule, ("cosine", "geometric"))
         self._schedule, self._decay = schedule, as_positive("decay", decay)
         if not 0.0 <= warm_up < 1.0:
             raise fail("warm_up", "a number of at least 0 and below 1", warm_up, "give such a one")
         self._warm_up = warm_up
         everybody = share_of(network, shares).to(self.device)
-        weights = net.initial(self.seed).to(self.device)
+        self._begin = net.initial(self.seed).to(self.device)
         walk = NetworkRounds(network, seed=self.seed)
-        first = learner.message(learner.start(weights, everybody.of(slice(0, 1))))
+        first = learner.message(learner.start(self._begin, everybody.of(slice(0, 1))))
         begin = {name: values[0].clone() for name, values in first.items()}
         self._pooling = Pooling(walk, exchange=exchange, begin=begin)
         self.own = self._pooling.own
@@ -151,8 +135,15 @@ class TrainingRun:
             agents=len(self.own),
             parameters=net.parameters,
         )
-        self._state = learner.start(weights, self._share)
+        self.products = agreed_products(
+            products, net, exchange or OneProcess(), agents=network.agents, device=self.device
+        )
         self.round = 0
+
+    @cached_property
+    def _state(self) -> State:
+        """What own agents keep, made when first asked for: a run may be refused before that."""
+        return self.learner.start(self._begin, self._share)
 
     # Rounds -----------------------------------------------------------------------------------
 
@@ -170,8 +161,9 @@ class TrainingRun:
         active = [k for k, agent in enumerate(self.own) if observes[agent]]
         rate = self.rate(self.round)
         losses = torch.full((len(self.own),), torch.nan, dtype=torch.float64, device=self.device)
-        for rows in self._groups(active):
-            self._local_steps(rows, rate, losses)
+        with torch_products(self.products, device=self.device):
+            for rows in self._groups(active):
+                self._local_steps(rows, rate, losses)
         messages = self.learner.message(self._state)
         loss = self._checked(losses, active, messages)
         sent = self._pooling.pool(messages, number=self.round)
@@ -215,19 +207,21 @@ class TrainingRun:
         Raises
         ------
         ValueError
-            If a tensor is missing or of another shape.
+            If a tensor is missing or of another shape, or this machine has not the run's products.
         """
         mine = self._own_state()
         self._pooling.restore(state)
         restore_tensors(mine, state)
         self._steps = mine["steps"].numpy()
         self.round = int(mine["round"][0])
+        self.products = chosen(SETTINGS[int(mine["products"][0])], device=self.device)
 
     def _own_state(self) -> dict[str, Tensor]:
         return {
             **{f"learner.{name}": values for name, values in self._state.items()},
             "steps": torch.tensor(self._steps),
             "round": torch.tensor([self.round]),
+            "products": torch.tensor([SETTINGS.index(self.products)]),
         }
 
     # A round ----------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
 from peerbayes.commands.options import DEFAULT_OUT, NETS, Data, Json, Out, Quiet, Seed, whole_number
-from peerbayes.commands.output import CHECK_FAILED, DONE, print_lines, show
+from peerbayes.commands.output import BAD_INPUT, CHECK_FAILED, DONE, print_lines, show
+from theory.validation import fail
 
 
 def run_named_experiment(
@@ -70,9 +72,13 @@ def run_named_experiment(
     Exit code 1 if a measurement contradicts its prediction beyond sampling error.
     """
     from peerbayes.front.run import run
+    from peerbayes.front.train_file import is_first_process
     from peerbayes.progress import Stages
     from peerbayes.resources import to_standard_error
 
+    if not is_first_process():
+        return BAD_INPUT  # the first process says why
+    _check_alone()
     with Stages(quiet=quiet) as stages:
         outcome = run(
             experiment,
@@ -93,3 +99,14 @@ def run_named_experiment(
     if not json:
         print_lines(f"\nrecord: {outcome.run.record_path}\nreport: {outcome.report_path}\n")
     return code
+
+
+def _check_alone() -> None:
+    """Refuse several processes, each of which would run the whole experiment."""
+    processes = os.environ.get("WORLD_SIZE", "1")
+    if "TORCHELASTIC_RUN_ID" in os.environ and processes != "1":
+        raise fail(
+            "run", "one process", f"{processes} of torchrun",
+            "start it without torchrun; 'peerbayes campaign' spreads the parts over processes, and "
+            "'peerbayes train' a training",
+        )  # fmt: skip

@@ -16,6 +16,7 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     from empirical.nets.consensus import Exchange
+    from empirical.nets.schedule import Schedule
     from empirical.train.data.examples import Kind
     from empirical.train.data.preparing import LabelColumn
     from empirical.train.likelihoods.likelihood import Likelihood
@@ -43,6 +44,10 @@ def train(
     standardise: bool = True,
     tokens: bool = False,
     draws: int = 20,
+    schedule: Schedule = "cosine",
+    decay: float = 1.0,
+    warm_up: float = 0.0,
+    products: str = "auto",
     seed: int = 0,
     name: str = "training",
     out: str | Path | None = None,
@@ -88,6 +93,12 @@ def train(
         Whether inputs are whole numbers that stand for words.
     draws
         Posterior samples that scores average.
+    schedule, decay, warm_up
+        How learning rates fall: ``"cosine"``, to 0 after the last round, or ``"geometric"``, by the
+        factor `decay` a round; and over which share of the rounds, below 1, they first rise.
+    products
+        How a module multiplies: ``"auto"``, the fastest as accurate as float32; ``"highest"``;
+        ``"medium"``; or ``"bfloat16"``, rounded (:mod:`empirical.train.kernels.products`).
     out, name, resume
         Folder of the record, and what it is called; left out: none is written. With `resume` a
         killed run goes on from its last state there, and ends with the same bits.
@@ -157,6 +168,10 @@ def train(
         patience=patience,
         every=every,
         draws=draws,
+        schedule=schedule,
+        decay=decay,
+        warm_up=warm_up,
+        products=products,
         notes=notes,
     )
     return run_plan(

@@ -111,6 +111,10 @@ def _plan_of(problem: TrainingProblem, rounds: int | None, *, source: str) -> Tr
         patience=training.patience,
         every=training.every,
         draws=DRAWS if training.draws is None else training.draws,
+        schedule=training.schedule,
+        decay=training.decay,
+        warm_up=training.warm_up,
+        products=training.products,
     )
 
 

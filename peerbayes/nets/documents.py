@@ -118,6 +118,10 @@ class SettingsDocument(Document):
     patience: int | None = Field(description="looks without improvement; null: none asked for")
     every: int = Field(ge=1, description="rounds between two looks at validation data")
     draws: int = Field(ge=0, description="posterior samples of a prediction")
+    schedule: str = Field(default="cosine", description="how learning rates fall")
+    decay: float = Field(default=1.0, description="what a geometric schedule multiplies by a round")
+    warm_up: float = Field(default=0.0, description="share of the rounds in which rates rise")
+    products: str = Field(default="highest", description="products of float32 that were taken")
 
 
 class KeptBeliefs(Document):

@@ -216,4 +216,16 @@ class TrainingSection(Section):
     draws: int | None = Field(
         default=None, ge=0, description="Posterior samples that a prediction averages."
     )
+    schedule: Literal["cosine", "geometric"] = Field(
+        default="cosine", description="How learning rates fall over the rounds."
+    )
+    decay: float = Field(
+        default=1.0, gt=0.0, description="What a geometric schedule multiplies rates by each round."
+    )
+    warm_up: float = Field(
+        default=0.0, ge=0.0, lt=1.0, description="Share of the rounds in which rates rise first."
+    )
+    products: Literal["auto", "highest", "medium", "bfloat16"] = Field(
+        default="auto", description="How a module multiplies float32 matrices."
+    )
     settings: Settings = Field(default={}, description="Settings of the learner, by name.")

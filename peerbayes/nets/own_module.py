@@ -68,4 +68,4 @@ def _explained(path: Path, wanted: str) -> Iterator[None]:
         line = error.lineno if isinstance(error, SyntaxError) else (own[-1] if own else None)
         where = "" if line is None else f", line {line}"
         got = f"{type(error).__name__} ({shorten(str(error), length=120)})"
-        raise fail(f"{path}{where}", wanted, got, "mend the code") from None
+        raise fail(f"{path}{where}", wanted, got, "correct the function") from None

@@ -60,7 +60,7 @@ def record_of(
         parameters=plan.net.parameters,
         likelihood=dict(plan.likelihood.words),
         learner=dict(trained.learner),
-        settings=SettingsDocument(**plan.settings),
+        settings=SettingsDocument(**{**plan.settings, "products": trained.settings["products"]}),
         rounds_run=rounds_run,
         round_kept=kept_round,
         stopped_early=rounds_run < plan.rounds,

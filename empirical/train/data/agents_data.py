@@ -144,7 +144,7 @@ class AgentsData:
 
     @property
     def agents(self) -> int:
-        """N."""
+        """The number N of agents."""
         return len(self.names)
 
     @property

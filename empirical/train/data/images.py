@@ -151,7 +151,7 @@ def _pixels(
                     raise ValueError("floating-point pixels")
     except Exception as error:  # Pillow's decoders raise whatever they meet in a damaged file
         got = f"one that cannot be read ({type(error).__name__})"
-        raise fail(source.path, "an image", got, "mend it, or take it away") from None
+        raise fail(source.path, "an image", got, "replace it, or remove it") from None
     values = _values(image, colour=image.mode not in _GREY if colour is None else colour)
     if size is not None and values.shape[1:] != size:
         layers = [

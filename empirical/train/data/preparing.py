@@ -274,7 +274,7 @@ def _scalings(
     features: Sequence[str] | None,
     said: list[str],
 ) -> tuple[Scaling | None, Scaling | None]:
-    """Of inputs and of labels, by the moments that the agents pool of their training data."""
+    """How inputs and labels are scaled, by pooled moments of the agents' training data."""
     scaling = target_scaling = None
     if how.standardise and not how.tokens:
         moments = pooled_moments("inputs", [part.inputs for part in training], features)

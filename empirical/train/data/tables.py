@@ -196,7 +196,7 @@ def _unreadable(path: str, wanted: str, error: Exception) -> ValueError:
     reason = " ".join(str(error).split())
     reason = reason if len(reason) <= 160 else f"{reason[:159]}…"
     return fail(
-        path, wanted, f"one that cannot be read ({reason})", "mend the file, or save it anew"
+        path, wanted, f"one that cannot be read ({reason})", "correct the file, or save it again"
     )
 
 

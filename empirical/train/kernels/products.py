@@ -6,8 +6,8 @@ others it rounds the factors to bfloat16, which costs five of seven digits; GPUs
 TensorFloat-32, which costs four. So it is tried: "medium" counts only where the error of a product
 of a net's size is that of float32, and is taken where it is quicker as well.
 
-A choice changes bits. It is therefore made once in a process, and belongs into the state of a run,
-which goes on with the choice that it began with.
+A choice changes bits. It is therefore made once in a process, is the same in all processes of a
+run, and belongs to the state of a run, which goes on with the choice that it began with.
 
 Nets of dense layers have products of their own on a CPU
 (:mod:`empirical.train.kernels.product`), which none of this touches.
@@ -157,6 +157,11 @@ def products(choice: str, *, device: str = "cpu") -> Iterator[None]:
             # Without a cache of casts, which would outlive weights that move in place.
             stack.enter_context(torch.autocast(device, dtype=torch.bfloat16, cache_enabled=False))
         yield
+
+
+def in_use() -> tuple[str, bool]:
+    """What float32 products on a CPU are at present: torch's setting, and whether it rounds."""
+    return _CPU.matmul.fp32_precision, torch.is_autocast_enabled("cpu")
 
 
 _CPU: Any = torch.backends.mkldnn

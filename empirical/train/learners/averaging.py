@@ -67,7 +67,7 @@ class Averaging:
         return {"mean": mean, "momentum": torch.zeros_like(mean)}
 
     def begin(self, state: State, share: Share) -> State:
-        """Room for a gradient."""
+        """An empty tensor for the gradient."""
         return {
             "gradient": torch.empty_like(state["mean"]),
             "weight": weight(self, share, state["mean"]),
@@ -88,7 +88,7 @@ class Averaging:
         return loss
 
     def end(self, state: State, work: State, share: Share) -> None:
-        """Nothing."""
+        """Does nothing: a round leaves nothing to settle."""
 
     def message(self, state: State) -> dict[str, Tensor]:
         """The weights, and the momentum if it is pooled."""
@@ -153,7 +153,7 @@ class AveragingAdam:
         return {"mean": mean, "first": torch.zeros_like(mean), "second": torch.zeros_like(mean)}
 
     def begin(self, state: State, share: Share) -> State:
-        """Room for a gradient."""
+        """An empty tensor for the gradient."""
         return {
             "gradient": torch.empty_like(state["mean"]),
             "weight": weight(self, share, state["mean"]),
@@ -176,7 +176,7 @@ class AveragingAdam:
         return loss
 
     def end(self, state: State, work: State, share: Share) -> None:
-        """Nothing."""
+        """Does nothing: a round leaves nothing to settle."""
 
     def message(self, state: State) -> dict[str, Tensor]:
         """The weights."""

@@ -28,11 +28,13 @@ class Backprop:
     Parameters
     ----------
     initial_std
-        σ of every weight before round 1.
+        σ of every weight before round 1. The divergence pulls a mean back to the last consensus by
+        `divergence`/(n_i σ²) times its distance: with few data, a small σ allows no step.
     mean_rate, scale_rate
         Adam's rates of the means and of log σ.
     mean_epsilon, scale_epsilon, first_beta, second_beta
-        Adam's.
+        Adam's. A `mean_epsilon` above most gradients makes steps nearly those of momentum SGD; with
+        1e-8 all means move equally far, those that only noise moves too.
     divergence
         c n_i, at least 0.
     estimator
@@ -45,10 +47,10 @@ class Backprop:
         If a number is out of range or a word unknown.
     """
 
-    initial_std: float = 0.03
-    mean_rate: float = 1e-3
-    scale_rate: float = 1e-3
-    mean_epsilon: float = 1e-8
+    initial_std: float = 0.05
+    mean_rate: float = 1e-2
+    scale_rate: float = 1e-2
+    mean_epsilon: float = 1e-2
     scale_epsilon: float = 1e-8
     first_beta: float = 0.9
     second_beta: float = 0.999
@@ -133,7 +135,7 @@ class Backprop:
         return loss
 
     def end(self, state: State, work: State, share: Share) -> None:
-        """Nothing."""
+        """Does nothing: a round leaves nothing to settle."""
 
     def message(self, state: State) -> dict[str, Tensor]:
         """Natural parameters: 1/σ² and μ/σ²."""

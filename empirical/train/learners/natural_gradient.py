@@ -126,7 +126,7 @@ class NaturalGradient:
         return begin_belief(weights, share, self.initial_curvature + self.least)
 
     def begin(self, state: State, share: Share) -> State:
-        """Room for weights and a gradient."""
+        """Empty tensors for weights and a gradient."""
         return {
             "weights": torch.empty_like(state["mean"]),
             "gradient": torch.empty_like(state["mean"]),
@@ -138,7 +138,7 @@ class NaturalGradient:
         return natural_descent(self, state, work, batch, share)
 
     def end(self, state: State, work: State, share: Share) -> None:
-        """Nothing."""
+        """Does nothing: a round leaves nothing to settle."""
 
     def message(self, state: State) -> dict[str, Tensor]:
         """Natural parameters for one datum: s and s m."""

@@ -44,7 +44,7 @@ class Classes:
 
     @property
     def constants(self) -> int:
-        """None."""
+        """No constants."""
         return 0
 
     @property

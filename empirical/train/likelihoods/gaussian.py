@@ -53,7 +53,7 @@ class GaussianNoise:
 
     @property
     def constants(self) -> int:
-        """None."""
+        """No constants."""
         return 0
 
     @property

@@ -6,6 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from empirical.data import load_digits  # noqa: E402
+from empirical.nets.architecture import perceptron  # noqa: E402
 from empirical.nets.shares import Order, Shares, as_inputs  # noqa: E402
 from empirical.partition import Partition  # noqa: E402
 
@@ -56,3 +57,15 @@ def test_an_agent_without_data_is_named() -> None:
         Shares(x, y[:2], (some,))
     with pytest.raises(ValueError, match="indices"):
         Shares(x, y, ())
+
+
+def test_labels_may_be_several_numbers_except_in_the_papers_training() -> None:
+    x, y, some = torch.zeros(3, 2), torch.zeros(3, 4), (torch.tensor([0, 2]),)
+    several = Shares(x, y, some)
+    assert several.of([0]).labels.shape == several.together().labels.shape == (3, 4)
+    for wrong in (y[:2], y[:, :, None], torch.zeros(())):
+        with pytest.raises(ValueError, match=r"labels: expected shape \(3,\), or several numbers"):
+            Shares(x, wrong, some)
+    with pytest.raises(ValueError, match=r"labels: expected shape \(3,\), for .*\(3, 4\)"):
+        several.check_fits(perceptron(2, 3, outputs=2))
+    Shares(x, y[:, 0], some).check_fits(perceptron(2, 3, outputs=2))

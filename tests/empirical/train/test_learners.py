@@ -234,7 +234,9 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
     draws = [Noise(keys(100, [0]), [t]) for t in range(6)]
     noise = [draw.normals(torch.empty(1, architecture.parameters)) for draw in draws]
     share = Share(torch.tensor([[40.0]]), torch.tensor([[0.5]]), 80)
-    learner = Backprop(initial_std=0.2, mean_rate=0.01, scale_rate=0.02, estimator="weights")
+    learner = Backprop(
+        initial_std=0.2, mean_rate=0.01, scale_rate=0.02, mean_epsilon=1e-8, estimator="weights"
+    )
     state = learner.start(start, share)
     work = learner.begin(state, share)
     batch = OneBatch(architecture, inputs, labels, noise)

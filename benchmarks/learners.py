@@ -1,0 +1,281 @@
+"""Learners tuned alike and laid side by side: few rounds, many local steps, unlike data.
+
+For every task and learner the same number of settings is tried, each once, on images held out of
+the training images; the one with the least loss there is run with several seeds, and the test
+images are looked at by those runs alone. Scores are means over the agents, of predictions that
+average posterior samples where a learner has a belief.
+
+    python -m benchmarks.learners [--out FILE] [--repeats 3] [--only WORDS] [--quick]
+
+`--repeats` is the number of seeds. Every trial is kept at once, beside the file (FILE with the
+ending ``.trials.json``), and none that is there is run again: the comparison may be stopped and
+taken up. Fashion-MNIST and MNIST are looked for as everywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from benchmarks.tables import Row, report
+from empirical.data import Images, load_digits, load_images
+from empirical.dealing import DEALINGS
+from empirical.nets.architecture import Architecture, perceptron
+from empirical.nets.shares import Shares, as_inputs, as_labels
+from empirical.train.data.dealing import Dirichlet
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners import learner_of
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.run import TrainingRun
+from empirical.train.scores import score
+from exact.whole_files import replacing
+from peerbayes.progress import Stages
+from theory import Network
+from theory.validation import IntArray
+
+DRAWS = 10
+# What is held out, and who holds what, is the same for all learners, settings and seeds.
+DEALT = 0
+MEASURES = ("accuracy", "nll", "calibration_error", "other_data_auroc")
+
+Settings = dict[str, float]
+
+
+def grid(**choices: Sequence[float]) -> list[Settings]:
+    """Every combination."""
+    return [
+        dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())
+    ]
+
+
+# Eight settings each.
+SEARCH: Mapping[str, list[Settings]] = {
+    "averaging": grid(rate=[0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4]),
+    "averaging-adam": grid(rate=[3e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3, 1e-2]),
+    "natural-gradient": grid(rate=[0.03, 0.1, 0.3, 1.0], initial_curvature=[0.1, 1.0]),
+    "sites": grid(rate=[0.1, 0.3], trust=[1.0, 3.0], standing=[0.25, 0.5]),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Who listens to whom, which nets, how long; `steps` are those of each agent in all."""
+
+    name: str
+    network: Network
+    net: Architecture
+    batch: int
+    local_steps: int
+    steps: int
+    data: Data
+
+    def deal(self, labels: IntArray) -> tuple[IntArray, ...]:
+        """Rows of each agent."""
+        if self.name in DEALINGS:
+            return DEALINGS[self.name].deal(labels, seed=DEALT).indices
+        rule = Dirichlet(self.network.agents, alpha=0.1, minimum=4 * self.network.agents)
+        return rule.deal(labels, seed=DEALT).indices
+
+
+class Data:
+    """Images to learn from, to choose settings by, and to judge by; and those of another kind."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _images(self, split: str, name: str = "") -> Images:
+        if self.name == "digits":
+            digits = load_digits()
+            some = np.arange(len(digits)) % 4 == 0
+            some = some if split == "test" else ~some
+            pixels = digits.pixels[some][:, ::-1] if name else digits.pixels[some]
+            return Images(pixels, digits.labels[some], "digits", digits.classes, white=16)
+        return load_images(name or self.name, split)
+
+    @cached_property
+    def train(self) -> tuple[Tensor, Tensor]:
+        return as_tensors(self._images("train"))
+
+    @cached_property
+    def test(self) -> tuple[Tensor, Tensor]:
+        return as_tensors(self._images("test"))
+
+    @cached_property
+    def others(self) -> Tensor:
+        """2 000 test images of another kind."""
+        return as_tensors(self._images("test", "mnist"))[0][:2000]
+
+    @cached_property
+    def held_out(self) -> IntArray:
+        """A sixth of the training images, in random order."""
+        count = len(self.train[1])
+        return np.random.default_rng(DEALT).permutation(count)[: count // 6]
+
+    @property
+    def validation(self) -> tuple[Tensor, Tensor]:
+        inputs, labels = self.train
+        return inputs[self.held_out], labels[self.held_out]
+
+
+def as_tensors(images: Images) -> tuple[Tensor, Tensor]:
+    size = math.prod(images.pixels.shape[1:])
+    return as_inputs(images, input_shape=(size,)), as_labels(images)
+
+
+def tasks() -> list[Task]:
+    pair = Network([[0.5, 0.5], [0.5, 0.5]])
+    uneven = Network([[0.45, 0.55], [0.7, 0.3]])
+    star = Network.from_topology("star", agents=9, edge_confidence=0.7)
+    torus = Network.from_topology("torus", shape=(4, 4))
+    small, large = perceptron(784, 400, outputs=10), perceptron(784, 200, 200, outputs=10)
+    data = Data("fashion-mnist")
+    return [
+        Task(name, network, net, batch, local_steps, steps, data)
+        for local_steps, steps in ((50, 3000), (600, 6000))
+        for name, network, net, batch in (
+            ("fmnist-2-balanced-a", pair, small, 100),
+            ("fmnist-2-balanced-b", pair, small, 100),
+            ("fmnist-2-unbalanced", uneven, small, 100),
+            ("star-fmnist-1", star, large, 50),
+            ("Dirichlet(.1), torus of 16", torus, large, 50),
+        )
+    ]
+
+
+def toy_tasks() -> list[Task]:
+    ring = Network.from_topology("ring", agents=3)
+    return [Task("toy", ring, perceptron(64, 8, outputs=10), 10, 2, 4, Data("digits"))]
+
+
+def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> list[float]:
+    """Scores in the order of `MEASURES`, and bytes that an agent sends in a round; none: failed."""
+    inputs, labels = task.data.train
+    rest = np.setdiff1d(np.arange(len(labels)), task.data.held_out)
+    dealt = tuple(torch.from_numpy(rest[own]) for own in task.deal(labels.numpy()[rest]))
+    net, likelihood = KernelNet(task.net), Classes(task.net.outputs)
+    run = TrainingRun(
+        net,
+        likelihood,
+        Shares(inputs, labels, dealt),
+        task.network,
+        learner_of(learner, **settings),
+        rounds=task.steps // task.local_steps,
+        local_steps=task.local_steps,
+        batch=task.batch,
+        seed=seed,
+    )
+    try:
+        reports = [run.run_round() for _ in range(run.rounds)]
+        belief = run.belief()
+        width = belief.variance
+        agents = range(task.network.agents)
+        found = score(
+            net,
+            likelihood,
+            [(k, belief.mean[k], None if width is None else width[k]) for k in agents],
+            [task.data.test if test else task.data.validation] * len(agents),
+            draws=0 if width is None else DRAWS,
+            seed=seed,
+            others=task.data.others if test else None,
+        )
+    except ValueError:  # a loss, a message or a prediction is not finite
+        return []
+    known = [measure for measure in MEASURES if measure in found.measures]
+    return [float(found[measure].mean()) for measure in known] + [
+        reports[0].bytes_sent / len(agents)
+    ]
+
+
+class Trials:
+    """Trials on file, by everything they follow from."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        there = path is not None and path.is_file()
+        self.known: dict[str, list[float]] = json.loads(path.read_text()) if path and there else {}
+
+    def scores(
+        self, task: Task, learner: str, settings: Settings, *, seed: int, test: bool
+    ) -> list[float]:
+        """Of a trial, run now if it is not on file."""
+        words = [task.name, task.local_steps, task.steps, learner, settings, seed]
+        key = json.dumps([*words, "test" if test else "validation"])
+        if key not in self.known:
+            self.known[key] = trial(task, learner, settings, seed=seed, test=test)
+            if self._path is not None:
+                with replacing(self._path) as file:
+                    file.write((json.dumps(self.known, indent=1) + "\n").encode())
+        return self.known[key]
+
+
+def compare(
+    task: Task, learner: str, choices: list[Settings], trials: Trials, *, seeds: int
+) -> Row:
+    """One line of the table: settings chosen on held-out images, scores on the test images."""
+    looked = [trials.scores(task, learner, one, seed=0, test=False) for one in choices]
+    losses = [scores[1] if scores else math.inf for scores in looked]
+    best = choices[losses.index(min(losses))]
+    runs = [trials.scores(task, learner, best, seed=seed, test=True) for seed in range(seeds)]
+    ended = [run for run in runs if run]
+    row: dict[str, Any] = {
+        "task": task.name,
+        "local steps": task.local_steps,
+        "rounds": task.steps // task.local_steps,
+        "learner": learner,
+        "settings": ", ".join(f"{name} {value:g}" for name, value in best.items()),
+        "runs that ended": f"{len(ended)} of {seeds}",
+    }
+    for place, (measure, digits) in enumerate(zip(MEASURES, (2, 3, 3, 3), strict=True)):
+        values = [run[place] * (100 if measure == "accuracy" else 1) for run in ended]
+        row[measure.replace("_", " ")] = shown(values, digits)
+    row["megabytes"] = ended[0][-1] / 1e6 if ended else math.nan
+    return row
+
+
+def shown(values: list[float], digits: int) -> str:
+    """Mean and standard error."""
+    if not values:
+        return "–"
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{statistics.mean(values):.{digits}f} ± {error:.{digits}f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
+    parser.add_argument("--repeats", type=int, default=3, help="seeds of the final runs")
+    parser.add_argument("--only", default="", help="tasks and steps that have these words")
+    parser.add_argument("--quick", action="store_true", help="a toy, to see that it runs")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    chosen = toy_tasks() if options.quick else tasks()
+    chosen = [task for task in chosen if options.only in f"{task.name} {task.local_steps}"]
+    search = {k: v[:2] for k, v in SEARCH.items()} if options.quick else SEARCH
+    trials = Trials(options.out and options.out.with_suffix(".trials.json"))
+    pairs = [(task, learner) for task in chosen for learner in search]
+    rows = []
+    with threadpool_limits(1), Stages() as stages:
+        progress = stages("tasks and learners")
+        for done, (task, learner) in enumerate(pairs):
+            progress(done, len(pairs))
+            rows.append(compare(task, learner, search[learner], trials, seeds=options.repeats))
+        progress(len(pairs), len(pairs))
+    libraries = [f"torch {torch.__version__}"]
+    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
+
+
+if __name__ == "__main__":
+    main()
