@@ -15,11 +15,12 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from empirical.nets.consensus import Exchange
+    # By their modules: other packages have types of these names, and pages link to the right ones.
+    from empirical.nets import consensus
     from empirical.nets.schedule import Schedule
     from empirical.train.data.examples import Kind
     from empirical.train.data.preparing import LabelColumn
-    from empirical.train.likelihoods.likelihood import Likelihood
+    from empirical.train.likelihoods import likelihood as likelihoods
     from empirical.train.trained import TrainedNetwork
 
 _KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
@@ -34,7 +35,7 @@ def train(
     local_steps: int,
     learner: str | Any = "natural-gradient",
     settings: Mapping[str, Any] | None = None,
-    likelihood: Likelihood | Mapping[str, Any] | None = None,
+    likelihood: likelihoods.Likelihood | Mapping[str, Any] | None = None,
     batch: int = 50,
     validation: float = 0.1,
     test: tuple[ArrayLike, ArrayLike] | float | None = None,
@@ -54,7 +55,7 @@ def train(
     resume: bool = False,
     device: str = "cpu",
     memory: int | str | None = None,
-    exchange: Exchange | None = None,
+    exchange: consensus.Exchange | None = None,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TrainedNetwork:
@@ -235,7 +236,9 @@ def _learner(given: str | Any, settings: Mapping[str, Any] | None) -> Any:
     return learner_of(given, **(settings or {}))
 
 
-def _label_columns(likelihood: Likelihood, standardise: bool) -> tuple[LabelColumn, ...]:
+def _label_columns(
+    likelihood: likelihoods.Likelihood, standardise: bool
+) -> tuple[LabelColumn, ...]:
     """What each column of the labels is; only noise that is learned may change its unit."""
     from empirical.train.data.preparing import LabelColumn
 
@@ -252,12 +255,12 @@ def _label_columns(likelihood: Likelihood, standardise: bool) -> tuple[LabelColu
 
 
 def _likelihood(
-    given: Likelihood | Mapping[str, Any] | None,
+    given: likelihoods.Likelihood | Mapping[str, Any] | None,
     data: Sequence[tuple[ArrayLike, ArrayLike]],
     module: Any,
     *,
     tokens: bool,
-) -> tuple[Likelihood, tuple[str, ...]]:
+) -> tuple[likelihoods.Likelihood, tuple[str, ...]]:
     """The likelihood, and a note on it if nobody said which."""
     from empirical.train.likelihoods.words import likelihood_of
     from empirical.train.making import outputs_of_module
