@@ -5,7 +5,7 @@ the training images; the one with the least loss there is run with several seeds
 images are looked at by those runs alone. Scores are means over the agents, of predictions that
 average posterior samples where a learner has a belief.
 
-    python -m benchmarks.learners [--out FILE] [--repeats 3] [--only WORDS] [--quick]
+    python -m benchmarks.learners [--out FILE] [--repeats 3] [--only PATTERN] [--quick]
 
 `--repeats` is the number of seeds. Every trial is kept at once, beside the file (FILE with the
 ending ``.trials.json``), and none that is there is run again: the comparison may be stopped and
@@ -21,6 +21,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -257,12 +258,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
     parser.add_argument("--repeats", type=int, default=3, help="seeds of the final runs")
-    parser.add_argument("--only", default="", help="tasks and steps that have these words")
+    parser.add_argument(
+        "--only", default="*", help="tasks and local steps by a pattern: 'star-* 50'"
+    )
     parser.add_argument("--quick", action="store_true", help="a toy, to see that it runs")
     options = parser.parse_args()
     torch.set_num_threads(1)
     chosen = toy_tasks() if options.quick else tasks()
-    chosen = [task for task in chosen if options.only in f"{task.name} {task.local_steps}"]
+    chosen = [one for one in chosen if fnmatch(f"{one.name} {one.local_steps}", options.only)]
     search = {k: v[:2] for k, v in SEARCH.items()} if options.quick else SEARCH
     trials = Trials(options.out and options.out.with_suffix(".trials.json"))
     pairs = [(task, learner) for task in chosen for learner in search]
