@@ -9,7 +9,6 @@ import typer
 
 from peerbayes.commands.options import DEFAULT_OUT, NETS, Data, Json, Out, Quiet, Seed, whole_number
 from peerbayes.commands.output import BAD_INPUT, CHECK_FAILED, DONE, print_lines, show
-from theory.validation import fail
 
 
 def run_named_experiment(
@@ -103,6 +102,8 @@ def run_named_experiment(
 
 def _check_alone() -> None:
     """Refuse several processes, each of which would run the whole experiment."""
+    from theory.validation import fail
+
     processes = os.environ.get("WORLD_SIZE", "1")
     if "TORCHELASTIC_RUN_ID" in os.environ and processes != "1":
         raise fail(
