@@ -71,15 +71,15 @@ $(VENV)/.core: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.check: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the tools that check the code into $(VENV)"
-	@$(INSTALL) '.[dev,train]'
+	@$(INSTALL) '.[dev,train,messages]'
 	@touch $@
 
 $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the documentation tools into $(VENV)"
-	@$(INSTALL) '.[docs,train]'
+	@$(INSTALL) '.[docs,train,messages]'
 	@touch $@
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
-	@$(INSTALL) '.[test,docs,train,cluster,design]'
+	@$(INSTALL) '.[test,docs,train,messages,cluster,design]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs

@@ -1,0 +1,1 @@
+"""What agents send: codecs, frames, and the least that a message can cost."""
