@@ -67,8 +67,8 @@ def run_named_experiment(
 ) -> int:
     """Run an experiment of the papers: printed beside measured and predicted.
 
-    Exit code 1 if a measurement contradicts its prediction beyond sampling error. Under torchrun the
-    parts are spread over its processes; the numbers stay the same.
+    Exit code 1 if a measurement contradicts its prediction beyond sampling error. Under torchrun
+    its processes share the parts; the numbers stay the same.
     """
     from peerbayes.experiments.team import PartFailed, is_first_process
     from peerbayes.front.run import run

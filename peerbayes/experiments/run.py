@@ -19,8 +19,8 @@ import numpy as np
 from peerbayes import __version__
 from peerbayes.experiments.documents import PartRecord, RunRecord
 from peerbayes.experiments.experiment import Experiment
-from peerbayes.record_names import file_name
 from peerbayes.experiments.team import PartFailed, Team
+from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, checksum, plain, read_record, write_record
 from theory.progress import Progress
 from theory.validation import as_integer

@@ -19,7 +19,7 @@ from typing import Any
 PATIENCE = timedelta(days=365)
 
 
-class PartFailed(ValueError):
+class PartFailed(ValueError):  # noqa: N818 - as TrainingFailed
     """A part failed in a process that says nothing else; the message is the part's."""
 
 
