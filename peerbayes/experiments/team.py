@@ -80,7 +80,7 @@ def team_of_torchrun() -> Iterator[Team]:
     if not is_of_torchrun() or os.environ.get("WORLD_SIZE", "1") == "1":
         yield Team()
         return
-    from torch.distributed import PrefixStore
+    from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
     store, rank, processes = next(rendezvous("env://"))
