@@ -122,7 +122,8 @@ class Replicating(Coder, Protocol):
     """A coder whose memory is a replica of what the sender has, and is pooled as such.
 
     An agent then takes y_i + γ Σ_j W_ij (ŷ_j − ŷ_i), its own replica among them, in place of
-    Σ_j W_ij ŷ_j: what the codec left out stays with its owner (CHOCO-Gossip, Koloskova et al. 2019).
+    Σ_j W_ij ŷ_j: what the codec left out stays with its owner (CHOCO-Gossip, Koloskova et al.
+    2019).
     """
 
     @property

@@ -32,9 +32,12 @@ def free(said: Said) -> Said:
     return dict(new.get(name, (name, values)) for name, values in said.items())
 
 
-def bound(vectors: Said) -> dict[str, torch.Tensor]:
-    """The inverse of :func:`free`, up to rounding; precisions are positive normal numbers."""
-    if LOG_PRECISION not in vectors:
+def bound(vectors: Said, names: tuple[str, ...]) -> dict[str, torch.Tensor]:
+    """The inverse of :func:`free`, up to rounding; precisions are positive normal numbers.
+
+    `names` are those before :func:`free`, which changed nothing if they are of no belief.
+    """
+    if not is_belief(names):
         return dict(vectors)
     precision = vectors[LOG_PRECISION].clamp(-80.0, 80.0).exp()
     new = {LOG_PRECISION: (PRECISION, precision), MEAN: (SHIFT, vectors[MEAN] * precision)}

@@ -7,10 +7,14 @@ from dataclasses import fields
 from typing import Any
 
 from empirical.messages.codec import Codec
+from empirical.messages.codecs.difference import Difference
+from empirical.messages.codecs.low_rank import LowRank
 from empirical.messages.codecs.plain import Plain
+from empirical.messages.codecs.seeds import Seeds
+from empirical.messages.codecs.sign import Sign
 from theory.validation import fail, meant
 
-_KINDS: tuple[Any, ...] = (Plain,)
+_KINDS: tuple[Any, ...] = (Plain, Difference, Seeds, Sign, LowRank)
 
 # By the names that files and commands use.
 CODECS: dict[str, type[Codec]] = {kind.name: kind for kind in _KINDS}

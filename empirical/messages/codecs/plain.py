@@ -22,7 +22,7 @@ class Plain:
     Parameters
     ----------
     kind
-        ``"float32"``, without loss; ``"float16"``, 11 bits of precision and no number beyond 65 504;
+        ``"float32"``, without loss; ``"float16"``, 11 bits of precision, no number beyond 65 504;
         ``"bfloat16"``, 8 bits and the range of float32.
 
     Raises
