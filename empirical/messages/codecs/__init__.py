@@ -50,6 +50,23 @@ def codec_of(name: str, **settings: Any) -> Codec:
     return codec
 
 
+def codec_named(text: str) -> Codec:
+    """A codec by its name, or one around another, with default settings.
+
+    Examples
+    --------
+    >>> codec_named("difference+seeds")
+    Difference(inner=Seeds(share=0.1, kind='float32'), mixing=0.5)
+
+    Raises
+    ------
+    ValueError
+        If there is no such codec, or the first has none within it.
+    """
+    outer, plus, inner = text.partition("+")
+    return codec_of(outer, inner=codec_named(inner)) if plus else codec_of(outer)
+
+
 def codec_from_words(words: Mapping[str, Any]) -> Codec:
     """The codec that :meth:`Codec.words` named, or a net file's table.
 
