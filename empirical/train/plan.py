@@ -17,8 +17,10 @@ from torch import Tensor
 from empirical.messages.codec import Codec
 from empirical.nets.schedule import Schedule
 from empirical.nets.shares import Shares
+from empirical.train.coded_pooling import MISSING
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
+from empirical.train.learners.checks import one_of
 from empirical.train.learners.learner import Learner
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.memory import check_memory, free_memory
@@ -99,6 +101,7 @@ class TrainingPlan:
             if getattr(self, name) is not None:
                 as_integer(name, getattr(self, name), minimum=1)
         as_integer("draws", self.draws, minimum=0)
+        one_of("missing", self.missing, MISSING)
         held = sum(map(len, self.data.train))
         if self.batch > max(held, BATCH):
             wanted = f"at most {held}, which all agents together have to train on"
