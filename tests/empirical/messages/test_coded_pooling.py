@@ -276,8 +276,12 @@ def test_what_does_not_fit_is_refused_before_the_run() -> None:
     with pytest.raises(ValueError, match="inner: expected a codec without a replica"):
         pooling_of(STAR, {"codec": "difference", "inner": "difference"})
     coded = run_of(STAR, codec=codec_of("difference"))
-    with pytest.raises(ValueError, match="replicas of codec 'difference'.*got none; use the codec"):
+    with pytest.raises(
+        ValueError, match=r"replicas of codec 'difference'.*got none; use"
+    ):
         coded.restore(run_of(STAR).state())
-    with pytest.raises(ValueError, match="replicas of codec 'difference'.*got others; use the cod"):
+    with pytest.raises(
+        ValueError, match=r"replicas of codec 'difference'.*got others; use"
+    ):
         coded.restore(run_of(STAR, codec=codec_of("difference", mixing=0.4)).state())
     assert isinstance(coded, TrainingRun)
