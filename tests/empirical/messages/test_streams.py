@@ -79,6 +79,26 @@ def test_a_lost_message_is_seen_and_survived(name: str) -> None:
     assert receiver.missed == (2 if sender.memory else 1)
 
 
+def test_what_was_asked_for_is_not_forgotten_by_who_is_stopped() -> None:
+    sender, receiver = ends("difference")
+    receiver.receive(sender.send(said(0)))
+    sender.send(said(1))
+    receiver.nothing_came()
+    sender.hear(receiver.request())
+    sizes = []
+    for memory in (True, False):
+        again = ends("difference")
+        state = sender.state_dict()
+        if not memory:
+            state["numbers"] = state["numbers"].clone()
+            state["numbers"][2] = 0
+        again[0].load_state_dict(state)
+        again[1].load_state_dict(receiver.state_dict())
+        assert not again[1].is_in_step
+        sizes.append(len(again[0].send(said(2))))
+    assert sizes[0] == sizes[1] + 4 * 40
+
+
 def test_what_is_sent_again_is_heard_without_a_key_frame() -> None:
     sender, receiver = ends("difference")
     receiver.receive(sender.send(said(0)))
