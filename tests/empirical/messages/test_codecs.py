@@ -25,10 +25,16 @@ SIZES = (1, 2, 17, 100_003)
 # Registered codecs that nothing can be said in without a file of their own; none has to be here.
 NEEDS_A_FILE = {"autoencoder"}
 KINDS = sorted(CODECS.keys() - NEEDS_A_FILE)
+# Codecs that measure by a belief's standard deviations, and refuse what is no belief.
+BELIEFS_ONLY = {"posterior", "samples"}
 
 
 def coder_of(codec: str, layout: Layout) -> Coder:
     """The codec with its defaults."""
+    if codec in BELIEFS_ONLY and "precision" not in layout.names:
+        with pytest.raises(ValueError, match="messages of precision and shift"):
+            codec_of(codec).coder(layout)
+        pytest.skip("the codec is for beliefs")
     return codec_named(codec).coder(layout)
 
 
@@ -86,7 +92,7 @@ def test_both_ends_have_the_same_memory_after_every_message(
 def test_a_replica_around_any_codec_is_the_same_at_both_ends(inner: str) -> None:
     layout = layout_of(300, NAMES["belief"])
     if isinstance(coder_of(inner, layout), Replicating):
-        with pytest.raises(ValueError, match="inner: expected a codec without a replica"):
+        with pytest.raises(ValueError, match="inner: "):
             coder_of(f"difference+{inner}", layout)
         return
     coder = coder_of(f"difference+{inner}", layout)
