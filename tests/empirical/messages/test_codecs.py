@@ -35,7 +35,7 @@ def coder_of(codec: str, layout: Layout) -> Coder:
         with pytest.raises(ValueError, match="messages of precision and shift"):
             codec_of(codec).coder(layout)
         pytest.skip("the codec is for beliefs")
-    return codec_named(codec).coder(layout)
+    return codec_of(codec).coder(layout)
 
 
 def same(a: Memory, b: Memory) -> bool:
@@ -93,9 +93,9 @@ def test_a_replica_around_any_codec_is_the_same_at_both_ends(inner: str) -> None
     layout = layout_of(300, NAMES["belief"])
     if isinstance(coder_of(inner, layout), Replicating):
         with pytest.raises(ValueError, match="inner: "):
-            coder_of(f"difference+{inner}", layout)
+            codec_named(f"difference+{inner}").coder(layout)
         return
-    coder = coder_of(f"difference+{inner}", layout)
+    coder = codec_named(f"difference+{inner}").coder(layout)
     here, there = coder.memory(), coder.memory()
     for seed in range(4):
         body = coder.encode(message(300, layout.names, seed=seed), here, seed=seed)
