@@ -53,10 +53,14 @@ class Layout:
         (d,). Its names are those of every message.
     blocks
         The blocks in the order of their coordinates, which they cover without a gap.
+    examples
+        How often a precision that is said has to be taken for the belief's own: 1, or for learners
+        whose messages are for one datum, how many data they speak for.
     """
 
     begin: Said
     blocks: tuple[Block, ...]
+    examples: float = 1.0
 
     @property
     def names(self) -> tuple[str, ...]:

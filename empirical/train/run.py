@@ -17,14 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.messages.codec import Codec, Layout
+from empirical.messages.codec import Codec
 from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.schedule import Schedule, share_of_rate
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
 from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
-from empirical.train.coded_pooling import CodedPooling
-from empirical.train.fitting import agreed_products, check_fit, share_of
+from empirical.train.fitting import agreed_products, check_fit, pooling_of, share_of
 from empirical.train.history import RoundReport
 from empirical.train.kernels.products import SETTINGS, chosen
 from empirical.train.kernels.products import products as torch_products
@@ -33,7 +32,7 @@ from empirical.train.learners.learner import Belief, Learner, State
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.memory import check_memory, free_memory, vectors_of
 from empirical.train.net import Net
-from empirical.train.pooling import SUMMED_AT_ONCE, Pooling
+from empirical.train.pooling import SUMMED_AT_ONCE
 from empirical.train.rounds import NetworkRounds
 from empirical.train.steps import Steps
 from theory.changing import AnyNetwork
@@ -122,17 +121,16 @@ class TrainingRun:
         self._warm_up = warm_up
         everybody = share_of(network, shares).to(self.device)
         self._begin = net.initial(self.seed).to(self.device)
-        walk = NetworkRounds(network, seed=self.seed)
-        first = learner.message(learner.start(self._begin, everybody.of(slice(0, 1))))
-        begin = {name: values[0].clone() for name, values in first.items()}
-        self._pooling: Pooling | CodedPooling
-        if codec is None:
-            self._pooling = Pooling(walk, exchange=exchange, begin=begin)
-        else:
-            layout = Layout({name: v.cpu() for name, v in begin.items()}, net.blocks)
-            self._pooling = CodedPooling(
-                walk, exchange=exchange, codec=codec, layout=layout, missing=missing, seed=self.seed
-            )
+        self._pooling = pooling_of(
+            NetworkRounds(network, seed=self.seed),
+            net,
+            learner,
+            learner.start(self._begin, everybody.of(slice(0, 1))),
+            exchange=exchange,
+            codec=codec,
+            missing=missing,
+            seed=self.seed,
+        )
         self.own = self._pooling.own
         self._share = everybody.of(slice(self.own.start, self.own.stop))
         self._shares = shares.of(self.own)
@@ -210,8 +208,7 @@ class TrainingRun:
         said = agents * vectors.fresh + late * speakers * vectors.message
         numbers = self.net.parameters * (agents * vectors.kept + max(steps, said))
         sums = 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
-        coded = self._pooling.footprint if isinstance(self._pooling, CodedPooling) else 0
-        return 4 * numbers + sums + coded
+        return 4 * numbers + sums + self._pooling.footprint
 
     # State ------------------------------------------------------------------------------------
 

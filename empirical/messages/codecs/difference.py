@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -60,7 +60,7 @@ class Difference:
         begin = free_layout(layout)
         zeros = {name: torch.zeros_like(values) for name, values in begin.begin.items()}
         try:
-            inner = self.inner.coder(Layout(zeros, layout.blocks))
+            inner = self.inner.coder(replace(layout, begin=zeros))
         except ValueError as error:
             raise ValueError(f"inner: {error}") from None
         if isinstance(inner, Replicating):

@@ -299,6 +299,15 @@ def test_two_processes_give_the_same_bits_as_one(tmp_path: Path) -> None:
         assert torch.equal(found[name], values), name
 
 
+def test_codecs_know_how_many_data_a_precision_speaks_for() -> None:
+    """Messages of natural-gradient learners are for one of 45 data; those of backprop are whole."""
+    known = {"natural-gradient": 45.0, "sites": 45.0, "backprop": 1.0, "averaging": 1.0}
+    for learner, examples in known.items():
+        run = run_of(STAR, learner, codec=codec_of("plain"))
+        # A product and a reciprocal in float32.
+        assert run._pooling._layout.examples == pytest.approx(examples, rel=4 * 2**-24)
+
+
 def test_what_does_not_fit_is_refused_before_the_run() -> None:
     with pytest.raises(ValueError, match="missing: expected 'own' or 'zero', got 'mine'"):
         pooling_of(STAR, "seeds", missing="mine")
