@@ -299,6 +299,15 @@ def test_two_processes_give_the_same_bits_as_one(tmp_path: Path) -> None:
         assert torch.equal(found[name], values), name
 
 
+def test_a_number_that_a_codec_cannot_hold_names_agent_and_round() -> None:
+    pooling = pooling_of(STAR, {"codec": "plain", "kind": "float16"})
+    values = said(1)
+    values["mean"][3, 7] = 1e5
+    words = "^message of agent 3 in round 1: mean: expected numbers that float16 holds, got some"
+    with pytest.raises(ValueError, match=words):
+        pooling.pool(values, number=1)
+
+
 def test_codecs_know_how_many_data_a_precision_speaks_for() -> None:
     """Messages of natural-gradient learners are for one of 45 data; those of backprop are whole."""
     known = {"natural-gradient": 45.0, "sites": 45.0, "backprop": 1.0, "averaging": 1.0}
