@@ -71,7 +71,9 @@ class Streams:
         seed: int,
     ) -> None:
         self.codec, self.layout = codec, layout
-        self.coder: Coder = prepared(codec, layout)
+        made = prepared(codec, layout)
+        self.coder: Coder = made.coder
+        self._frame_bytes = made.frame_bytes
         self._links, self._own, self._exchange, self._seed = Links.of(network), own, exchange, seed
         self._fingerprint = fingerprint(codec, layout)
         memory = self.coder.memory()
@@ -89,16 +91,19 @@ class Streams:
 
     @property
     def bytes_of_memory(self) -> int:
-        """What both ends of all streams in this process take at most, and what is heard in a round.
+        """What both ends of all streams in this process take, and what travels in a round.
 
-        An upper bound: links that are never used are counted.
+        An upper bound but for frames, whose length is estimated: links that are never used are
+        counted.
         """
         outgoing = {self.key(j, i) for j, i in self._links.pairs if j in self._own}
         incoming = {self.key(j, i) for j, i in self._links.pairs if i in self._own}
         vectors = len(self.layout.names)
         heard = self.layout.size * (4 * vectors + 1)
         working = self.layout.size * 4 * vectors * 4
-        return (len(outgoing) + len(incoming)) * self._bytes + len(incoming) * heard + working
+        frames = len(outgoing | incoming) * self._frame_bytes
+        ends = (len(outgoing) + len(incoming)) * self._bytes
+        return ends + frames + len(incoming) * heard + working
 
     # A round ----------------------------------------------------------------------------------
 
@@ -131,6 +136,10 @@ class Streams:
         for i, speakers in enumerate(round.heard):
             for j in speakers:
                 listeners.setdefault(j, []).append(i)
+                # What stays is made before what passes, or the heap has holes.
+                for end, agent in (("sender", j), ("receiver", i)):
+                    if agent in self._own:
+                        self._end(end, self.key(j, i))
         for j in self._own:
             for i in listeners.get(j, ()):
                 key = self.key(j, i)
