@@ -138,6 +138,10 @@ class Sender(_End):
             raise refused(
                 ForeignFrameError, self.address.sender, "a request", frame.kind.name.lower()
             )
+        self.resynchronise()
+
+    def resynchronise(self) -> None:
+        """The next message will be a key frame, if there is a memory to send."""
         self._flag = bool(self.memory)
 
     def begin_anew(self) -> None:

@@ -74,6 +74,7 @@ class Streams:
         made = prepared(codec, layout)
         self.coder: Coder = made.coder
         self._frame_bytes = made.frame_bytes
+        self._agents = network.agents
         self._links, self._own, self._exchange, self._seed = Links.of(network), own, exchange, seed
         self._fingerprint = fingerprint(codec, layout)
         memory = self.coder.memory()
@@ -127,8 +128,7 @@ class Streams:
         Raises
         ------
         ValueError
-            If a message cannot be written, or what was heard is no belief; or if a frame of another
-            process is damaged, which is then not survived.
+            If a message cannot be written, or what was heard is no belief.
         """
         frames: dict[StreamKey, bytes] = {}
         sent = 0
@@ -148,14 +148,19 @@ class Streams:
                 sent += len(frames[key])
         frames.update(self._others(frames, round))
         heard: dict[StreamKey, Heard] = {}
-        for i in self._own:
+        asked = torch.zeros(len(self._own), self._agents, dtype=torch.uint8)
+        for row, i in enumerate(self._own):
             for j in round.heard[i]:
                 key = self.key(j, i)
                 if key not in heard and key in frames:
-                    got, asked = self._hear(key, frames.pop(key))
-                    sent += asked * (len(listeners[j]) if key[1] == ALL else 1)
+                    got = self._hear(key, frames.pop(key))
                     if got is not None:
                         heard[key] = got
+                receiver: Receiver = self._end("receiver", key)
+                if not receiver.is_in_step:
+                    asked[row, j] = 1
+                    sent += len(receiver.request())
+        self._answer(asked)
         return heard, sent
 
     def replica(self, speaker: int, listener: int) -> dict[str, Tensor] | None:
@@ -185,24 +190,25 @@ class Streams:
             for i, frame in letter.payload.items()
         }
 
-    def _hear(self, key: StreamKey, frame: bytes) -> tuple[Heard | None, int]:
-        """What is heard, and how many bytes the request takes that was made instead."""
+    def _hear(self, key: StreamKey, frame: bytes) -> Heard | None:
+        """What is heard; None if it was lost, or could not be used."""
         receiver: Receiver = self._end("receiver", key)
         carried = self.carry(frame)
         try:
             if carried is not None:
-                return receiver.receive(carried), 0
+                return receiver.receive(carried)
             self.refusals.append(f"frame of agent {key[0]}: expected one, got none")
         except FrameError as error:
-            if key[0] not in self._own:
-                raise
             self.refusals.append(str(error))
         receiver.nothing_came()
-        if receiver.is_in_step or key[0] not in self._own:
-            return None, 0
-        request = receiver.request()
-        self._end("sender", key).hear(request)
-        return None, len(request)
+        return None
+
+    def _answer(self, asked: Tensor) -> None:
+        """Own agents take in who asks them for a key frame: rows of own listeners, by speaker."""
+        if self._bytes:  # else nobody is ever out of step
+            for listener, speaker in self._exchange.collect(asked, self._agents).nonzero().tolist():
+                if speaker in self._own:
+                    self._end("sender", self.key(speaker, listener)).resynchronise()
 
     def _end(self, end: str, key: StreamKey) -> Any:
         """One end of a stream, which begins when it is first wanted."""
