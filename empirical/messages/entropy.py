@@ -8,8 +8,8 @@ that sum to 2²⁴, built from integer weights by integer arithmetic, and given 
 What a body holds is written down once, for both directions: a :class:`Writer` is given values and
 returns them, a :class:`Reader` returns what a writer was given. Models are learnt on the way, from
 the values that both ends know already: a context's table holds for a few values, then the counts
-of these join it, and the next stretch is half as long as all before. That costs about
-.7 log₂(n / 8) bits for each entry that matters, and nothing is sent ahead.
+of these join it, and the next stretch is as long as all before. That costs about log₂(n / 8) bits
+for each entry that matters, and nothing is sent ahead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from theory.validation import IntArray, fail, install_extra
 
 PRECISION = 24
 TOTAL = 1 << PRECISION
-# Values of a context before its table is made anew for the first time; later half of all so far.
+# Values of a context before its table is made anew for the first time.
 FIRST = 8
 # A value seen weighs as much as this many units of a prior's weights.
 UNIT = 32
@@ -220,7 +220,7 @@ def adaptive(
             own = None if given is None else given[start:stop]
             found[start:stop] = tape.coded(own, stop - start, table(seen))
             seen += UNIT * np.bincount(found[start:stop], minlength=len(seen))
-            part, start = max(FIRST, (stop - first) // 2), stop
+            part, start = stop - first, stop
         gained = seen - weights
         base = weights + gained * (BORROWED * UNIT) // max(int(gained.sum()), BORROWED * UNIT)
     if order is None:
@@ -260,10 +260,10 @@ def integers(
             raise fail("values", f"at most {LARGEST} in size", "larger ones", "take a wider step")
         symbols, rest = _split(2 * np.abs(values) - (values < 0))
     symbols = adaptive(tape, symbols, count=count, prior=_PRIOR, contexts=contexts)
-    bits = np.maximum(0, (symbols - DIRECT) // 4 + DIRECT.bit_length() - 3)
-    folded = symbols.copy()
-    for size in np.unique(bits[symbols >= DIRECT]).tolist():
-        some = np.flatnonzero((bits == size) & (symbols >= DIRECT))
+    folded, large = symbols.copy(), np.flatnonzero(symbols >= DIRECT)
+    bits = (symbols[large] - DIRECT) // 4 + DIRECT.bit_length() - 3
+    for size in np.unique(bits).tolist():
+        some = large[bits == size]
         own = None if rest is None else rest[some]
         top = 4 + (symbols[some] - DIRECT) % 4
         folded[some] = (top << size) | tape.plain(own, len(some), bits=size)
@@ -275,12 +275,15 @@ def integers(
 
 def _split(folded: IntArray) -> tuple[IntArray, IntArray]:
     """Symbols, and what is written beside them."""
-    large = folded >= DIRECT
+    symbols, rest = folded.copy(), np.zeros_like(folded)
+    large = np.flatnonzero(folded >= DIRECT)
+    some = folded[large]
     # Exact: numbers below 2³³ are floats of their own.
-    length = np.frexp(np.maximum(folded, 1).astype(np.float64))[1].astype(np.int64)
-    bits = np.where(large, length - 3, 0)
-    symbols = DIRECT + 4 * (length - DIRECT.bit_length()) + (folded >> bits) - 4
-    return np.where(large, symbols, folded), np.where(large, folded & ((1 << bits) - 1), 0)
+    length = np.frexp(some.astype(np.float64))[1].astype(np.int64)
+    bits = length - 3
+    symbols[large] = DIRECT + 4 * (length - DIRECT.bit_length()) + (some >> bits) - 4
+    rest[large] = some & ((1 << bits) - 1)
+    return symbols, rest
 
 
 # Floating point -------------------------------------------------------------------------------
