@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from empirical.messages.codec import Block
 from empirical.messages.entropy import Tape, integers
-from theory.validation import FloatArray, IntArray
+from theory.validation import FloatArray, IntArray, fail
 
 # Blocks with fewer entries than this, and vectors, have one class for all.
 LEAST = 64
@@ -25,6 +25,8 @@ LEAST = 64
 _CAP = 4095
 # Sizes are in units of 1/256.
 _FIXED = 256
+# The largest class: that of _CAP.
+_CLASSES = 41
 # The context of a block whose integers are no larger here than there, in half octaves.
 _LOWEST, _HIGHEST = 12, 80
 # Nats of divergence that a bit is worth at high rate, in squared steps: ln 2 / 6 of c²/2.
@@ -85,10 +87,18 @@ class Scales:
     def integers(
         self, tape: Tape, values: IntArray | None, before: IntArray, *, count: int
     ) -> tuple[IntArray, IntArray]:
-        """The integers, shape (d,), and their classes; `before` is the last message's classes."""
+        """The integers, shape (d,), and their classes; `before` is the last message's classes.
+
+        Raises
+        ------
+        ValueError
+            If a number cannot be written, or what was read is no class.
+        """
         classes = None if values is None else self.of(values)
         moved = None if classes is None else classes - before
         classes = before + integers(tape, moved, count=self.count)
+        if (classes < 0).any() or (classes > _CLASSES).any():
+            raise fail("body", f"classes from 0 to {_CLASSES}", "others", "send it again")
         contexts = self.contexts(classes)
         some = np.flatnonzero(contexts)
         own = None if values is None else values[some]

@@ -19,10 +19,11 @@ from empirical.messages.entropy import Tape, flags
 from theory.validation import IntArray, as_integer, fail
 
 # Classes of the first values, of what was said in the last message, and of what was said before.
-FIRST, MEMBERS, FORMER = 32, 32, 8
+FIRSTS, MEMBERS, FORMERS = 32, 32, 8
+NEVER, MEMBER, FORMER = 0, 1, 2
 # Members of a class at least, or classes are fewer.
 LEAST = 256
-_STRIDE = FIRST + MEMBERS + FORMER * FIRST
+_STRIDE = FIRSTS + MEMBERS + FORMERS * FIRSTS
 # Blocks after these share their kinds.
 _BLOCKS = 180
 
@@ -69,24 +70,24 @@ class Kinds:
         self._base = np.empty(layout.size, dtype=np.int64)
         starts = [block.start for block in layout.blocks] + [layout.size]
         for number, (start, end) in enumerate(zip(starts, starts[1:], strict=False)):
-            own = ranks(np.abs(first[start:end]), FIRST)
+            own = ranks(np.abs(first[start:end]), FIRSTS)
             self._base[start:end] = min(number, _BLOCKS) * _STRIDE + own
 
-    def of(self, said: NDArray[np.float32], members: Flags) -> IntArray:
+    def of(self, said: NDArray[np.float32], state: NDArray[np.uint8]) -> IntArray:
         """The kind of each coordinate.
 
         Parameters
         ----------
         said
-            What coordinates are ranked by that were spoken of, their last value; 0 for the others.
-        members
-            Which were spoken of in the last message.
+            What coordinates are ranked by that were spoken of: their last value, shape (d,).
+        state
+            ``NEVER``, ``MEMBER`` (of the last message's set) or ``FORMER``, shape (d,).
         """
         found = self._base.copy()
-        now, former = np.flatnonzero(members), np.flatnonzero(~members & (said != 0))
+        now, former = np.flatnonzero(state == MEMBER), np.flatnonzero(state == FORMER)
         block = found[now] // _STRIDE * _STRIDE
-        found[now] = block + FIRST + ranks(np.abs(said[now]), MEMBERS)
-        found[former] += FIRST + MEMBERS + ranks(np.abs(said[former]), FORMER) * FIRST
+        found[now] = block + FIRSTS + ranks(np.abs(said[now]), MEMBERS)
+        found[former] += FIRSTS + MEMBERS + ranks(np.abs(said[former]), FORMERS) * FIRSTS
         return found
 
 
