@@ -26,7 +26,7 @@ _CAP = 4095
 # Sizes are in units of 1/256.
 _FIXED = 256
 # The largest class: that of _CAP.
-_CLASSES = 41
+_CLASSES = 40
 # The context of a block whose integers are no larger here than there, in half octaves.
 _LOWEST, _HIGHEST = 12, 80
 # Nats of divergence that a bit is worth at high rate, in squared steps: ln 2 / 6 of c²/2.

@@ -139,7 +139,8 @@ class Selected:
         if values is not None:
             moved = np.rint(values.astype(np.float64) / float(step)).astype(np.int64) - guess
         moved = integers(tape, moved, count=len(before), contexts=state)
-        found = (guess + moved).astype(np.float32) * step
+        with np.errstate(over="ignore"):
+            found = (guess + moved).astype(np.float32) * step
         if not np.isfinite(found).all():
             raise fail("body", "finite numbers", "others", "send it again")
         return found

@@ -166,7 +166,8 @@ class PosteriorCoder:
                 now = now if name == "gradient" else now / _double(said["precision"])
                 target = (now - values) / unit
             taken = self._steps(tape, memory, target, name)
-            np.add(values, unit * taken.astype(np.float32), out=values)
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.add(values, unit * taken.astype(np.float32), out=values)
             if not np.isfinite(values).all():
                 raise fail("body", "finite numbers", "others", "send it again")
 

@@ -107,7 +107,8 @@ class QuantisedCoder:
         reader, found = Reader(body), {}
         for name, begin in self._begin.items():
             unit = np.repeat(powers(self._units(reader, None), _DIVISIONS), self._sizes)
-            found[name] = from_numpy(begin + unit * self._relative(reader))
+            with np.errstate(over="ignore", invalid="ignore"):
+                found[name] = from_numpy(begin + unit * self._relative(reader))
             if not found[name].isfinite().all():
                 raise fail("body", "finite numbers", "others", "send it again")
         reader.end()
