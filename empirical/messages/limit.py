@@ -189,9 +189,7 @@ def divergence(
     heard: Mapping[str, Tensor], said: Mapping[str, Tensor], *, examples: int = 1
 ) -> FloatArray:
     """KL(heard ‖ said) of each weight in nats, in closed form; arguments as of :func:`moves`."""
-    there, mean = _belief(heard)
-    here, _ = _belief(said)
-    ratio = here / there
+    ratio = _belief(said)[0] / _belief(heard)[0]
     moved = moves(said, heard, examples=examples)
     return np.asarray((ratio - 1 - np.log(ratio) + moved**2) / 2)
 

@@ -66,7 +66,7 @@ class Selected:
         self._kinds = Kinds(layout, self._ranked(_arrays(layout.begin)))
 
     def memory(self) -> Memory:
-        """What was last said of each coordinate, and whether in the last message, before or never."""
+        """What was last said of each coordinate, and whether just now, before or never."""
         said = {f"said {name}": values.clone() for name, values in self._layout.begin.items()}
         return {**said, "state": torch.zeros(self._layout.size, dtype=torch.uint8)}
 
@@ -74,7 +74,9 @@ class Selected:
         """What was last said, by name; views of the memory."""
         return {name: memory[f"said {name}"] for name in self._layout.names}
 
-    def coded(self, tape: Tape, memory: Memory, given: Vectors | None, chosen: Flags | None) -> Flags:
+    def coded(
+        self, tape: Tape, memory: Memory, given: Vectors | None, chosen: Flags | None
+    ) -> Flags:
         """Write or read one message; the memory becomes what was said. Returns the set.
 
         Parameters

@@ -9,6 +9,7 @@ before, the rank of what was said last.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import lgamma, log
 
 import numpy as np
@@ -69,7 +70,7 @@ class Kinds:
     def __init__(self, layout: Layout, first: NDArray[np.float32]) -> None:
         self._base = np.empty(layout.size, dtype=np.int64)
         starts = [block.start for block in layout.blocks] + [layout.size]
-        for number, (start, end) in enumerate(zip(starts, starts[1:], strict=False)):
+        for number, (start, end) in enumerate(pairwise(starts)):
             own = ranks(np.abs(first[start:end]), FIRSTS)
             self._base[start:end] = min(number, _BLOCKS) * _STRIDE + own
 

@@ -94,4 +94,3 @@ def _scores(said: Said) -> NDArray[np.float64]:
         return np.asarray(found[SHIFT] ** 2 / found[PRECISION])
     squares = [values**2 for values in found.values()]
     return np.asarray(sum(one / max(one.mean(), 1e-300) for one in squares))
-
