@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -114,6 +114,25 @@ class Coder(Protocol):
         ValueError
             If the body is none that :meth:`encode` can have written; `memory` is then of no use.
         """
+        ...
+
+
+@runtime_checkable
+class Replicating(Coder, Protocol):
+    """A coder whose memory is a replica of what the sender has, and is pooled as such.
+
+    An agent then takes y_i + γ Σ_j W_ij (ŷ_j − ŷ_i), its own replica among them, in place of
+    Σ_j W_ij ŷ_j: what the codec left out stays with its owner (CHOCO-Gossip, Koloskova et al.
+    2019).
+    """
+
+    @property
+    def mixing(self) -> float:
+        """γ, in (0, 1]."""
+        ...
+
+    def replica(self, memory: Memory) -> dict[str, Tensor]:
+        """ŷ, as :meth:`decode` gave it last: names of the layout, shape (d,), float32."""
         ...
 
 

@@ -17,11 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.messages.codec import Codec, Layout
 from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.schedule import Schedule, share_of_rate
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
 from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
+from empirical.train.coded_pooling import CodedPooling
 from empirical.train.fitting import agreed_products, check_fit, share_of
 from empirical.train.history import RoundReport
 from empirical.train.kernels.products import SETTINGS, chosen
@@ -64,6 +66,10 @@ class TrainingRun:
     products
         What a module multiplies float32 matrices by
         (:func:`empirical.train.kernels.products.chosen`); the run's `products` says the choice.
+    codec, missing
+        How messages are written (:data:`empirical.messages.codecs.CODECS`), and what stands in for
+        what they say nothing of (:class:`~empirical.train.coded_pooling.CodedPooling`). Left out:
+        float32 as it is, without frames.
     exchange
         Which agents this process holds, and how it reaches the others
         (:func:`empirical.nets.distributed.connect`); left out: all of them.
@@ -96,6 +102,8 @@ class TrainingRun:
         decay: float = 1.0,
         warm_up: float = 0.0,
         products: str = "auto",
+        codec: Codec | None = None,
+        missing: str = "own",
         exchange: Exchange | None = None,
         device: str = "cpu",
         at_once: int | None = None,
@@ -117,7 +125,14 @@ class TrainingRun:
         walk = NetworkRounds(network, seed=self.seed)
         first = learner.message(learner.start(self._begin, everybody.of(slice(0, 1))))
         begin = {name: values[0].clone() for name, values in first.items()}
-        self._pooling = Pooling(walk, exchange=exchange, begin=begin)
+        self._pooling: Pooling | CodedPooling
+        if codec is None:
+            self._pooling = Pooling(walk, exchange=exchange, begin=begin)
+        else:
+            layout = Layout({name: v.cpu() for name, v in begin.items()}, net.blocks)
+            self._pooling = CodedPooling(
+                walk, exchange=exchange, codec=codec, layout=layout, missing=missing, seed=self.seed
+            )
         self.own = self._pooling.own
         self._share = everybody.of(slice(self.own.start, self.own.stop))
         self._shares = shares.of(self.own)
@@ -166,10 +181,11 @@ class TrainingRun:
                 self._local_steps(rows, rate, losses)
         messages = self.learner.message(self._state)
         loss = self._checked(losses, active, messages)
+        whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
         sent = self._pooling.pool(messages, number=self.round)
         self._hear(messages)
         steps = len(active) * self.local_steps
-        return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin)
+        return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin, whole)
 
     def rate(self, round: int) -> float:
         """What learning rates are multiplied by in a round, counted from 1."""
@@ -193,7 +209,9 @@ class TrainingRun:
         steps = min(self._at_once, agents) * vectors.steps
         said = agents * vectors.fresh + late * speakers * vectors.message
         numbers = self.net.parameters * (agents * vectors.kept + max(steps, said))
-        return 4 * numbers + 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
+        sums = 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
+        coded = self._pooling.footprint if isinstance(self._pooling, CodedPooling) else 0
+        return 4 * numbers + sums + coded
 
     # State ------------------------------------------------------------------------------------
 
