@@ -132,7 +132,7 @@ class Selected:
     ) -> NDArray[np.float32]:
         exponent = None
         if values is not None:
-            exponent = np.array([self._exponent(values.astype(np.float64), name)])
+            exponent = np.array([self._exponent(values.astype(np.float64), before, name)])
         exponent = integers(tape, exponent, count=1)
         step = powers(exponent, _DIVISIONS)[0]
         with np.errstate(over="ignore"):
@@ -147,10 +147,11 @@ class Selected:
             raise fail("body", "finite numbers", "others", "send it again")
         return found
 
-    def _exponent(self, values: NDArray[np.float64], name: str) -> int:
-        """Of the step, which is rounded down."""
+    def _exponent(self, values: NDArray[np.float64], before: NDArray[np.float32], name: str) -> int:
+        """Of the step, which is rounded down; 2²⁸ steps reach from 0 to any value."""
         size = 1.0 if name == LOG_PRECISION else float(np.sqrt((values**2).mean()))
-        wanted = max(self._step * size, 2.0**-50)
+        reach = max((float(np.abs(some).max(initial=0.0)) for some in (values, before)))
+        wanted = max(self._step * size, 2.0**-28 * reach, 2.0**-50)
         return int(np.floor(nearest(np.array([wanted]), _DIVISIONS)[0]))
 
 

@@ -112,7 +112,7 @@ class QuantisedCoder:
             if not found[name].isfinite().all():
                 raise fail("body", "finite numbers", "others", "send it again")
         reader.end()
-        return Heard(bound(found))
+        return Heard(bound(found, self._layout.names))
 
     def _relative(self, reader: Reader) -> Float32:
         """The numbers in units of their blocks."""

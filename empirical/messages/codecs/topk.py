@@ -85,7 +85,9 @@ class TopKCoder:
         if members.sum() != self._k:
             raise fail("body", f"{self._k} coordinates", int(members.sum()), "send it again")
         vectors = {name: values.clone() for name, values in self._selected.said(memory).items()}
-        return Heard(bound(vectors) if self._free else vectors, from_numpy(members))
+        return Heard(
+            bound(vectors, self._layout.names) if self._free else vectors, from_numpy(members)
+        )
 
 
 def _scores(said: Said) -> NDArray[np.float64]:

@@ -115,7 +115,7 @@ class WaveletCoder:
             if not np.isfinite(values).all():
                 raise fail("body", "finite numbers", "others", "send it again")
             found[name] = torch.from_numpy(values)
-        return Heard(bound(found))
+        return Heard(bound(found, self._layout.names))
 
     @cached_property
     def _begin(self) -> dict[str, NDArray[np.float32]]:
