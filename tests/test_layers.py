@@ -47,7 +47,8 @@ room, everything, forbidden = sys.argv[1], sys.argv[2] == "all", set(sys.argv[3:
 sys.meta_path.insert(0, Refuse())
 door = importlib.import_module(room)
 for module in pkgutil.walk_packages(door.__path__, room + ".") if everything else ():
-    if not ("torch" in forbidden and module.name.startswith(("empirical.nets", "empirical.train"))):
+    needs_torch = "empirical.messages", "empirical.nets", "empirical.train"
+    if not ("torch" in forbidden and module.name.startswith(needs_torch)):
         importlib.import_module(module.name)
 loaded = {name.partition(".")[0] for name in sys.modules} & forbidden
 sys.exit(f"loaded {sorted(loaded)}" if loaded else 0)
@@ -194,7 +195,12 @@ def test_empirical_stands_without_torch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "extra"), [("empirical.nets", "empirical"), ("empirical.train", "train")]
+    ("package", "extra"),
+    [
+        ("empirical.nets", "empirical"),
+        ("empirical.train", "train"),
+        ("empirical.messages", "messages"),
+    ],
 )
 def test_a_room_of_nets_says_which_extra_it_needs(package: str, extra: str) -> None:
     program = PROGRAM.replace("import_module(room)", f"import_module({package!r})")

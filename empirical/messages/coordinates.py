@@ -7,6 +7,8 @@ more than either. Mean and log precision have neither fault: any real numbers ar
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from empirical.messages.codec import Layout, Said
@@ -46,4 +48,4 @@ def bound(vectors: Said, names: tuple[str, ...]) -> dict[str, torch.Tensor]:
 
 def free_layout(layout: Layout) -> Layout:
     """The layout of messages in the free coordinates."""
-    return Layout(free(layout.begin), layout.blocks)
+    return replace(layout, begin=free(layout.begin))

@@ -110,7 +110,7 @@ class CodedPooling:
             j: {name: values[k].detach().cpu().float() for name, values in messages.items()}
             for k, j in enumerate(self.own)
         }
-        heard, sent = self.streams.exchange(said, round)
+        heard, sent = self.streams.exchange(said, round, number=number)
         table = {(*key, number): word for key, word in heard.items()}
         table.update({(j, j, number): Heard(dict(said[j])) for j in said})
         kept = self._kept(round, number, table)

@@ -171,7 +171,7 @@ class TrainingPlan:
 
         Test data are not among it: nothing is chosen by them.
         """
-        words = {
+        words: dict[str, Any] = {
             "net": self.net.words,
             "likelihood": self.likelihood.words,
             "learner": self.learner.words(),

@@ -117,6 +117,11 @@ class Pooling:
     # State ------------------------------------------------------------------------------------
 
     @property
+    def footprint(self) -> int:
+        """Bytes of memory beyond what the engine counts itself."""
+        return 0
+
+    @property
     def bytes_kept(self) -> int:
         """What messages that may still be pooled take in memory now."""
         return sum(v.nbytes for message in self._history.values() for v in message.values())

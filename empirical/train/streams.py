@@ -103,7 +103,7 @@ class Streams:
     # A round ----------------------------------------------------------------------------------
 
     def exchange(
-        self, said: Mapping[int, Said], round: Round
+        self, said: Mapping[int, Said], round: Round, *, number: int
     ) -> tuple[dict[StreamKey, Heard], int]:
         """Say what own agents say, and hear what they hear.
 
@@ -111,6 +111,8 @@ class Streams:
         ----------
         said
             Of each own agent, vectors of shape (d,), float32, on the CPU.
+        number
+            The round's, for what goes wrong in it.
 
         Returns
         -------
@@ -133,7 +135,7 @@ class Streams:
             for i in listeners.get(j, ()):
                 key = self.key(j, i)
                 if key not in frames:
-                    frames[key] = self._end("sender", key).send(said[j])
+                    frames[key] = self._said(key, said[j], number)
                 sent += len(frames[key])
         frames.update(self._others(frames, round))
         heard: dict[StreamKey, Heard] = {}
@@ -152,6 +154,13 @@ class Streams:
         assert isinstance(self.coder, Replicating)
         sender = self._ends["sender"].get(self.key(speaker, listener))
         return None if sender is None else self.coder.replica(sender.memory)
+
+    def _said(self, key: StreamKey, said: Said, number: int) -> bytes:
+        try:
+            frame: bytes = self._end("sender", key).send(said)
+        except ValueError as error:
+            raise ValueError(f"message of agent {key[0]} in round {number}: {error}") from None
+        return frame
 
     def _others(self, frames: Mapping[StreamKey, bytes], round: Round) -> dict[StreamKey, bytes]:
         """Frames of other processes' agents."""

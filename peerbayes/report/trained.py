@@ -71,7 +71,7 @@ def _facts(record: TrainRecord) -> tuple[Fact, ...]:
         stopped += f"round {record.round_kept} kept"
     settings = record.settings
     sent, messages = record.history.bytes_sent, record.messages
-    coded = ()
+    coded: tuple[Fact, ...] = ()
     if messages is not None:
         whole = f"{number(messages.bytes_uncoded / 1e6, 3)} MB without it"
         coded = (Fact("Codec", codec_words(messages.codec), whole),)

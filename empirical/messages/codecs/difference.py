@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -59,7 +59,10 @@ class Difference:
         """Fits what the inner codec fits: vectors of the same length that begin at 0."""
         begin = free_layout(layout)
         zeros = {name: torch.zeros_like(values) for name, values in begin.begin.items()}
-        inner = self.inner.coder(Layout(zeros, layout.blocks))
+        try:
+            inner = self.inner.coder(replace(layout, begin=zeros))
+        except ValueError as error:
+            raise ValueError(f"inner: {error}") from None
         if isinstance(inner, Replicating):
             raise _two_replicas(self.inner)
         return _DifferenceCoder(self, layout, begin, inner)

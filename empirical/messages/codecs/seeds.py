@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 
 from empirical.messages.checks import check_said, share_of, words_of
-from empirical.messages.codec import Block, Heard, Layout, Memory, Said
+from empirical.messages.codec import Block, Coder, Heard, Layout, Memory, Said
 from empirical.messages.codecs.plain import Plain
 from empirical.messages.draws import chosen
 from theory.validation import fail
@@ -77,7 +77,7 @@ class _SeedsCoder:
     def _chosen(self, seed: int) -> torch.Tensor:
         return chosen(seed, share_of(self.layout, self.codec.share), self.layout.size)
 
-    def _plain(self) -> Any:
+    def _plain(self) -> Coder:
         """The codec of the values alone."""
         k = share_of(self.layout, self.codec.share)
         begin = {name: values[:k] for name, values in self.layout.begin.items()}

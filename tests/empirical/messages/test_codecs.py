@@ -16,8 +16,8 @@ pytest.importorskip("pywt")
 
 from safetensors.torch import load, save  # noqa: E402
 
-from empirical.messages.codec import Coder, Heard, Layout, Memory  # noqa: E402
-from empirical.messages.codecs import CODECS, codec_from_words, codec_of  # noqa: E402
+from empirical.messages.codec import Coder, Heard, Layout, Memory, Replicating  # noqa: E402
+from empirical.messages.codecs import CODECS, codec_from_words, codec_named, codec_of  # noqa: E402
 from empirical.messages.streams import prepared  # noqa: E402
 from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
 
@@ -86,6 +86,24 @@ def test_both_ends_have_the_same_memory_after_every_message(
         again = coder.decode(body, twice, seed=seed)
         assert all(torch.equal(again.vectors[k], heard.vectors[k]) for k in heard.vectors)
         assert same(twice, there)
+
+
+@pytest.mark.parametrize("inner", KINDS)
+def test_a_replica_around_any_codec_is_the_same_at_both_ends(inner: str) -> None:
+    layout = layout_of(300, NAMES["belief"])
+    if isinstance(coder_of(inner, layout), Replicating):
+        with pytest.raises(ValueError, match="inner: "):
+            codec_named(f"difference+{inner}").coder(layout)
+        return
+    coder = codec_named(f"difference+{inner}").coder(layout)
+    here, there = coder.memory(), coder.memory()
+    for seed in range(4):
+        body = coder.encode(message(300, layout.names, seed=seed), here, seed=seed)
+        heard = coder.decode(body, there, seed=seed)
+        assert same(here, there)
+        check_shape(heard, layout)
+        replica = coder.replica(here)
+        assert all(torch.equal(replica[name], heard.vectors[name]) for name in layout.names)
 
 
 @pytest.mark.parametrize("codec", KINDS)

@@ -18,34 +18,36 @@ from empirical.messages.frame import (  # noqa: E402
     OutOfStepError,
 )
 from empirical.messages.streams import Receiver, Sender, fingerprint, prepared  # noqa: E402
-from tests.empirical.messages.layouts import layout_of, message  # noqa: E402
-from tests.empirical.messages.test_codecs import KINDS, same  # noqa: E402
-
-LAYOUT = layout_of(40)
+from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
+from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, same  # noqa: E402
 
 
 def ends(name: str, *, seed: int = 3, **settings: Any) -> tuple[Sender, Receiver]:
-    codec = codec_of(name, **settings)
-    address = Address(fingerprint(codec, LAYOUT), sender=4)
-    coder = codec.coder(LAYOUT)
+    codec, layout = codec_of(name, **settings), layout_of(40, names_of(name))
+    address = Address(fingerprint(codec, layout), sender=4)
+    coder = codec.coder(layout)
     return Sender(coder, address, seed=seed), Receiver(coder, address, seed=seed)
 
 
-def said(seed: int) -> dict[str, Any]:
-    return message(40, ("mean",), seed=seed)
+def names_of(codec: str) -> tuple[str, ...]:
+    return NAMES["belief" if codec in BELIEFS_ONLY else "mean"]
+
+
+def said(seed: int, codec: str = "") -> dict[str, Any]:
+    return message(40, names_of(codec), seed=seed)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_stream_goes_on_bit_for_bit_from_what_was_saved(name: str) -> None:
     sender, receiver = ends(name)
     for k in range(3):
-        receiver.receive(sender.send(said(k)))
+        receiver.receive(sender.send(said(k, name)))
     again = ends(name)
     again[0].load_state_dict({k: v.clone() for k, v in sender.state_dict().items()})
     again[1].load_state_dict({k: v.clone() for k, v in receiver.state_dict().items()})
     for k in range(3, 6):
-        frame = sender.send(said(k))
-        assert again[0].send(said(k)) == frame
+        frame = sender.send(said(k, name))
+        assert again[0].send(said(k, name)) == frame
         a, b = receiver.receive(frame), again[1].receive(frame)
         assert all(torch.equal(a.vectors[key], b.vectors[key]) for key in a.vectors)
     assert same(sender.memory, again[1].memory)
@@ -56,7 +58,7 @@ def test_a_lost_message_is_seen_and_survived(name: str) -> None:
     sender, receiver = ends(name)
     whole = ends(name)
     for k in range(8):
-        frame, other = sender.send(said(k)), whole[0].send(said(k))
+        frame, other = sender.send(said(k, name)), whole[0].send(said(k, name))
         heard = whole[1].receive(other)
         if k == 2:
             continue
@@ -77,6 +79,26 @@ def test_a_lost_message_is_seen_and_survived(name: str) -> None:
         assert all(torch.equal(got.vectors[key], heard.vectors[key]) for key in got.vectors)
     assert same(receiver.memory, whole[1].memory)
     assert receiver.missed == (2 if sender.memory else 1)
+
+
+def test_what_was_asked_for_is_not_forgotten_by_who_is_stopped() -> None:
+    sender, receiver = ends("difference")
+    receiver.receive(sender.send(said(0)))
+    sender.send(said(1))
+    receiver.nothing_came()
+    sender.hear(receiver.request())
+    sizes = []
+    for memory in (True, False):
+        again = ends("difference")
+        state = sender.state_dict()
+        if not memory:
+            state["numbers"] = state["numbers"].clone()
+            state["numbers"][2] = 0
+        again[0].load_state_dict(state)
+        again[1].load_state_dict(receiver.state_dict())
+        assert not again[1].is_in_step
+        sizes.append(len(again[0].send(said(2))))
+    assert sizes[0] == sizes[1] + 4 * 40
 
 
 def test_what_is_sent_again_is_heard_without_a_key_frame() -> None:
