@@ -43,8 +43,6 @@ class BeliefReplica:
     step
         Of a mean, in standard deviations; those of the grid are a quarter of it in logarithm, but
         no longer than an eighth of an octave and no shorter than 1/64.
-    examples
-        How many examples the posterior has seen for each that a precision counts.
     also
         Names that messages may have beside precision and shift.
 
@@ -55,7 +53,7 @@ class BeliefReplica:
     """
 
     def __init__(
-        self, layout: Layout, codec: str, *, step: float, examples: int, also: tuple[str, ...] = ()
+        self, layout: Layout, codec: str, *, step: float, also: tuple[str, ...] = ()
     ) -> None:
         if not {PRECISION, SHIFT} <= set(layout.names) <= {PRECISION, SHIFT, *also}:
             raise fail(
@@ -72,7 +70,7 @@ class BeliefReplica:
         self._precision = double(layout.begin[PRECISION]).astype(np.float32)
         # Refuses what the grid does not reach.
         nearest(self._precision.astype(np.float64), 1)
-        self._first = 1 / np.sqrt(self._precision * np.float32(examples))
+        self._first = 1 / np.sqrt(self._precision * np.float32(layout.examples))
 
     def memory(self) -> Memory:
         """The belief that all begin with."""
@@ -163,4 +161,3 @@ class BeliefReplica:
     def _row(self, memory: Memory, name: str) -> Tensor:
         start = self._vectors.index(name) * self.scales.count
         return memory["classes"][start : start + self.scales.count]
-

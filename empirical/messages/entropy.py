@@ -273,6 +273,13 @@ def integers(
     return np.where(folded & 1, -found, found)
 
 
+def naturals(tape: Tape, values: IntArray | None, *, count: int) -> IntArray:
+    """Integers of at least 0 and at most 2³¹ − 1, as :func:`integers`."""
+    given = None if values is None else np.where(values & 1, -((values + 1) >> 1), values >> 1)
+    found = integers(tape, given, count=count)
+    return np.where(found < 0, -2 * found - 1, 2 * found)
+
+
 def _split(folded: IntArray) -> tuple[IntArray, IntArray]:
     """Symbols, and what is written beside them."""
     symbols, rest = folded.copy(), np.zeros_like(folded)

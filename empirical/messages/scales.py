@@ -84,6 +84,20 @@ class Scales:
             start += rows + columns
         return np.concatenate(found)
 
+    def classes(self, tape: Tape, values: IntArray | None, before: IntArray) -> IntArray:
+        """The classes of some integers, written or read; `before` are those of the last message.
+
+        Raises
+        ------
+        ValueError
+            If what was read is no class.
+        """
+        moved = None if values is None else self.of(values) - before
+        found = before + integers(tape, moved, count=self.count)
+        if (found < 0).any() or (found > _CLASSES).any():
+            raise fail("body", f"classes from 0 to {_CLASSES}", "others", "send it again")
+        return found
+
     def integers(
         self, tape: Tape, values: IntArray | None, before: IntArray, *, count: int
     ) -> tuple[IntArray, IntArray]:
@@ -94,11 +108,7 @@ class Scales:
         ValueError
             If a number cannot be written, or what was read is no class.
         """
-        classes = None if values is None else self.of(values)
-        moved = None if classes is None else classes - before
-        classes = before + integers(tape, moved, count=self.count)
-        if (classes < 0).any() or (classes > _CLASSES).any():
-            raise fail("body", f"classes from 0 to {_CLASSES}", "others", "send it again")
+        classes = self.classes(tape, values, before)
         contexts = self.contexts(classes)
         some = np.flatnonzero(contexts)
         own = None if values is None else values[some]

@@ -12,6 +12,7 @@ from empirical.messages.codecs.low_rank import LowRank
 from empirical.messages.codecs.plain import Plain
 from empirical.messages.codecs.posterior import Posterior
 from empirical.messages.codecs.quantised import Quantised
+from empirical.messages.codecs.samples import Samples
 from empirical.messages.codecs.seeds import Seeds
 from empirical.messages.codecs.sign import Sign
 from empirical.messages.codecs.topk import TopK
@@ -24,6 +25,7 @@ _KINDS: tuple[Any, ...] = (
     Quantised,
     Difference,
     Posterior,
+    Samples,
     Wavelet,
     Seeds,
     Sign,

@@ -22,7 +22,7 @@ from empirical.messages.beliefs import GRADIENT, BeliefReplica, Float32, double
 from empirical.messages.checks import words_of
 from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.entropy import Reader, Tape, Writer
-from theory.validation import as_integer, as_positive, fail
+from theory.validation import as_positive, fail
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,6 @@ class Posterior:
     ----------
     step
         c: the step of a mean in standard deviations of the posterior; positive.
-    examples
-        How many examples the posterior has seen for each that a precision counts: 1 where
-        messages are a posterior's own natural parameters, n for learners whose messages are for
-        one datum.
     gradient_step
         The step of a vector ``gradient``, in units of what moves a mean by c standard deviations;
         positive.
@@ -50,7 +46,6 @@ class Posterior:
     """
 
     step: float = 1.0
-    examples: int = 1
     gradient_step: float = 0.25
     mixing: float = 1.0
 
@@ -58,7 +53,6 @@ class Posterior:
 
     def __post_init__(self) -> None:
         as_positive("step", self.step)
-        as_integer("examples", self.examples, minimum=1)
         as_positive("gradient_step", self.gradient_step)
         if not 0.0 < self.mixing <= 1.0:
             remedy = "1 takes in all that was said"
@@ -76,9 +70,7 @@ class PosteriorCoder:
 
     def __init__(self, codec: Posterior, layout: Layout) -> None:
         self._codec, self._layout, self.mixing = codec, layout, codec.mixing
-        self._belief = BeliefReplica(
-            layout, codec.name, step=codec.step, examples=codec.examples, also=(GRADIENT,)
-        )
+        self._belief = BeliefReplica(layout, codec.name, step=codec.step, also=(GRADIENT,))
         self.memory, self.replica = self._belief.memory, self._belief.replica
 
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
@@ -104,7 +96,7 @@ class PosteriorCoder:
             # A gradient for one datum so much larger moves the mean, by Newton's step, by `step`.
             unit = np.float32(self._codec.gradient_step) * step / width
             gradient = None if said is None else double(said[GRADIENT])
-            self._moved(tape, memory, gradient, GRADIENT, unit / np.float32(self._codec.examples))
+            self._moved(tape, memory, gradient, GRADIENT, unit / np.float32(self._layout.examples))
 
     def _moved(
         self,

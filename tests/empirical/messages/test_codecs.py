@@ -25,13 +25,15 @@ SIZES = (1, 2, 17, 100_003)
 # Registered codecs that nothing can be said in without a file of their own; none has to be here.
 NEEDS_A_FILE = {"autoencoder"}
 KINDS = sorted(CODECS.keys() - NEEDS_A_FILE)
-# Codecs that measure by a belief's standard deviations, and refuse what is no belief.
-BELIEFS_ONLY = {"posterior", "samples"}
+# Codecs that measure by a belief's standard deviations, and what else they can say.
+BELIEFS_ONLY = {"posterior": {"gradient"}, "samples": set[str]()}
 
 
 def coder_of(codec: str, layout: Layout) -> Coder:
     """The codec with its defaults."""
-    if codec in BELIEFS_ONLY and "precision" not in layout.names:
+    belief = {"precision", "shift"}
+    names = set(layout.names) - BELIEFS_ONLY.get(codec, set())
+    if codec in BELIEFS_ONLY and names != belief:
         with pytest.raises(ValueError, match="messages of precision and shift"):
             codec_of(codec).coder(layout)
         pytest.skip("the codec is for beliefs")
