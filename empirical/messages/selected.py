@@ -150,7 +150,7 @@ class Selected:
     def _exponent(self, values: NDArray[np.float64], before: NDArray[np.float32], name: str) -> int:
         """Of the step, which is rounded down; 2²⁸ steps reach from 0 to any value."""
         size = 1.0 if name == LOG_PRECISION else float(np.sqrt((values**2).mean()))
-        reach = max((float(np.abs(some).max(initial=0.0)) for some in (values, before)))
+        reach = max(float(np.abs(some).max(initial=0.0)) for some in (values, before))
         wanted = max(self._step * size, 2.0**-28 * reach, 2.0**-50)
         return int(np.floor(nearest(np.array([wanted]), _DIVISIONS)[0]))
 

@@ -26,7 +26,7 @@ from empirical.train.rounds import NetworkRounds  # noqa: E402
 from empirical.train.run import TrainingRun  # noqa: E402
 from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
 from tests.empirical.messages.spread import everything  # noqa: E402
-from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, same  # noqa: E402
+from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, SETTINGS, made, same  # noqa: E402
 from tests.empirical.train.test_rounds import NETWORKS, RING, STAR  # noqa: E402
 from tests.empirical.train.test_run import run_of  # noqa: E402
 from theory.network.structure import as_dense  # noqa: E402
@@ -75,12 +75,16 @@ def layout_names(learner: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("name", ["fixed", "last", "delayed", "presence"])
 def test_a_coded_run_goes_on_bit_for_bit(name: str, codec: str) -> None:
     for learner in ("sites", *(() if codec in BELIEFS_ONLY else ("averaging",))):
-        whole = run_of(NETWORKS[name], learner, codec=codec_of(codec))
+        try:
+            whole = run_of(NETWORKS[name], learner, codec=made(codec))
+        except ValueError as error:
+            assert codec in SETTINGS
+            pytest.skip(f"{codec} does not fit a net of three weights: {error}")
         for _ in range(4):
             whole.run_round()
         kept = {key: value.clone() for key, value in whole.state().items()}
         reports = [whole.run_round() for _ in range(3)]
-        again = run_of(NETWORKS[name], learner, codec=codec_of(codec))
+        again = run_of(NETWORKS[name], learner, codec=made(codec))
         again.run_round()  # whatever it did before is forgotten
         again.restore(kept)
         assert [again.run_round().bytes_sent for _ in range(3)] == [r.bytes_sent for r in reports]
@@ -118,7 +122,8 @@ def test_the_networks_mean_is_kept_whatever_the_codec_leaves_out(codec: str, net
     v = np.array(network.stationary_distribution)
     pooling = None
     try:
-        pooling = pooling_of(network, {"codec": "difference", "inner": {"codec": codec}})
+        inner = {"codec": codec, **SETTINGS.get(codec, {})}
+        pooling = pooling_of(network, {"codec": "difference", "inner": inner})
     except ValueError:
         pytest.skip("a codec that has a replica of its own")
     for number in range(1, 6):

@@ -19,14 +19,18 @@ from empirical.messages.frame import (  # noqa: E402
 )
 from empirical.messages.streams import Receiver, Sender, fingerprint, prepared  # noqa: E402
 from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
-from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, same  # noqa: E402
+from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, SETTINGS, same  # noqa: E402
 
 
 def ends(name: str, *, seed: int = 3, **settings: Any) -> tuple[Sender, Receiver]:
-    codec, layout = codec_of(name, **settings), layout_of(40, names_of(name))
+    codec, layout = codec_of(name, **{**SETTINGS.get(name, {}), **settings}), layout_for(name)
     address = Address(fingerprint(codec, layout), sender=4)
     coder = codec.coder(layout)
     return Sender(coder, address, seed=seed), Receiver(coder, address, seed=seed)
+
+
+def layout_for(codec: str) -> Layout:
+    return layout_of(40, names_of(codec))
 
 
 def names_of(codec: str) -> tuple[str, ...]:
