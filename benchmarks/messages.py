@@ -196,8 +196,7 @@ def sets(layout: Layout, said: list[dict[str, Tensor]], *, kept: int) -> list[Ro
     """The largest weights of each round, by what is known of them."""
     kinds = Kinds(layout, layout.begin["mean"].numpy())
     state, last = np.zeros(layout.size, dtype=np.uint8), layout.begin["mean"].numpy().copy()
-    nothing, rows = np.zeros(layout.size, dtype=np.int64), []
-    never = np.zeros(layout.size, dtype=np.uint8)
+    never, rows = np.zeros(layout.size, dtype=np.uint8), []
     for number, message in enumerate(said, start=1):
         values = message["mean"].numpy()
         chosen = largest(np.abs(values), kept)
@@ -207,7 +206,6 @@ def sets(layout: Layout, said: list[dict[str, Tensor]], *, kept: int) -> list[Ro
                 "round": number,
                 "bits": {
                     "enumerated": enumeration_bits(layout.size, kept),
-                    "one frequency": bits_of(chosen, nothing),
                     "first values": bits_of(chosen, kinds.of(last, never)),
                     "and what was said": bits_of(chosen, kinds.of(last, state)),
                 },

@@ -123,7 +123,7 @@ class BeliefReplica:
         if (np.abs(place) > np.iinfo(np.int16).max).any():
             raise fail("body", "standard deviations on the grid", "others", "send it again")
         memory["scale"].copy_(torch.from_numpy(place))
-        return powers(place, self._divisions) * self._first
+        return np.asarray(powers(place, self._divisions) * self._first)
 
     def steps(
         self, tape: Tape, memory: Memory, target: NDArray[np.float64] | None, name: str

@@ -39,7 +39,7 @@ def quantiles() -> NDArray[np.int32]:
 
 def key_of(seed: int) -> NDArray[np.uint32]:
     """The key of a message's seed, shape (4,)."""
-    return np.random.SeedSequence(seed).generate_state(4, np.uint32)
+    return np.random.SeedSequence(seed).generate_state(4, np.uint32).astype(np.uint32)
 
 
 def drawn(starts: IntArray, indices: IntArray, size: int, seed: int) -> NDArray[np.int32]:
@@ -130,7 +130,7 @@ def _choose(
             late = math.log(time)
             if most - late < best:
                 break
-            score = np.float32(0.0)
+            score: Any = np.float32(0.0)
             for first in range(start, end, 4):
                 a, b, c, d = words((_U(first - start), _U(j), _U(block), _U(0)), four)
                 z = table[a >> _SHIFT]

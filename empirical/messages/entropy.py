@@ -206,7 +206,9 @@ def adaptive(
     if contexts is None:
         ends, order = np.array([count]), None
     else:
-        keys = np.asarray(contexts).astype(np.uint16)
+        keys = np.asarray(contexts)
+        # Sorting by radix, which numpy does for numbers of at most 16 bits.
+        keys = keys.astype(np.uint8 if keys.max(initial=0) < 256 else np.uint16)
         order = np.argsort(keys, kind="stable")
         ends = np.cumsum(np.bincount(keys))
     given = values if values is None or order is None else values[order]

@@ -45,10 +45,13 @@ def powers(indices: IntArray, divisions: int) -> NDArray[np.float32]:
     ValueError
         If a power is not a normal number of float32.
     """
-    whole = np.floor_divide(indices, divisions)
-    if whole.size and (whole.min() < -2 * OCTAVES or whole.max() > 2 * OCTAVES):
-        raise fail("body", "scales from 2^-60 to 2^60", "others", "send it again")
-    return np.ldexp(_octave(divisions)[indices - whole * divisions], whole).astype(np.float32)
+    low, high = int(indices.min(initial=0)), int(indices.max(initial=0))
+    if low < -2 * OCTAVES * divisions or high > 2 * OCTAVES * divisions:
+        raise fail("body", "scales from 2^-120 to 2^120", "others", "send it again")
+    some = np.arange(low, high + 1)
+    whole = np.floor_divide(some, divisions)
+    table = np.ldexp(_octave(divisions)[some - whole * divisions], whole).astype(np.float32)
+    return np.asarray(table[indices - low])
 
 
 def nearest(values: NDArray[np.float64], divisions: int) -> NDArray[np.float64]:

@@ -25,10 +25,11 @@ LEAST = 64
 _CAP = 4095
 # Sizes are in units of 1/256.
 _FIXED = 256
+_PER_OCTAVE = 2
 # The largest class: that of _CAP.
-_CLASSES = 40
+_CLASSES = 20 * _PER_OCTAVE
 # The context of a block whose integers are no larger here than there, in half octaves.
-_LOWEST, _HIGHEST = 12, 80
+_LOWEST, _HIGHEST = 6 * _PER_OCTAVE, 40 * _PER_OCTAVE
 # Nats of divergence that a bit is worth at high rate, in squared steps: ln 2 / 6 of c²/2.
 _BIT = np.log(2.0) / 12
 
@@ -64,7 +65,8 @@ class Scales:
             if rows > 1:
                 means += [sizes.mean(axis=1), sizes.mean(axis=0)]
             found += means
-        return np.ceil(2 * np.log2(_FIXED * np.concatenate(found) + 1)).astype(np.int64)
+        octaves = np.log2(_FIXED * np.concatenate(found) + 1)
+        return np.asarray(np.ceil(_PER_OCTAVE * octaves), dtype=np.int64)
 
     def contexts(self, classes: IntArray) -> IntArray:
         """The context of each coordinate, shape (d,), from 1; 0: the integer is 0."""
@@ -109,10 +111,12 @@ class Scales:
             If a number cannot be written, or what was read is no class.
         """
         classes = self.classes(tape, values, before)
+        found = np.zeros(count, dtype=np.int64)
+        if not classes.any():
+            return found, classes
         contexts = self.contexts(classes)
         some = np.flatnonzero(contexts)
         own = None if values is None else values[some]
-        found = np.zeros(count, dtype=np.int64)
         found[some] = integers(tape, own, count=len(some), contexts=contexts[some])
         return found, classes
 
@@ -150,4 +154,4 @@ def worth_sending(steps: FloatArray, scales: Scales) -> IntArray:
     low = np.floor(sizes)
     edge = 0.5 + dear[np.minimum(low, 1).astype(np.int64), contexts]
     taken = (low + (sizes - low > edge)).astype(np.int64)
-    return np.where(steps < 0, -taken, taken)
+    return np.asarray(np.where(steps < 0, -taken, taken))

@@ -106,7 +106,7 @@ class Selected:
         """What coordinates are ranked by: the mean, if there is one."""
         if SHIFT in vectors and PRECISION in vectors:
             with np.errstate(divide="ignore", invalid="ignore"):
-                return np.nan_to_num(vectors[SHIFT] / vectors[PRECISION])
+                return np.asarray(np.nan_to_num(vectors[SHIFT] / vectors[PRECISION]))
         return vectors.get("mean", vectors[self._layout.names[0]])
 
     def _as_floats(
@@ -120,7 +120,7 @@ class Selected:
             if not np.isfinite(own).all():
                 raise fail("values", "numbers that float16 holds", "larger ones", "use 'float32'")
         found = floats(tape, own, count=count, dtype=np.float16 if half else np.float32)
-        return found.astype(np.float32)
+        return np.asarray(found, dtype=np.float32)
 
     def _in_steps(
         self,
