@@ -145,7 +145,7 @@ class Selected:
             found = (guess + moved).astype(np.float32) * step
         if not np.isfinite(found).all():
             raise fail("body", "finite numbers", "others", "send it again")
-        return found
+        return np.asarray(found)
 
     def _exponent(self, values: NDArray[np.float64], before: NDArray[np.float32], name: str) -> int:
         """Of the step, which is rounded down; 2²⁸ steps reach from 0 to any value."""

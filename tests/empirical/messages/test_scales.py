@@ -89,6 +89,9 @@ def test_silent_rows_cost_nothing() -> None:
     values = np.zeros((200, 100), dtype=np.int64)
     values[::2] = np.random.default_rng(2).integers(-3, 4, (100, 100))
     scales = Scales([Block("a", 0, (200, 100))])
+    contexts = scales.contexts(scales.of(values.reshape(-1))).reshape(200, 100)
+    assert not contexts[1::2].any()
+    assert contexts[::2].all()
     bits = 8 * len(body_of(values.reshape(-1), scales, np.zeros(scales.count, dtype=np.int64)))
     assert bits < 10_000 * np.log2(7) * 1.01 + 4 * 301
 
