@@ -144,6 +144,31 @@ class Coder(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A body, and what its listeners will hear.
+
+    Attributes
+    ----------
+    body
+        As of :meth:`Coder.encode`.
+    heard
+        As of :meth:`Coder.decode`, bit for bit.
+    """
+
+    body: bytes
+    heard: Heard
+
+
+@runtime_checkable
+class Hearing(Coder, Protocol):
+    """A coder that knows, as it writes, what will be heard: it need not read its own bodies."""
+
+    def encode_heard(self, said: Said, memory: Memory, *, seed: int) -> Written:
+        """As :meth:`Coder.encode`."""
+        ...
+
+
 @runtime_checkable
 class Replicating(Coder, Protocol):
     """A coder whose memory is a replica of what the sender has, and is pooled as such.

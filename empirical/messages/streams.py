@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor
 from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Said
 from empirical.messages.coordinates import PRECISION
 from empirical.messages.frame import (
+    HEADER_BYTES,
     Address,
     DamagedFrameError,
     ForeignFrameError,
@@ -137,6 +138,10 @@ class Sender(_End):
             raise refused(
                 ForeignFrameError, self.address.sender, "a request", frame.kind.name.lower()
             )
+        self.resynchronise()
+
+    def resynchronise(self) -> None:
+        """The next message will be a key frame, if there is a memory to send."""
         self._flag = bool(self.memory)
 
     def begin_anew(self) -> None:
@@ -236,7 +241,23 @@ def check_heard(heard: Heard, who: str) -> None:
             raise fail(f"{name} heard of {who}", "numbers above 0", f"{low:g}", remedy)
 
 
-def prepared(codec: Codec, layout: Layout) -> Coder:
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A codec that fits the messages of a run.
+
+    Attributes
+    ----------
+    coder
+        As the codec made it.
+    frame_bytes
+        Bytes of the longer frame of the two that were tried: an estimate of what is to come.
+    """
+
+    coder: Coder
+    frame_bytes: int
+
+
+def prepared(codec: Codec, layout: Layout) -> Prepared:
     """The coder of a run, tried on two messages like the first one.
 
     Raises
@@ -246,7 +267,7 @@ def prepared(codec: Codec, layout: Layout) -> Coder:
     """
     coder = codec.coder(layout)
     memories = coder.memory(), coder.memory()
-    generator = torch.Generator().manual_seed(0)
+    generator, longest = torch.Generator().manual_seed(0), 0
     for seed in (0, 1):
         # Near what agents begin with: a tenth of each number, in a random direction.
         said = {
@@ -255,11 +276,12 @@ def prepared(codec: Codec, layout: Layout) -> Coder:
         }
         body = coder.encode(said, memories[0], seed=seed)
         heard = coder.decode(body, memories[1], seed=seed)
+        longest = max(longest, HEADER_BYTES + len(body))
         try:
             check_heard(heard, f"an agent with codec {codec.name!r}")
         except ValueError as error:
             raise ValueError(f"codec: {error}") from None
-    return coder
+    return Prepared(coder, longest)
 
 
 def _packed(memory: Memory) -> bytes:

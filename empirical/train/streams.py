@@ -71,7 +71,10 @@ class Streams:
         seed: int,
     ) -> None:
         self.codec, self.layout = codec, layout
-        self.coder: Coder = prepared(codec, layout)
+        made = prepared(codec, layout)
+        self.coder: Coder = made.coder
+        self._frame_bytes = made.frame_bytes
+        self._agents = network.agents
         self._links, self._own, self._exchange, self._seed = Links.of(network), own, exchange, seed
         self._fingerprint = fingerprint(codec, layout)
         memory = self.coder.memory()
@@ -89,16 +92,19 @@ class Streams:
 
     @property
     def bytes_of_memory(self) -> int:
-        """What both ends of all streams in this process take at most, and what is heard in a round.
+        """What both ends of all streams in this process take, and what travels in a round.
 
-        An upper bound: links that are never used are counted.
+        An upper bound but for frames, whose length is estimated: links that are never used are
+        counted.
         """
         outgoing = {self.key(j, i) for j, i in self._links.pairs if j in self._own}
         incoming = {self.key(j, i) for j, i in self._links.pairs if i in self._own}
         vectors = len(self.layout.names)
         heard = self.layout.size * (4 * vectors + 1)
         working = self.layout.size * 4 * vectors * 4
-        return (len(outgoing) + len(incoming)) * self._bytes + len(incoming) * heard + working
+        frames = len(outgoing | incoming) * self._frame_bytes
+        ends = (len(outgoing) + len(incoming)) * self._bytes
+        return ends + frames + len(incoming) * heard + working
 
     # A round ----------------------------------------------------------------------------------
 
@@ -122,8 +128,7 @@ class Streams:
         Raises
         ------
         ValueError
-            If a message cannot be written, or what was heard is no belief; or if a frame of another
-            process is damaged, which is then not survived.
+            If a message cannot be written, or what was heard is no belief.
         """
         frames: dict[StreamKey, bytes] = {}
         sent = 0
@@ -131,6 +136,10 @@ class Streams:
         for i, speakers in enumerate(round.heard):
             for j in speakers:
                 listeners.setdefault(j, []).append(i)
+                # What stays is made before what passes, or the heap has holes.
+                for end, agent in (("sender", j), ("receiver", i)):
+                    if agent in self._own:
+                        self._end(end, self.key(j, i))
         for j in self._own:
             for i in listeners.get(j, ()):
                 key = self.key(j, i)
@@ -139,14 +148,19 @@ class Streams:
                 sent += len(frames[key])
         frames.update(self._others(frames, round))
         heard: dict[StreamKey, Heard] = {}
-        for i in self._own:
+        asked = torch.zeros(len(self._own), self._agents, dtype=torch.uint8)
+        for row, i in enumerate(self._own):
             for j in round.heard[i]:
                 key = self.key(j, i)
                 if key not in heard and key in frames:
-                    got, asked = self._hear(key, frames.pop(key))
-                    sent += asked * (len(listeners[j]) if key[1] == ALL else 1)
+                    got = self._hear(key, frames.pop(key))
                     if got is not None:
                         heard[key] = got
+                receiver: Receiver = self._end("receiver", key)
+                if not receiver.is_in_step:
+                    asked[row, j] = 1
+                    sent += len(receiver.request())
+        self._answer(asked)
         return heard, sent
 
     def replica(self, speaker: int, listener: int) -> dict[str, Tensor] | None:
@@ -176,24 +190,25 @@ class Streams:
             for i, frame in letter.payload.items()
         }
 
-    def _hear(self, key: StreamKey, frame: bytes) -> tuple[Heard | None, int]:
-        """What is heard, and how many bytes the request takes that was made instead."""
+    def _hear(self, key: StreamKey, frame: bytes) -> Heard | None:
+        """What is heard; None if it was lost, or could not be used."""
         receiver: Receiver = self._end("receiver", key)
         carried = self.carry(frame)
         try:
             if carried is not None:
-                return receiver.receive(carried), 0
+                return receiver.receive(carried)
             self.refusals.append(f"frame of agent {key[0]}: expected one, got none")
         except FrameError as error:
-            if key[0] not in self._own:
-                raise
             self.refusals.append(str(error))
         receiver.nothing_came()
-        if receiver.is_in_step or key[0] not in self._own:
-            return None, 0
-        request = receiver.request()
-        self._end("sender", key).hear(request)
-        return None, len(request)
+        return None
+
+    def _answer(self, asked: Tensor) -> None:
+        """Own agents take in who asks them for a key frame: rows of own listeners, by speaker."""
+        if self._bytes:  # else nobody is ever out of step
+            for listener, speaker in self._exchange.collect(asked, self._agents).nonzero().tolist():
+                if speaker in self._own:
+                    self._end("sender", self.key(speaker, listener)).resynchronise()
 
     def _end(self, end: str, key: StreamKey) -> Any:
         """One end of a stream, which begins when it is first wanted."""

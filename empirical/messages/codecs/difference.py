@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from empirical.messages.checks import check_said, words_of
-from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Replicating, Said
+from empirical.messages.codec import Codec, Coder, Heard, Hearing, Layout, Memory, Replicating, Said
 from empirical.messages.codecs.sign import Sign
 from empirical.messages.coordinates import bound, free, free_layout
 from theory.validation import fail
@@ -95,19 +95,26 @@ class _DifferenceCoder:
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
         check_said(said, self.layout)
         change = {name: y - memory[_REPLICA + name] for name, y in free(said).items()}
+        inside = _inner(memory)
+        if isinstance(self.inner, Hearing):
+            written = self.inner.encode_heard(change, inside, seed=seed)
+            self._take(written.heard, inside, memory)
+            return written.body
         body = self.inner.encode(change, _inner(memory, clone=True), seed=seed)
-        self.decode(body, memory, seed=seed)  # the replica takes what the others take
+        self._take(self.inner.decode(body, inside, seed=seed), inside, memory)
         return body
 
     def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
         inside = _inner(memory)
-        heard = self.inner.decode(body, inside, seed=seed)
-        for name, change in heard.vectors.items():
-            if heard.sent is not None:
-                change = torch.where(heard.sent, change, 0.0)
-            memory[_REPLICA + name].add_(change)
-        memory.update(_named(inside))
+        self._take(self.inner.decode(body, inside, seed=seed), inside, memory)
         return Heard(self.replica(memory))
+
+    def _take(self, heard: Heard, inside: Memory, memory: Memory) -> None:
+        """Into the replica goes what was heard of the change, into the memory the inner codec's."""
+        for name, change in heard.vectors.items():
+            sent = change if heard.sent is None else torch.where(heard.sent, change, 0.0)
+            memory[_REPLICA + name].add_(sent)
+        memory.update(_named(inside))
 
 
 def _inner(memory: Memory, *, clone: bool = False) -> Memory:

@@ -16,7 +16,7 @@ pytest.importorskip("pywt")
 
 from safetensors.torch import load, save  # noqa: E402
 
-from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Replicating  # noqa: E402
+from empirical.messages.codec import Codec, Coder, Heard, Hearing, Layout, Memory, Replicating  # noqa: E402
 from empirical.messages.codecs import CODECS, codec_from_words, codec_of  # noqa: E402
 from empirical.messages.codecs.difference import Difference  # noqa: E402
 from empirical.messages.streams import prepared  # noqa: E402
@@ -107,6 +107,26 @@ def test_both_ends_have_the_same_memory_after_every_message(
         again = coder.decode(body, twice, seed=seed)
         assert all(torch.equal(again.vectors[k], heard.vectors[k]) for k in heard.vectors)
         assert same(twice, there)
+
+
+@pytest.mark.parametrize("names", ["mean", "belief"])
+@pytest.mark.parametrize("codec", KINDS)
+def test_who_knows_what_will_be_heard_knows_it_bit_for_bit(codec: str, names: str) -> None:
+    layout = layout_of(300, NAMES[names])
+    coder = coder_of(codec, layout)
+    if not isinstance(coder, Hearing):
+        pytest.skip("the codec reads what it wrote, if it has to")
+    here, there, alone = coder.memory(), coder.memory(), coder.memory()
+    for seed in range(4):
+        said = message(300, layout.names, seed=seed)
+        written = coder.encode_heard(said, here, seed=seed)
+        assert written.body == coder.encode(said, alone, seed=seed)
+        heard = coder.decode(written.body, there, seed=seed)
+        assert same(here, there)
+        assert same(here, alone)
+        assert same(dict(written.heard.vectors), dict(heard.vectors))
+        assert (written.heard.sent is None) == (heard.sent is None)
+        assert heard.sent is None or torch.equal(heard.sent, written.heard.sent)
 
 
 @pytest.mark.parametrize("names", ["mean", "belief"])
