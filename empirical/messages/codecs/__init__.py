@@ -10,11 +10,27 @@ from empirical.messages.codec import Codec
 from empirical.messages.codecs.difference import Difference
 from empirical.messages.codecs.low_rank import LowRank
 from empirical.messages.codecs.plain import Plain
+from empirical.messages.codecs.posterior import Posterior
+from empirical.messages.codecs.quantised import Quantised
+from empirical.messages.codecs.samples import Samples
 from empirical.messages.codecs.seeds import Seeds
 from empirical.messages.codecs.sign import Sign
+from empirical.messages.codecs.topk import TopK
+from empirical.messages.codecs.wavelet import Wavelet
 from theory.validation import fail, meant
 
-_KINDS: tuple[Any, ...] = (Plain, Difference, Seeds, Sign, LowRank)
+_KINDS: tuple[Any, ...] = (
+    Plain,
+    TopK,
+    Quantised,
+    Difference,
+    Posterior,
+    Samples,
+    Wavelet,
+    Seeds,
+    Sign,
+    LowRank,
+)
 
 # By the names that files and commands use.
 CODECS: dict[str, type[Codec]] = {kind.name: kind for kind in _KINDS}

@@ -1,0 +1,276 @@
+"""What codecs cost: bytes, time, and bits beyond the limit, on messages of nets in training.
+
+Three tables, each on messages that one agent sends another:
+
+``codecs``  one message of 200 000 weights by every codec of beliefs and by those of weights: bits a
+            weight, divergence, and milliseconds beside a copy and zlib of the same numbers
+``sets``    the 50 000 largest of 613 514 weights, round by round: bits of the set
+``limit``   means in steps of the posterior: bits a weight, and how far above the limit
+
+The beliefs are natural gradient's on Fashion-MNIST, 784-200-200-10, two agents, fifty local steps;
+the weights of ``sets`` are those of a convolutional net on MNIST, by Adam, eight local steps.
+
+    python -m benchmarks.messages [--out FILE] [--repeats 5] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from benchmarks.limits import interleaved
+from benchmarks.tables import Row, report
+from empirical.data import load_digits, load_images
+from empirical.messages.codec import Codec, Coder, Layout, Memory
+from empirical.messages.codecs import codec_of
+from empirical.messages.codecs.posterior import Posterior
+from empirical.messages.entropy import Writer
+from empirical.messages.limit import groups_limit, measured, moves, shannon_limit
+from empirical.messages.scales import Scales
+from empirical.messages.selected import largest
+from empirical.messages.sets import FORMER, MEMBER, Flags, Kinds, enumeration_bits, subset
+from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
+from empirical.nets.shares import Shares, as_inputs, as_labels
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners import learner_of
+from empirical.train.learners.learner import Learner, State
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.run import TrainingRun
+from theory import Network
+from theory.validation import IntArray
+
+# Steps of means in standard deviations: from four bits a weight to less than one.
+STEPS = (0.08, 0.125, 0.25, 0.5, 1.0, 2.0)
+LIMIT_ROUNDS = (2, 5)
+CODECS: Mapping[str, Codec] = {
+    "posterior, step .25": codec_of("posterior", step=0.25),
+    "posterior, step 1": codec_of("posterior", step=1.0),
+    "samples, width .3": codec_of("samples", width=0.3),
+    "quantised, uniform": codec_of("quantised", step=0.05),
+    "quantised, Lloyd": codec_of("quantised", kind="lloyd"),
+    "topk, tenth, steps": codec_of("topk"),
+    "topk, tenth, float32": codec_of("topk", values="float32"),
+    "wavelet, tenth, steps": codec_of("wavelet"),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained, and for how long."""
+
+    net: Architecture
+    data: str
+    learner: str
+    rounds: int
+    local_steps: int
+    batch: int
+    kept: int = 0
+
+
+BELIEFS = Task(
+    perceptron(784, 200, 200, outputs=10), "fashion-mnist", "natural-gradient", 6, 50, 50
+)
+WEIGHTS = Task(
+    Architecture(
+        (1, 28, 28),
+        (Convolution(32, 3), Convolution(64, 3), MaxPool(2), Dense(64), Dense(64), Dense(10)),
+    ),
+    "mnist",
+    "averaging-adam",
+    rounds=10,
+    local_steps=8,
+    batch=256,
+    kept=50_000,
+)
+TOYS = (
+    Task(perceptron(64, 16, outputs=10), "digits", "natural-gradient", 6, 5, 20),
+    Task(perceptron(64, 16, outputs=10), "digits", "averaging-adam", 3, 5, 20, kept=200),
+)
+
+
+class Listened:
+    """A learner, and a note of what its first agent says."""
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+        self.said: list[dict[str, Tensor]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._learner, name)
+
+    def message(self, state: State) -> dict[str, Tensor]:
+        """The learner's."""
+        found = self._learner.message(state)
+        self.said.append({name: values[0].clone() for name, values in found.items()})
+        return found
+
+
+def messages(task: Task) -> tuple[Layout, list[dict[str, Tensor]]]:
+    """What the first of two agents says in each round."""
+    images = load_digits() if task.data == "digits" else load_images(task.data, "train")
+    inputs, labels = as_inputs(images, input_shape=task.net.input_shape), as_labels(images)
+    rows = torch.arange(len(labels))
+    net, learner = KernelNet(task.net), Listened(learner_of(task.learner))
+    run = TrainingRun(
+        net,
+        Classes(10),
+        Shares(inputs, labels, (rows[::2], rows[1::2])),
+        Network([[0.5, 0.5], [0.5, 0.5]]),
+        learner,
+        rounds=10**3,
+        local_steps=task.local_steps,
+        batch=task.batch,
+        seed=0,
+    )
+    said = []
+    for _ in range(task.rounds):
+        run.run_round()
+        said.append(learner.said[-1])
+    examples = len(labels) if "precision" in said[0] else 1
+    return Layout(learner.said[0], net.blocks, examples), said
+
+
+def codecs(layout: Layout, said: list[dict[str, Tensor]], *, repeats: int) -> list[Row]:
+    """The last message by each codec, all before it said, and how long it takes."""
+    last, numbers = said[-1], b"".join(v.numpy().tobytes() for v in said[-1].values())
+    rows = []
+    for name, codec in CODECS.items():
+        coder = codec.coder(layout)
+        here, there = coder.memory(), coder.memory()
+        for number, one in enumerate(said[:-1]):
+            heard = coder.decode(coder.encode(one, here, seed=number), there, seed=number)
+        body = coder.encode(last, copied(there), seed=99)
+        point = measured(
+            coder,
+            copied(there),
+            last,
+            seed=99,
+            examples=int(layout.examples),
+            known=known(heard.vectors, layout),
+        )
+
+        def encode(coder: Coder = coder, memory: Memory = there) -> bytes:
+            return coder.encode(last, copied(memory), seed=99)
+
+        def decode(coder: Coder = coder, memory: Memory = there, body: bytes = body) -> None:
+            coder.decode(body, copied(memory), seed=99)
+
+        peers = {"copy": lambda: bytearray(numbers), "zlib": lambda: zlib.compress(numbers, 1)}
+        times = interleaved({"encode": encode, "decode": decode, **peers}, repeats=repeats)
+        both = times["encode"] + times["decode"]
+        rows.append(
+            {
+                "part": "codecs",
+                "codec": name,
+                "bits a weight": round(point.bits, 3),
+                "nats a weight": float(f"{point.nats:.3g}"),
+                "milliseconds": {key: 1e3 * value for key, value in times.items()},
+                "both over zlib": both / times["zlib"],
+            }
+        )
+    return rows
+
+
+def known(vectors: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
+    """What a receiver has: what was heard last, or else what all begin with."""
+    usable = vectors["precision"] > 0
+    return {k: v.where(usable, layout.begin[k]) for k, v in vectors.items()}
+
+
+def copied(memory: Memory) -> Memory:
+    """The same numbers in tensors of their own."""
+    return {name: values.clone() for name, values in memory.items()}
+
+
+def sets(layout: Layout, said: list[dict[str, Tensor]], *, kept: int) -> list[Row]:
+    """The largest weights of each round, by what is known of them."""
+    kinds = Kinds(layout, layout.begin["mean"].numpy())
+    state, last = np.zeros(layout.size, dtype=np.uint8), layout.begin["mean"].numpy().copy()
+    never, rows = np.zeros(layout.size, dtype=np.uint8), []
+    for number, message in enumerate(said, start=1):
+        values = message["mean"].numpy()
+        chosen = largest(np.abs(values), kept)
+        rows.append(
+            {
+                "part": "sets",
+                "round": number,
+                "bits": {
+                    "enumerated": enumeration_bits(layout.size, kept),
+                    "first values": bits_of(chosen, kinds.of(last, never)),
+                    "and what was said": bits_of(chosen, kinds.of(last, state)),
+                },
+                "stayed_share": float((chosen & (state == MEMBER)).sum()) / kept,
+            }
+        )
+        last[chosen] = values[chosen]
+        state[state == MEMBER] = FORMER
+        state[chosen] = MEMBER
+    return rows
+
+
+def bits_of(chosen: Flags, kinds: IntArray) -> int:
+    """Of a set, in whole words."""
+    writer = Writer()
+    subset(writer, chosen, kinds)
+    return 8 * len(writer.done())
+
+
+def limit(layout: Layout, said: list[dict[str, Tensor]]) -> list[Row]:
+    """Messages at several steps, beside the curve of their own moves."""
+    rows, scales = [], Scales(layout.blocks)
+    examples = int(layout.examples)
+    for step in STEPS:
+        coder = Posterior(step=step).coder(layout)
+        memory = coder.memory()
+        for number, message in enumerate(said, start=1):
+            moved = moves(message, coder.replica(memory), examples=examples)
+            point = measured(coder, memory, message, seed=0, examples=examples)
+            if number not in LIMIT_ROUNDS:
+                continue
+            groups = scales.contexts(scales.of(np.rint(moved / step).astype(np.int64)))
+            curves = {
+                "one normal law": groups_limit(moved, 0 * groups),
+                "rows and columns": groups_limit(moved, groups),
+                "Shannon's bound": shannon_limit(moved, groups, width=max(0.02, step / 8)),
+            }
+            rows.append(
+                {
+                    "part": "limit",
+                    "round": number,
+                    "step": step,
+                    "nats a weight": float(f"{point.nats:.3g}"),
+                    "bits a weight": round(point.bits, 3),
+                    "bits above": {name: point.above(curve) for name, curve in curves.items()},
+                }
+            )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
+    parser.add_argument("--repeats", type=int, default=5, help="turns of each contender")
+    parser.add_argument("--quick", action="store_true", help="a toy, to see that it runs")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    beliefs, weights = TOYS if options.quick else (BELIEFS, WEIGHTS)
+    with threadpool_limits(1):
+        layout, said = messages(beliefs)
+        rows = codecs(layout, said, repeats=options.repeats) + limit(layout, said)
+        rows += sets(*messages(weights), kept=weights.kept)
+    libraries = [f"torch {torch.__version__}", f"constriction {version('constriction')}"]
+    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
+
+
+if __name__ == "__main__":
+    main()

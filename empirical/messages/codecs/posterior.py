@@ -1,0 +1,111 @@
+"""Gaussian beliefs in steps of their own uncertainty, against what was said before.
+
+Both ends keep a replica of the sender's belief. A message says by how many steps each standard
+deviation left the replica's, on a logarithmic grid; then, in units of the standard deviation that
+the replica has now, by how many steps each mean did. Most weights did not move by more than they
+are uncertain: their numbers are 0, which cost little. What was left out stays in the difference to
+the replica, and is said when it is worth its bits.
+
+With a step of c standard deviations the receiver's Gaussian is at most about c²/24 nats a weight
+from the sender's where much moves. The standard deviations' steps are an eighth of an octave or
+less, which adds little and costs little: they move slowly. See docs: mathematics/message-limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from empirical.messages.beliefs import GRADIENT, BeliefReplica, Float32, double
+from empirical.messages.checks import words_of
+from empirical.messages.codec import Heard, Layout, Memory, Said
+from empirical.messages.entropy import Reader, Tape, Writer
+from theory.validation import as_positive, fail
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Means in steps of the posterior's own standard deviation.
+
+    Parameters
+    ----------
+    step
+        c: the step of a mean in standard deviations of the posterior; positive.
+    gradient_step
+        The step of a vector ``gradient``, in units of what moves a mean by c standard deviations;
+        positive.
+    mixing
+        γ of the replica form of pooling; in (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
+
+    step: float = 1.0
+    gradient_step: float = 0.25
+    mixing: float = 1.0
+
+    name = "posterior"
+
+    def __post_init__(self) -> None:
+        as_positive("step", self.step)
+        as_positive("gradient_step", self.gradient_step)
+        if not 0.0 < self.mixing <= 1.0:
+            remedy = "1 takes in all that was said"
+            raise fail("mixing", "a number above 0 and at most 1", self.mixing, remedy)
+
+    words = words_of
+
+    def coder(self, layout: Layout) -> PosteriorCoder:
+        """See :class:`~empirical.messages.codec.Codec`; messages must be of Gaussian beliefs."""
+        return PosteriorCoder(self, layout)
+
+
+class PosteriorCoder:
+    """The codec for messages of one layout; its memory is that of a :class:`BeliefReplica`."""
+
+    def __init__(self, codec: Posterior, layout: Layout) -> None:
+        self._codec, self._layout, self.mixing = codec, layout, codec.mixing
+        self._belief = BeliefReplica(layout, codec.name, step=codec.step, also=(GRADIENT,))
+        self.memory, self.replica = self._belief.memory, self._belief.replica
+
+    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
+        """See :class:`~empirical.messages.codec.Coder`; `seed` is not used."""
+        self._belief.check(said)
+        writer = Writer()
+        self._pass(writer, memory, said)
+        return writer.done()
+
+    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+        """See :class:`~empirical.messages.codec.Coder`; the replica after the message."""
+        reader = Reader(body)
+        self._pass(reader, memory, None)
+        reader.end()
+        return Heard(self.replica(memory))
+
+    def _pass(self, tape: Tape, memory: Memory, said: Said | None) -> None:
+        """Write or read all vectors, the standard deviations first, and move the replica."""
+        width, step = self._belief.widths(tape, memory, said), np.float32(self._codec.step)
+        mean = None if said is None else self._belief.mean(said)
+        self._moved(tape, memory, mean, "mean", width * step)
+        if GRADIENT in self._layout.names:
+            # A gradient for one datum so much larger moves the mean, by Newton's step, by `step`.
+            unit = np.float32(self._codec.gradient_step) * step / width
+            gradient = None if said is None else double(said[GRADIENT])
+            self._moved(tape, memory, gradient, GRADIENT, unit / np.float32(self._layout.examples))
+
+    def _moved(
+        self,
+        tape: Tape,
+        memory: Memory,
+        target: NDArray[np.float64] | None,
+        name: str,
+        unit: Float32,
+    ) -> None:
+        moved = None if target is None else (target - memory[name].numpy()) / unit
+        steps = self._belief.steps(tape, memory, moved, name)
+        self._belief.move(memory, name, unit * steps.astype(np.float32))
