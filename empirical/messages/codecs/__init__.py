@@ -7,10 +7,13 @@ from dataclasses import fields
 from typing import Any
 
 from empirical.messages.codec import Codec
+from empirical.messages.codecs.autoencoder import Autoencoded
 from empirical.messages.codecs.plain import Plain
+from empirical.messages.codecs.pruned import Pruned
+from empirical.messages.codecs.spline import Spline
 from theory.validation import fail, meant
 
-_KINDS: tuple[Any, ...] = (Plain,)
+_KINDS: tuple[Any, ...] = (Plain, Pruned, Spline, Autoencoded)
 
 # By the names that files and commands use.
 CODECS: dict[str, type[Codec]] = {kind.name: kind for kind in _KINDS}
