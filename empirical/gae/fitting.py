@@ -1,8 +1,8 @@
 """Training the autoencoder on snapshots, and what it is worth on those that it has not seen.
 
 The paper draws its 500 validation snapshots at random from trajectories that the other 5 000 are
-of, so that nearly every one has a neighbour of an epoch away among them. Beside that split, "random",
-stands one by whole trajectories.
+of, so that nearly every one has a neighbour of an epoch away among them. Beside that split,
+"random", stands one by whole trajectories.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def fit(
     """
     w = recipe.exact
     between = curves.shape[-1] - 2 * w
-    taken, held_out = _halves(curves, plan)
-    taken, held_out = (part[:, w : w + between] for part in (taken, held_out))
+    taken = _halves(curves, plan)[0][:, w : w + between]
+    held_out = held_out_curves(curves, plan, recipe)
     own = untrained(
         between, recipe.latent, size=SIZE, kept=curves.shape[-1], exact=w,
         random=stream(plan.seed, _FITTING),
@@ -139,6 +139,12 @@ def fit(
             generations.save(number + 1, tensors, words)
     variance = float((held_out - taken.mean(dim=0)).square().mean())
     return Fit(_with(own, flat[0]), tuple(training), tuple(validation), variance)
+
+
+def held_out_curves(curves: Tensor, plan: FitPlan, recipe: Recipe) -> Tensor:
+    """The curves that a plan holds out, without their exact ends; shape (n, N_p − 2w)."""
+    w = recipe.exact
+    return _halves(curves, plan)[1][:, w : curves.shape[-1] - w]
 
 
 def _halves(curves: Tensor, plan: FitPlan) -> tuple[Tensor, Tensor]:
