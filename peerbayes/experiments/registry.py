@@ -29,8 +29,8 @@ _ALL: tuple[Experiment, ...] = (
         agents=4,
     ),
     *(NetExperiment(row, seeds=row.seeds) for row in ROWS.values()),
-    *LINKS,
     GAE,
+    *LINKS,
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.name: one for one in _ALL})
