@@ -24,7 +24,8 @@ from peerbayes.experiments.gae_documents import (
     GaeTraffic,
 )
 from peerbayes.experiments.gae_rows import QUICK_IMAGES, QUICK_TEST, GaePart, Run, looks
-from peerbayes.experiments.net_run import Setting, unfinished, versions
+from peerbayes.experiments.holding import is_held
+from peerbayes.experiments.net_run import Setting, lock_of, unfinished, versions
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -42,6 +43,8 @@ FILE = "autoencoder.safetensors"
 _BEGINNING, _DEALING = 4, 5
 # Of the few images of a quick run.
 _DEAL = 0
+# Seconds between two looks at whether another process has trained it.
+_PAUSE = 1.0
 # Ranks at which a curve is kept for its figure.
 _SHOWN = 240
 
@@ -129,6 +132,8 @@ def _autoencoder_file(setting: Setting, words: dict[str, Any]) -> Path:
 
     remedy = "train it first: --part autoencoder"
     path = (setting.folder or Path()) / FILE
+    while not path.is_file() and is_held(lock_of(GaePart(None), path.parent)):
+        time.sleep(_PAUSE)  # another process trains it
     if not path.is_file():
         raise fail(str(path), "the trained autoencoder", "no such file", remedy)
     found = read_words(path)
