@@ -121,8 +121,8 @@ def load_autoencoder(path: Path) -> Autoencoder:
         (kept.tensors[f"{number}.weight"], kept.tensors[f"{number}.bias"])
         for number in range(count)
     )
-    head = (int(kept.words[name]) for name in ("size", "kept", "exact"))
-    return Autoencoder(layers, *head, kept.words)
+    size, kept_weights, exact = (int(kept.words[name]) for name in ("size", "kept", "exact"))
+    return Autoencoder(layers, size, kept_weights, exact, kept.words)
 
 
 def untrained(

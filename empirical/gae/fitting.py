@@ -166,7 +166,8 @@ def _epoch(
     """Once over the curves; returns the mean squared error on the way."""
     order = torch.from_numpy(stream(plan.seed, _FITTING, 2, number).permutation(len(curves)))
     total = 0.0
-    for chosen in order.split(plan.batch):
+    for start in range(0, len(order), plan.batch):
+        chosen = order[start : start + plan.batch]
         some, free = curves[chosen], flat[0].detach().requires_grad_()
         model = _with(own, free)
         error = functional.mse_loss(model.decode(model.encode(some)), some)
@@ -184,10 +185,10 @@ def _error(own: Autoencoder, curves: Tensor) -> float:
 
 def _with(own: Autoencoder, flat: Tensor) -> Autoencoder:
     """The same with its weights as views of one vector."""
-    shapes = [part.shape for layer in own.layers for part in layer]
-    parts = iter(flat.split([shape.numel() for shape in shapes]))
-    layers = tuple(
-        (next(parts).view(weights.shape), next(parts).view(biases.shape))
-        for weights, biases in own.layers
-    )
-    return replace(own, layers=layers)
+    layers, start = [], 0
+    for weights, biases in own.layers:
+        middle = start + weights.numel()
+        end = middle + biases.numel()
+        layers.append((flat[start:middle].view(weights.shape), flat[middle:end]))
+        start = end
+    return replace(own, layers=tuple(layers))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
+from math import factorial
 
 from flint import fmpz
 
@@ -39,7 +40,7 @@ def set_bits() -> int:
 
 def order_bits() -> int:
     """Bits that name any order of KEPT things: ⌈log2 KEPT!⌉."""
-    return int((fmpz.fac_ui(KEPT) - 1).bit_length())
+    return (factorial(KEPT) - 1).bit_length()
 
 
 def _weights(effort: Effort) -> Finding:
