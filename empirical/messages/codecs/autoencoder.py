@@ -15,7 +15,7 @@ from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.codecs.pruned import (
     FLOAT,
     ascending,
-    check_layout,
+    kept_of,
     numbers_of,
     scattered,
     split_body,
@@ -78,7 +78,7 @@ class AutoencoderCoder:
         ValueError
             If the autoencoder was trained for other nets.
         """
-        check_layout(Autoencoded.name, 1, layout)
+        kept_of(Autoencoded.name, 1, layout)
         if autoencoder.size != layout.size:
             wanted = f"one trained for nets of {layout.size} weights"
             got, remedy = f"one for {autoencoder.size}", "train one for these nets"

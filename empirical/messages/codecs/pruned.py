@@ -16,6 +16,7 @@ from theory.validation import IntArray, as_integer, fail
 
 Values = NDArray[np.float32]
 FLOAT = np.dtype("<f4")
+_PAPERS_KEPT, _PAPERS_SIZE = 50_000, 613_514
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,14 @@ class Pruned:
     Parameters
     ----------
     kept
-        How many, at least 1.
+        How many. 0: as large a share of them as the paper's, ⌈50 000 d / 613 514⌉.
     """
 
-    kept: int = 50_000
+    kept: int = 0
     name: ClassVar[str] = "pruned"
 
     def __post_init__(self) -> None:
-        as_integer("kept", self.kept, minimum=1)
+        as_integer("kept", self.kept, minimum=0)
 
     def words(self) -> dict[str, Any]:
         """Name and settings."""
@@ -44,13 +45,12 @@ class Pruned:
 
     def coder(self, layout: Layout) -> _PrunedCoder:
         """Fits layouts of one vector, of at least `kept` numbers."""
-        check_layout(self.name, self.kept, layout)
-        return _PrunedCoder(self, layout)
+        return _PrunedCoder(kept_of(self.name, self.kept, layout), layout)
 
 
 @dataclass(frozen=True, eq=False)
 class _PrunedCoder:
-    codec: Pruned
+    kept: int
     layout: Layout
 
     def memory(self) -> Memory:
@@ -59,12 +59,11 @@ class _PrunedCoder:
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
         check_said(said, self.layout)
         values = numbers_of(said)
-        places = largest(values, self.codec.kept)
+        places = largest(values, self.kept)
         return pack(places, values.size) + values[places].astype(FLOAT).tobytes()
 
     def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        kept, size = self.codec.kept, self.layout.size
-        head = split_body(self.codec.name, body, kept, size, floats=kept)
+        head = split_body(Pruned.name, body, self.kept, self.layout.size, floats=self.kept)
         return scattered(self.layout, head.places, head.floats)
 
 
@@ -133,13 +132,19 @@ def numbers_of(said: Said) -> Values:
     return found
 
 
-def check_layout(codec: str, kept: int, layout: Layout) -> None:
-    """See that there is one vector, and that so many numbers can be kept of it.
+def kept_of(codec: str, kept: int, layout: Layout) -> int:
+    """How many numbers of a message are kept; `kept` 0: as large a share as the paper's.
 
     Raises
     ------
     ValueError
-        If not.
+        If there is more than one vector, or fewer numbers than are to be kept.
+
+    Examples
+    --------
+    >>> import torch
+    >>> kept_of("pruned", 0, Layout({"mean": torch.zeros(100)}, ()))
+    9
     """
     if len(layout.names) != 1:
         got, remedy = ", ".join(layout.names), "use it for nets without uncertainty"
@@ -147,3 +152,4 @@ def check_layout(codec: str, kept: int, layout: Layout) -> None:
     if kept > layout.size:
         wanted = f"at most {layout.size}, the weights of the net"
         raise fail("kept", wanted, kept, "keep fewer")
+    return kept or -(-layout.size * _PAPERS_KEPT // _PAPERS_SIZE)

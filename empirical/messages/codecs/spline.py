@@ -13,7 +13,7 @@ from empirical.messages.codecs.pruned import (
     FLOAT,
     Values,
     ascending,
-    check_layout,
+    kept_of,
     numbers_of,
     scattered,
     split_body,
@@ -34,20 +34,23 @@ class Spline:
 
     Parameters
     ----------
-    kept, exact, knots
-        How many; at least 1, 0 and 4, and 2 · exact + knots at most kept.
+    kept
+        How many; at least 2 · exact + knots. 0: as large a share as the paper's, and of few
+        weights fewer exact ones, kept // 200 at each end, and at most as many knots as are left.
+    exact, knots
+        How many; at least 0 and 4.
     """
 
-    kept: int = 50_000
+    kept: int = 0
     exact: int = 250
     knots: int = 50
     name: ClassVar[str] = "spline"
 
     def __post_init__(self) -> None:
-        as_integer("kept", self.kept, minimum=1)
+        as_integer("kept", self.kept, minimum=0)
         as_integer("exact", self.exact, minimum=0)
         as_integer("knots", self.knots, minimum=4)
-        if 2 * self.exact + self.knots > self.kept:
+        if 0 < self.kept < 2 * self.exact + self.knots:
             wanted = f"at most kept = {self.kept}"
             got = f"2 · {self.exact} + {self.knots} exact values and knots"
             raise fail("kept", wanted, got, "keep more, or take fewer knots")
@@ -58,13 +61,18 @@ class Spline:
 
     def coder(self, layout: Layout) -> _SplineCoder:
         """Fits layouts of one vector, of at least `kept` numbers."""
-        check_layout(self.name, self.kept, layout)
-        return _SplineCoder(self, layout)
+        kept, exact, knots = kept_of(self.name, self.kept, layout), self.exact, self.knots
+        if not self.kept:
+            exact = min(exact, kept // 200)
+            knots = min(knots, kept - 2 * exact)
+        return _SplineCoder(kept, exact, knots, layout)
 
 
 @dataclass(frozen=True, eq=False)
 class _SplineCoder:
-    codec: Spline
+    kept: int
+    exact: int
+    knots: int
     layout: Layout
 
     def memory(self) -> Memory:
@@ -73,23 +81,22 @@ class _SplineCoder:
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
         check_said(said, self.layout)
         values = numbers_of(said)
-        places = ascending(values, self.codec.kept)
-        curve, w = values[places], self.codec.exact
+        places = ascending(values, self.kept)
+        curve, w = values[places], self.exact
         middle = curve[w : curve.size - w]
         below = int((middle < 0).sum())
-        ranks = knot_ranks(middle.size, below, self.codec.knots)
+        ranks = knot_ranks(middle.size, below, self.knots)
         floats = np.concatenate([curve[:w], curve[curve.size - w :], middle[ranks]])
         count = np.array([below], "<u4")
         return pack(places, values.size) + floats.astype(FLOAT).tobytes() + count.tobytes()
 
     def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        codec, w = self.codec, self.codec.exact
-        number = 2 * w + codec.knots
-        head = split_body(codec.name, body[:-4], codec.kept, self.layout.size, floats=number)
-        below, between = int.from_bytes(body[-4:], "little"), codec.kept - 2 * w
+        w, number = self.exact, 2 * self.exact + self.knots
+        head = split_body(Spline.name, body[:-4], self.kept, self.layout.size, floats=number)
+        below, between = int.from_bytes(body[-4:], "little"), self.kept - 2 * w
         if below > between:
-            raise bad_body(codec.name, f"at most {between} negative numbers", below)
-        ranks = knot_ranks(between, below, codec.knots)
+            raise bad_body(Spline.name, f"at most {between} negative numbers", below)
+        ranks = knot_ranks(between, below, self.knots)
         middle = on_lines(ranks, head.floats[2 * w :], between, below)
         curve = np.concatenate([head.floats[:w], middle, head.floats[w : 2 * w]])
         return scattered(self.layout, head.places, curve)
@@ -114,10 +121,10 @@ def knot_ranks(size: int, below: int, knots: int) -> IntArray:
 
 
 def _towards_start(size: int, knots: int) -> IntArray:
-    """Ranks from 0 to size − 1 at squares of equal steps; some may coincide."""
+    """Ranks from 0 to size − 1 at squares of equal steps, or the next that is free."""
     steps = np.arange(knots, dtype=np.int64)
     last = max(knots - 1, 1)
-    return (steps * steps * (size - 1)) // (last * last)
+    return np.maximum(steps, (steps * steps * (size - 1)) // (last * last))
 
 
 def on_lines(ranks: IntArray, knots: Values, size: int, below: int) -> Values:
