@@ -7,9 +7,9 @@ from pathlib import Path
 
 from torch import Tensor
 
-from empirical.gae.autoencoder import load_autoencoder
 from empirical.gae.net import layout
 from empirical.gae.recipe import Recipe
+from empirical.messages.autoencoder import load_autoencoder
 from empirical.messages.codec import Coder
 from empirical.messages.codecs.autoencoder import AutoencoderCoder
 from empirical.messages.codecs.plain import Plain

@@ -15,10 +15,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from empirical.gae.adam import Moments, step
-from empirical.gae.autoencoder import Autoencoder, untrained
 from empirical.gae.local import stream
 from empirical.gae.net import SIZE
 from empirical.gae.recipe import Recipe
+from empirical.messages.autoencoder import Autoencoder, untrained
 from empirical.nets.keeping import Generations
 from theory.progress import Progress
 from theory.validation import as_integer, fail

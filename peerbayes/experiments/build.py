@@ -42,7 +42,8 @@ def build_of_gae() -> str:
     codecs = empirical / "messages" / "codecs"
     names = ("autoencoder.py", "plain.py", "pruned.py", "spline.py")
     files = [*sorted((empirical / "gae").glob("*.py")), *(codecs / name for name in names)]
-    files += [empirical / "messages" / "index_lists.py", empirical / "data.py"]
+    files += [empirical / "messages" / name for name in ("autoencoder.py", "index_lists.py")]
+    files.append(empirical / "data.py")
     return fingerprint_of_code(path.read_text(encoding="utf-8") for path in files)
 
 

@@ -30,8 +30,6 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from empirical.gae.fitting import Fit, FitPlan
     from empirical.gae.recipe import Recipe
     from empirical.gae.rounds import Nodes
@@ -176,7 +174,7 @@ class _Course:
 
     def follow(
         self,
-        begin: Tensor,
+        begin: Any,
         generations: Generations | None,
         resume: bool,
         progress: Progress | None,
@@ -249,10 +247,10 @@ def train_autoencoder(
     """
     from dataclasses import replace
 
-    from empirical.gae.autoencoder import weights_of
     from empirical.gae.fitting import SPLITS, fit, held_out_curves
     from empirical.gae.passes import passes
     from empirical.gae.snapshots import snapshots
+    from empirical.messages.autoencoder import weights_of
 
     if setting.folder is None:
         raise fail("--out", "a folder for the autoencoder", "none", "name one")
@@ -320,7 +318,7 @@ def _spline_error(curves: Any, recipe: Recipe) -> float:
     return float(np.mean(errors))
 
 
-def _curve(used: Any, curve: Tensor, recipe: Recipe) -> GaeCurve:
+def _curve(used: Any, curve: Any, recipe: Recipe) -> GaeCurve:
     """A curve and what is made of it, at some ranks."""
     ranks = np.linspace(0, len(curve) - 1, _SHOWN).round().astype(int)
     own = curve.numpy()

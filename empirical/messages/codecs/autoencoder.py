@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from empirical.gae.autoencoder import Autoencoder, load_autoencoder
+from empirical.messages.autoencoder import Autoencoder, load_autoencoder
 from empirical.messages.checks import check_said, words_of
 from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.codecs.pruned import (
@@ -37,7 +37,7 @@ class Autoencoded:
     Parameters
     ----------
     file
-        The trained autoencoder (:func:`empirical.gae.autoencoder.load_autoencoder`), which says
+        The trained autoencoder (:func:`empirical.messages.autoencoder.load_autoencoder`); it says
         how many numbers are kept and sent as they are.
     """
 

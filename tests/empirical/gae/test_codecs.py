@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from empirical.gae.autoencoder import Autoencoder, load_autoencoder, untrained, weights_of
+from empirical.messages.autoencoder import Autoencoder, load_autoencoder, untrained, weights_of
 from empirical.messages.codec import Block, Coder, Layout
 from empirical.messages.codecs import codec_from_words, codec_of
 from empirical.messages.codecs.autoencoder import AutoencoderCoder
