@@ -195,7 +195,12 @@ def test_empirical_stands_without_torch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "extra"), [("empirical.nets", "empirical"), ("empirical.train", "train")]
+    ("package", "extra"),
+    [
+        ("empirical.nets", "empirical"),
+        ("empirical.train", "train"),
+        ("empirical.messages", "messages"),
+    ],
 )
 def test_a_room_of_nets_says_which_extra_it_needs(package: str, extra: str) -> None:
     program = PROGRAM.replace("import_module(room)", f"import_module({package!r})")

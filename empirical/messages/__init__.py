@@ -1,1 +1,15 @@
-"""What agents send: codecs, frames, and the least that a message can cost."""
+"""What agents send: codecs, frames, and the least that a message can cost.
+
+This package needs torch, some of its codecs constriction and PyWavelets: in a checkout,
+``pip install '.[messages]'``.
+"""
+
+from importlib.util import find_spec
+
+from theory.validation import install_extra
+
+try:
+    if find_spec("torch") is None:
+        raise ModuleNotFoundError
+except ModuleNotFoundError:
+    raise ImportError(f"codecs of messages need torch; {install_extra('messages')}") from None

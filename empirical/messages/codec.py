@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
+
+from theory.validation import as_positive, fail
 
 # Vectors by name, each of shape (d,), float32.
 Said = Mapping[str, Tensor]
@@ -53,10 +56,34 @@ class Layout:
         (d,). Its names are those of every message.
     blocks
         The blocks in the order of their coordinates, which they cover without a gap.
+    examples
+        How often a precision that is said has to be taken for the belief's own: 1, or for learners
+        whose messages are for one datum, how many data they speak for.
+
+    Raises
+    ------
+    ValueError
+        If vectors are of several lengths, blocks leave a gap, or `examples` is not positive.
     """
 
     begin: Said
     blocks: tuple[Block, ...]
+    examples: float = 1.0
+
+    def __post_init__(self) -> None:
+        lengths = {tuple(values.shape) for values in self.begin.values()}
+        if len(lengths) != 1 or len(next(iter(lengths))) != 1:
+            got = ", ".join(map(str, sorted(lengths))) or "none"
+            raise fail("begin", "vectors of one length", got, "give such vectors by name")
+        end = 0
+        for block in self.blocks:
+            if block.start != end:
+                wanted = f"a block that begins at coordinate {end}"
+                raise fail("blocks", wanted, f"{block.name!r} at {block.start}", "leave no gap")
+            end += prod(block.shape)
+        if end != self.size:
+            raise fail("blocks", f"{self.size} coordinates in all", end, "cover all of them")
+        as_positive("examples", self.examples)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,12 +144,38 @@ class Coder(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A body, and what its listeners will hear.
+
+    Attributes
+    ----------
+    body
+        As of :meth:`Coder.encode`.
+    heard
+        As of :meth:`Coder.decode`, bit for bit.
+    """
+
+    body: bytes
+    heard: Heard
+
+
+@runtime_checkable
+class Hearing(Coder, Protocol):
+    """A coder that knows, as it writes, what will be heard: it need not read its own bodies."""
+
+    def encode_heard(self, said: Said, memory: Memory, *, seed: int) -> Written:
+        """As :meth:`Coder.encode`."""
+        ...
+
+
 @runtime_checkable
 class Replicating(Coder, Protocol):
     """A coder whose memory is a replica of what the sender has, and is pooled as such.
 
     An agent then takes y_i + γ Σ_j W_ij (ŷ_j − ŷ_i), its own replica among them, in place of
-    Σ_j W_ij ŷ_j: what the codec left out stays with its owner (CHOCO-Gossip, Koloskova et al. 2019).
+    Σ_j W_ij ŷ_j: what the codec left out stays with its owner (CHOCO-Gossip, Koloskova et al.
+    2019).
     """
 
     @property

@@ -7,6 +7,8 @@ more than either. Mean and log precision have neither fault: any real numbers ar
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from empirical.messages.codec import Layout, Said
@@ -32,9 +34,12 @@ def free(said: Said) -> Said:
     return dict(new.get(name, (name, values)) for name, values in said.items())
 
 
-def bound(vectors: Said) -> dict[str, torch.Tensor]:
-    """The inverse of :func:`free`, up to rounding; precisions are positive normal numbers."""
-    if LOG_PRECISION not in vectors:
+def bound(vectors: Said, names: tuple[str, ...]) -> dict[str, torch.Tensor]:
+    """The inverse of :func:`free`, up to rounding; precisions are positive normal numbers.
+
+    `names` are those before :func:`free`, which changed nothing if they are of no belief.
+    """
+    if not is_belief(names):
         return dict(vectors)
     precision = vectors[LOG_PRECISION].clamp(-80.0, 80.0).exp()
     new = {LOG_PRECISION: (PRECISION, precision), MEAN: (SHIFT, vectors[MEAN] * precision)}
@@ -43,4 +48,4 @@ def bound(vectors: Said) -> dict[str, torch.Tensor]:
 
 def free_layout(layout: Layout) -> Layout:
     """The layout of messages in the free coordinates."""
-    return Layout(free(layout.begin), layout.blocks)
+    return replace(layout, begin=free(layout.begin))

@@ -35,7 +35,7 @@ def digest(tensors: Mapping[str, Tensor]) -> int:
     """CRC-32 of all elements, in the order of the names; 0 of nothing."""
     found = 0
     for name in sorted(tensors):
-        found = zlib.crc32(_little(tensors[name]), found)
+        found = zlib.crc32(_little(tensors[name]).data, found)
     return found
 
 

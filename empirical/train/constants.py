@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from empirical.messages.codec import Block
 from empirical.nets.likelihood import Likelihood as Losses
 from empirical.train.net import Net, NoiseKey
 from theory.validation import as_integer, fail
@@ -53,6 +54,10 @@ class _WithConstants:
     @property
     def words(self) -> Mapping[str, object]:
         return {**self.net.words, "constants": self.count}
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (*self.net.blocks, Block("constants", self.net.parameters, (self.count,)))
 
     def initial(self, seed: int) -> Tensor:
         own = self.net.initial(seed)

@@ -33,6 +33,8 @@ class Course:
         # Since the last look: of each own agent the sum of losses, and how many there were.
         self._losses, self._steps = torch.zeros(own, dtype=_FLOATS), torch.zeros(own, dtype=_FLOATS)
         self._bytes = torch.zeros(1, dtype=_FLOATS)
+        # Without a codec: of own agents since the last look, and of all agents before it.
+        self._uncoded = torch.zeros(2, dtype=_FLOATS)
         # One row a look: round, bytes, seconds; losses of all agents; scores of all agents.
         self._looks: list[Tensor] = []
         self._loss_rows: list[Tensor] = []
@@ -52,6 +54,11 @@ class Course:
         return self._round if self._best is None else self._best_round
 
     @property
+    def bytes_uncoded(self) -> int:
+        """What all agents' messages, up to the last look, take without a codec."""
+        return int(self._uncoded[1])
+
+    @property
     def seconds(self) -> float:
         """Seconds of training at the last look at validation data."""
         return float(self._looks[-1][2]) if self._looks else 0.0
@@ -64,6 +71,7 @@ class Course:
         self._losses += torch.where(known, loss, 0.0)
         self._steps += known
         self._bytes += report.bytes_sent
+        self._uncoded[0] += report.bytes_uncoded
 
     def look(
         self,
@@ -76,13 +84,15 @@ class Course:
     ) -> None:
         """Take in what was seen of all agents after the last round; scores may be missing."""
         rows = torch.stack([self._losses, self._steps], dim=1)
-        sent = torch.zeros(len(rows), 2, dtype=_FLOATS)
-        sent[0] = torch.tensor([float(self._bytes), seconds])
+        sent = torch.zeros(len(rows), 3, dtype=_FLOATS)
+        sent[0] = torch.tensor([float(self._bytes), seconds, float(self._uncoded[0])])
         everybody = exchange.collect(torch.cat([rows, sent], dim=1), agents)
         self._losses.zero_(), self._steps.zero_(), self._bytes.zero_()
         before = float(self._looks[-1][1]) if self._looks else 0.0
         total = before + float(everybody[:, 2].sum())
         slowest = float(everybody[:, 3].max())
+        self._uncoded = torch.stack([torch.zeros_like(everybody[0, 4]), self._uncoded[1]])
+        self._uncoded[1] += everybody[:, 4].sum()
         self._looks.append(torch.tensor([self._round, total, slowest], dtype=_FLOATS))
         self._loss_rows.append(everybody[:, 0] / everybody[:, 1])  # 0/0 is NaN: no step
         if scores is None:
@@ -128,6 +138,7 @@ class Course:
             "course.losses": self._losses,
             "course.steps": self._steps,
             "course.bytes": self._bytes,
+            "course.uncoded": self._uncoded,
             "course.numbers": torch.tensor(numbers, dtype=_FLOATS),
         }
         for name, rows in self._rows.items():
@@ -144,6 +155,8 @@ class Course:
         self._losses, self._steps, self._bytes = (
             state[f"course.{name}"].clone() for name in ("losses", "steps", "bytes")
         )
+        # States from before there were codecs have none of it.
+        self._uncoded = state.get("course.uncoded", torch.zeros(2, dtype=_FLOATS)).clone()
         numbers = state["course.numbers"].tolist()
         self._round, self._best_round, self._worse = (int(numbers[k]) for k in (0, 2, 3))
         self._least = numbers[1]

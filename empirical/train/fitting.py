@@ -1,15 +1,20 @@
-"""Whether the parts of a run fit each other, what each agent holds, and which product all take."""
+"""Whether the parts of a run fit, what each agent holds, how it pools, and by which products."""
 
 from __future__ import annotations
 
 import torch
 
+from empirical.messages.codec import Codec, Layout
+from empirical.messages.coordinates import PRECISION
 from empirical.nets.consensus import Exchange, block_of
 from empirical.nets.shares import Shares
+from empirical.train.coded_pooling import CodedPooling
 from empirical.train.kernels.products import SETTINGS, chosen
-from empirical.train.learners.learner import Share
+from empirical.train.learners.learner import Learner, Share, State
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
+from empirical.train.pooling import Pooling
+from empirical.train.rounds import NetworkRounds
 from theory.changing import AnyNetwork, influence
 from theory.validation import fail
 
@@ -60,6 +65,37 @@ def share_of(network: AnyNetwork, shares: Shares) -> Share:
     held = torch.tensor(shares.sizes, dtype=torch.float64)[:, None]
     values = torch.tensor(found.values / found.total, dtype=torch.float64)[:, None]
     return Share(held, values, sum(shares.sizes))
+
+
+def pooling_of(
+    rounds: NetworkRounds,
+    net: Net,
+    learner: Learner,
+    first: State,
+    *,
+    exchange: Exchange | None,
+    codec: Codec | None,
+    missing: str,
+    seed: int,
+) -> Pooling | CodedPooling:
+    """The consensus of a run; `first` is what one agent keeps before round 1.
+
+    Raises
+    ------
+    ValueError
+        As :class:`CodedPooling`.
+    """
+    begin = {name: values[0].clone() for name, values in learner.message(first).items()}
+    if codec is None:
+        return Pooling(rounds, exchange=exchange, begin=begin)
+    said = {name: values.cpu() for name, values in begin.items()}
+    examples, variance = 1.0, learner.belief(first).variance
+    if PRECISION in said and variance is not None:
+        examples = 1.0 / float((variance[0].double().cpu() * said[PRECISION].double()).mean())
+    layout = Layout(said, net.blocks, examples)
+    return CodedPooling(
+        rounds, exchange=exchange, codec=codec, layout=layout, missing=missing, seed=seed
+    )
 
 
 def agreed_products(setting: str, net: Net, exchange: Exchange, *, agents: int, device: str) -> str:

@@ -106,6 +106,8 @@ class _Following:
             decay=plan.decay,
             warm_up=plan.warm_up,
             products=plan.products,
+            codec=plan.codec,
+            missing=plan.missing,
             exchange=exchange,
             device=device,
         )
@@ -175,6 +177,9 @@ class _Following:
             examples = plan.tensors("test labels", data.test)
             others = None if data.other is None else torch.from_numpy(np.array(data.other))
             test = self._scores(belief, [examples] * len(self._run.own), others=others)
+        coded = {}
+        if plan.messages is not None:
+            coded["messages"] = {**plan.messages, "bytes_uncoded": course.bytes_uncoded}
         mean, variance = (
             None if part is None else self._exchange.collect(part, agents).cpu()
             for part in (belief.mean, belief.variance)
@@ -199,6 +204,7 @@ class _Following:
                 **plan.settings,
                 "products": self._run.products,
                 "round_kept": course.kept_round,
+                **coded,
             },
             seed=plan.seed,
             notes=(*data.notes, *plan.notes),

@@ -33,6 +33,8 @@ class RoundReport:
         By own agents, over all links.
     seconds
         Of local steps and consensus.
+    bytes_uncoded
+        What the same messages would have taken without a codec, in float32.
     """
 
     round: int
@@ -40,6 +42,7 @@ class RoundReport:
     local_steps: int
     bytes_sent: int
     seconds: float
+    bytes_uncoded: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from empirical.messages.codec import Block
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.likelihood import Likelihood as Losses
@@ -87,6 +88,11 @@ class KernelNet:
             "input_shape": list(self.architecture.input_shape),
             "layers": [str(layer) for layer in self.architecture.layers],
         }
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """A block for each tensor that is trained."""
+        return self._layout.blocks
 
     def initial(self, seed: int) -> Tensor:
         """The weights to begin from, shape (d,)."""

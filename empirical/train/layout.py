@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from empirical.messages.codec import Block
 from theory.validation import fail
 
 
@@ -96,6 +97,18 @@ class Layout:
     def parameters(self) -> int:
         """The number d of trainable weights."""
         return self.places[-1].slice.stop if self.places else 0
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The places as codecs take them, in shapes of the vector's own order."""
+        return tuple(
+            Block(
+                place.name,
+                place.slice.start,
+                place.shape[::-1] if place.transposed else place.shape,
+            )
+            for place in self.places
+        )
 
     def views(self, weights: Tensor) -> list[Tensor]:
         """Each trainable tensor as a view: of shape (N, …) from shape (N, d), (…) from (d,)."""

@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from empirical.messages.codec import Block
 from empirical.nets.likelihood import PREDICTED_AT_ONCE
 from empirical.nets.likelihood import Likelihood as Losses
 from empirical.train.groups import WEIGHTS_AT_ONCE, Groups, aligned
@@ -116,6 +117,11 @@ class ModuleNet:
             "outputs": self.outputs,
             "sha256": digest.hexdigest(),
         }
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """A block for each tensor that is trained."""
+        return self._layout.blocks
 
     def initial(self, seed: int) -> Tensor:
         """The module's own weights, or those drawn by `seed` where a function builds it."""

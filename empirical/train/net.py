@@ -12,6 +12,7 @@ from typing import Protocol
 
 from torch import Tensor
 
+from empirical.messages.codec import Block
 from empirical.nets.likelihood import Likelihood as Losses
 
 
@@ -46,6 +47,11 @@ class Net(Protocol):
     @property
     def words(self) -> Mapping[str, object]:
         """What names the family: JSON that tells two different nets apart, kept in records."""
+        ...
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Which weights belong together, in their order and without a gap."""
         ...
 
     def initial(self, seed: int) -> Tensor:

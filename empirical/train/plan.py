@@ -14,10 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.messages.codec import Codec
 from empirical.nets.schedule import Schedule
 from empirical.nets.shares import Shares
+from empirical.train.coded_pooling import MISSING
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
+from empirical.train.learners.checks import one_of
 from empirical.train.learners.learner import Learner
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.memory import check_memory, free_memory
@@ -56,7 +59,7 @@ class TrainingPlan:
         Rounds between two looks at validation data; None: about fifty looks in all.
     draws
         Posterior samples that a prediction averages.
-    schedule, decay, warm_up, products
+    schedule, decay, warm_up, products, codec, missing
         As of :class:`~empirical.train.run.TrainingRun`.
     title
         One line on what it is about, or nothing.
@@ -86,6 +89,8 @@ class TrainingPlan:
     decay: float = 1.0
     warm_up: float = 0.0
     products: str = "auto"
+    codec: Codec | None = None
+    missing: str = "own"
     title: str = ""
     notes: tuple[str, ...] = ()
 
@@ -96,6 +101,7 @@ class TrainingPlan:
             if getattr(self, name) is not None:
                 as_integer(name, getattr(self, name), minimum=1)
         as_integer("draws", self.draws, minimum=0)
+        one_of("missing", self.missing, MISSING)
         held = sum(map(len, self.data.train))
         if self.batch > max(held, BATCH):
             wanted = f"at most {held}, which all agents together have to train on"
@@ -165,7 +171,7 @@ class TrainingPlan:
 
         Test data are not among it: nothing is chosen by them.
         """
-        words = {
+        words: dict[str, Any] = {
             "net": self.net.words,
             "likelihood": self.likelihood.words,
             "learner": self.learner.words(),
@@ -173,6 +179,8 @@ class TrainingPlan:
             "products": self.products,
             "torch": version("torch"),
         }
+        if self.codec is not None:
+            words["messages"] = self.messages
         data = self.data
         examples = [[e.inputs, e.labels] for part in (data.train, data.validation) for e in part]
         scales = [None if s is None else s for s in (data.scaling, data.target_scaling)]
@@ -203,6 +211,13 @@ class TrainingPlan:
         labels = test.labels if scaling is None else scaling.undo(test.labels)
         text = " ".join(f"{label:.8e}" for label in np.ravel(labels).tolist())
         return hashlib.sha256(f"{test.inputs.shape} {text}".encode("ascii")).hexdigest()
+
+    @property
+    def messages(self) -> dict[str, Any] | None:
+        """How messages are written, in words; None without a codec."""
+        if self.codec is None:
+            return None
+        return {**self.codec.words(), "missing": self.missing}
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -71,14 +71,14 @@ class Pooling:
             Bytes that own agents sent, over all links.
         """
         round = self.rounds.at(number)
-        size = sum(values[0].nbytes for values in messages.values())
-        sent = int(sum(round.links[j] for j in self.own)) * size
+        sent = round.traffic(self.own, messages)
         on_cpu = all(values.device.type == "cpu" for values in messages.values())
         if self.rounds.longest == 0 and self.exchange.processes == 1 and not on_cpu:
             for values in messages.values():
                 _product(values, round)
             return sent
         said = {(j, number): _row(messages, k) for k, j in enumerate(self.own)}
+        size = sum(values[0].nbytes for values in messages.values())
         letters = {j: Message(said[j, number], size) for j in self.own if round.links[j]}
         for j, letter in self.exchange.gather(letters, round.heard).items():
             said[j, number] = {name: letter.payload[name] for name in self._names}
@@ -115,6 +115,11 @@ class Pooling:
         _sum_in_turn(values, entries, sorted({row for row, _, _ in entries}))
 
     # State ------------------------------------------------------------------------------------
+
+    @property
+    def footprint(self) -> int:
+        """Bytes of memory beyond what the engine counts itself."""
+        return 0
 
     @property
     def bytes_kept(self) -> int:

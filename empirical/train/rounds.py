@@ -6,7 +6,7 @@ Any network of `theory`. What is random about it is drawn with a seed, exactly a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from torch import Tensor
 
 from exact.changing.beliefs import DrawnRound, walk
 from exact.changing.simulation import process_for
@@ -79,6 +80,11 @@ class Round:
     def links(self) -> IntArray:
         """Over how many links each agent's message travels, shape (N,)."""
         return np.bincount(self.speakers[self.sends], minlength=self.observes.size)
+
+    def traffic(self, own: range, messages: Mapping[str, Tensor]) -> int:
+        """Bytes that own agents' messages take as they are, over all links, vectors (n, d)."""
+        size = sum(values[0].nbytes for values in messages.values())
+        return int(sum(self.links[j] for j in own)) * size
 
     @cached_property
     def fresh(self) -> bool:

@@ -17,25 +17,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.messages.codec import Codec
 from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.schedule import Schedule, share_of_rate
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
 from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
-from empirical.train.fitting import agreed_products, check_fit, share_of
+from empirical.train.fitting import agreed_products, check_fit, pooling_of, share_of
 from empirical.train.history import RoundReport
 from empirical.train.kernels.products import SETTINGS, chosen
 from empirical.train.kernels.products import products as torch_products
-from empirical.train.learners.checks import one_of
+from empirical.train.learners.checks import below_one, one_of
 from empirical.train.learners.learner import Belief, Learner, State
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.memory import check_memory, free_memory, vectors_of
 from empirical.train.net import Net
-from empirical.train.pooling import SUMMED_AT_ONCE, Pooling
+from empirical.train.pooling import SUMMED_AT_ONCE
 from empirical.train.rounds import NetworkRounds
 from empirical.train.steps import Steps
 from theory.changing import AnyNetwork
-from theory.validation import FloatArray, as_integer, as_positive, fail
+from theory.validation import FloatArray, as_integer, as_positive
 
 __all__ = ["RoundReport", "TrainingRun"]
 
@@ -64,6 +65,9 @@ class TrainingRun:
     products
         What a module multiplies float32 matrices by
         (:func:`empirical.train.kernels.products.chosen`); the run's `products` says the choice.
+    codec, missing
+        How messages are written, and what stands in for what they say nothing of
+        (:class:`~empirical.train.coded_pooling.CodedPooling`); left out: float32, without frames.
     exchange
         Which agents this process holds, and how it reaches the others
         (:func:`empirical.nets.distributed.connect`); left out: all of them.
@@ -96,6 +100,8 @@ class TrainingRun:
         decay: float = 1.0,
         warm_up: float = 0.0,
         products: str = "auto",
+        codec: Codec | None = None,
+        missing: str = "own",
         exchange: Exchange | None = None,
         device: str = "cpu",
         at_once: int | None = None,
@@ -109,15 +115,15 @@ class TrainingRun:
         self.device = check_device(device)
         one_of("schedule", schedule, ("cosine", "geometric"))
         self._schedule, self._decay = schedule, as_positive("decay", decay)
-        if not 0.0 <= warm_up < 1.0:
-            raise fail("warm_up", "a number of at least 0 and below 1", warm_up, "give such a one")
+        below_one("warm_up", warm_up)
         self._warm_up = warm_up
         everybody = share_of(network, shares).to(self.device)
         self._begin = net.initial(self.seed).to(self.device)
-        walk = NetworkRounds(network, seed=self.seed)
-        first = learner.message(learner.start(self._begin, everybody.of(slice(0, 1))))
-        begin = {name: values[0].clone() for name, values in first.items()}
-        self._pooling = Pooling(walk, exchange=exchange, begin=begin)
+        self._pooling = pooling_of(
+            NetworkRounds(network, seed=self.seed), net, learner,
+            learner.start(self._begin, everybody.of(slice(0, 1))),
+            exchange=exchange, codec=codec, missing=missing, seed=self.seed,
+        )  # fmt: skip
         self.own = self._pooling.own
         self._share = everybody.of(slice(self.own.start, self.own.stop))
         self._shares = shares.of(self.own)
@@ -129,12 +135,8 @@ class TrainingRun:
         few = AT_ONCE if self.device == "cpu" else len(self.own)
         self._at_once = few if at_once is None else as_integer("at_once", at_once, minimum=1)
         self._vectors = vectors_of(learner, self._share.of(slice(0, 1)).to("cpu"))
-        check_memory(
-            self.footprint,
-            free=free_memory() if self.device == "cpu" else None,
-            agents=len(self.own),
-            parameters=net.parameters,
-        )
+        free = free_memory() if self.device == "cpu" else None
+        check_memory(self.footprint, free=free, agents=len(self.own), parameters=net.parameters)
         self.products = agreed_products(
             products, net, exchange or OneProcess(), agents=network.agents, device=self.device
         )
@@ -166,10 +168,11 @@ class TrainingRun:
                 self._local_steps(rows, rate, losses)
         messages = self.learner.message(self._state)
         loss = self._checked(losses, active, messages)
+        whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
         sent = self._pooling.pool(messages, number=self.round)
         self._hear(messages)
         steps = len(active) * self.local_steps
-        return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin)
+        return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin, whole)
 
     def rate(self, round: int) -> float:
         """What learning rates are multiplied by in a round, counted from 1."""
@@ -193,7 +196,8 @@ class TrainingRun:
         steps = min(self._at_once, agents) * vectors.steps
         said = agents * vectors.fresh + late * speakers * vectors.message
         numbers = self.net.parameters * (agents * vectors.kept + max(steps, said))
-        return 4 * numbers + 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
+        sums = 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
+        return 4 * numbers + sums + self._pooling.footprint
 
     # State ------------------------------------------------------------------------------------
 

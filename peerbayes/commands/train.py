@@ -36,6 +36,15 @@ def train(
             help="Rounds at most; left out: those of the file.",
         ),
     ] = None,
+    codec: Annotated[
+        str | None,
+        typer.Option(
+            "--codec",
+            metavar="NAME",
+            help="How messages are written, such as sign, or difference+sign; none: as they are; "
+            "left out: as the file says.",
+        ),
+    ] = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on from where a killed run was."),
@@ -85,6 +94,7 @@ def train(
                 net,
                 rounds=rounds,
                 seed=seed,
+                codec=codec,
                 out=out,
                 data=data,
                 resume=resume,

@@ -16,6 +16,7 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     # By their modules: other packages have types of these names, and pages link to the right ones.
+    from empirical.messages import codec as codecs
     from empirical.nets import consensus
     from empirical.nets.schedule import Schedule
     from empirical.train.data.examples import Kind
@@ -49,6 +50,8 @@ def train(
     decay: float = 1.0,
     warm_up: float = 0.0,
     products: str = "auto",
+    codec: str | Mapping[str, Any] | codecs.Codec | None = None,
+    missing: str = "own",
     seed: int = 0,
     name: str = "training",
     out: str | Path | None = None,
@@ -100,6 +103,13 @@ def train(
     products
         How a module multiplies: ``"auto"``, the fastest as accurate as float32; ``"highest"``;
         ``"medium"``; or ``"bfloat16"``, rounded (:mod:`empirical.train.kernels.products`).
+    codec
+        How messages are written: a codec, its name (``empirical.messages.codecs.CODECS``, also one
+        around another, as in ``"difference+sign"``), or a table of its name and settings, such as
+        ``{"codec": "seeds", "share": 0.05}``. Left out: float32 as it is.
+    missing
+        What stands in for weights that a message says nothing of: ``"own"``, what the listener has,
+        or ``"zero"``.
     out, name, resume
         Folder of the record, and what it is called; left out: none is written. With `resume` a
         killed run goes on from its last state there, and ends with the same bits.
@@ -173,6 +183,8 @@ def train(
         decay=decay,
         warm_up=warm_up,
         products=products,
+        codec=_codec(codec),
+        missing=missing,
         notes=notes,
     )
     return run_plan(
@@ -234,6 +246,19 @@ def _learner(given: str | Any, settings: Mapping[str, Any] | None) -> Any:
     if not isinstance(settings, Mapping | None):
         raise fail("settings", "a dictionary", type(settings).__name__, "give values by name")
     return learner_of(given, **(settings or {}))
+
+
+def _codec(given: str | Mapping[str, Any] | codecs.Codec | None) -> codecs.Codec | None:
+    from empirical.messages.codecs import codec_from_words, codec_named
+
+    if isinstance(given, str):
+        return codec_named(given)
+    if isinstance(given, Mapping):
+        return codec_from_words(given)
+    if given is not None and not hasattr(given, "coder"):
+        remedy = "name one of empirical.messages.codecs.CODECS"
+        raise fail("codec", "a codec, its name or its words", type(given).__name__, remedy)
+    return given
 
 
 def _label_columns(

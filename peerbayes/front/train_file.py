@@ -12,6 +12,7 @@ from peerbayes.experiments.team import is_first_process
 from theory.progress import Progress
 
 if TYPE_CHECKING:
+    from empirical.messages.codec import Codec
     from empirical.train.plan import TrainingPlan
     from peerbayes.nets.run import TrainOutcome
     from peerbayes.nets.training_problem import TrainingProblem
@@ -22,6 +23,7 @@ def train_file(
     *,
     rounds: int | None = None,
     seed: int | None = None,
+    codec: str | None = None,
     out: str | Path | None = None,
     data: str | Path | None = None,
     resume: bool = False,
@@ -40,6 +42,9 @@ def train_file(
         A TOML or JSON file ([](../reference/net-files.md)).
     rounds, seed
         In place of the file's own.
+    codec
+        In place of the file's own: a name (``empirical.messages.codecs.CODECS``), ``"none"``, or
+        such as ``"difference+sign"``, a codec around another.
     out
         Folder of the record; left out: nothing is written.
     data
@@ -63,7 +68,7 @@ def train_file(
     problem = read_net_file(path, directory=directory, seed=seed)
     with connect(device) as exchange:
         outcome = run_plan(
-            _plan_of(problem, rounds, source=str(path)),
+            _plan_of(problem, rounds, codec, source=str(path)),
             out=None if out is None else Path(out),
             resume=resume,
             device=device,
@@ -80,7 +85,9 @@ def train_file(
     return replace(outcome, report_path=page)
 
 
-def _plan_of(problem: TrainingProblem, rounds: int | None, *, source: str) -> TrainingPlan:
+def _plan_of(
+    problem: TrainingProblem, rounds: int | None, codec: str | None, *, source: str
+) -> TrainingPlan:
     from empirical.train.learners import learner_of
     from empirical.train.likelihoods.words import likelihood_of
     from empirical.train.making import net_for
@@ -91,6 +98,8 @@ def _plan_of(problem: TrainingProblem, rounds: int | None, *, source: str) -> Tr
         learner = learner_of(training.learner, **training.settings)
     except ValueError as error:
         raise ValueError(f"{source}: training: {error}") from None
+
+    messages = problem.specification.messages
 
     def build() -> Any:
         return problem.module(outputs=found.outputs - found.constants)
@@ -115,4 +124,20 @@ def _plan_of(problem: TrainingProblem, rounds: int | None, *, source: str) -> Tr
         decay=training.decay,
         warm_up=training.warm_up,
         products=training.products,
+        codec=_codec(problem, codec, source=source),
+        missing="own" if messages is None else messages.missing,
     )
+
+
+def _codec(problem: TrainingProblem, named: str | None, *, source: str) -> Codec | None:
+    from empirical.messages.codecs import codec_named, codec_of
+
+    messages = problem.specification.messages
+    if named is not None:
+        return None if named == "none" else codec_named(named)
+    if messages is None:
+        return None
+    try:
+        return codec_of(messages.codec, **messages.settings)
+    except ValueError as error:
+        raise ValueError(f"{source}: messages: {error}") from None

@@ -124,6 +124,15 @@ class SettingsDocument(Document):
     products: str = Field(default="highest", description="products of float32 that were taken")
 
 
+class MessagesDocument(Document):
+    """How messages were written, and what that saved."""
+
+    codec: dict[str, Any] = Field(description="name and settings")
+    missing: str = Field(description="what stands in for weights that a message does not name")
+    bytes_sent: int = Field(description="by all agents, whole frames over all links")
+    bytes_uncoded: int = Field(description="of the same messages in float32, without frames")
+
+
 class KeptBeliefs(Document):
     """The file that holds the trained beliefs."""
 
@@ -134,6 +143,8 @@ class KeptBeliefs(Document):
 class TrainSummary(NamedAgents):
     """A training: what, on which data, how, and how well."""
 
+    left_out = NamedAgents.left_out | {"messages"}
+
     name: str
     title: str = Field(default="", description="one line, or nothing")
     agents: int = Field(ge=1)
@@ -142,6 +153,9 @@ class TrainSummary(NamedAgents):
     likelihood: dict[str, Any]
     learner: dict[str, Any]
     settings: SettingsDocument
+    messages: MessagesDocument | None = Field(
+        default=None, description="where a codec wrote what agents say"
+    )
     rounds_run: int = Field(ge=0)
     round_kept: int = Field(ge=0, description="whose beliefs are kept")
     stopped_early: bool

@@ -1,11 +1,11 @@
-"""The tables ``[net]``, ``[likelihood]`` and ``[training]`` of a net file."""
+"""The tables ``[net]``, ``[likelihood]``, ``[training]`` and ``[messages]`` of a net file."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -229,3 +229,39 @@ class TrainingSection(Section):
         default="auto", description="How a module multiplies float32 matrices."
     )
     settings: Settings = Field(default={}, description="Settings of the learner, by name.")
+
+
+def _codec_settings(value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        remedy = "write the table [messages.settings]"
+        raise problem_error((), "a table of settings by name", describe(value), remedy)
+    for name, setting in value.items():
+        if isinstance(setting, Mapping):
+            _codec_settings(setting)
+        elif not isinstance(setting, bool | int | float | str):
+            wanted = "a number, a text, true or false, or the table of a codec"
+            raise problem_error((str(name),), wanted, describe(setting), "write one of them")
+    return dict(value)
+
+
+CodecSettings = Annotated[
+    dict[str, Any],
+    PlainValidator(_codec_settings),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {"type": ["boolean", "number", "string", "object"]},
+        }
+    ),
+]
+"""Settings of a codec; a codec within it is a table with ``codec`` and its settings, or a name."""
+
+
+class MessagesSection(Section):
+    """How the agents write what they say to each other."""
+
+    codec: Annotated[str, Field(min_length=1)] = Field(description="The codec's name.")
+    missing: Literal["own", "zero"] = Field(
+        default="own", description="What stands in for weights that a message says nothing of."
+    )
+    settings: CodecSettings = Field(default={}, description="Settings of the codec, by name.")

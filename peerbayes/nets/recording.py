@@ -15,6 +15,7 @@ from peerbayes.nets.documents import (
     DataDocument,
     HistoryDocument,
     KeptBeliefs,
+    MessagesDocument,
     ScoresDocument,
     SettingsDocument,
     StandardisationDocument,
@@ -61,6 +62,7 @@ def record_of(
         likelihood=dict(plan.likelihood.words),
         learner=dict(trained.learner),
         settings=SettingsDocument(**{**plan.settings, "products": trained.settings["products"]}),
+        messages=_messages(trained),
         rounds_run=rounds_run,
         round_kept=kept_round,
         stopped_early=rounds_run < plan.rounds,
@@ -86,6 +88,19 @@ def record_of(
             bytes_sent=history.bytes_sent.tolist(),
             seconds=history.seconds.tolist(),
         ),
+    )
+
+
+def _messages(trained: TrainedNetwork) -> MessagesDocument | None:
+    words = dict(trained.settings.get("messages", {}))
+    if not words:
+        return None
+    sent = trained.history.bytes_sent
+    return MessagesDocument(
+        missing=words.pop("missing"),
+        bytes_uncoded=words.pop("bytes_uncoded"),
+        bytes_sent=int(sent[-1]) if len(sent) else 0,
+        codec=words,
     )
 
 

@@ -8,7 +8,13 @@ from typing import Any
 from pydantic import Field
 
 from peerbayes.nets.data_section import DataSection, DealSection
-from peerbayes.nets.net_section import LIKELIHOODS, LikelihoodSection, NetSection, TrainingSection
+from peerbayes.nets.net_section import (
+    LIKELIHOODS,
+    LikelihoodSection,
+    MessagesSection,
+    NetSection,
+    TrainingSection,
+)
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.entries import Section
 from peerbayes.problem.network_section import FORMS, NetworkSection
@@ -24,6 +30,7 @@ class NetSpecification(Section):
     net: NetSection
     likelihood: LikelihoodSection
     training: TrainingSection
+    messages: MessagesSection | None = None
 
     def document(self) -> dict[str, Any]:
         """The file's content again, as plain tables, lists, texts and numbers."""
@@ -36,6 +43,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     "deal": DealSection,
     "net": NetSection,
     "training": TrainingSection,
+    "messages": MessagesSection,
     "sequence": PhaseSection,
     **{f"form:{key}": section for key, section in FORMS.items()},
     **{f"form:{key}": section for key, section in CHANGES.items()},

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -14,6 +17,20 @@ _WORDS = {
     "accuracy": "accuracy", "rmse": "RMSE", "mean_error": "mean error", "nll": "NLL [nats]",
     "calibration_error": "calibration error", "other_data_auroc": "other data AUROC",
 }  # fmt: skip
+
+
+def codec_words(words: Mapping[str, Any]) -> str:
+    """A codec and its settings on one line.
+
+    >>> codec_words({"codec": "difference", "inner": {"codec": "sign"}, "mixing": 0.5})
+    'difference (inner sign, mixing 0.5)'
+    """
+    settings = ", ".join(
+        f"{name} {codec_words(value) if isinstance(value, Mapping) else value}"
+        for name, value in words.items()
+        if name != "codec"
+    )
+    return f"{words['codec']} ({settings})" if settings else str(words["codec"])
 
 
 def measure_words(measure: str) -> str:
@@ -37,6 +54,9 @@ def train_parts(result: TrainPrinted) -> list[RenderableType]:
         "examples": _range(result.data.train),
         "sent": f"{rounds(sent)} bytes",
     }
+    if result.messages is not None:
+        saved = f"; {rounds(result.messages.bytes_uncoded)} bytes without it"
+        facts["codec"] = codec_words(result.messages.codec) + saved
     if len(result.test_looks) > 1:
         facts["test data"] = f"looked at {len(result.test_looks)} times in this folder"
     parts: list[RenderableType] = [facts_table(_heading(result), facts)]

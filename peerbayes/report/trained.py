@@ -13,7 +13,7 @@ from peerbayes.figures.training import course_plot, rank_plot, reliability_plot
 from peerbayes.figures.views import Fact, Picture, pictures
 from peerbayes.figures.wording import count, number, percentage
 from peerbayes.nets.documents import ScoresDocument, TrainRecord
-from peerbayes.nets.tables import measure_words
+from peerbayes.nets.tables import codec_words, measure_words
 
 # More agents than this are not listed one by one.
 _MOST_ROWS = 50
@@ -70,7 +70,11 @@ def _facts(record: TrainRecord) -> tuple[Fact, ...]:
     if record.round_kept != record.rounds_run:
         stopped += f"round {record.round_kept} kept"
     settings = record.settings
-    sent = record.history.bytes_sent
+    sent, messages = record.history.bytes_sent, record.messages
+    coded: tuple[Fact, ...] = ()
+    if messages is not None:
+        whole = f"{number(messages.bytes_uncoded / 1e6, 3)} MB without it"
+        coded = (Fact("Codec", codec_words(messages.codec), whole),)
     return (
         Fact("Agents", count(record.agents)),
         Fact("Learner", str(record.learner["learner"]), f"seed {settings.seed}"),
@@ -80,6 +84,7 @@ def _facts(record: TrainRecord) -> tuple[Fact, ...]:
         Fact("Likelihood", str(record.likelihood["kind"])),
         Fact("Examples", count(sum(record.data.train)), "to train on, all agents together"),
         Fact("Sent", f"{number(sent[-1] / 1e6, 3)} MB" if sent else "–", "by all agents"),
+        *coded,
     )
 
 

@@ -8,12 +8,18 @@ from typing import Any
 
 from empirical.messages.codec import Codec
 from empirical.messages.codecs.autoencoder import Autoencoded
+from empirical.messages.codecs.difference import Difference
+from empirical.messages.codecs.low_rank import LowRank
 from empirical.messages.codecs.plain import Plain
 from empirical.messages.codecs.pruned import Pruned
+from empirical.messages.codecs.seeds import Seeds
+from empirical.messages.codecs.sign import Sign
 from empirical.messages.codecs.spline import Spline
 from theory.validation import fail, meant
 
-_KINDS: tuple[Any, ...] = (Plain, Pruned, Spline, Autoencoded)
+_KINDS: tuple[Any, ...] = (
+    Plain, Difference, Seeds, Sign, LowRank, Pruned, Spline, Autoencoded,
+)  # fmt: skip
 
 # By the names that files and commands use.
 CODECS: dict[str, type[Codec]] = {kind.name: kind for kind in _KINDS}
@@ -47,6 +53,23 @@ def codec_of(name: str, **settings: Any) -> Codec:
         settings[setting] = _taken(setting, value, known[setting])
     codec: Codec = kind(**settings)
     return codec
+
+
+def codec_named(text: str) -> Codec:
+    """A codec by its name, or one around another, with default settings.
+
+    Examples
+    --------
+    >>> codec_named("difference+seeds")
+    Difference(inner=Seeds(share=0.1, kind='float32'), mixing=0.5)
+
+    Raises
+    ------
+    ValueError
+        If there is no such codec, or the first has none within it.
+    """
+    outer, plus, inner = text.partition("+")
+    return codec_of(outer, inner=codec_named(inner)) if plus else codec_of(outer)
 
 
 def codec_from_words(words: Mapping[str, Any]) -> Codec:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from empirical.messages.checks import bad_body, check_said, words_of
-from empirical.messages.codec import Heard, Layout, Memory, Said
+from empirical.messages.codec import Heard, Layout, Memory, Said, Written
 from empirical.messages.coordinates import PRECISION
 from empirical.messages.numbers import KINDS, from_bytes, to_bytes
 from theory.validation import fail
@@ -22,7 +22,7 @@ class Plain:
     Parameters
     ----------
     kind
-        ``"float32"``, without loss; ``"float16"``, 11 bits of precision and no number beyond 65 504;
+        ``"float32"``, without loss; ``"float16"``, 11 bits of precision, no number beyond 65 504;
         ``"bfloat16"``, 8 bits and the range of float32.
 
     Raises
@@ -56,9 +56,12 @@ class _PlainCoder:
         return {}
 
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
+        return self.encode_heard(said, memory, seed=seed).body
+
+    def encode_heard(self, said: Said, memory: Memory, *, seed: int) -> Written:
         check_said(said, self.layout)
-        kind = KINDS[self.codec.kind]
-        parts = []
+        kind, parts = KINDS[self.codec.kind], []
+        heard: dict[str, Tensor] = {}
         for name, values in said.items():
             rounded = values.to(kind)
             if not torch.isfinite(rounded).all() or _loses_sign(name, values, rounded):
@@ -67,7 +70,8 @@ class _PlainCoder:
                     "choose bfloat16 or float32",
                 )  # fmt: skip
             parts.append(to_bytes(rounded))
-        return b"".join(parts)
+            heard[name] = rounded.float() if rounded.dtype != values.dtype else values.clone()
+        return Written(b"".join(parts), Heard(heard))
 
     def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
         kind, size = KINDS[self.codec.kind], self.layout.size

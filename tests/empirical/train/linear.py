@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.messages.codec import Block
 from empirical.nets.shares import Shares
 from empirical.train.net import NoiseKey
 
@@ -27,6 +28,11 @@ class LinearNet:
     def words(self) -> Mapping[str, object]:
         """What tells it from others."""
         return {"kind": "linear", "parameters": self.parameters}
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """One."""
+        return (Block("weight", 0, (self.parameters,)),)
 
     def initial(self, seed: int) -> Tensor:
         """Normal weights."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from empirical.messages.codec import Block
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -22,6 +24,10 @@ class Linear:
     @property
     def words(self) -> dict[str, object]:
         return {"net": "linear", "inputs": self.inputs, "outputs": self.outputs}
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (Block("weight", 0, (self.outputs, self.inputs)),)
 
     def initial(self, seed: int) -> Tensor:
         return torch.zeros(self.parameters)

@@ -41,6 +41,31 @@ def test_tables_record_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "wells, trained" in (out / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_codec_is_on_record_and_on_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = write_net(tmp_path, spoilt(messages={"codec": "seeds"})), tmp_path / "out"
+    assert main(["train", str(path), "--out", str(out), "--codec", "difference+sign"]) == 0
+    printed = capsys.readouterr().out
+    body = read_record(out / "train-wells-s4.json").body
+    Draft202012Validator(read_schema("train")).validate({**body, "record": None})
+    messages = TrainRecord.model_validate(body).messages
+    assert messages is not None
+    assert messages.codec == {"codec": "difference", "inner": {"codec": "sign"}, "mixing": 0.5}
+    assert messages.bytes_sent == body["history"]["bytes_sent"][-1]
+    # Six directed links, six rounds, 27 weights and the noise's: their means and precisions.
+    weights = body["parameters"]
+    assert messages.bytes_uncoded == 6 * 6 * 8 * weights
+    blocks = 5  # of two layers with biases, and the constant
+    assert messages.bytes_sent == 6 * 6 * (40 + 2 * (4 * blocks + -(-weights // 8)))
+    assert "difference (inner sign, mixing 0.5)" in printed
+    page = (out / "train-wells-s4.html").read_text(encoding="utf-8")
+    assert "difference (inner sign, mixing 0.5)" in page
+    assert "MB without it" in page
+    assert main(["train", str(path), "--out", str(out), "--codec", "none", "--quiet"]) == 0
+    assert "messages" not in read_record(out / "train-wells-s4.json").body
+
+
 def test_targets_and_agents_go_by_their_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +188,39 @@ def nothing(folder: Path) -> None:
         (spoilt(training__settings={"rate": float("nan")}), nothing, ["rate: expected", "got nan"]),
         (spoilt(training__settings={"rate": [1]}), nothing, ["training.settings.rate", "a list"]),
         (spoilt(net={"module": "own.py:build"}), leaving_module, ["own.py, line 4", "SystemExit"]),
+        (spoilt(messages={}), nothing, ["messages.codec"]),
+        (spoilt(messages={"codec": "sing"}), nothing, ["net.toml: messages: codec", "mean 'sign'"]),
+        (
+            spoilt(messages={"codec": "seeds", "settings": {"share": 0}}),
+            nothing,
+            ["net.toml: messages: share: expected a number above 0 and at most 1, got 0"],
+        ),
+        (
+            spoilt(messages={"codec": "seeds", "settings": {"shar": 1}}),
+            nothing,
+            ["net.toml: messages", "mean 'share'"],
+        ),
+        (
+            spoilt(messages={"codec": "low-rank", "settings": {"rank": 0}}),
+            nothing,
+            ["net.toml: messages: rank: expected a whole number of at least 1, got 0"],
+        ),
+        (
+            spoilt(messages={"codec": "difference", "settings": {"inner": {"codec": "sin"}}}),
+            nothing,
+            ["net.toml: messages: codec", "mean 'sign'"],
+        ),
+        (
+            spoilt(messages={"codec": "plain", "settings": {"kind": ["float16"]}}),
+            nothing,
+            ["messages.settings.kind", "a list"],
+        ),
+        (
+            spoilt(messages={"codec": "seeds", "missing": "zero"}),
+            nothing,
+            ["missing: expected 'own' for learners that keep beliefs"],
+        ),
+        (spoilt(messages={"codec": "seeds", "missing": "ours"}), nothing, ["messages.missing"]),
         (
             spoilt(data__test="well-1.csv"),
             nothing,

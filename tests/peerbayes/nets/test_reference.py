@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from pydantic_core import PydanticUndefined
 
 from peerbayes.nets.data_section import RULES, DataSection, DealSection
-from peerbayes.nets.net_section import LIKELIHOODS, NetSection, TrainingSection
+from peerbayes.nets.net_section import LIKELIHOODS, MessagesSection, NetSection, TrainingSection
 from peerbayes.nets.specification import NetSpecification
 from peerbayes.problem.entries import Section
 from peerbayes.schemas import read_schema
@@ -25,6 +25,7 @@ PLACES: list[tuple[str, type[Section]]] = [
     ("`[net]`", NetSection),
     *[("`[likelihood]`", section) for section in LIKELIHOODS.values()],
     ("`[training]`", TrainingSection),
+    ("`[messages]`", MessagesSection),
 ]
 
 
@@ -80,6 +81,11 @@ CLASSES = {"kind": "classes", "std": None}
             | {"parts": [{"kind": "counts", "dispersion": "learned"}]}
         ),
         net_document(training={"settings": {"rate": 0.1, "nesterov": True, "form": "x"}}),
+        {**net_document(), "messages": {"codec": "sign"}},
+        {
+            **net_document(),
+            "messages": {"codec": "d", "missing": "zero", "settings": {"inner": {"codec": "s"}}},
+        },
     ],
 )
 def test_net_files_fit_the_schema(document: dict[str, Any]) -> None:
@@ -101,6 +107,9 @@ def test_net_files_fit_the_schema(document: dict[str, Any]) -> None:
         net_document(likelihood={"kind": "gauss"}),
         net_document(training={"rounds": 0}),
         net_document(training={"settings": {"rate": [1]}}),
+        {**net_document(), "messages": {}},
+        {**net_document(), "messages": {"codec": "sign", "missing": "x"}},
+        {**net_document(), "messages": {"codec": "sign", "settings": {"k": [1]}}},
     ],
 )
 def test_what_is_no_net_file_does_not(document: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("safetensors")
 
 from peerbayes.front.train_file import train_file
 from peerbayes.records import read_record
-from tests.peerbayes.nets.support import TORCHRUN, run, write_net
+from tests.peerbayes.nets.support import NUMBERS, TORCHRUN, run, write_net
 
 KILLED = ("-m", "tests.peerbayes.nets.killed")
 TRAIN = ("-m", "peerbayes", "train")
@@ -48,6 +48,28 @@ def test_a_killed_run_ends_with_the_same_bits(
     outcome = train_file(path, out=tmp_path, resume=True)
     assert kept(tmp_path) == known
     assert len(outcome.looks) == 1  # nobody had looked at the test data
+
+
+CODED = {"codec": "difference", "settings": {"inner": {"codec": "low-rank"}, "mixing": 0.7}}
+
+
+def test_a_killed_run_ends_with_the_same_bits_whatever_replicas_its_codec_has(
+    tmp_path: Path,
+) -> None:
+    path = write_net(tmp_path, {**NUMBERS, "messages": CODED})
+    train_file(path, out=tmp_path / "whole")
+    known = kept(tmp_path / "whole")
+    assert run(*KILLED, path, tmp_path / "killed", 3).returncode == -9
+    train_file(path, out=tmp_path / "killed", resume=True)
+    assert kept(tmp_path / "killed") == known
+    done = run(*TORCHRUN, *TRAIN, path, "--out", tmp_path / "two", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert kept(tmp_path / "two") == known
+    # Replicas of one codec are of no use to another: a run of other settings begins anew.
+    assert run(*KILLED, path, tmp_path / "other", 3).returncode == -9
+    said: list[str] = []
+    train_file(path, out=tmp_path / "other", resume=True, codec="sign", notice=said.append)
+    assert any("not used, for it is of other settings" in line for line in said)
 
 
 def test_two_processes_end_with_the_bits_of_one(

@@ -18,6 +18,7 @@ from tests.test_showing import FakePandas, check_html, check_text
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from empirical.messages.codecs import codec_from_words  # noqa: E402
 from empirical.nets.architecture import perceptron  # noqa: E402
 from empirical.train.learners import LEARNERS  # noqa: E402
 
@@ -224,6 +225,25 @@ def test_every_learner_learns(learner: str, tmp_path: Path) -> None:
     assert (test.draws == 0) == learner.startswith("averaging") == (found.variance is None)
 
 
+def test_a_codec_by_name_by_words_and_as_it_is_are_the_same(tmp_path: Path) -> None:
+    def build() -> torch.nn.Module:
+        return torch.nn.Linear(4, 2)
+
+    words = {"codec": "difference", "inner": "seeds"}
+    given = ["difference+seeds", words, codec_from_words(words)]
+    runs = [
+        trained(build, codec=codec, rounds=3, out=tmp_path / str(k))
+        for k, codec in enumerate(given)
+    ]
+    for run in runs:
+        assert torch.equal(run.mean, runs[0].mean)
+        assert run.settings["messages"] == runs[0].settings["messages"]
+    assert not torch.equal(runs[0].mean, trained(build, rounds=3).mean)
+    assert "messages" not in trained(rounds=1).settings
+    kept = pb.load_trained(tmp_path / "0" / "train-training-s0.trained")
+    assert kept.settings == runs[0].settings
+
+
 class Words(torch.nn.Module):
     """Tokens in, two classes out."""
 
@@ -321,6 +341,17 @@ HUGE = perceptron(4, 10**6, 10**6, outputs=2)
         ({"schedule": "linear"}, "schedule: expected 'cosine' or 'geometric'"),
         ({"warm_up": 1.0}, "warm_up: expected a number of at least 0 and below 1"),
         ({"products": "fast"}, "products: expected 'auto' or"),
+        ({"codec": "diference"}, "codec: expected one of .* did you mean 'difference'"),
+        ({"codec": "sign+sign"}, "settings of sign: expected none, got 'inner'"),
+        ({"codec": {"codec": "seeds", "share": 2.0}}, "share: expected a number above 0 and at mo"),
+        ({"codec": {"codec": "seeds", "share": "2"}}, "share: expected such as 0.1, got '2'"),
+        ({"codec": {"codec": "plain", "kind": "float64"}}, "kind: expected float32 or float16 or"),
+        ({"codec": {"codec": "difference", "mixing": 0}}, "mixing: expected a number above 0"),
+        ({"codec": {"codec": "difference", "inner": 3}}, "inner: expected"),
+        ({"codec": {"share": 2.0}}, "codec: expected one of"),
+        ({"codec": 3}, "codec: expected a codec, its name or its words, got int"),
+        ({"missing": "ours"}, "missing: expected 'own' or 'zero', got 'ours'"),
+        ({"codec": "seeds", "missing": "zero"}, "missing: expected 'own' for learners that keep"),
     ],
 )
 def test_bad_input_is_one_line(change: dict[str, Any], said: str) -> None:

@@ -1,0 +1,245 @@
+"""Both ends of a stream: what is lost, damaged or out of step, and what is heard after it."""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("constriction")
+pytest.importorskip("pywt")
+
+from empirical.messages.codec import Heard, Layout, Memory, Said  # noqa: E402
+from empirical.messages.codecs import CODECS, codec_of  # noqa: E402
+from empirical.messages.frame import (  # noqa: E402
+    HEADER_BYTES,
+    Address,
+    DamagedFrameError,
+    ForeignFrameError,
+    OutOfStepError,
+)
+from empirical.messages.streams import Receiver, Sender, fingerprint, prepared  # noqa: E402
+from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
+from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, SETTINGS, same  # noqa: E402
+
+
+def ends(name: str, *, seed: int = 3, **settings: Any) -> tuple[Sender, Receiver]:
+    codec, layout = codec_of(name, **{**SETTINGS.get(name, {}), **settings}), layout_for(name)
+    address = Address(fingerprint(codec, layout), sender=4)
+    coder = codec.coder(layout)
+    return Sender(coder, address, seed=seed), Receiver(coder, address, seed=seed)
+
+
+def layout_for(codec: str) -> Layout:
+    return layout_of(40, names_of(codec))
+
+
+def names_of(codec: str) -> tuple[str, ...]:
+    return NAMES["belief" if codec in BELIEFS_ONLY else "mean"]
+
+
+def said(seed: int, codec: str = "") -> dict[str, Any]:
+    return message(40, names_of(codec), seed=seed)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_stream_goes_on_bit_for_bit_from_what_was_saved(name: str) -> None:
+    sender, receiver = ends(name)
+    for k in range(3):
+        receiver.receive(sender.send(said(k, name)))
+    again = ends(name)
+    again[0].load_state_dict({k: v.clone() for k, v in sender.state_dict().items()})
+    again[1].load_state_dict({k: v.clone() for k, v in receiver.state_dict().items()})
+    for k in range(3, 6):
+        frame = sender.send(said(k, name))
+        assert again[0].send(said(k, name)) == frame
+        a, b = receiver.receive(frame), again[1].receive(frame)
+        assert all(torch.equal(a.vectors[key], b.vectors[key]) for key in a.vectors)
+    assert same(sender.memory, again[1].memory)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_lost_message_is_seen_and_survived(name: str) -> None:
+    sender, receiver = ends(name)
+    whole = ends(name)
+    for k in range(8):
+        frame, other = sender.send(said(k, name)), whole[0].send(said(k, name))
+        heard = whole[1].receive(other)
+        if k == 2:
+            continue
+        if k == 3 and sender.memory:
+            with pytest.raises(OutOfStepError, match="agent 4: expected message 2 of epoch 0, got"):
+                receiver.receive(frame)
+            request = receiver.request()
+            assert len(request) == HEADER_BYTES
+            sender.hear(request)
+            continue
+        if k == 4 and sender.memory:
+            # The answer is dearer by the memory, number by number, and by nothing else.
+            memory = sum(v.numel() * v.itemsize for v in sender.memory.values())
+            assert len(frame) == len(other) + memory
+        got = receiver.receive(frame)
+        assert receiver.is_in_step
+        # Who was in step all along hears the same from then on.
+        assert all(torch.equal(got.vectors[key], heard.vectors[key]) for key in got.vectors)
+    assert same(receiver.memory, whole[1].memory)
+    assert receiver.missed == (2 if sender.memory else 1)
+
+
+def test_what_was_asked_for_is_not_forgotten_by_who_is_stopped() -> None:
+    sender, receiver = ends("difference")
+    receiver.receive(sender.send(said(0)))
+    sender.send(said(1))
+    receiver.nothing_came()
+    sender.hear(receiver.request())
+    sizes = []
+    for memory in (True, False):
+        again = ends("difference")
+        state = sender.state_dict()
+        if not memory:
+            state["numbers"] = state["numbers"].clone()
+            state["numbers"][2] = 0
+        again[0].load_state_dict(state)
+        again[1].load_state_dict(receiver.state_dict())
+        assert not again[1].is_in_step
+        sizes.append(len(again[0].send(said(2))))
+    assert sizes[0] == sizes[1] + 4 * 40
+
+
+def test_what_is_sent_again_is_heard_without_a_key_frame() -> None:
+    sender, receiver = ends("difference")
+    receiver.receive(sender.send(said(0)))
+    frame = sender.send(said(1))
+    receiver.nothing_came()
+    with pytest.raises(DamagedFrameError):
+        receiver.receive(frame[:-1])
+    assert not receiver.is_in_step
+    receiver.receive(frame)
+    assert receiver.is_in_step
+    assert same(sender.memory, receiver.memory)
+
+
+def test_nothing_changes_by_a_frame_that_is_refused() -> None:
+    sender, receiver = ends("difference")
+    frame = sender.send(said(0))
+    receiver.receive(frame)
+    before = {k: v.clone() for k, v in receiver.state_dict().items()}
+    damaged = bytearray(sender.send(said(1)))
+    damaged[-1] ^= 1
+    with pytest.raises(DamagedFrameError, match="agent 4: expected checksum"):
+        receiver.receive(bytes(damaged))
+    with pytest.raises(OutOfStepError, match="message 1 of epoch 0 or a later one, got message 0"):
+        receiver.receive(frame)
+    other = Sender(sender.coder, Address(sender.address.fingerprint, sender=5), seed=3)
+    with pytest.raises(ForeignFrameError, match="expected sender 4, got 5"):
+        receiver.receive(other.send(said(0)))
+    with pytest.raises(ForeignFrameError, match="expected a message, got a request"):
+        receiver.receive(receiver.request())
+    with pytest.raises(ForeignFrameError, match="expected a request, got message"):
+        sender.hear(frame)
+    assert same(before, receiver.state_dict())
+
+
+def test_replicas_out_of_step_are_seen_though_no_message_is_missing() -> None:
+    sender, receiver = ends("difference")
+    receiver.receive(sender.send(said(0)))
+    next(iter(receiver.memory.values()))[7] += 1e-7
+    frame = sender.send(said(1))
+    with pytest.raises(OutOfStepError, match=r"to start from memory [0-9a-f]{8}, got [0-9a-f]{8}"):
+        receiver.receive(frame)
+    assert not receiver.is_in_step
+    sender.hear(receiver.request())
+    receiver.receive(sender.send(said(2)))
+    assert same(sender.memory, receiver.memory)
+
+
+def test_a_sender_that_lost_its_memory_begins_an_epoch() -> None:
+    sender, receiver = ends("difference")
+    for k in range(3):
+        receiver.receive(sender.send(said(k)))
+    first = len(ends("difference")[0].send(said(0)))
+    sender.begin_anew()
+    frame = sender.send(said(3))
+    assert len(frame) == first  # both know what an epoch begins with
+    receiver.receive(frame)
+    assert (receiver.epoch, receiver.sequence) == (1, 1)
+    assert same(sender.memory, receiver.memory)
+    with pytest.raises(OutOfStepError, match="message 1 of epoch 1 or a later one"):
+        receiver.receive(ends("difference")[0].send(said(0)))
+
+
+def test_messages_of_one_codec_are_foreign_to_another() -> None:
+    sender, _ = ends("plain")
+    _, receiver = ends("plain", kind="bfloat16")
+    with pytest.raises(ForeignFrameError, match="expected codec and nets"):
+        receiver.receive(sender.send(said(0)))
+    a, b = layout_of(40), layout_of(40)
+    b.begin["mean"][0] += 1
+    assert fingerprint(codec_of("plain"), a) != fingerprint(codec_of("plain"), b)
+    assert fingerprint(codec_of("plain"), a) == fingerprint(codec_of("plain"), layout_of(40))
+
+
+def test_every_message_has_a_seed_of_its_own() -> None:
+    seeds = set()
+
+    class Noting:
+        def memory(self) -> Memory:
+            return {}
+
+        def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
+            seeds.add(seed)
+            return b""
+
+        def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+            seeds.add(seed)
+            return Heard({"mean": torch.zeros(1)})
+
+    for agent in (0, 1):
+        address = Address(b"8 bytes ", agent)
+        sender, receiver = (kind(Noting(), address, seed=0) for kind in (Sender, Receiver))
+        for _ in range(3):
+            receiver.receive(sender.send({}))
+        sender.begin_anew()
+        receiver.receive(sender.send({}))
+    assert len(seeds) == 8
+
+
+def test_states_of_other_streams_are_refused() -> None:
+    sender, _ = ends("difference")
+    with pytest.raises(ValueError, match=r"state of a stream, memory\.replica\.mean: expected"):
+        sender.load_state_dict(ends("plain")[0].state_dict())
+    with pytest.raises(ValueError, match=r"numbers: expected .*, got None"):
+        ends("plain")[0].load_state_dict({})
+
+
+class Careless:
+    """A codec that makes precisions negative."""
+
+    name = "careless"
+
+    def words(self) -> dict[str, Any]:
+        return {"codec": "careless"}
+
+    def coder(self, layout: Layout) -> "Careless":
+        return self
+
+    def memory(self) -> Memory:
+        return {}
+
+    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
+        return b""
+
+    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+        return Heard({name: torch.full((9,), -1.0) for name in ("precision", "shift")})
+
+
+def test_a_codec_that_leaves_no_belief_is_refused_before_the_run() -> None:
+    words = (
+        "codec: precision heard of an agent with codec 'careless': expected numbers above 0, got"
+    )
+    with pytest.raises(ValueError, match=words):
+        prepared(Careless(), layout_of(9, ("precision", "shift")))
+
+
+def test_all_codecs_are_tried() -> None:
+    assert set(KINDS) <= set(CODECS)
+    assert {"plain", "difference", "seeds", "sign", "low-rank"} <= set(KINDS)
