@@ -202,8 +202,8 @@ class GaeExperiment:
 
         if self.is_quick:
             return (
-                SnapshotPlan(trajectories=3, epochs=8, batch=160),
-                FitPlan(epochs=20, batch=8, held_out=1 / 3),
+                SnapshotPlan(trajectories=2, epochs=6, batch=160),
+                FitPlan(epochs=10, batch=4, held_out=1 / 2),
             )
         return SnapshotPlan(), FitPlan()
 

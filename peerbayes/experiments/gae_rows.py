@@ -24,7 +24,7 @@ _PRINTED = {
 }
 _WORDS = {"none": "alone", "autoencoder": "GAE"}
 # Of a quick run: training images, test images, rounds, batch; and its autoencoder.
-QUICK_IMAGES, QUICK_TEST = 1200, 400
+QUICK_IMAGES, QUICK_TEST = 1200, 200
 _QUICK: dict[str, Any] = {"rounds": 3, "batch": 64}
 
 

@@ -124,7 +124,8 @@ def _towards_start(size: int, knots: int) -> IntArray:
     """Ranks from 0 to size − 1 at squares of equal steps, or the next that is free."""
     steps = np.arange(knots, dtype=np.int64)
     last = max(knots - 1, 1)
-    return np.maximum(steps, (steps * steps * (size - 1)) // (last * last))
+    ranks: IntArray = np.maximum(steps, (steps * steps * (size - 1)) // (last * last))
+    return ranks
 
 
 def on_lines(ranks: IntArray, knots: Values, size: int, below: int) -> Values:
