@@ -39,6 +39,7 @@ NAMES = (
     "design_placement",
     "design_rate",
     "fedavg",
+    "gae",
     "laws",
     "learners",
     "messages",
@@ -56,7 +57,7 @@ CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 @pytest.fixture(scope="module", params=NAMES)
 def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a benchmark writes at toy size."""
-    if request.param in ("fedavg", "learners", "messages", "nets", "train", "train_nets"):
+    if request.param in ("fedavg", "gae", "learners", "messages", "nets", "train", "train_nets"):
         pytest.importorskip("torch")
     out = tmp_path_factory.mktemp("benchmark") / f"{request.param}.json"
     done = subprocess.run(

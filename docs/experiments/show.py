@@ -98,7 +98,7 @@ def builds(row: str) -> str:
 
 def progress() -> str:
     """How much of the plan is on record, in a sentence."""
-    tasks = planned()
+    tasks = [task for task in planned() if task.row in PARTS]
     done = [task for task in tasks if task.part.name in PARTS[task.row]]
     paper = [task for task in tasks if task.part.recipe == "paper"]
     share = [task for task in done if task.part.recipe == "paper"]

@@ -35,6 +35,18 @@ def build_of_nets() -> str:
     return fingerprint_of_code(path.read_text(encoding="utf-8") for path in deciding_files())
 
 
+@cache
+def build_of_gae() -> str:
+    """The fingerprint of the code that trains and measures GAE: 12 hex digits."""
+    empirical = _HOUSE / "empirical"
+    codecs = empirical / "messages" / "codecs"
+    names = ("autoencoder.py", "plain.py", "pruned.py", "spline.py")
+    files = [*sorted((empirical / "gae").glob("*.py")), *(codecs / name for name in names)]
+    files += [empirical / "messages" / name for name in ("autoencoder.py", "index_lists.py")]
+    files.append(empirical / "data.py")
+    return fingerprint_of_code(path.read_text(encoding="utf-8") for path in files)
+
+
 def fingerprint_of_code(sources: Iterable[str]) -> str:
     r"""12 hex digits of the SHA-256 of what these modules define.
 

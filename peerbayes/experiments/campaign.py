@@ -13,17 +13,16 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from peerbayes.documents import Documented
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
-from peerbayes.experiments.campaign_plan import Task
+from peerbayes.experiments.campaign_plan import Task, planned
 from peerbayes.experiments.campaign_state import Campaign, TaskState
-from peerbayes.experiments.holding import Held, held
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.holding import Held, held, is_held
 from theory.progress import Progress
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign_worker")
 # In succession; the cause is then likely to be none of the parts'.
 MOST_FAILURES = 3
+# Seconds between two looks at whether a part that others wait for is done.
+_PAUSE = 0.5
 
 _ONE_THREAD = {
     f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM")
@@ -138,7 +139,7 @@ def run_campaign(
     campaign.open()
     if wanted:
         campaign.check_space(wanted[0])
-    crew = _Crew(campaign, iter(wanted), progress, say)
+    crew = _Crew(campaign, list(wanted), progress, say)
     crew.work(workers)
     return CampaignResult(campaign, campaign.states(tasks), tuple(crew.finished))
 
@@ -147,10 +148,10 @@ def _check_data(campaign: Campaign, tasks: Sequence[Task]) -> None:
     """See that torch, the device and every data set are there, and the data those of the papers."""
     from empirical.data import load_images
 
-    for task in {ROWS[task.row].dataset: task for task in tasks}.values():
+    for task in {task.dataset: task for task in tasks}.values():
         campaign.experiment(task).check()
         for split in ("train", "test"):
-            load_images(ROWS[task.row].dataset, split=split, directory=campaign.data)
+            load_images(task.dataset, split=split, directory=campaign.data)
 
 
 @dataclass(eq=False)
@@ -158,10 +159,11 @@ class _Crew:
     """Threads that each look after one process at a time."""
 
     campaign: Campaign
-    waiting: Iterator[Task]
+    waiting: list[Task]
     progress: Callable[[str], Progress] | None
     say: Callable[[str], None] | None
     finished: list[str] = field(default_factory=list)
+    _running: set[str] = field(default_factory=set)
     _processes: set[subprocess.Popen[str]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -190,9 +192,12 @@ class _Crew:
     def _one_after_another(self) -> None:
         while not self._stop.is_set():
             with self._lock:
-                task = next(self.waiting, None)
+                if not self.waiting:
+                    return
+                task = self._next()
             if task is None:
-                return
+                self._stop.wait(_PAUSE)
+                continue
             try:
                 with held(self.campaign.claim_path(task)):
                     # It may have been done, or begun by hand, since this campaign began.
@@ -204,6 +209,25 @@ class _Crew:
             except Exception as error:
                 self._error = self._error or error
                 self._stop.set()
+            finally:
+                with self._lock:
+                    self._running.discard(task.name)
+
+    def _next(self) -> Task | None:
+        """The first that waits for no other; None if all of them do."""
+        for task in self.waiting:
+            if task.needs not in self._running and not self._is_run_elsewhere(task.needs):
+                self.waiting.remove(task)
+                self._running.add(task.name)
+                return task
+        return None
+
+    def _is_run_elsewhere(self, name: str | None) -> bool:
+        """Whether another campaign looks after the task of this name."""
+        if name is None:
+            return False
+        (needed,) = (task for task in planned() if task.name == name)
+        return is_held(self.campaign.claim_path(needed))
 
     def _run(self, task: Task) -> None:
         data = self.campaign.data

@@ -2,7 +2,8 @@
 
 First the papers' own settings (`paper`): every row's main network with the first seed; two more
 seeds of the two-node rows and of `star-mnist-1`; then every other network of a row. After them
-this program's own recipes, one seed, with what they are compared with.
+this program's own recipes, one seed, with what they are compared with. The runs of `gae`, which
+are others' nets, come last.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from typing import TypeAlias
 
+from peerbayes.experiments.gae_plan import GaeTask, gae_tasks
 from peerbayes.experiments.net_parts import Part, active, is_served, part_values, parts_of
 from peerbayes.experiments.net_problem import network_of, server_recipe
 from peerbayes.experiments.net_rows import ROWS, Row
+from peerbayes.experiments.net_run import Setting
+from peerbayes.experiments.nets import NetExperiment
 from peerbayes.messages import guessed
 from theory.validation import fail
 
@@ -36,7 +41,7 @@ _LOOKING = 20_000
 
 
 @dataclass(frozen=True)
-class Task:
+class NetTask:
     """One part of one row."""
 
     row: str
@@ -78,12 +83,30 @@ class Task:
         return int(values["rounds"] * values["local_steps"] * agents) + _LOOKING
 
     @property
+    def dataset(self) -> str:
+        """Whose images it learns from."""
+        return ROWS[self.row].dataset
+
+    @property
+    def needs(self) -> str | None:
+        """The task that must be done before: none."""
+        return None
+
+    def experiment(self, setting: Setting) -> NetExperiment:
+        """The row, ready to run this part."""
+        return NetExperiment(ROWS[self.row], seeds=self.part.seed + 1, setting=setting)
+
+    @property
     def agents(self) -> int:
         """How many beliefs are kept."""
         table = ROWS[self.row].variant(self.part.variant).network
         if is_served(ROWS[self.row], self.part) or self.part.role == "central":
             return 1
         return network_of(table).agents
+
+
+Task: TypeAlias = NetTask | GaeTask
+"""One part of a campaign."""
 
 
 def planned() -> tuple[Task, ...]:
@@ -99,7 +122,7 @@ def planned() -> tuple[Task, ...]:
 
     def chosen(row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...]) -> list[Task]:
         return [
-            Task(row.name, part)
+            NetTask(row.name, part)
             for part in all_parts[row.name]
             if part.recipe == recipe
             and part.seed in seeds
@@ -118,7 +141,7 @@ def planned() -> tuple[Task, ...]:
                 tasks += chosen(row, recipe, main=True, seeds=(0,))
         for row in rows:
             tasks += chosen(row, recipe, main=False, seeds=(0,))
-    return tuple(tasks)
+    return (*tasks, *gae_tasks())
 
 
 def selected(pattern: str | None) -> tuple[Task, ...]:

@@ -13,11 +13,12 @@ from pathlib import Path
 from shutil import disk_usage
 from typing import Any
 
-from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.build import build_of_gae, build_of_nets
 from peerbayes.experiments.campaign_documents import State
 from peerbayes.experiments.campaign_plan import Task
+from peerbayes.experiments.gae import GaeExperiment
+from peerbayes.experiments.gae_plan import GaeTask
 from peerbayes.experiments.holding import is_held
-from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.net_run import Setting, lock_of, share_done
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.run import parts_folder
@@ -37,6 +38,11 @@ def usual_records(out: Path) -> Path:
     """Where short records go if not said otherwise: a checkout's documentation, else into `out`."""
     shown = Path(__file__).parents[2] / "docs" / "experiments"
     return shown if shown.is_dir() else out / "short"
+
+
+def build_of(task: Task) -> str:
+    """The fingerprint of the code that decides a part's numbers."""
+    return build_of_gae() if isinstance(task, GaeTask) else build_of_nets()
 
 
 @dataclass(frozen=True)
@@ -88,11 +94,10 @@ class Campaign:
     data: Path | None = None
     again: bool = False
 
-    def experiment(self, task: Task) -> NetExperiment:
-        """The row of a part, ready to run."""
+    def experiment(self, task: Task) -> NetExperiment | GaeExperiment:
+        """The experiment of a part, ready to run."""
         folder = parts_folder(self.out, task.row)
-        setting = Setting(self.device, self.data, folder, resume=True)
-        return NetExperiment(ROWS[task.row], seeds=task.part.seed + 1, setting=setting)
+        return task.experiment(Setting(self.device, self.data, folder, resume=True))
 
     def states(self, tasks: Sequence[Task]) -> tuple[TaskState, ...]:
         """Where the parts stand; what is expected of the rest follows what was measured here.
@@ -123,10 +128,10 @@ class Campaign:
             short = read_short(path)
             if short.settings != settings_mark(self.experiment(task), task.part.name):
                 remark = "the record is of other settings"
-            elif self.again and short.build != build_of_nets():
+            elif self.again and short.build != build_of(task):
                 remark = f"the record is of build {short.build}"
             else:
-                return TaskState(task, "done", 1.0, short.found.curve.seconds, short.build)
+                return TaskState(task, "done", 1.0, short.seconds, short.build)
         folder = parts_folder(self.out, task.row)
         share = share_done(task.part, folder)
         left = (1.0 - share) * task.seconds

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from empirical.tensor_files import read_words
 from exact.whole_files import remove_leftovers
@@ -27,6 +27,15 @@ from theory.validation import fail, install_extra
 if TYPE_CHECKING:
     from empirical.nets.keeping import Generations
     from empirical.nets.posterior import Posterior
+
+
+class Named(Protocol):
+    """A part of an experiment: files are named after it."""
+
+    @property
+    def name(self) -> str:
+        """Unique within the experiment."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -111,9 +120,9 @@ def run_net_part(
     )
     values = part_values(row, part, is_quick=is_quick)
     learner, rounds, recipe = part_learner(problem, part, values, seed=seed, device=setting.device)
-    generations = _generations(part, setting, fingerprint)
+    generations = unfinished(part, setting, fingerprint)
     schedule = Schedule(**schedule_values(row, is_quick=is_quick))
-    with _alone(part, setting):
+    with alone(part, setting):
         curve = follow(
             learner,
             problem.test,
@@ -137,7 +146,7 @@ def run_net_part(
         data=dict(CHECKSUMS[row.dataset]),
         curve=Curve.model_validate(curve.as_json()),
         build=build_of_nets(),
-        versions=_versions(),
+        versions=versions(),
         posterior=_kept_beliefs(learner.posterior, part, setting.folder, words),
     )
 
@@ -154,26 +163,26 @@ def _kept_beliefs(
     return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
 
 
-def forget_unfinished(part: Part, setting: Setting) -> None:
+def forget_unfinished(part: Named, setting: Setting) -> None:
     """Delete the checkpoints of a part that is on record."""
-    generations = _generations(part, setting, "")
+    generations = unfinished(part, setting, "")
     if generations is not None:
         generations.remove()
 
 
-def _generations(part: Part, setting: Setting, fingerprint: str) -> Generations | None:
+def unfinished(part: Named, setting: Setting, fingerprint: str) -> Generations | None:
     """Where the part keeps what is unfinished."""
     if setting.folder is None:
         return None
     from empirical.nets.keeping import Generations
 
-    versions = " ".join(f"{name} {number}" for name, number in _versions().items())
+    made_by = " ".join(f"{name} {number}" for name, number in versions().items())
     path = setting.folder / f"{_file(part)}.unfinished"
-    return Generations(path, f"{fingerprint} {versions}", setting.notice)
+    return Generations(path, f"{fingerprint} {made_by}", setting.notice)
 
 
 @contextmanager
-def _alone(part: Part, setting: Setting) -> Iterator[None]:
+def alone(part: Named, setting: Setting) -> Iterator[None]:
     """Nobody else trains this part in this folder; a killed run holds and leaves nothing."""
     if setting.folder is None:
         yield
@@ -194,12 +203,12 @@ def _alone(part: Part, setting: Setting) -> Iterator[None]:
         ) from None  # fmt: skip
 
 
-def lock_of(part: Part, folder: Path) -> Path:
+def lock_of(part: Named, folder: Path) -> Path:
     """The file that a run of this part holds while it trains."""
     return folder / f".{_file(part)}.held"
 
 
-def share_done(part: Part, folder: Path) -> float:
+def share_done(part: Named, folder: Path) -> float:
     """The share of a part's rounds that its newest unfinished state holds; 0 if there is none."""
     shares = [0.0]
     for slot in (0, 1):
@@ -212,7 +221,7 @@ def share_done(part: Part, folder: Path) -> float:
     return min(max(shares), 1.0)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Versions of everything that the last bit of a result may depend on."""
     from importlib.metadata import version
     from platform import machine, python_version
@@ -226,5 +235,5 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _file(part: Part) -> str:
+def _file(part: Named) -> str:
     return file_name(part.name).removesuffix(".json")

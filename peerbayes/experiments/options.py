@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from peerbayes.experiments.experiment import Experiment
+from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.link import RateLink
 from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.nets import NetExperiment
@@ -43,6 +44,15 @@ def configured(
         link = link.placed(device=device or "cpu", data=data)
         link.check()
         return link, link.parts_with(part or "")
+    if isinstance(experiment, GaeExperiment):
+        if recipe:
+            raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
+        seeds = replicates or (1 if quick else experiment.seeds)
+        gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
+        folder = parts_folder(out, gae.name)
+        gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice))
+        gae.check()
+        return gae, gae.parts_with(part or "", seeds=seeds)
     if not isinstance(experiment, NetExperiment):
         given = {"--recipe": recipe, "--part": part, "--quick": quick, "--device": device}
         for option, value in given.items():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from peerbayes.experiments.experiment import Experiment
+from peerbayes.experiments.gae import GAE
 from peerbayes.experiments.link import LINKS
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
@@ -28,6 +29,7 @@ _ALL: tuple[Experiment, ...] = (
         agents=4,
     ),
     *(NetExperiment(row, seeds=row.seeds) for row in ROWS.values()),
+    GAE,
     *LINKS,
 )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.record_names import file_name
@@ -53,8 +54,13 @@ class ShortPart:
 
     @property
     def found(self) -> NetPart:
-        """What the part found."""
+        """What the part found, of a network of beliefs."""
         return NetPart.model_validate(self.content)
+
+    @property
+    def seconds(self) -> float:
+        """How long training took."""
+        return float(self.content.get("curve", {}).get("seconds") or self.content["seconds"])
 
     @property
     def build(self) -> str:
@@ -67,7 +73,9 @@ def short_path(folder: Path, row: str, part: str) -> Path:
     return folder / row / file_name(part)
 
 
-def write_short(folder: Path, experiment: NetExperiment, part: str, content: Any) -> Path:
+def write_short(
+    folder: Path, experiment: NetExperiment | GaeExperiment, part: str, content: Any
+) -> Path:
     """Keep a part's short record.
 
     Raises
@@ -111,7 +119,7 @@ def read_row(folder: Path, row: str) -> dict[str, ShortPart]:
     return {one.part: one for one in found}
 
 
-def settings_mark(experiment: NetExperiment, part: str) -> str:
+def settings_mark(experiment: NetExperiment | GaeExperiment, part: str) -> str:
     """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
     settings = {k: v for k, v in experiment.part_settings(part).items() if k != "build"}
     content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
@@ -131,6 +139,8 @@ def shortened(content: Mapping[str, Any]) -> dict[str, Any]:
     >>> short["curve"]["points"][0]["after"]
     {'mean': {'accuracy': [0.1235]}}
     """
+    if "role" not in content:  # nets without beliefs have little to leave out
+        return {key: _rounded(value) for key, value in content.items()}
     curve = content["curve"]
     short = {
         "spread": curve["spread"],

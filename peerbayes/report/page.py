@@ -13,6 +13,7 @@ import jinja2
 
 from peerbayes import __version__
 from peerbayes.claims import ClaimsRecord
+from peerbayes.experiments.gae_documents import GaeRun
 from peerbayes.experiments.link_documents import LinkRun
 from peerbayes.experiments.net_documents import NetRun
 from peerbayes.experiments.posterior_files import damaged_posteriors
@@ -37,6 +38,7 @@ from peerbayes.nets.kept import damaged_beliefs
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.claims import ClaimsView, claims_view
 from peerbayes.report.designed import DesignView, design_view, placement_view
+from peerbayes.report.gae import gae_view
 from peerbayes.report.link import link_view
 from peerbayes.report.nets import net_run_view
 from peerbayes.report.run_view import RunView, run_view
@@ -232,6 +234,8 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
 def _run_view(form: str | None, body: Any, *, key: str) -> RunView:
     if form == "nets":
         return net_run_view(NetRun.model_validate(body), key=key)
+    if form == "gae":
+        return gae_view(GaeRun.model_validate(body), key=key)
     if form == "rate-link":
         return link_view(LinkRun.model_validate(body), key=key)
     return run_view(RegressionRun.model_validate(body), key=key)

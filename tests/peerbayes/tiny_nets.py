@@ -42,8 +42,7 @@ def make_tiny(change: SetAttribute, *, rounds: int = 4) -> None:
     change("empirical.data.locate", lambda *arguments, **options: Path())
     for module in ("net_run", "nets", "campaign_plan"):
         change(f"{EXPERIMENTS}.{module}.part_values", tiny)
-    for module in ("campaign_plan", "campaign_state"):
-        change(f"{EXPERIMENTS}.{module}.ROWS", small)
+    change(f"{EXPERIMENTS}.campaign_plan.ROWS", small)
     change(f"{EXPERIMENTS}.find_experiment", lambda name: NetExperiment(small[name], seeds=2))
 
 

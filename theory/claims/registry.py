@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from theory.claims import (
     beliefs,
+    compressed_gossip,
     consensus,
     corollary,
     inferences,
@@ -32,6 +33,7 @@ _ALL = (
     *topologies.CLAIMS,
     *inferences.CLAIMS,
     *misprints.CLAIMS,
+    *compressed_gossip.CLAIMS,
 )
 
 CLAIMS: Mapping[str, Claim] = MappingProxyType({claim.key: claim for claim in _ALL})

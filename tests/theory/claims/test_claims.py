@@ -132,7 +132,7 @@ def test_registry() -> None:
     for key, claim in CLAIMS.items():
         assert claim.key == key
         if claim.is_published:
-            assert re.match("P[12] |slides ", claim.source)
+            assert re.match("P[12] |slides |GAE ", claim.source)
         else:
             page = claim.source.partition(": mathematics/")[2]
             assert (PAGE.parent / f"{page}.md").is_file()

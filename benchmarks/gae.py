@@ -1,0 +1,192 @@
+"""A step of the nets of `gae`, all nodes: compiled convolutions, against modules one by one.
+
+Convolutions of 32 and 64 channels, max-pool, dropout and three dense layers, 613 514 weights each;
+gradient and Adam, random images, float32 unless said otherwise:
+
+=======================  =========================================================================
+``limit``                all products of the step at this machine's peak in float32, none left out
+``stacked``              `empirical.gae`: nets as rows of one tensor
+``loop``                 node after node, each a torch module with autograd and torch's Adam
+``channels last``        the same with torch's other layout of images
+``channels last, bf16``  the same under autocast to bfloat16
+``grouped``              the nets of all nodes as one, by grouped convolutions and batched products
+=======================  =========================================================================
+
+CPU seconds on one thread.
+
+    python -m benchmarks.gae [--out FILE] [--repeats 3] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+
+from benchmarks.limits import SinglePrecisionProduct, spread, turns
+from benchmarks.tables import report
+from empirical.data import Images
+from empirical.gae.adam import Moments, step
+from empirical.gae.net import initial
+from empirical.gae.passes import Compiled
+from empirical.nets.threads import one_thread
+
+# Multiplications of an image: forward, by the weights, and by the inputs of all but the first.
+_FIRST, _REST = 26 * 26 * 9 * 32, 24 * 24 * 288 * 64 + 9216 * 64 + 64 * 64 + 640
+_DROPOUT = 0.25
+
+
+@dataclass(frozen=True)
+class Size:
+    """One line of the table; `grouped`: whether its activations fit the memory."""
+
+    nodes: int
+    batch: int
+    grouped: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.nodes} nodes, batch {self.batch}"
+
+
+SIZES = (Size(16, 64, grouped=True), Size(16, 256), Size(2, 2048))
+TOY_SIZES = (Size(2, 4, grouped=True),)
+
+
+def module() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Dropout(_DROPOUT), nn.Flatten(), nn.Linear(9216, 64), nn.ReLU(), nn.Linear(64, 64),
+        nn.ReLU(), nn.Linear(64, 10),
+    )  # fmt: skip
+
+
+class Stacked:
+    """All nodes by the compiled convolutions."""
+
+    def __init__(self, size: Size, images: Images) -> None:
+        self.passes, self.size = Compiled(images), size
+        self.weights = initial(np.random.default_rng(0)).repeat(size.nodes, 1)
+        self.moments = Moments.none(self.weights)
+        self.random = np.random.Generator(np.random.SFC64(0))
+        self.rows = np.arange(size.nodes * size.batch).reshape(size.nodes, size.batch)
+
+    def __call__(self) -> None:
+        for node, rows in enumerate(self.rows):
+            _, found = self.passes.gradient(self.weights[node], rows, _DROPOUT, self.random)
+            step(self.weights, self.moments, node, found)
+
+
+class Loop:
+    """Module after module."""
+
+    def __init__(
+        self, size: Size, inputs: Tensor, labels: Tensor, *, last: bool, bf16: bool
+    ) -> None:
+        memory = torch.channels_last if last else torch.contiguous_format
+        self.nets = [module().to(memory_format=memory) for _ in range(size.nodes)]
+        self.optimisers = [torch.optim.Adam(net.parameters()) for net in self.nets]
+        shaped = inputs.view(size.nodes, size.batch, 1, 28, 28)
+        self.data = list(zip(shaped, labels.view(size.nodes, -1), strict=True))
+        self.bf16 = bf16
+
+    def __call__(self) -> None:
+        for net, optimiser, (inputs, labels) in zip(
+            self.nets, self.optimisers, self.data, strict=True
+        ):
+            optimiser.zero_grad()
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
+                loss = nn.functional.cross_entropy(net(inputs), labels)
+            loss.backward()
+            optimiser.step()
+
+
+class Grouped:
+    """All nets as one."""
+
+    def __init__(self, size: Size, inputs: Tensor, labels: Tensor) -> None:
+        nodes = size.nodes
+        self.nodes, self.labels = nodes, labels
+        self.images = inputs.view(nodes, size.batch, 28, 28).transpose(0, 1).contiguous()
+        self.first = nn.Conv2d(nodes, 32 * nodes, 3, groups=nodes)
+        self.second = nn.Conv2d(32 * nodes, 64 * nodes, 3, groups=nodes)
+        shapes = ((9216, 64), (64, 64), (64, 10))
+        self.dense = [nn.Parameter(torch.randn(nodes, a, b) / a**0.5) for a, b in shapes]
+        self.biases = [nn.Parameter(torch.zeros(nodes, 1, b)) for _, b in shapes]
+        self.optimiser = torch.optim.Adam(
+            [*self.first.parameters(), *self.second.parameters(), *self.dense, *self.biases]
+        )
+
+    def __call__(self) -> None:
+        self.optimiser.zero_grad()
+        held = torch.relu(self.second(torch.relu(self.first(self.images))))
+        held = nn.functional.dropout(torch.max_pool2d(held, 2), _DROPOUT)
+        held = held.view(len(held), self.nodes, 9216).transpose(0, 1)
+        for number, (weights, biases) in enumerate(zip(self.dense, self.biases, strict=True)):
+            held = torch.baddbmm(biases, held, weights)
+            held = torch.relu(held) if number < 2 else held
+        losses = nn.functional.cross_entropy(held.flatten(0, 1), self.labels, reduction="sum")
+        (losses / len(self.images)).backward()
+        self.optimiser.step()
+
+
+def measure(size: Size, *, repeats: int) -> dict[str, Any]:
+    random, count = np.random.default_rng(0), size.nodes * size.batch
+    pixels = random.integers(0, 256, (count, 28, 28)) * (random.random((count, 28, 28)) < 0.2)
+    images = Images(pixels, random.integers(0, 10, count), "random", tuple("0123456789"))
+    inputs = torch.from_numpy(images.pixels.astype(np.float32) / 255)
+    labels = torch.tensor(images.labels)
+    limit = SinglePrecisionProduct()
+    tasks: dict[str, Callable[[], object]] = {
+        "limit": limit,
+        "stacked": Stacked(size, images),
+        "loop": Loop(size, inputs, labels, last=False, bf16=False),
+        "channels last": Loop(size, inputs, labels, last=True, bf16=False),
+        "channels last, bf16": Loop(size, inputs, labels, last=True, bf16=True),
+    }
+    if size.grouped:
+        tasks["grouped"] = Grouped(size, inputs, labels)
+    found = turns(tasks, repeats=repeats)
+    seconds = {name: statistics.median(values) for name, values in found.items()}
+    rate = limit.flops / seconds["limit"]
+    needed = 2.0 * count * (2 * _FIRST + 3 * _REST) / rate
+    others = ("loop", "channels last", "channels last, bf16", "grouped")
+    return {
+        "size": size.name,
+        "limit rate": rate / 1e9,
+        "milliseconds": {
+            "limit": 1e3 * needed,
+            "stacked": 1e3 * seconds["stacked"],
+            **{name: 1e3 * seconds[name] if name in seconds else None for name in others},
+        },
+        "times stacked": {
+            name: seconds[name] / seconds["stacked"] if name in seconds else None for name in others
+        },
+        "spread_share": spread(found),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A step of the nets of gae, against modules.")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    sizes = TOY_SIZES if options.quick else SIZES
+    with threadpool_limits(1), one_thread():
+        rows = [measure(size, repeats=options.repeats) for size in sizes]
+    report(
+        rows, repeats=options.repeats, out=options.out, libraries=(f"torch {torch.__version__}",)
+    )
+
+
+if __name__ == "__main__":
+    main()

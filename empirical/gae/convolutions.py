@@ -1,0 +1,179 @@
+"""Both convolutions, ReLU and max-pool of one net, for a batch: forward and backward.
+
+Images are 28 x 28, float32. The first convolution (32 channels) leaves 26 x 26 pixels, the second
+(64 channels) 24 x 24, the max-pool 12 x 12. Channels come last. What the first convolution leaves
+stays in the second cache, image by image; the backward pass computes it afresh.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from empirical.gae.vector_code import (
+    BLOCKS,
+    INNER,
+    OUTER,
+    SLAB,
+    STRETCH,
+    WIDTH,
+    add_rows,
+    pooled_tile,
+)
+
+SIDE = 28
+POOLED = 12
+FEATURES = POOLED * POOLED * OUTER
+WINDOW = 3 * STRETCH
+Floats = NDArray[np.float32]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _first(image: Floats, weights: Floats, biases: Floats, out: Floats) -> None:
+    """The first convolution and its ReLU; `out` has shape (26 · 26, 32)."""
+    for y in range(WIDTH):
+        for x in range(WIDTH):
+            a, b, c = image[y, x], image[y, x + 1], image[y, x + 2]
+            d, e, f = image[y + 1, x], image[y + 1, x + 1], image[y + 1, x + 2]
+            g, h, i = image[y + 2, x], image[y + 2, x + 1], image[y + 2, x + 2]
+            line = out[y * WIDTH + x]
+            for k in range(INNER):
+                value = (
+                    biases[k] + a * weights[0, k] + b * weights[1, k] + c * weights[2, k]
+                    + d * weights[3, k] + e * weights[4, k] + f * weights[5, k]
+                    + g * weights[6, k] + h * weights[7, k] + i * weights[8, k]
+                )  # fmt: skip
+                line[k] = max(value, np.float32(0.0))
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _first_gradients(
+    image: Floats, out: Floats, gradient: Floats, weights: Floats, biases: Floats
+) -> None:
+    """Adds the gradients of the first convolution's weights and biases."""
+    for y in range(WIDTH):
+        for x in range(WIDTH):
+            a, b, c = image[y, x], image[y, x + 1], image[y, x + 2]
+            d, e, f = image[y + 1, x], image[y + 1, x + 1], image[y + 1, x + 2]
+            g, h, i = image[y + 2, x], image[y + 2, x + 1], image[y + 2, x + 2]
+            line, into = out[y * WIDTH + x], gradient[y * WIDTH + x]
+            for k in range(INNER):
+                value = into[k] if line[k] > 0 else np.float32(0.0)
+                biases[k] += value
+                weights[0, k] += a * value
+                weights[1, k] += b * value
+                weights[2, k] += c * value
+                weights[3, k] += d * value
+                weights[4, k] += e * value
+                weights[5, k] += f * value
+                weights[6, k] += g * value
+                weights[7, k] += h * value
+                weights[8, k] += i * value
+
+
+@njit(cache=True, nogil=True)
+def forward(
+    images: Floats,
+    first: Floats,
+    first_biases: Floats,
+    second: Floats,
+    second_biases: Floats,
+    pooled: Floats,
+    places: NDArray[np.uint8],
+) -> None:
+    """What the max-pool leaves, and where in its block each largest stood.
+
+    Parameters
+    ----------
+    images
+        Shape (n, 28, 28).
+    first, first_biases, second, second_biases
+        Weights by window and channel, shapes (9, 32), (32,), (288, 64), (64,).
+    pooled, places
+        Filled: shape (n, 144, 64); places 0 to 3 within a block, row by row.
+    """
+    inner = np.empty((WIDTH * WIDTH, INNER), np.float32)
+    slabs = np.ascontiguousarray(second.reshape(WINDOW, OUTER // SLAB, SLAB).transpose(1, 0, 2))
+    for n in range(images.shape[0]):
+        _first(images[n], first, first_biases, inner)
+        for slab in range(OUTER // SLAB):
+            for y in range(POOLED):
+                for x in range(0, POOLED, BLOCKS):
+                    block = y * POOLED + x
+                    pooled_tile(
+                        inner[2 * y * WIDTH + 2 * x :].ctypes.data,
+                        slabs[slab].ctypes.data,
+                        second_biases[slab * SLAB :].ctypes.data,
+                        pooled[n, block, slab * SLAB :].ctypes.data,
+                        places[n, block, slab * SLAB :].ctypes.data,
+                    )
+
+
+@njit(cache=True, nogil=True)
+def backward(
+    images: Floats,
+    first: Floats,
+    first_biases: Floats,
+    second: Floats,
+    pooled: Floats,
+    places: NDArray[np.uint8],
+    upstream: Floats,
+    gradients: tuple[Floats, Floats, Floats, Floats],
+) -> None:
+    """Adds the gradients of weights and biases, in the order of :func:`forward`'s arguments.
+
+    Parameters
+    ----------
+    pooled, places
+        Of :func:`forward`. Where `pooled` is 0, by ReLU or by dropout, nothing flows back.
+    upstream
+        Gradient of the loss at `pooled`, same shape.
+    """
+    inner = np.empty((WIDTH * WIDTH, INNER), np.float32)
+    into = np.empty((WIDTH * WIDTH, INNER), np.float32)
+    rows = np.ascontiguousarray(second.T)
+    summed = np.zeros((OUTER, WINDOW), np.float32)
+    windows = np.empty((OUTER, POOLED * POOLED), np.uint32)
+    factors = np.empty((OUTER, POOLED * POOLED), np.float32)
+    counts = np.empty(OUTER, np.int64)
+    channels = np.empty((4, OUTER + 1), np.uint32)
+    shares = np.empty((4, OUTER + 1), np.float32)
+    lengths = np.empty(4, np.int64)
+    for n in range(images.shape[0]):
+        _first(images[n], first, first_biases, inner)
+        into[:] = 0
+        counts[:] = 0
+        for block in range(POOLED * POOLED):
+            corner = 2 * (block // POOLED) * WIDTH + 2 * (block % POOLED)
+            lengths[:] = 0
+            for o in range(OUTER):
+                if pooled[n, block, o] > 0:
+                    flow, place = upstream[n, block, o], places[n, block, o]
+                    pixel = corner + (place >> 1) * WIDTH + (place & 1)
+                    at = counts[o]
+                    windows[o, at] = pixel * INNER
+                    factors[o, at] = flow
+                    counts[o] = at + 1
+                    at = lengths[place]
+                    channels[place, at] = o * WINDOW
+                    shares[place, at] = flow
+                    lengths[place] = at + 1
+            for place in range(4):
+                pixel = corner + (place >> 1) * WIDTH + (place & 1)
+                add_rows(
+                    rows.ctypes.data, STRETCH, channels[place].ctypes.data,
+                    shares[place].ctypes.data, lengths[place],
+                    into[pixel].ctypes.data, WIDTH * INNER,
+                )  # fmt: skip
+        for o in range(OUTER):
+            add_rows(
+                inner.ctypes.data, WIDTH * INNER, windows[o].ctypes.data, factors[o].ctypes.data,
+                counts[o], summed[o].ctypes.data, STRETCH,
+            )  # fmt: skip
+            total = np.float32(0.0)
+            for k in range(counts[o]):
+                total += factors[o, k]
+            gradients[3][o] += total
+        _first_gradients(images[n], inner, into, gradients[0], gradients[1])
+    gradients[2][:] += summed.T

@@ -1,0 +1,72 @@
+"""What nodes send: the coders of the paper's exchanges, and the bits of eqs 4 to 6."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from torch import Tensor
+
+from empirical.gae.net import layout
+from empirical.gae.recipe import Recipe
+from empirical.messages.autoencoder import load_autoencoder
+from empirical.messages.codec import Coder
+from empirical.messages.codecs.autoencoder import AutoencoderCoder
+from empirical.messages.codecs.plain import Plain
+from empirical.messages.codecs.pruned import Pruned
+from empirical.messages.codecs.spline import Spline
+from empirical.messages.index_lists import index_bits
+from theory.validation import fail
+
+FLOAT_BITS = 32
+# Each message also carries its sender's loss (eq. 3), which eqs 4 to 6 leave out.
+LOSS_BITS = FLOAT_BITS
+
+
+def coder_of(recipe: Recipe, begin: Tensor, *, autoencoder: Path | None) -> Coder | None:
+    """The coder of a recipe's exchange; None where nothing is sent.
+
+    Parameters
+    ----------
+    begin
+        The weights that all nodes begin with, shape (d,).
+    autoencoder
+        The file of a trained autoencoder, where the exchange needs one.
+
+    Raises
+    ------
+    ValueError
+        If it is missing, or made for other nets or another recipe; or more weights are to be kept
+        than there are.
+    """
+    nets = layout(begin)
+    if recipe.exchange == "none" or recipe.nodes == 1:
+        return None
+    if recipe.exchange == "full":
+        return Plain().coder(nets)
+    if recipe.exchange == "pruned":
+        return Pruned(recipe.kept).coder(nets)
+    if recipe.exchange == "spline":
+        return Spline(recipe.kept, recipe.exact, recipe.latent).coder(nets)
+    if autoencoder is None:
+        remedy = "train it by 'peerbayes run gae --part autoencoder'"
+        raise fail("autoencoder", "a trained autoencoder", "none", remedy)
+    own = load_autoencoder(autoencoder)
+    got = (own.kept, own.exact, own.latent)
+    if got != (recipe.kept, recipe.exact, recipe.latent):
+        wanted = f"one for (kept, exact, latent) = {recipe.kept, recipe.exact, recipe.latent}"
+        raise fail(str(autoencoder), wanted, got, "train one by this recipe")
+    return AutoencoderCoder.of(own, nets)
+
+
+def printed_bits(recipe: Recipe, size: int) -> Mapping[str, int]:
+    """Bits of a message of a net of `size` weights, by exchange, as eqs 4 to 6 count them."""
+    index, few = index_bits(size), 2 * recipe.exact + recipe.latent + 1
+    coded = recipe.kept * index + few * FLOAT_BITS
+    return {
+        "none": 0,
+        "full": size * FLOAT_BITS,
+        "pruned": recipe.kept * (index + FLOAT_BITS),
+        "autoencoder": coded,
+        "spline": coded,
+    }

@@ -1,0 +1,166 @@
+"""Rounds of GAE: every node trains alone, all encode at once, and each merges what it hears.
+
+    θ_m ← (1 − α) θ_m + α · received
+
+What a message does not speak of counts as 0 (`merge` "zeros"), so that such weights shrink by 1 − α
+in every round, or stays as it is ("masked"). The losses that messages carry, and their mean
+u (eq. 8), steer nothing: they are kept beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.gae.adam import Moments
+from empirical.gae.exchanges import LOSS_BITS
+from empirical.gae.local import epoch, stream
+from empirical.gae.net import WEIGHTS
+from empirical.gae.passes import Passes
+from empirical.gae.recipe import Recipe
+from empirical.messages.codec import Coder, Heard
+from empirical.messages.codecs.pruned import largest
+from theory.validation import IntArray
+
+# Purposes of random numbers, the first place of a stream.
+TRAINING, LISTENING = 0, 1
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What stands at an edge of the ring after a round (eq. 7).
+
+    Attributes
+    ----------
+    sender, receiver
+        Its ends.
+    bandwidth
+        Bits that it carried: b_k. Of the codec's body alone, as eqs 4 to 6 count.
+    beside
+        Bits that it carried besides: the sender's loss.
+    loss
+        The sender's loss in this round, in nats.
+    """
+
+    sender: int
+    receiver: int
+    bandwidth: int
+    beside: int
+    loss: float
+
+
+@dataclass(eq=False)
+class Nodes:
+    """All nodes of a run.
+
+    Attributes
+    ----------
+    weights
+        Shape (M, d), float32.
+    moments
+        Adam's.
+    losses
+        Of each round so far and each node, in nats: means over the round's training.
+    edges
+        Of the last round.
+    """
+
+    weights: Tensor
+    moments: Moments
+    losses: list[list[float]] = field(default_factory=list)
+    edges: tuple[Edge, ...] = ()
+
+    @classmethod
+    def begin(cls, weights: Tensor, nodes: int) -> Nodes:
+        """All with the same weights, shape (d,)."""
+        rows = weights.repeat(nodes, 1)
+        return cls(rows, Moments.none(rows))
+
+    @property
+    def mean_loss(self) -> float:
+        """U of eq. 8; infinite before the first round."""
+        return float(np.mean(self.losses[-1])) if self.losses else np.inf
+
+
+def one_round(
+    nodes: Nodes,
+    passes: Passes,
+    shares: Sequence[IntArray],
+    coder: Coder | None,
+    recipe: Recipe,
+    *,
+    seed: int,
+) -> None:
+    """One round of all nodes, in place.
+
+    Parameters
+    ----------
+    shares
+        Each node's images.
+    coder
+        Of the exchange; None: nothing is sent.
+
+    Raises
+    ------
+    ValueError
+        If training breaks down.
+    """
+    number = len(nodes.losses)
+    losses = [
+        epoch(
+            passes, nodes.weights, nodes.moments, node, share, recipe,
+            stream(seed, TRAINING, number, node),
+        )
+        for node, share in enumerate(shares)
+    ]  # fmt: skip
+    nodes.losses.append(losses)
+    if coder is None:
+        nodes.edges = ()
+        return
+    heard_by = sources(recipe, stream(seed, LISTENING, number))
+    bodies = [coder.encode({WEIGHTS: own.cpu()}, coder.memory(), seed=0) for own in nodes.weights]
+    said = {sender: coder.decode(bodies[sender], coder.memory(), seed=0) for sender in {*heard_by}}
+    if recipe.aliased:
+        prune(nodes.weights[0], recipe)
+    for node, sender in enumerate(heard_by):
+        merge(nodes.weights[node], said[sender], recipe)
+    nodes.edges = tuple(
+        Edge(sender, node, 8 * len(bodies[sender]), LOSS_BITS, losses[sender])
+        for node, sender in enumerate(heard_by)
+    )
+
+
+def sources(recipe: Recipe, random: np.random.Generator) -> list[int]:
+    """Whom each node hears: the one before it, or one of its two neighbours on the ring."""
+    steps = np.full(recipe.nodes, -1)
+    if recipe.neighbour == "random":
+        steps = random.choice((-1, 1), recipe.nodes)
+    return [int(node + by) % recipe.nodes for node, by in enumerate(steps)]
+
+
+def merge(own: Tensor, heard: Heard, recipe: Recipe) -> None:
+    """θ ← (1 − α) θ + α · received, in place; `own` has shape (d,)."""
+    received = heard.vectors[WEIGHTS].to(own.device)
+    if heard.sent is not None:
+        sent = heard.sent.to(own.device)
+        unsaid = own if recipe.merge == "masked" else torch.zeros_like(own)
+        received = torch.where(sent, received, unsaid)
+    own.lerp_(received, recipe.mixing)
+
+
+def prune(own: Tensor, recipe: Recipe) -> None:
+    """Sets all but the largest weights of a node to 0, in place; nothing where none are pruned."""
+    if recipe.exchange in ("none", "full"):
+        return
+    kept = torch.zeros(own.shape, dtype=torch.bool)
+    kept[torch.from_numpy(largest(own.cpu().numpy(), recipe.kept))] = True
+    own.mul_(kept.to(own.device))
+
+
+def accuracies(nodes: Nodes, test: Passes, images: int) -> list[float]:
+    """Each node's share of test images that it puts into their class."""
+    return [test.right(own) / images for own in nodes.weights]

@@ -1,0 +1,128 @@
+"""What `gae` leaves on disk, as types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from peerbayes.documents import Document
+from peerbayes.experiments.documents import RunSummary
+from peerbayes.experiments.gae_rows import AUTOENCODER
+
+
+class GaeTraffic(Document):
+    """What went over the ring."""
+
+    message_bits: int = Field(description="of one message's body, counted from its bytes")
+    printed_bits: int = Field(description="the same by the paper's eqs 4 to 6")
+    beside_bits: int = Field(description="that a message carries besides: its sender's loss")
+    messages: int = Field(description="in the whole run")
+
+
+class GaeRunPart(Document):
+    """One run with one seed."""
+
+    run: str
+    seed: int
+    printed: str = Field(description="accuracy in Table 1; empty for controls")
+    recipe: dict[str, Any]
+    images: int = Field(description="of training, that nodes hold")
+    test_images: int
+    digits: list[list[int]] = Field(description="that each node holds")
+    missing_digits: list[int] = Field(description="that nobody holds")
+    rounds: list[int] = Field(description="after which test images were looked at")
+    accuracies: list[list[float]] = Field(description="by such round and node, after the exchange")
+    mean_losses: list[float] = Field(description="u of eq. 8 after each round, nats")
+    traffic: GaeTraffic | None = Field(description="null where nothing is sent")
+    autoencoder: str | None = Field(description="SHA-256 of its file, where one is used")
+    build: str
+    versions: dict[str, str]
+    data: dict[str, str]
+    seconds: float = Field(description="of training and exchange, without the looking")
+
+    @property
+    def accuracy(self) -> float:
+        """At the end, the mean over nodes."""
+        return sum(self.accuracies[-1]) / len(self.accuracies[-1])
+
+
+class GaeFit(Document):
+    """A training of the autoencoder, by one split of the snapshots."""
+
+    split: str
+    training: list[float] = Field(description="mean squared error of each epoch")
+    validation: list[float]
+    constant: float = Field(description="mean squared error of the mean training curve")
+    spline: float = Field(description="that of as many knots on straight lines, validation curves")
+
+
+class GaeCurve(Document):
+    """A validation curve, at some of its ranks."""
+
+    ranks: list[int]
+    sorted: list[float]
+    autoencoder: list[float]
+    spline: list[float]
+
+
+class GaeAutoencoderPart(Document):
+    """The autoencoder and what it learnt from."""
+
+    snapshots: dict[str, Any]
+    plan: dict[str, Any]
+    curves: int
+    images: int
+    weights: int
+    fits: list[GaeFit] = Field(description="first the paper's split, whose autoencoder is used")
+    curve: GaeCurve
+    file: str
+    sha256: str
+    build: str
+    versions: dict[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class GaeContent:
+    """All parts that are there."""
+
+    autoencoder: GaeAutoencoderPart | None
+    runs: tuple[GaeRunPart, ...]
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> GaeContent:
+        """The parts of a record."""
+        found = content.get(AUTOENCODER)
+        return cls(
+            None if found is None else GaeAutoencoderPart.model_validate(found),
+            tuple(
+                GaeRunPart.model_validate(part)
+                for name, part in content.items()
+                if name != AUTOENCODER
+            ),
+        )
+
+    def named(self, run: str) -> tuple[GaeRunPart, ...]:
+        """All seeds of a run."""
+        return tuple(one for one in self.runs if one.run == run)
+
+
+class GaeSettings(Document):
+    """What all parts of a record have in common."""
+
+    quick: bool
+
+
+class GaeRun(RunSummary):
+    """A record of `gae`."""
+
+    settings: GaeSettings
+    content: dict[str, Any]
+
+    @property
+    def found(self) -> GaeContent:
+        """The parts of the record."""
+        return GaeContent.of(self.content)

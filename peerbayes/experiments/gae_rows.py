@@ -1,0 +1,123 @@
+"""The runs of `gae`: the nine of the paper's Table 1, and controls beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from empirical.gae.recipe import Recipe
+
+# The part that trains the autoencoder.
+AUTOENCODER = "autoencoder"
+# Table 1, by exchange, split and nodes.
+_PRINTED = {
+    ("none", "balanced", 1): ".9904",
+    ("pruned", "balanced", 4): ".9893",
+    ("pruned", "balanced", 16): ".9780",
+    ("autoencoder", "balanced", 4): ".9861",
+    ("autoencoder", "balanced", 16): ".9747",
+    ("pruned", "unbalanced", 4): ".9562",
+    ("pruned", "unbalanced", 16): ".9661",
+    ("autoencoder", "unbalanced", 4): ".9260",
+    ("autoencoder", "unbalanced", 16): ".9320",
+}
+_WORDS = {"none": "alone", "autoencoder": "GAE"}
+# Of a quick run: training images, test images, rounds, batch; and its autoencoder.
+QUICK_IMAGES, QUICK_TEST = 1200, 200
+_QUICK: dict[str, Any] = {"rounds": 3, "batch": 64}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One line of the table, with any seed.
+
+    Attributes
+    ----------
+    name
+        Such as ``GAE unbalanced 16``, followed by what differs from the paper.
+    recipe
+        What it does.
+    printed
+        Its accuracy in Table 1; empty for controls.
+    in_quick
+        Whether a quick run has it.
+    """
+
+    name: str
+    recipe: Recipe
+    printed: str = ""
+    in_quick: bool = True
+
+    @property
+    def needs_autoencoder(self) -> bool:
+        """Whether messages go through the autoencoder."""
+        return self.recipe.exchange == "autoencoder"
+
+
+@dataclass(frozen=True)
+class GaePart:
+    """One part: a run with a seed, or the training of the autoencoder (`run` is None)."""
+
+    run: Run | None
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Such as ``GAE balanced 4 seed 0``."""
+        return AUTOENCODER if self.run is None else f"{self.run.name} seed {self.seed}"
+
+
+def _of(exchange: str, split: str, nodes: int, words: str = "", **other: Any) -> Run:
+    recipe = Recipe(exchange=exchange, split=split, nodes=nodes, **other)
+    is_central = nodes == 1
+    name = "central" if is_central else f"{_WORDS.get(exchange, exchange)} {split} {nodes}"
+    printed = "" if words else _PRINTED.get((exchange, split, nodes), "")
+    return Run(f"{name} {words}".strip(), recipe, printed)
+
+
+def _controls() -> Iterator[Run]:
+    """No exchange, full weights, the spline; masked merge, no dropout, all images; variants."""
+    for exchange in ("none", "full", "spline"):
+        for split in ("balanced", "unbalanced"):
+            for nodes in (4, 16):
+                one = _of(exchange, split, nodes)
+                yield replace(one, in_quick=(split, nodes) == ("unbalanced", 4))
+    for exchange in ("pruned", "autoencoder"):
+        first = exchange == "autoencoder"
+        for nodes in (4, 16):
+            masked = _of(exchange, "unbalanced", nodes, "masked", merge="masked")
+            yield replace(masked, in_quick=first and nodes == 4)
+        for nodes in (4, 16):
+            bare = _of(exchange, "unbalanced", nodes, "no dropout", dropout=0.0)
+            yield replace(bare, in_quick=first and nodes == 4)
+        for nodes in (4, 16):
+            one = _of(exchange, "unbalanced-all", nodes)
+            yield replace(one, in_quick=first and nodes == 4)
+        yield replace(
+            _of(exchange, "unbalanced", 16, "random neighbour", neighbour="random"),
+            in_quick=first,
+        )
+    yield replace(_of("pruned", "balanced", 4, "aliased", aliased=True), in_quick=False)
+
+
+TABLE_1: tuple[Run, ...] = tuple(_of(*key) for key in _PRINTED)
+"""The nine runs of the paper's Table 1."""
+
+RUNS: tuple[Run, ...] = (*TABLE_1, *_controls())
+"""All runs."""
+
+
+def quick_recipe(recipe: Recipe) -> Recipe:
+    """The same in seconds; its numbers are no result."""
+    return replace(recipe, **_QUICK)
+
+
+def looks(rounds: int) -> tuple[int, ...]:
+    """The rounds after which test images are looked at: about 20, evenly by their logarithm.
+
+    >>> looks(4)
+    (1, 2, 3, 4)
+    """
+    steps = (round(1.35**k) for k in range(1, 60))
+    return (1, *sorted({s for s in steps if 1 < s < rounds}), *((rounds,) if rounds > 1 else ()))

@@ -1,0 +1,331 @@
+"""What `gae` computes: one run with one seed, and the autoencoder.
+
+Everything that needs torch is imported when a part is run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from empirical import Images, load_images
+from empirical.data import CHECKSUMS
+from empirical.dealing import stratified_subset
+from peerbayes.experiments.build import build_of_gae
+from peerbayes.experiments.gae_documents import (
+    GaeAutoencoderPart,
+    GaeCurve,
+    GaeFit,
+    GaeRunPart,
+    GaeTraffic,
+)
+from peerbayes.experiments.gae_rows import QUICK_IMAGES, QUICK_TEST, GaePart, Run, looks
+from peerbayes.experiments.holding import is_held
+from peerbayes.experiments.net_run import Setting, lock_of, unfinished, versions
+from theory.progress import Progress
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from empirical.gae.fitting import Fit, FitPlan
+    from empirical.gae.recipe import Recipe
+    from empirical.gae.rounds import Nodes
+    from empirical.gae.snapshots import SnapshotPlan
+    from empirical.nets.keeping import Generations
+
+FILE = "autoencoder.safetensors"
+# Purposes of random numbers that all runs of a seed share.
+_BEGINNING, _DEALING = 4, 5
+# Of the few images of a quick run.
+_DEAL = 0
+# Seconds between two looks at whether another process has trained it.
+_PAUSE = 1.0
+# Ranks at which a curve is kept for its figure.
+_SHOWN = 240
+
+
+def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
+    """All images of MNIST, or few of each digit."""
+    images = load_images("mnist", split=split, directory=setting.data)
+    if not is_quick:
+        return images
+    few = QUICK_IMAGES if split == "train" else QUICK_TEST
+    chosen = stratified_subset(images.labels, few, seed=_DEAL)
+    return Images(images.pixels[chosen], images.labels[chosen], images.name, images.classes)
+
+
+def run_gae(
+    run: Run,
+    recipe: Recipe,
+    part: GaePart,
+    *,
+    is_quick: bool,
+    setting: Setting,
+    seed: int,
+    fingerprint: str,
+    autoencoder: dict[str, Any],
+    progress: Progress | None,
+) -> GaeRunPart:
+    """Run all rounds; `autoencoder` has the words that its file must have.
+
+    Raises
+    ------
+    ValueError
+        If the autoencoder is missing or of other settings, or training breaks down.
+    """
+    from empirical.gae.exchanges import LOSS_BITS, coder_of, printed_bits
+    from empirical.gae.local import stream
+    from empirical.gae.net import SIZE, initial
+    from empirical.gae.passes import passes
+    from empirical.gae.splits import split_of
+
+    images = images_of("train", setting, is_quick=is_quick)
+    tested = images_of("test", setting, is_quick=is_quick)
+    split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
+    begin = initial(stream(seed, _BEGINNING))
+    path = _autoencoder_file(setting, autoencoder) if run.needs_autoencoder else None
+    coder = coder_of(recipe, begin, autoencoder=path)
+    course = _Course(
+        recipe, passes(images, device=setting.device), passes(tested, device=setting.device),
+        split.shares, coder, len(tested), seed,
+    )  # fmt: skip
+    seen = course.follow(
+        begin.to(setting.device), unfinished(part, setting, fingerprint), setting.resume, progress
+    )
+    edges = seen.nodes.edges
+    return GaeRunPart(
+        run=run.name,
+        seed=part.seed,
+        printed=run.printed,
+        recipe=recipe.as_json(),
+        images=sum(split.sizes),
+        test_images=len(tested),
+        digits=[list(own) for own in split.digits],
+        missing_digits=list(split.missing),
+        rounds=seen.rounds,
+        accuracies=seen.accuracies,
+        mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
+        traffic=GaeTraffic(
+            message_bits=edges[0].bandwidth,
+            printed_bits=printed_bits(recipe, SIZE)[recipe.exchange],
+            beside_bits=LOSS_BITS,
+            messages=len(edges) * recipe.rounds,
+        )
+        if edges
+        else None,
+        autoencoder=None if path is None else _checksum(path),
+        build=build_of_gae(),
+        versions=versions(),
+        data=dict(CHECKSUMS["mnist"]),
+        seconds=seen.seconds,
+    )
+
+
+def _autoencoder_file(setting: Setting, words: dict[str, Any]) -> Path:
+    """The file of the autoencoder, if it is there and of these settings."""
+    from empirical.tensor_files import read_words
+
+    remedy = "train it first: --part autoencoder"
+    path = (setting.folder or Path()) / FILE
+    while not path.is_file() and is_held(lock_of(GaePart(None), path.parent)):
+        time.sleep(_PAUSE)  # another process trains it
+    if not path.is_file():
+        raise fail(str(path), "the trained autoencoder", "no such file", remedy)
+    found = read_words(path)
+    if {name: found.get(name) for name in words} != words:
+        raise fail(str(path), "an autoencoder of these settings", "one of others", remedy)
+    return path
+
+
+def _checksum(path: Path) -> str:
+    from empirical.tensor_files import verify_file
+
+    return verify_file(path).sha256
+
+
+class _Seen:
+    """What a run has shown so far."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = nodes
+        self.rounds: list[int] = []
+        self.accuracies: list[list[float]] = []
+        self.seconds = 0.0
+
+
+class _Course:
+    """The rounds of one run, with looks at test images and states to go on from."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        images: Any,
+        tested: Any,
+        shares: Any,
+        coder: Any,
+        test_images: int,
+        seed: int,
+    ) -> None:
+        self.recipe, self.images, self.tested, self.shares = recipe, images, tested, shares
+        self.coder, self.test_images, self.seed = coder, test_images, seed
+
+    def follow(
+        self,
+        begin: Any,
+        generations: Generations | None,
+        resume: bool,
+        progress: Progress | None,
+    ) -> _Seen:
+        from empirical.gae.rounds import Nodes, accuracies, one_round
+
+        seen = _Seen(Nodes.begin(begin, self.recipe.nodes))
+        if generations is not None and resume:
+            _take_up(seen, generations, str(begin.device))
+        due = set(looks(self.recipe.rounds))
+        for done in range(len(seen.nodes.losses) + 1, self.recipe.rounds + 1):
+            start = time.perf_counter()
+            one_round(seen.nodes, self.images, self.shares, self.coder, self.recipe, seed=self.seed)
+            seen.seconds += time.perf_counter() - start
+            if done in due:
+                seen.rounds.append(done)
+                seen.accuracies.append(accuracies(seen.nodes, self.tested, self.test_images))
+            if progress is not None:
+                progress(done, self.recipe.rounds)
+            if generations is not None and done < self.recipe.rounds and generations.due():
+                _keep(seen, generations, done, self.recipe.rounds)
+        return seen
+
+
+def _keep(seen: _Seen, generations: Generations, done: int, rounds: int) -> None:
+    nodes = seen.nodes
+    tensors = {
+        "weights": nodes.weights, "first": nodes.moments.first, "second": nodes.moments.second,
+        "steps": nodes.moments.steps,
+    }  # fmt: skip
+    words = {
+        "losses": nodes.losses, "looks": seen.rounds, "accuracies": seen.accuracies,
+        "seconds": seen.seconds, "rounds": rounds,
+    }  # fmt: skip
+    generations.save(done, tensors, words)
+
+
+def _take_up(seen: _Seen, generations: Generations, device: str) -> None:
+    from empirical.gae.adam import Moments
+    from empirical.gae.rounds import Nodes
+
+    kept = generations.load()
+    if kept is None:
+        return
+    own = {name: tensor.to(device) for name, tensor in kept.tensors.items()}
+    moments = Moments(own["first"], own["second"], kept.tensors["steps"])
+    seen.nodes = Nodes(own["weights"], moments, kept.words["losses"])
+    seen.rounds, seen.accuracies = kept.words["looks"], kept.words["accuracies"]
+    seen.seconds = kept.words["seconds"]
+
+
+def train_autoencoder(
+    part: GaePart,
+    recipe: Recipe,
+    snapshot_plan: SnapshotPlan,
+    plan: FitPlan,
+    *,
+    is_quick: bool,
+    setting: Setting,
+    fingerprint: str,
+    words: dict[str, Any],
+    progress: Progress | None,
+) -> GaeAutoencoderPart:
+    """Make snapshots, train by both splits, and keep the autoencoder of the paper's.
+
+    Raises
+    ------
+    ValueError
+        If there is no folder for it, training breaks down, or a file cannot be written.
+    """
+    from dataclasses import replace
+
+    from empirical.gae.fitting import SPLITS, fit, held_out_curves
+    from empirical.gae.passes import passes
+    from empirical.gae.snapshots import snapshots
+    from empirical.messages.autoencoder import weights_of
+
+    if setting.folder is None:
+        raise fail("--out", "a folder for the autoencoder", "none", "name one")
+    start = time.perf_counter()
+    images = images_of("train", setting, is_quick=is_quick)
+    steps = snapshot_plan.trajectories + len(SPLITS) * plan.epochs
+    curves = snapshots(
+        snapshot_plan, passes(images, device=setting.device), images,
+        setting.folder / "snapshots", recipe=recipe, device=setting.device,
+        progress=_from(progress, 0, steps), notice=setting.notice,
+    )  # fmt: skip
+    fits: list[Fit] = []
+    for number, split in enumerate(SPLITS):
+        begin = snapshot_plan.trajectories + number * plan.epochs
+        kept = unfinished(part, setting, f"{fingerprint} {split}")
+        if kept is not None and not setting.resume:
+            kept.remove()
+        own = replace(plan, split=split)
+        fits.append(
+            fit(curves, own, recipe, generations=kept, progress=_from(progress, begin, steps))
+        )
+    used = replace(fits[0].autoencoder, words=words)
+    sha256 = used.save(setting.folder / FILE)
+    held = [held_out_curves(curves, replace(plan, split=split), recipe) for split in SPLITS]
+    return GaeAutoencoderPart(
+        snapshots=snapshot_plan.as_json(),
+        plan=plan.as_json(),
+        curves=curves.shape[0] * curves.shape[1],
+        images=len(images),
+        weights=weights_of(used.between, used.latent),
+        fits=[
+            GaeFit(
+                split=split, training=list(one.training), validation=list(one.validation),
+                constant=one.variance, spline=_spline_error(own.numpy(), recipe),
+            )
+            for split, one, own in zip(SPLITS, fits, held, strict=True)
+        ],
+        curve=_curve(used, held[0][-1], recipe),
+        file=FILE,
+        sha256=sha256,
+        build=build_of_gae(),
+        versions=versions(),
+        seconds=time.perf_counter() - start,
+    )  # fmt: skip
+
+
+def _from(progress: Progress | None, begin: int, total: int) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+    return lambda done, _: progress(begin + done, total)
+
+
+def _splined(curve: Any, recipe: Recipe) -> Any:
+    """A curve by as many knots as the autoencoder has latent numbers."""
+    from empirical.messages.codecs.spline import knot_ranks, on_lines
+
+    below = int((curve < 0).sum())
+    ranks = knot_ranks(curve.size, below, recipe.latent)
+    return on_lines(ranks, curve[ranks], curve.size, below)
+
+
+def _spline_error(curves: Any, recipe: Recipe) -> float:
+    """Mean squared error over curves."""
+    errors = [float(np.square(_splined(own, recipe) - own).mean()) for own in curves]
+    return float(np.mean(errors))
+
+
+def _curve(used: Any, curve: Any, recipe: Recipe) -> GaeCurve:
+    """A curve and what is made of it, at some ranks."""
+    ranks = np.linspace(0, len(curve) - 1, _SHOWN).round().astype(int)
+    own = curve.numpy()
+    decoded = used.decode(used.encode(curve)).numpy()
+    return GaeCurve(
+        ranks=(ranks + recipe.exact).tolist(),
+        sorted=own[ranks].tolist(),
+        autoencoder=decoded[ranks].tolist(),
+        spline=_splined(own, recipe)[ranks].tolist(),
+    )

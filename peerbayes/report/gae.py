@@ -1,0 +1,113 @@
+"""What the page says of `gae`: the paper's Fig. 4 redrawn, and what the autoencoder makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from peerbayes.experiments.gae_documents import (
+    GaeAutoencoderPart,
+    GaeContent,
+    GaeRun,
+    GaeRunPart,
+)
+from peerbayes.figures.canvas import COLOURS, LegendEntry, Mark, Plot, axis_label
+from peerbayes.figures.panels import panel
+from peerbayes.figures.scales import linear_scale
+from peerbayes.figures.views import Fact, picture
+from peerbayes.figures.wording import count
+from peerbayes.report.run_view import RunView, line_row
+
+# Runs of Fig. 4 by what they share a colour for: nodes and split.
+_GROUPS = ("balanced 4", "unbalanced 4", "balanced 16", "unbalanced 16")
+_WAYS: tuple[tuple[str, Mark, tuple[int, ...]], ...] = (
+    ("GAE", "line", ()),
+    ("pruned", "dots", (1, 2)),
+)
+
+
+def gae_view(run: GaeRun, *, key: str) -> RunView:
+    """Everything the page says of one record of `gae`."""
+    found = run.found
+    plots = [accuracies_plot(found)] if any(one.printed for one in found.runs) else []
+    facts = [
+        Fact("Source", run.source),
+        Fact("Seeds", count(run.replicates), f"of each run, seed {run.seed}"),
+    ]
+    if found.runs:
+        rounds = {int(one.recipe["rounds"]) for one in found.runs}
+        facts.append(Fact("Rounds", " or ".join(map(str, sorted(rounds))), "the paper has 300"))
+    if found.autoencoder is not None:
+        plots.append(curve_plot(found.autoencoder))
+        weights = found.autoencoder.weights
+        facts.append(Fact("Autoencoder", f"{weights:,} weights".replace(",", " ")))
+    return RunView(
+        key=key,
+        name=run.experiment,
+        title=run.title,
+        source=run.source,
+        facts=tuple(facts),
+        lines=tuple(line_row(line) for line in run.lines),
+        pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
+    )
+
+
+def accuracies_plot(found: GaeContent) -> Plot:
+    """Accuracy over rounds, the mean over nodes and seeds: the paper's Fig. 4."""
+    drawn: list[tuple[str, str, Mark, tuple[int, ...], Sequence[GaeRunPart]]] = [
+        (f"{way} {group}", f"series-{index}", mark, dashes, found.named(f"{way} {group}"))
+        for index, group in enumerate(_GROUPS, start=1)
+        for way, mark, dashes in _WAYS
+    ]
+    drawn.insert(0, ("central", "series-0", "line", (), found.named("central")))
+    kept = [entry for entry in drawn if entry[-1]]
+    curves = [_mean_curve(runs) for *_, runs in kept]
+    figure, axes = panel(
+        linear_scale([r for rounds, _ in curves for r in rounds], zero=True),
+        linear_scale([a for _, means in curves for a in means]),
+    )
+    legend = []
+    for (name, colour, mark, dashes, _), (rounds, means) in zip(kept, curves, strict=True):
+        axes.plot(
+            rounds, means, color=COLOURS[colour], linewidth=1.4,
+            dashes=dashes if dashes else (None, None),
+        )  # fmt: skip
+        legend.append(LegendEntry(mark, colour, name))
+    axis_label(axes, x="round", y="accuracy")
+    return Plot(
+        figure,
+        "Test accuracy over the rounds (Fig. 4 of the paper)",
+        "After the exchange, the mean over nodes and seeds; pruned weights dotted, GAE solid.",
+        tuple(legend),
+    )
+
+
+def _mean_curve(runs: Sequence[GaeRunPart]) -> tuple[list[int], list[float]]:
+    """Rounds, and means over nodes and seeds, of the runs that have the first one's rounds."""
+    rounds = runs[0].rounds
+    means = [np.mean(one.accuracies, axis=1) for one in runs if one.rounds == rounds]
+    return rounds, [float(value) for value in np.mean(means, axis=0)]
+
+
+def curve_plot(part: GaeAutoencoderPart) -> Plot:
+    """A curve of sorted weights, and what the autoencoder and a spline make of it."""
+    curve = part.curve
+    series: tuple[tuple[str, str, Mark, Sequence[float]], ...] = (
+        ("sorted weights", "ink", "line", curve.sorted),
+        ("by the autoencoder", "series-1", "line", curve.autoencoder),
+        ("by 50 knots on straight lines", "series-3", "dashes", curve.spline),
+    )
+    values = [value for *_, own in series for value in own]
+    figure, axes = panel(linear_scale(curve.ranks), linear_scale(values))
+    for _, colour, mark, own in series:
+        dashes = (4, 2) if mark == "dashes" else (None, None)
+        axes.plot(curve.ranks, own, color=COLOURS[colour], linewidth=1.4, dashes=dashes)
+    axis_label(axes, x="rank", y="weight")
+    return Plot(
+        figure,
+        "What the autoencoder is given, and what it gives back",
+        "The largest weights of a net that was held out of its training, in ascending order, "
+        "without the 250 at each end that are sent as they are. Both codes send as many numbers.",
+        tuple(LegendEntry(mark, colour, name) for name, colour, mark, _ in series),
+    )

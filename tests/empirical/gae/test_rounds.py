@@ -1,0 +1,266 @@
+"""Rounds of GAE: splits, Adam, merges and variants, against their definitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from empirical.data import Images
+from empirical.gae.adam import Moments, step
+from empirical.gae.exchanges import coder_of, printed_bits
+from empirical.gae.local import epoch, stream
+from empirical.gae.net import SIZE, WEIGHTS, initial
+from empirical.gae.passes import passes
+from empirical.gae.recipe import Recipe
+from empirical.gae.rounds import Nodes, accuracies, merge, one_round, prune, sources
+from empirical.gae.splits import split_of
+from empirical.messages.codec import Heard
+from empirical.messages.codecs.pruned import Pruned
+
+SMALL = Recipe(rounds=1, batch=16, kept=1000, dropout=0.25, exchange="pruned")
+
+
+def few_images(number: int = 64) -> Images:
+    random = np.random.default_rng(5)
+    pixels = random.integers(0, 256, (number, 28, 28)).astype(np.uint8)
+    return Images(pixels, np.arange(number) % 10, "made up", tuple("0123456789"))
+
+
+@pytest.fixture(scope="module")
+def start() -> Tensor:
+    return initial(stream(0, 9))
+
+
+# Splits -----------------------------------------------------------------------------------------
+
+
+def test_balanced_nodes_hold_consecutive_chunks() -> None:
+    split = split_of("balanced", np.arange(60) % 10, 4, np.random.default_rng(0))
+    assert [share.tolist() for share in split.shares] == [
+        list(range(k, k + 15)) for k in (0, 15, 30, 45)
+    ]
+    with pytest.raises(ValueError, match="nodes: expected a number that divides 60 images"):
+        split_of("balanced", np.arange(60) % 10, 7, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("nodes", [4, 16])
+def test_unbalanced_nodes_hold_eight_digits_and_equal_sizes(nodes: int) -> None:
+    """With MNIST's rarest digit: 10 840 and 2 704 images a node."""
+    labels = np.concatenate([np.repeat(np.arange(10), 5421), np.arange(9)])
+    split = split_of("unbalanced", labels, nodes, np.random.default_rng(3))
+    assert set(split.sizes) == {8 * (5421 // nodes)} == {{4: 10_840, 16: 2_704}[nodes]}
+    for share, digits in zip(split.shares, split.digits, strict=True):
+        counts = np.bincount(labels[share], minlength=10)
+        assert len(digits) == 8
+        assert {int(d) for d in np.flatnonzero(counts)} == set(digits)
+    assert not any(
+        set(a) & set(b) for a, b in combinations(map(np.ndarray.tolist, split.shares), 2)
+    )
+
+
+def test_every_image_is_held_where_none_is_wasted() -> None:
+    labels = np.random.default_rng(0).integers(0, 10, 2000)
+    split = split_of("unbalanced-all", labels, 16, np.random.default_rng(1))
+    assert split.missing == ()
+    assert sorted(np.concatenate(split.shares).tolist()) == list(range(2000))
+    for share, digits in zip(split.shares, split.digits, strict=True):
+        assert set(labels[share].tolist()) == set(digits)
+
+
+def test_sometimes_a_digit_is_held_by_nobody() -> None:
+    """By inclusion and exclusion .016 of all draws with four nodes."""
+    labels = np.repeat(np.arange(10), 4)
+    random = np.random.default_rng(0)
+    found = [bool(split_of("unbalanced", labels, 4, random).missing) for _ in range(4000)]
+    share = 10 * (1 / 5) ** 4 - comb(10, 2) * (1 / 45) ** 4
+    assert share == pytest.approx(0.016, abs=1e-4)
+    # Five standard errors of a share of 4 000 draws.
+    assert np.mean(found) == pytest.approx(share, abs=5 * np.sqrt(share / 4000))
+
+
+def test_splits_refuse_what_they_cannot_deal() -> None:
+    with pytest.raises(ValueError, match="split: expected 'balanced'"):
+        split_of("fair", np.arange(10), 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="nodes: expected at most 1"):
+        split_of("unbalanced", np.arange(10), 2, np.random.default_rng(0))
+
+
+# Recipes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"mixing": 0.0}, "mixing: expected a number above 0 and at most 1"),
+        ({"mixing": 1.5}, "mixing"),
+        ({"nodes": 0}, "nodes"),
+        ({"exchange": "pigeon"}, "exchange: expected 'none' or"),
+        ({"merge": "both"}, "merge"),
+        ({"dropout": 0.3}, "a multiple of 1/256"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"kept": 500}, "exact: expected at most 249"),
+        ({"moments": "reset"}, "moments"),
+    ],
+)
+def test_recipes_refuse_what_makes_no_sense(change: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Recipe(**change)  # type: ignore[arg-type]
+
+
+def test_steps_are_those_of_the_authors() -> None:
+    recipe = Recipe()
+    assert [recipe.steps(n) for n in (60_000, 15_000, 3_750, 10_840, 2_704)] == [30, 8, 2, 6, 2]
+
+
+def test_more_cannot_be_kept_than_there_is(start: Tensor) -> None:
+    with pytest.raises(ValueError, match=f"kept: expected at most {SIZE}"):
+        coder_of(Recipe(exchange="pruned", kept=SIZE + 1), start, autoencoder=None)
+    with pytest.raises(ValueError, match="a trained autoencoder"):
+        coder_of(Recipe(), start, autoencoder=None)
+    assert coder_of(Recipe(nodes=1), start, autoencoder=None) is None
+
+
+def test_printed_bits() -> None:
+    found = printed_bits(Recipe(), SIZE)
+    assert (found["full"], found["pruned"], found["autoencoder"]) == (
+        19_632_448, 2_600_000, 1_017_632,
+    )  # fmt: skip
+
+
+# Adam -------------------------------------------------------------------------------------------
+
+
+def test_adam_is_torchs_where_epsilon_does_not_matter() -> None:
+    """The libraries differ in where ε is added; with gradients near 1 that is 1e-7."""
+    generator = torch.Generator().manual_seed(0)
+    gradients = torch.randn(5, 20, generator=generator) + 2
+    own = torch.zeros(2, 20)
+    other = torch.zeros(20, requires_grad=True)
+    optimiser = torch.optim.Adam([other], lr=1e-3, betas=(0.9, 0.999), eps=1e-7)
+    moments = Moments.none(own)
+    for gradient in gradients:
+        step(own, moments, 1, gradient)
+        other.grad = gradient.clone()
+        optimiser.step()
+    assert not own[0].any()
+    # Five steps of 1e-3: ε against gradients of .1 and more is 1e-5 of a step where √v's bias is
+    # not corrected, as it is after the first steps (√.001).
+    assert float((own[1] - other.detach()).abs().max()) < 5e-3 * 5e-5
+    assert moments.steps.tolist() == [0, 5]
+
+
+def test_epsilon_is_added_to_the_root_as_it_is() -> None:
+    own, moments = torch.zeros(1, 1), Moments.none(torch.zeros(1, 1))
+    step(own, moments, 0, torch.tensor([1e-7]))
+    root = np.sqrt(0.001 * 1e-14)
+    expected = -1e-3 * np.sqrt(0.001) / 0.1 * 0.1e-7 / (root + 1e-7)
+    assert float(own) == pytest.approx(expected, rel=1e-5)
+
+
+# Merges -----------------------------------------------------------------------------------------
+
+
+def test_what_is_not_sent_halves_or_stays() -> None:
+    heard = Heard({WEIGHTS: torch.tensor([4.0, 0.0])}, torch.tensor([True, False]))
+    for kind, expected in (("zeros", [3.0, 3.0]), ("masked", [3.0, 6.0])):
+        own = torch.tensor([2.0, 6.0])
+        merge(own, heard, Recipe(merge=kind))
+        assert own.tolist() == expected
+    own = torch.tensor([2.0, 6.0])
+    merge(own, heard, Recipe(mixing=1.0))
+    assert own.tolist() == [4.0, 0.0]
+
+
+def test_whom_nodes_hear() -> None:
+    random = np.random.default_rng(0)
+    assert sources(Recipe(nodes=4), random) == [3, 0, 1, 2]
+    found = [sources(Recipe(nodes=16, neighbour="random"), random) for _ in range(200)]
+    for node in range(16):
+        heard = [one[node] for one in found]
+        assert set(heard) == {(node - 1) % 16, (node + 1) % 16}
+        # Five standard errors of 200 fair tosses.
+        assert np.mean([s == (node + 1) % 16 for s in heard]) == pytest.approx(0.5, abs=0.18)
+
+
+def run(recipe: Recipe, begin: Tensor, rounds: int = 2) -> Nodes:
+    images = few_images()
+    nodes = Nodes.begin(begin, recipe.nodes)
+    shares = split_of("balanced", images.labels, recipe.nodes, stream(0)).shares
+    coder = coder_of(recipe, begin, autoencoder=None)
+    for _ in range(rounds):
+        one_round(nodes, passes(images, device="cpu"), shares, coder, recipe, seed=3)
+    return nodes
+
+
+def test_a_round_is_training_then_all_at_once(start: Tensor) -> None:
+    """One round by hand: every node trains, all encode, and each merges its predecessor's."""
+    images = few_images()
+    recipe = replace(SMALL, nodes=4)
+    own = passes(images, device="cpu")
+    rows = start.repeat(4, 1)
+    moments = Moments.none(rows)
+    losses = [
+        epoch(own, rows, moments, m, np.arange(16 * m, 16 * m + 16), recipe, stream(3, 0, 0, m))
+        for m in range(4)
+    ]
+    pruned = rows.clone()
+    for row in pruned:
+        prune(row, recipe)
+    expected = torch.stack([0.5 * rows[m] + 0.5 * pruned[m - 1] for m in range(4)])
+    found = run(recipe, start, rounds=1)
+    assert torch.allclose(found.weights, expected, rtol=0, atol=1e-8)
+    assert torch.equal(found.moments.first, moments.first)
+    assert found.losses == [losses]
+    assert found.mean_loss == pytest.approx(np.mean(losses))
+    assert [(e.sender, e.receiver, e.loss) for e in found.edges] == [
+        (3, 0, losses[3]), (0, 1, losses[0]), (1, 2, losses[1]), (2, 3, losses[2]),
+    ]  # fmt: skip
+    assert {e.bandwidth for e in found.edges} == {1000 * (20 + 32)}
+
+
+def test_the_aliasing_bug_prunes_node_zero_alone(start: Tensor) -> None:
+    right = run(replace(SMALL, nodes=4), start, rounds=1)
+    wrong = run(replace(SMALL, nodes=4, aliased=True), start, rounds=1)
+    same = [torch.equal(a, b) for a, b in zip(right.weights, wrong.weights, strict=True)]
+    assert same == [False, True, True, True]
+    # Node 0 is the mean of two pruned vectors: at most 2 000 weights are left.
+    assert int((wrong.weights[0] != 0).sum()) <= 2000 < int((right.weights[0] != 0).sum())
+
+
+def test_moments_survive_a_merge(start: Tensor) -> None:
+    alone = run(replace(SMALL, nodes=4, exchange="none"), start, rounds=1)
+    merged = run(replace(SMALL, nodes=4), start, rounds=1)
+    assert torch.equal(alone.moments.second, merged.moments.second)
+    assert merged.moments.steps.tolist() == [1] * 4
+
+
+def test_full_exchange_with_equal_nodes_changes_nothing(start: Tensor) -> None:
+    heard = Pruned(SIZE).coder  # everything is kept: the same as full weights
+    nodes = run(replace(SMALL, nodes=2, exchange="full"), start, rounds=1)
+    alone = run(replace(SMALL, nodes=2, exchange="none"), start, rounds=1)
+    mean = alone.weights.mean(dim=0)
+    assert torch.allclose(nodes.weights, mean.expand(2, -1), rtol=0, atol=1e-7)
+    assert heard is not None
+    assert {e.bandwidth for e in nodes.edges} == {32 * SIZE}
+
+
+def test_runs_repeat_and_learn(start: Tensor) -> None:
+    recipe = replace(SMALL, nodes=2, batch=8)
+    first, again = (run(recipe, start, rounds=6) for _ in range(2))
+    assert torch.equal(first.weights, again.weights)
+    assert first.losses[-1][0] < first.losses[0][0]
+    images = few_images()
+    shares = accuracies(first, passes(images, device="cpu"), len(images))
+    assert len(shares) == 2
+    assert all(0 <= share <= 1 for share in shares)
+
+
+def test_a_loss_that_is_no_number_is_refused(start: Tensor) -> None:
+    with pytest.raises(ValueError, match="loss of node 0: expected a finite number"):
+        run(replace(SMALL, nodes=2), torch.full_like(start, float("nan")), rounds=1)

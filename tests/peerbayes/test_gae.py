@@ -1,0 +1,297 @@
+"""`gae`: its parts, what it concludes of numbers made up for the purpose, and a tiny real run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from empirical.data import Images
+from empirical.gae.fitting import FitPlan, fit, held_out_curves
+from empirical.gae.recipe import Recipe
+from empirical.gae.snapshots import SnapshotPlan
+from peerbayes.experiments import find_experiment, gae_runs
+from peerbayes.experiments.campaign_plan import planned
+from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.gae import GAE, GaeExperiment
+from peerbayes.experiments.gae_documents import GaeContent, GaeRun
+from peerbayes.experiments.gae_lines import gae_lines
+from peerbayes.experiments.gae_rows import AUTOENCODER, RUNS, TABLE_1, looks
+from peerbayes.experiments.net_run import Setting
+from peerbayes.experiments.options import configured
+from peerbayes.experiments.run import parts_folder, run_experiment
+from peerbayes.experiments.short_parts import read_short, write_short
+from peerbayes.records import read_record
+from peerbayes.report.gae import gae_view
+
+# Table 1, typed once more from the paper.
+PRINTED = {
+    "central": ".9904",
+    "pruned balanced 4": ".9893", "pruned balanced 16": ".9780",
+    "GAE balanced 4": ".9861", "GAE balanced 16": ".9747",
+    "pruned unbalanced 4": ".9562", "pruned unbalanced 16": ".9661",
+    "GAE unbalanced 4": ".9260", "GAE unbalanced 16": ".9320",
+}  # fmt: skip
+
+
+def a_run(name: str, seed: int, accuracy: float, *, bits: int = 1_017_632) -> dict[str, Any]:
+    """A part's document; two nodes whose mean is `accuracy`."""
+    run = next(one for one in RUNS if one.name == name)
+    is_sent = run.recipe.exchange != "none"
+    traffic = {"message_bits": bits, "printed_bits": 1_017_632, "beside_bits": 32, "messages": 9}
+    return {
+        "run": name, "seed": seed, "printed": run.printed, "recipe": run.recipe.as_json(),
+        "images": 43_360, "test_images": 10_000, "digits": [[0]], "missing_digits": [],
+        "rounds": [1, 300], "accuracies": [[0.1, 0.1], [accuracy - 0.01, accuracy + 0.01]],
+        "mean_losses": [1.0] * 300, "traffic": traffic if is_sent else None, "autoencoder": None,
+        "build": "b", "versions": {}, "data": {}, "seconds": 1.0,
+    }  # fmt: skip
+
+
+def concluded(*parts: dict[str, Any]) -> dict[str, Line]:
+    content = {f"{part['run']} seed {part['seed']}": part for part in parts}
+    return {line.what: line for line in gae_lines(GaeContent.of(content))}
+
+
+# Parts ------------------------------------------------------------------------------------------
+
+
+def test_the_nine_runs_are_those_of_table_1() -> None:
+    assert {run.name: run.printed for run in TABLE_1} == PRINTED
+    for run in TABLE_1:
+        recipe = run.recipe
+        assert (recipe.rounds, recipe.mixing, recipe.kept, recipe.exact, recipe.latent) == (
+            300, 0.5, 50_000, 250, 50,
+        )  # fmt: skip
+    assert not any(run.printed for run in RUNS if run not in TABLE_1)
+    assert len({run.name for run in RUNS}) == len(RUNS)
+
+
+def test_controls_differ_in_one_thing() -> None:
+    by_name = {run.name: run.recipe for run in RUNS}
+    plain = by_name["GAE unbalanced 16"]
+    for words, change in {
+        "GAE unbalanced 16 masked": {"merge": "masked"},
+        "GAE unbalanced 16 no dropout": {"dropout": 0.0},
+        "GAE unbalanced 16 random neighbour": {"neighbour": "random"},
+        "GAE unbalanced-all 16": {"split": "unbalanced-all"},
+        "alone unbalanced 16": {"exchange": "none"},
+        "full unbalanced 16": {"exchange": "full"},
+        "spline unbalanced 16": {"exchange": "spline"},
+    }.items():
+        assert by_name[words] == replace(plain, **change)  # type: ignore[arg-type]
+
+
+def test_seeds_and_words_choose_parts() -> None:
+    assert GAE.parts[0] == AUTOENCODER
+    assert len(GAE.parts) == 1 + 5 * len(RUNS)
+    assert GAE.parts_with("GAE balanced 4") == tuple(f"GAE balanced 4 seed {k}" for k in range(5))
+    assert GAE.parts_with("central", seeds=1) == ("central seed 0",)
+    with pytest.raises(ValueError, match="--part: expected words of autoencoder"):
+        GAE.parts_with("pigeon")
+    quick = replace(GAE, is_quick=True, seeds=1)
+    assert {f"{run.name} seed 0" for run in TABLE_1} < set(quick.parts)
+    # Runs of a seed are paired.
+    assert {GAE.stream(name) for name in GAE.parts if name.endswith("seed 3")} == {3}
+
+
+def test_what_a_part_depends_on() -> None:
+    pruned, coded = (GAE.part_settings(f"{way} balanced 4 seed 0") for way in ("pruned", "GAE"))
+    assert "autoencoder" not in pruned
+    assert coded["autoencoder"]["snapshots"]["trajectories"] == 110
+    assert coded["autoencoder"] == GAE.part_settings(AUTOENCODER)["autoencoder"]
+    quick = replace(GAE, is_quick=True)
+    assert quick.part_settings("central seed 0") != GAE.part_settings("central seed 0")
+
+
+def test_options_that_are_of_no_use(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--recipe: expected an experiment with recipes, got gae"):
+        configured(
+            find_experiment("gae"), replicates=None, recipe="best", part=None, quick=False,
+            device=None, data=None, resume=False, out=tmp_path, notice=None,
+        )  # fmt: skip
+
+
+def test_looks_end_with_the_last_round() -> None:
+    for rounds in (1, 2, 5, 300):
+        found = looks(rounds)
+        assert found[-1] == rounds
+        assert list(found) == sorted(set(found))
+    assert len(looks(300)) < 25
+
+
+def test_the_campaign_runs_the_autoencoder_before_who_needs_it() -> None:
+    tasks = [task for task in planned() if task.row == "gae"]
+    names = [task.name for task in tasks]
+    assert {task.part.name for task in tasks} == set(GAE.parts)
+    for place, task in enumerate(tasks):
+        if task.needs is not None:
+            assert "GAE" in task.name
+            assert names.index(task.needs) < place
+        assert task.seconds > 60
+    assert sum(task.needs is not None for task in tasks) == 5 * 11
+
+
+# Lines ------------------------------------------------------------------------------------------
+
+
+def test_means_and_errors_are_over_seeds() -> None:
+    lines = concluded(*(a_run("GAE unbalanced 4", s, 0.9 + 0.01 * s) for s in range(3)))
+    line = lines["accuracy after the exchange, GAE unbalanced 4"]
+    assert line.printed == ".9260"
+    assert line.measured == pytest.approx(0.91)
+    assert line.standard_error == pytest.approx(0.01 / np.sqrt(3))
+    assert line.holds is None
+
+
+def test_gaps_are_paired_by_seed() -> None:
+    parts = [a_run("GAE unbalanced 16", s, 0.9 + 0.02 * s) for s in range(3)]
+    parts += [a_run("pruned unbalanced 16", s, 0.93 + 0.02 * s, bits=2_600_000) for s in (0, 1)]
+    line = concluded(*parts)["points of accuracy that GAE loses to pruning, unbalanced, 16 nodes"]
+    assert line.measured == pytest.approx(3.0)
+    assert line.standard_error == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_short_run_is_called_short() -> None:
+    part = a_run("central", 0, 0.9)
+    part["recipe"] |= {"rounds": 3}
+    assert "short: the paper has T = 300" in concluded(part)[
+        "accuracy after the exchange, central"
+    ].remark  # fmt: skip
+
+
+def test_other_bits_than_the_formulas_contradict() -> None:
+    what = "bits of a message, GAE"
+    assert concluded(a_run("GAE balanced 4", 0, 0.9))[what].holds is True
+    assert concluded(a_run("GAE balanced 4", 0, 0.9, bits=1_017_664))[what].holds is False
+
+
+# A tiny real run --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GaeExperiment:
+    """Made-up images, three rounds, an autoencoder of six snapshots."""
+    random = np.random.default_rng(0)
+    pixels = random.integers(0, 256, (80, 28, 28)).astype(np.uint8)
+    images = Images(pixels, np.arange(80) % 10, "mnist", tuple("0123456789"))
+    monkeypatch.setattr(gae_runs, "load_images", lambda *_, **__: images)
+    monkeypatch.setattr(gae_runs, "QUICK_IMAGES", 80)
+    monkeypatch.setattr(gae_runs, "QUICK_TEST", 20)
+    monkeypatch.setattr("empirical.data.locate", lambda *_, **__: Path())
+    plans = (
+        SnapshotPlan(trajectories=2, epochs=3, batch=40),
+        FitPlan(epochs=2, batch=2, held_out=0.5),
+    )
+    monkeypatch.setattr(GaeExperiment, "_plan", lambda self: plans)
+    folder = parts_folder(tmp_path, "gae quick")
+    return GaeExperiment(seeds=1, is_quick=True, setting=Setting(folder=folder, resume=True))
+
+
+def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path) -> None:
+    only = (AUTOENCODER, "GAE unbalanced 4 seed 0", "pruned balanced 4 seed 0", "central seed 0")
+    found = run_experiment(tiny, only=only, out=tmp_path)
+    assert not found.failed
+    run = GaeRun.model_validate(read_record(found.record_path).body)
+    autoencoder, coded, pruned, central = (
+        run.found.autoencoder,
+        *(
+            run.found.named(name)[0]
+            for name in ("GAE unbalanced 4", "pruned balanced 4", "central")
+        ),
+    )
+    assert autoencoder is not None
+    assert autoencoder.weights == 12_744_718
+    assert [one.split for one in autoencoder.fits] == ["random", "trajectories"]
+    assert coded.autoencoder == autoencoder.sha256
+    assert coded.traffic is not None
+    assert coded.traffic.message_bits == coded.traffic.printed_bits == 1_017_632
+    assert coded.traffic.messages == 4 * 3
+    assert coded.images == 4 * 8 * 2
+    assert pruned.traffic is not None
+    assert pruned.traffic.message_bits == 2_600_000
+    assert central.traffic is None
+    assert len(central.mean_losses) == 3
+    titles = {shown.title for shown in gae_view(run, key="k").pictures}
+    assert titles == {
+        "Test accuracy over the rounds (Fig. 4 of the paper)",
+        "What the autoencoder is given, and what it gives back",
+    }
+    # Short records have the same lines, and a second run reads all parts back.
+    short = read_short(write_short(tmp_path, tiny, only[1], found.parts[only[1]]))
+    assert short.seconds == pytest.approx(coded.seconds, rel=1e-3)
+    again = run_experiment(tiny, only=only, out=tmp_path, resume=True)
+    assert set(again.reused) == set(only), again.discarded
+    # A damaged autoencoder is not taken for whole.
+    path = parts_folder(tmp_path, "gae quick") / gae_runs.FILE
+    path.write_bytes(path.read_bytes()[:-4] + b"1234")
+    assert tiny.damage(AUTOENCODER, found.parts[AUTOENCODER], path.parent) is not None
+
+
+def test_an_interrupted_run_ends_the_same(
+    tiny: GaeExperiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped after its second round, taken up from the state it left."""
+    monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("exact.checkpoint.SHARE", 0)
+    name, seed = "pruned balanced 4 seed 0", 11
+
+    def stop(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    whole = tiny.run_part(name, seed=seed, replicates=1, progress=None).as_json()
+    with pytest.raises(KeyboardInterrupt):
+        tiny.run_part(name, seed=seed, replicates=1, progress=stop)
+    rounds: list[int] = []
+    resumed = tiny.run_part(
+        name, seed=seed, replicates=1, progress=lambda done, total: rounds.append(done)
+    ).as_json()
+    assert rounds == [3]
+    for document in (whole, resumed):
+        del document["seconds"]
+    assert resumed == whole
+    tiny.settled(name)
+    assert not list(parts_folder(tmp_path, "gae quick").glob("*.unfinished.*"))
+
+
+def test_a_missing_autoencoder_is_named(tiny: GaeExperiment) -> None:
+    with pytest.raises(ValueError, match="train it first: --part autoencoder"):
+        tiny.run_part("GAE balanced 4 seed 0", seed=0, replicates=1, progress=None)
+
+
+# The autoencoder's training ---------------------------------------------------------------------
+
+
+def test_whole_trajectories_are_held_out() -> None:
+    """Each curve is its trajectory's number throughout."""
+    import torch
+
+    curves = torch.arange(6.0)[:, None, None].expand(6, 4, 10).contiguous()
+    recipe = Recipe(kept=10, exact=1, latent=2)
+    plan = FitPlan(held_out=1 / 3, split="trajectories")
+    held = held_out_curves(curves, plan, recipe)
+    assert held.shape == (8, 8)
+    assert np.unique(held.numpy(), return_counts=True)[1].tolist() == [4 * 8, 4 * 8]
+    mixed = held_out_curves(curves, replace(plan, split="random"), recipe)
+    assert len(np.unique(mixed.numpy())) > 2
+    with pytest.raises(ValueError, match="trajectories: expected enough to hold"):
+        held_out_curves(curves[:1], plan, recipe)
+
+
+def test_training_learns_curves_of_one_family() -> None:
+    """Curves s · c, s from 1 to 2: after training far nearer than their mean."""
+    import torch
+
+    random = np.random.default_rng(0)
+    base = np.sort(random.normal(size=40).astype(np.float32))
+    scales = random.uniform(1, 2, (8, 10, 1)).astype(np.float32)
+    curves = torch.from_numpy(scales * base)
+    recipe = Recipe(kept=40, exact=2, latent=5)
+    found = fit(curves, FitPlan(epochs=60, batch=8, held_out=0.25, split="random"), recipe)
+    assert found.validation[-1] < 0.1 * found.variance
+    assert found.validation[-1] < found.validation[0]
+    assert len(found.training) == 60
