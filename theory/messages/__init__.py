@@ -1,0 +1,48 @@
+"""Finite hypotheses over narrow links: quantised differences to replicas, and what they cost.
+
+docs: mathematics/compressed-beliefs
+"""
+
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.messages.compressed import CompressedLearning, compressed_learning
+    from theory.messages.deviation import ReplicaDeviation, replica_deviation
+    from theory.messages.levels import MessageLevels, message_levels, stalling_step
+    from theory.messages.mixing import mixed_network, mixed_rational
+    from theory.messages.proved import (
+        RationalReplicaDeviation,
+        certified_replica_deviation,
+        rational_replica_deviation,
+    )
+    from theory.messages.quantiser import (
+        QUANTISERS,
+        Deadband,
+        Plain,
+        Quantiser,
+        Uniform,
+    )
+else:
+    show_lazily(__name__)
+
+__all__ = [
+    "QUANTISERS",
+    "CompressedLearning",
+    "Deadband",
+    "MessageLevels",
+    "Plain",
+    "Quantiser",
+    "RationalReplicaDeviation",
+    "ReplicaDeviation",
+    "Uniform",
+    "certified_replica_deviation",
+    "compressed_learning",
+    "message_levels",
+    "mixed_network",
+    "mixed_rational",
+    "rational_replica_deviation",
+    "replica_deviation",
+    "stalling_step",
+]
