@@ -159,7 +159,7 @@ class _Evidence:
 
     @property
     def largest(self) -> float:
-        """max |z|."""
+        """Max |z|."""
         return float(max(np.abs(self.lower).max(), np.abs(self.upper).max()))
 
     @property
@@ -169,7 +169,7 @@ class _Evidence:
 
     @property
     def start(self) -> float:
-        """max |p| + max |z|."""
+        """Max |p| + max |z|."""
         return self.prior + self.largest
 
     def drift(self, stationary: FloatArray) -> float:
