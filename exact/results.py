@@ -16,6 +16,7 @@ from theory import FiniteModel
 from theory.frames import frame, long_columns
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
+from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ class Rates(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredMessages(Shown):
+class MeasuredMessages(Value):
     """What was sent in a simulation of compressed beliefs, in all rounds and replicates.
 
     Attributes

@@ -6,7 +6,7 @@ what runs without compression, on the network of `theory.messages.mixed_network`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from exact.changing.task import Footprint, ProcessTask, process_task
 from exact.cost import Cost
@@ -50,12 +50,16 @@ class CompressedTask(Task):
         """The replicates in units of work, with what is sent in each."""
         return counted_work(self.task.work())
 
+    def _sent(self) -> tuple[object, ...]:
+        """What is sent, to the last bit."""
+        return type(self.quantiser).__name__, *(str(value) for value in astuple(self.quantiser))
+
     def identity(self) -> tuple[object, ...]:
         """What the sums follow from."""
         run, extent = self.run, self.task.extent
         numbers = (run.recorded, run.replicates, run.seed, run.paths)
         units = (extent.plan.replicates, extent.block)
-        return self.network.weights, self.model, repr(self.quantiser), numbers, units
+        return self.network.weights, self.model, *self._sent(), numbers, units
 
 
 @typed

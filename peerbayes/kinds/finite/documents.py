@@ -6,7 +6,7 @@ proved. `verify` keeps the doubles.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -22,6 +22,10 @@ from peerbayes.learning_documents import (
     SamplesDocument,
     TrajectoryDocument,
 )
+
+
+MaybeInterval = Annotated[list[int | None], Field(min_length=2, max_length=2)]
+"""Both ends of an interval; null: not known."""
 
 
 class MarginDocument(Document):
@@ -44,16 +48,35 @@ class AtRoundsDocument(Document):
     notes: list[str]
 
 
+class MessagesDocument(Document):
+    """What compressed beliefs cost; null: not known, see note."""
+
+    quantiser: str
+    step: float = Field(gt=0, description="in nats")
+    mixing: float = Field(gt=0, le=1)
+    levels: int | None = Field(description="those of the quantiser, or as many as it needs")
+    least_levels: int | None = Field(description="with fewer no proof says that none overloads")
+    links: int = Field(ge=0, description="directed")
+    message_bytes: int | None
+    bytes_per_round: Number = Field(description="of all links; at most, where some are silent")
+    deviation: Number = Field(description="bound on what compression moves a log-ratio by, in nats")
+    extra_rounds: int | None = Field(description="certified rounds with compression, less without")
+    certified_rounds: MaybeInterval
+    certified_bytes: MaybeInterval
+    note: str
+
+
 class AnalysisDocument(Document):
     """What theory predicts of one problem, in doubles."""
 
-    left_out = frozenset({"at_rounds"})
+    left_out = frozenset({"at_rounds", "messages"})
 
     problem: str
     network: NetworkDocument
     learning: LearningDocument
     samples: SamplesDocument
     notes: list[str]
+    messages: MessagesDocument | None = Field(default=None, description="of the table [messages]")
     at_rounds: AtRoundsDocument | None = Field(default=None, description="with --rounds")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
+from peerbayes.kinds.finite.compressed import messages_parts
 from peerbayes.kinds.finite.documents import AnalysisDocument, AtRoundsDocument
 from peerbayes.kinds.shared.learning_tables import (
     bound_by,
@@ -39,6 +40,7 @@ def analysis_parts(result: AnalysisDocument) -> list[RenderableType]:
         *rejection_table(learning, number, order=learning.slowest_first),
         ladder_table(result.samples, rounds),
         notes_text(result.notes),
+        *messages_parts(result.messages),
         *at_rounds_parts(result.at_rounds),
     ]
 
