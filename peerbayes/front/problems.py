@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from peerbayes.problem.problems import AnyProblem
     from theory import FiniteModel, Network
     from theory.changing import ChangingNetwork
+    from theory.messages import Quantiser
     from theory.progress import Progress
     from theory.regression import RegressionModel
     from theory.robustness import Faults

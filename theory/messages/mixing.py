@@ -28,9 +28,11 @@ def mixed_network(network: Network, mixing: float | Fraction) -> Network:
     share = float(mixing)
     if share == 1.0:
         return network
-    identity = sparse.eye_array(network.agents, format="csr")
-    kept = identity if network.is_sparse else np.eye(network.agents)
-    return replace(network, weights=share * network.weights + (1.0 - share) * kept)
+    agents, W = network.agents, network.weights
+    if isinstance(W, np.ndarray):
+        return replace(network, weights=share * W + (1.0 - share) * np.eye(agents))
+    kept = sparse.eye_array(agents, format="csr")
+    return replace(network, weights=sparse.csr_array(share * W + (1.0 - share) * kept))
 
 
 def mixed_rational(network: RationalNetwork, mixing: float | Fraction) -> RationalNetwork:

@@ -89,7 +89,8 @@ class _Cells(Shown):
         """Bytes of one message of so many log-ratios; None if L is None: a code needs levels."""
         if self.levels is None:
             return None
-        payload = (self.levels**numbers - 1).bit_length()
+        largest = int(self.levels**numbers) - 1
+        payload = largest.bit_length()
         return self.header + -(-payload // 8)
 
 

@@ -23,7 +23,6 @@ from peerbayes.learning_documents import (
     TrajectoryDocument,
 )
 
-
 MaybeInterval = Annotated[list[int | None], Field(min_length=2, max_length=2)]
 """Both ends of an interval; null: not known."""
 
