@@ -15,7 +15,7 @@ from peerbayes.problem.entries import (
     number_text,
     only_with,
 )
-from theory.messages import QUANTISERS, Deadband, Quantiser
+from theory.messages import QUANTISERS, Quantiser
 from theory.messages.quantiser import HEADER
 
 
@@ -75,14 +75,6 @@ class MessagesSection(Section):
 
 def messages_table(quantiser: Quantiser) -> dict[str, Any]:
     """The table that describes a quantiser; fractions stay exact."""
-    more = {"threshold": quantiser.threshold} if isinstance(quantiser, Deadband) else {}
-    section = MessagesSection(
-        quantiser=quantiser.name,
-        step=quantiser.step,
-        mixing=quantiser.mixing,
-        levels=quantiser.levels,
-        header=quantiser.header,
-        **more,
-    )
+    section = MessagesSection.model_validate({"quantiser": quantiser.name, **vars(quantiser)})
     table: dict[str, Any] = section.model_dump(mode="json", exclude_defaults=True)
     return table

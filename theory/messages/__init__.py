@@ -10,7 +10,8 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from theory.messages.compressed import CompressedLearning, compressed_learning
     from theory.messages.deviation import ReplicaDeviation, replica_deviation
-    from theory.messages.levels import MessageLevels, message_levels, stalling_step
+    from theory.messages.fewest_bytes import FewestBytes, fewest_bytes
+    from theory.messages.levels import MessageLevels, finest_step, message_levels, stalling_step
     from theory.messages.mixing import mixed_network, mixed_rational
     from theory.messages.proved import (
         RationalReplicaDeviation,
@@ -31,6 +32,7 @@ __all__ = [
     "QUANTISERS",
     "CompressedLearning",
     "Deadband",
+    "FewestBytes",
     "MessageLevels",
     "Plain",
     "Quantiser",
@@ -39,6 +41,8 @@ __all__ = [
     "Uniform",
     "certified_replica_deviation",
     "compressed_learning",
+    "fewest_bytes",
+    "finest_step",
     "message_levels",
     "mixed_network",
     "mixed_rational",

@@ -57,7 +57,7 @@ class _Cells(Shown):
     """
 
     step: Real
-    mixing: Real = 1
+    mixing: Real = Fraction(1)
     levels: int | None = None
     header: int = HEADER
 

@@ -15,12 +15,12 @@ from rich.console import RenderableType
 
 from peerbayes.documents import Documented, NetworkDocument, interval
 from peerbayes.kinds.finite.at_rounds import AtRounds
-from peerbayes.kinds.finite.compressed import messages_document
 from peerbayes.kinds.finite.documents import AnalysisDocument
 from peerbayes.kinds.finite.tables import analysis_parts
 from peerbayes.kinds.shared.learning_notes import learning_facts, reference_notes
 from peerbayes.kinds.shared.network_proofs import ONE_AGENT
 from peerbayes.learning_documents import LearningDocument, SamplesDocument
+from peerbayes.message_documents import MessagesDocument
 from peerbayes.problem.finite import Problem
 from theory import (
     ErrorExponent,
@@ -105,7 +105,7 @@ class Analysis(Documented):
                 certified=interval(samples.certified),
             ),
             notes=self.notes,
-            messages=None if self.messages is None else messages_document(self.messages),
+            messages=None if self.messages is None else MessagesDocument.of(self.messages),
             at_rounds=None if self.at_rounds is None else self.at_rounds.document(),
         )
 

@@ -6,7 +6,7 @@ proved. `verify` keeps the doubles.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
@@ -22,9 +22,7 @@ from peerbayes.learning_documents import (
     SamplesDocument,
     TrajectoryDocument,
 )
-
-MaybeInterval = Annotated[list[int | None], Field(min_length=2, max_length=2)]
-"""Both ends of an interval; null: not known."""
+from peerbayes.message_documents import MessagesDocument
 
 
 class MarginDocument(Document):
@@ -45,24 +43,6 @@ class AtRoundsDocument(Document):
     log_error_probability: IntervalDocument
     margin: MarginDocument
     notes: list[str]
-
-
-class MessagesDocument(Document):
-    """What compressed beliefs cost; null: not known, see note."""
-
-    quantiser: str
-    step: float = Field(gt=0, description="in nats")
-    mixing: float = Field(gt=0, le=1)
-    levels: int | None = Field(description="those of the quantiser, or as many as it needs")
-    least_levels: int | None = Field(description="with fewer no proof says that none overloads")
-    links: int = Field(ge=0, description="directed")
-    message_bytes: int | None
-    bytes_per_round: Number = Field(description="of all links; at most, where some are silent")
-    deviation: Number = Field(description="bound on what compression moves a log-ratio by, in nats")
-    extra_rounds: int | None = Field(description="certified rounds with compression, less without")
-    certified_rounds: MaybeInterval
-    certified_bytes: MaybeInterval
-    note: str
 
 
 class AnalysisDocument(Document):

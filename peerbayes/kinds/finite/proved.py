@@ -89,7 +89,12 @@ class ProvedAnalysis(Documented):
     @property
     def notes(self) -> list[str]:
         """Why a number is missing, or how it was found."""
-        return [n for part in (self.network, self.learning, self.samples) for n in part.notes or ()]
+        notes = [
+            n for part in (self.network, self.learning, self.samples) for n in part.notes or ()
+        ]
+        if self.problem.messages is not None:
+            notes.append("messages: not proved here; analyse without --exact and --certify")
+        return notes
 
     def document(self) -> ProvedAnalysisDocument:
         """What `analyse` prints; null stands for what is not known, see ``notes``."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.kinds.finite.compressed import messages_parts
 from peerbayes.kinds.finite.documents import AnalysisDocument, AtRoundsDocument
 from peerbayes.kinds.shared.learning_tables import (
     bound_by,
@@ -14,6 +13,7 @@ from peerbayes.kinds.shared.learning_tables import (
     rejection_table,
     settled_on,
 )
+from peerbayes.message_documents import messages_parts
 from peerbayes.tables import facts_table, notes_text, number, rounds, spread
 
 
