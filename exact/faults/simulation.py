@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from exact.changing.counted import CountedWork, CountingRunner, counted_work
 from exact.changing.task import Footprint, ProcessTask, process_task
 from exact.cost import Cost
-from exact.counted import CountedWork, CountingRunner, counted_work
 from exact.faults.process import FaultyProcess
 from exact.run import Run
 from exact.task import Task

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from exact.changing.counted import LARGEST
 from exact.checkpoint import Arrays
-from exact.counted import LARGEST
 from exact.learning import change_reference
 from theory import FiniteModel, Network
 from theory.messages import Deadband, Quantiser, mixed_network

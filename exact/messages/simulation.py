@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
+from exact.changing.counted import CountedWork, CountingRunner, counted_work
 from exact.changing.task import Footprint, ProcessTask, process_task
 from exact.cost import Cost
-from exact.counted import CountedWork, CountingRunner, counted_work
 from exact.messages.process import CompressedProcess
 from exact.run import Run
 from exact.task import Task, check_agents

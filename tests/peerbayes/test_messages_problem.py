@@ -226,7 +226,7 @@ def test_python_users_are_told_the_same() -> None:
     bare = pb.load("two-coins")
     with pytest.raises(ValueError, match="messages: expected none but with hypotheses"):
         pb.problem_of(bare.network, pb.load("p1-regression").regression, messages=Uniform(step=1))
-    with pytest.raises(ValueError, match="^messages: expected"):
+    with pytest.raises(ValueError, match=r"^messages: expected"):
         pb.problem_of(bare.network, bare.model, messages=0.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="levels: expected at least"):
         pb.problem_of(bare.network, bare.model, messages=Uniform(step=0.01, levels=2))

@@ -15,8 +15,10 @@ from scipy import sparse
 from theory.network import Network
 from theory.numbers import as_fmpq
 from theory.rational import RationalNetwork
+from theory.typed import typed
 
 
+@typed
 def mixed_network(network: Network, mixing: float | Fraction) -> Network:
     """The network of W_γ, stored as W is, for γ in (0, 1]; in doubles.
 
@@ -35,6 +37,7 @@ def mixed_network(network: Network, mixing: float | Fraction) -> Network:
     return replace(network, weights=sparse.csr_array(share * W + (1.0 - share) * kept))
 
 
+@typed
 def mixed_rational(network: RationalNetwork, mixing: float | Fraction) -> RationalNetwork:
     """The same exactly; a double γ is read as the binary fraction it is."""
     share = as_fmpq(mixing)
