@@ -269,3 +269,29 @@ def test_designs_for_bytes_are_for_hypotheses_on_a_network_that_stays(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     complaint(capsys, "design", name, "--objective", "bytes", "--out", str(tmp_path))
+
+
+@pytest.mark.parametrize("option", ["--exact", "--certify"])
+def test_proofs_know_messages(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = pb.save(coins(HALF), tmp_path / "coins.toml")
+    run = ["analyse", str(path), option, "--quiet", "--out", str(tmp_path)]
+    assert main([*run, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    Draft202012Validator(read_schema("analyse")).validate(printed)
+    found, doubles = printed["messages"], pb.analyse(path).as_json()["messages"]
+    assert (found["step"], found["mixing"]) == ("1/2", "1")
+    assert found["least_levels"] == doubles["least_levels"]
+    assert Fraction(found["bytes_per_round"]) == doubles["bytes_per_round"]
+    assert found["deviation"][0]["lower"] <= doubles["deviation"]
+    assert found["certified_bytes"][1] == found["certified_rounds"][1] * doubles["bytes_per_round"]
+    assert main(run) == 0
+    assert "bytes enough" in capsys.readouterr().out
+
+
+def test_proofs_say_where_there_is_none() -> None:
+    problem = coins({"quantiser": "plain", "step": "1"})
+    printed = pb.analyse(problem, exact=True).as_json()
+    assert "messages" not in printed
+    assert "messages: nothing is proved without a replica, nor of normal data" in printed["notes"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
+    from theory.messages.certificate import CertifiedMessages, certify_messages
     from theory.messages.compressed import CompressedLearning, compressed_learning
     from theory.messages.deviation import ReplicaDeviation, replica_deviation
     from theory.messages.fewest_bytes import FewestBytes, fewest_bytes
@@ -30,6 +31,7 @@ else:
 
 __all__ = [
     "QUANTISERS",
+    "CertifiedMessages",
     "CompressedLearning",
     "Deadband",
     "FewestBytes",
@@ -40,6 +42,7 @@ __all__ = [
     "ReplicaDeviation",
     "Uniform",
     "certified_replica_deviation",
+    "certify_messages",
     "compressed_learning",
     "fewest_bytes",
     "finest_step",
