@@ -101,8 +101,8 @@ def certify_messages(
     Raises
     ------
     ValueError
-        If `delta` is not in (0, 1), network and model do not fit, the network is too large, the quantiser has no replica or
-        too few levels, or log-ratios have no bound.
+        If `delta` is not in (0, 1), network and model do not fit, the network is too large, the
+        quantiser has no replica or too few levels, or log-ratios have no bound.
     """
     delta = as_probability("delta", delta)
     if not quantiser.has_replica:
