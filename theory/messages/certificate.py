@@ -190,4 +190,7 @@ def _handicapped(model: RationalModel, best: tuple[int, ...], shift: arb) -> Rat
 
 def _ceiling(ball: arb) -> int:
     """The smallest whole number that is not below the upper end of a ball."""
-    return int(ball.upper().ceil().unique_fmpz())
+    found = ball.upper().ceil().unique_fmpz()
+    if found is None:
+        raise fail("model", "log-ratios that balls enclose", "larger ones", "leave out the proof")
+    return int(found)

@@ -202,3 +202,24 @@ def test_too_few_levels_are_refused_with_the_least_number() -> None:
         ValueError, match="levels: expected at least 10, which never overload, got 9"
     ):
         compressed_learning(network(PAIR), coins(2), Uniform(step=0.5, levels=9))
+
+
+def test_two_alike_agents_in_closed_form() -> None:
+    """W_γ has λ = 1/2 and v = (1/2, 1/2): B = 1, B² = 1 − λ = 1/2, and 1 − w_ii = 1/4."""
+    half = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 2), Fraction(1, 2)]]
+    step, threshold, mixing = 0.5, 40.0, 0.5
+    largest, reach = math.log(2), math.log(3) / 2
+    uniform = message_levels(network(half), coins(2), Uniform(step=step, mixing=mixing))
+    grown = largest + reach + (2 / 4 + 1 / 2) * step / 2
+    assert uniform.growth == pytest.approx(grown, rel=1e-8)
+    assert uniform.reach == pytest.approx(grown + step / 2, rel=1e-8)
+    assert uniform.least == math.ceil(2 * (grown + step / 2) / step)
+    assert uniform.necessary == math.ceil(2 * largest / step + 1)
+    assert uniform.silence == 1
+    rare = Deadband(step=step, mixing=mixing / 8, threshold=threshold)
+    found = message_levels(network(half), coins(2), rare)
+    # λ = 15/16: B is 1 still, B² = 1/16, and 1 − w_ii = 1/32.
+    grown = largest + reach + (2 / 32 + 1 / 16) * threshold
+    assert found.growth == pytest.approx(grown, rel=1e-8)
+    assert found.silence == 1 + math.floor((threshold - step / 2) / grown)
+    assert found.silence == 7
