@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -68,46 +67,40 @@ def run_named_experiment(
 ) -> int:
     """Run an experiment of the papers: printed beside measured and predicted.
 
-    Exit code 1 if a measurement contradicts its prediction beyond sampling error.
+    Exit code 1 if a measurement contradicts its prediction beyond sampling error. Under torchrun
+    its processes share the parts; the numbers stay the same.
     """
+    from peerbayes.experiments.team import PartFailed, is_first_process
     from peerbayes.front.run import run
-    from peerbayes.front.train_file import is_first_process
     from peerbayes.progress import Stages
     from peerbayes.resources import to_standard_error
 
-    if not is_first_process():
+    first = is_first_process()
+    quiet = quiet or not first
+    try:
+        with Stages(quiet=quiet) as stages:
+            outcome = run(
+                experiment,
+                replicates=replicates,
+                resume=resume,
+                recipe=recipe,
+                part=part,
+                quick=quick,
+                device=device,
+                seed=seed,
+                out=out,
+                data=data,
+                progress=stages,
+                notice=None if quiet else to_standard_error,
+            )
+    except ValueError as error:
+        if first or isinstance(error, PartFailed):
+            raise
         return BAD_INPUT  # the first process says why
-    _check_alone()
-    with Stages(quiet=quiet) as stages:
-        outcome = run(
-            experiment,
-            replicates=replicates,
-            resume=resume,
-            recipe=recipe,
-            part=part,
-            quick=quick,
-            device=device,
-            seed=seed,
-            out=out,
-            data=data,
-            progress=stages,
-            notice=None if quiet else to_standard_error,
-        )
     code = CHECK_FAILED if outcome.failed else DONE
+    if not first:
+        return code
     show(outcome, json=json, code=code)
     if not json:
         print_lines(f"\nrecord: {outcome.run.record_path}\nreport: {outcome.report_path}\n")
     return code
-
-
-def _check_alone() -> None:
-    """Refuse several processes, each of which would run the whole experiment."""
-    from theory.validation import fail
-
-    processes = os.environ.get("WORLD_SIZE", "1")
-    if "TORCHELASTIC_RUN_ID" in os.environ and processes != "1":
-        raise fail(
-            "run", "one process", f"{processes} of torchrun",
-            "start it without torchrun; 'peerbayes campaign' spreads the parts over processes, and "
-            "'peerbayes train' a training",
-        )  # fmt: skip

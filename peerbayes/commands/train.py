@@ -72,7 +72,8 @@ def train(
     Under torchrun the agents are spread over its processes; the numbers stay the same.
     """
     from exact.limits import as_memory
-    from peerbayes.front.train_file import is_first_process, train_file
+    from peerbayes.experiments.team import is_first_process
+    from peerbayes.front.train_file import train_file
     from peerbayes.progress import Stages
     from peerbayes.resources import to_standard_error
 

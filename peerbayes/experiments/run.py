@@ -19,6 +19,7 @@ import numpy as np
 from peerbayes import __version__
 from peerbayes.experiments.documents import PartRecord, RunRecord
 from peerbayes.experiments.experiment import Experiment
+from peerbayes.experiments.team import PartFailed, Team
 from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, checksum, plain, read_record, write_record
 from theory.progress import Progress
@@ -57,6 +58,7 @@ def run_experiment(
     resume: bool = False,
     out: Path,
     progress: Callable[[str], Progress] | None = None,
+    team: Team | None = None,
 ) -> ExperimentRun:
     """Run an experiment and leave its record and its parts.
 
@@ -72,20 +74,28 @@ def run_experiment(
         Folder of the records.
     progress
         Maps the name of a part to a callable of (done, total).
+    team
+        The processes that share the parts; left out: this one runs them all.
 
     Raises
     ------
     ValueError
-        If a number is out of range, or nothing can be written to `out`, which is tried first.
+        If a number is out of range, or nothing can be written to `out`, which is tried first; or
+        a part of another process of the team is not there.
     """
+    team = team or Team()
     seed = as_integer("seed", seed, minimum=0)
     replicates = _replicates(experiment, replicates)
     in_part = 1 if experiment.replicates_are_parts else replicates
     check_folder(out)
+    asked = [part for part in experiment.parts if only is None or part in only]
+    others = set(asked).difference(team.own(asked))
     parts: dict[str, Any] = {}
     reused, discarded = list[str](), list[str]()
     for part in experiment.parts:
-        wanted = only is None or part in only
+        if part in others:
+            continue
+        wanted = part in asked
         found = KeptPart()
         if resume or not wanted:
             found = kept_part(experiment, part, seed=seed, replicates=in_part, out=out)
@@ -97,17 +107,36 @@ def run_experiment(
             continue
         if content is None:
             report = None if progress is None else progress(f"{experiment.name}: {part}")
-            content = keep_part(
-                experiment, part, seed=seed, replicates=in_part, out=out, progress=report
-            )
+            with team.speaking():
+                content = keep_part(
+                    experiment, part, seed=seed, replicates=in_part, out=out, progress=report
+                )
         elif wanted:
             reused.append(part)
         parts[part] = content
+    team.wait("parts")
+    for part in others:
+        found = kept_part(experiment, part, seed=seed, replicates=in_part, out=out)
+        parts[part] = _there(found, part, out)
+    parts = {part: parts[part] for part in experiment.parts if part in parts}
     if experiment.replicates_are_parts:
         replicates = len({experiment.stream(part) for part in parts})
     record = _record(experiment, parts, seed=seed, replicates=replicates)
-    path = write_record(out / file_name("run", experiment.name), kind=KIND, body=record.as_json())
+    path = out / file_name("run", experiment.name)
+    if team.is_first:
+        write_record(path, kind=KIND, body=record.as_json())
     return ExperimentRun(experiment, record, tuple(reused), tuple(discarded), path)
+
+
+def _there(found: KeptPart, part: str, out: Path) -> Any:
+    """What a part of another process found."""
+    if found.content is None:
+        got = found.refusal.removeprefix("for ") or "nothing of it"
+        raise PartFailed(
+            f"{out}: expected {part!r} as another process ran it, got {got}; give all processes"
+            " one folder that each of them can write to"
+        )
+    return found.content
 
 
 def _thrown_away(path: Path, part: str, why: str, *, wanted: bool) -> str:

@@ -12,6 +12,7 @@ from peerbayes.experiments.documents import RunPrinted
 from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.options import configured
 from peerbayes.experiments.run import ExperimentRun, run_experiment
+from peerbayes.experiments.team import team_of_torchrun
 from theory.progress import Progress
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def run(
 ) -> RunOutcome:
     """Run an experiment of the papers, and leave its record, its parts, and a page.
 
+    Under torchrun each process runs some of the parts; all have to see the folder `out`.
+
     Parameters
     ----------
     experiment
@@ -112,29 +115,34 @@ def run(
     from peerbayes.report import write_report
 
     folder = Path(out)
-    chosen, only = configured(
-        experiment if isinstance(experiment, Experiment) else find_experiment(experiment),
-        replicates=replicates,
-        recipe=recipe,
-        part=part,
-        quick=quick,
-        device=device,
-        data=None if data is None else Path(data),
-        resume=resume,
-        out=folder,
-        notice=notice,
-    )
-    found = run_experiment(
-        chosen,
-        seed=seed,
-        replicates=replicates,
-        only=only,
-        resume=resume,
-        out=folder,
-        progress=progress,
-    )
+    with team_of_torchrun() as team:
+        resume = resume or team.restarted
+        chosen, only = configured(
+            experiment if isinstance(experiment, Experiment) else find_experiment(experiment),
+            replicates=replicates,
+            recipe=recipe,
+            part=part,
+            quick=quick,
+            device=device,
+            data=None if data is None else Path(data),
+            resume=resume,
+            out=folder,
+            notice=notice,
+        )
+        found = run_experiment(
+            chosen,
+            seed=seed,
+            replicates=replicates,
+            only=only,
+            resume=resume,
+            out=folder,
+            progress=progress,
+            team=team,
+        )
     if notice is not None:
         for sentence in found.discarded:
             notice(sentence)
-    page = write_report([found.record_path], found.record_path.with_suffix(".html"))
+    page = found.record_path.with_suffix(".html")
+    if team.is_first:
+        write_report([found.record_path], page)
     return RunOutcome(found, page)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.experiments.net_run import check_installed
+from peerbayes.experiments.team import is_first_process
 from theory.progress import Progress
 
 if TYPE_CHECKING:
@@ -116,8 +116,3 @@ def _plan_of(problem: TrainingProblem, rounds: int | None, *, source: str) -> Tr
         warm_up=training.warm_up,
         products=training.products,
     )
-
-
-def is_first_process() -> bool:
-    """Whether this process is the only one, or the first of those that torchrun started."""
-    return os.environ.get("RANK", "0") == "0" or "TORCHELASTIC_RUN_ID" not in os.environ

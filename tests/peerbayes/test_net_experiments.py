@@ -283,20 +283,6 @@ def test_options_of_no_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--part" in complaint(capsys, "run", "star-mnist-1", "--part", "seed 9")
 
 
-@pytest.mark.parametrize(("rank", "lines"), [("0", 1), ("1", 0)])
-def test_processes_of_torchrun_are_refused_by_the_first(
-    rank: str, lines: int, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "RANK": rank}.items():
-        monkeypatch.setenv(name, value)
-    assert cli.main(["run", "star-mnist-1", "--quick", "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == lines
-    assert lines == 0 or "run: expected one process, got 2 of torchrun; start it" in said
-    assert not (tmp_path / "out").exists()
-
-
 def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
     text = complaint(capsys, "run", "star-mnist-1")

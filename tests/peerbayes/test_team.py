@@ -1,0 +1,69 @@
+"""Processes of torchrun share the parts of an experiment; the record is that of one process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from peerbayes import cli
+from tests.peerbayes.nets.support import TORCHRUN, run
+
+RUN = ("-m", "peerbayes", "run", "regression-2", "--replicates", "30", "--json", "--out")
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*.json")}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What one process leaves."""
+    out = tmp_path_factory.mktemp("alone")
+    run(*RUN, out, check=True)
+    return files(out)
+
+
+def test_two_processes_leave_what_one_leaves(alone: dict[str, bytes], tmp_path: Path) -> None:
+    done = run(*TORCHRUN, *RUN, tmp_path, check=True)
+    assert files(tmp_path) == alone
+    assert len(alone) > 2, "there is more than one part to share"
+    printed = json.loads(done.stdout)
+    assert printed["reused"] == []
+    assert Path(printed["report"]).is_file()
+
+
+def test_parts_on_record_are_taken_if_asked_for(alone: dict[str, bytes], tmp_path: Path) -> None:
+    run(*TORCHRUN, *RUN, tmp_path, check=True)
+    parts = sorted(tmp_path.glob("*.parts/*.json"))
+    parts[1].unlink()
+    parts[2].write_text("{}")
+    written = {path: path.stat().st_mtime_ns for path in parts if path.exists()}
+    run(*TORCHRUN, *RUN, tmp_path, "--resume", check=True)
+    assert files(tmp_path) == alone
+    kept = [path for path, when in written.items() if path.stat().st_mtime_ns == when]
+    assert kept == [parts[0], *parts[3:]]
+    run(*TORCHRUN, *RUN, tmp_path, check=True)
+    assert all(path.stat().st_mtime_ns > when for path, when in written.items())
+
+
+def test_bad_input_is_said_once(tmp_path: Path) -> None:
+    done = run(
+        *TORCHRUN, "-m", "peerbayes", "run", "regression-2", "--part", "x", "--out", tmp_path
+    )
+    assert done.returncode != 0
+    assert done.stderr.count("--part: expected an experiment with neural nets") == 1
+
+
+def test_a_process_without_the_others_folder_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from peerbayes.experiments import team
+
+    monkeypatch.setattr(team.Team, "own", lambda self, parts: tuple(parts[::2]))
+    assert cli.main(["run", "regression-2", "--replicates", "2", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "as another process ran it, got nothing of it; give all processes one folder" in said
