@@ -191,10 +191,11 @@ def _messages(sums: Arrays, rounds: int) -> MeasuredMessages:
     """What was sent in so many rounds, those of all replicates together."""
     cells = sums["sent_cells"][sums["sent_cells"] > 0]
     shares = cells / cells.sum() if cells.size else np.array([np.nan])
-    bytes_sent = int(sums["sent_bytes"][0])
+    # Empty where a message has no code.
+    bytes_sent = sums["sent_bytes"].tolist()
     return MeasuredMessages(
         sent=read_only(sums["sent"]),
-        bytes_per_round=bytes_sent / rounds if bytes_sent or not sums["sent"].any() else None,
+        bytes_per_round=bytes_sent[0] / rounds if bytes_sent else None,
         entropy=float(abs((shares * np.log2(shares)).sum())),
         largest_error=float(sums["largest_error"][0]),
         largest_deviation=float(sums["largest_deviation"][0]),

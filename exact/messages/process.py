@@ -48,7 +48,8 @@ class CompressedProcess:
         links = off_diagonal(network.weights)
         frame = quantiser.frame(len(others))
         heard = np.bincount(links.column, minlength=network.agents)
-        self._frames: IntArray = heard * (0 if frame is None else frame)
+        # One column of bytes for each agent's message, or none where it has no code.
+        self._frames: IntArray = np.outer(heard, [] if frame is None else [frame]).astype(np.int64)
         self.restart(np.random.SeedSequence(0), replicates=1, columns=len(others))
 
     def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:
@@ -86,7 +87,7 @@ class CompressedProcess:
         """What is counted of no replicate."""
         return {
             "sent": np.zeros(len(self._prior), dtype=np.int64),
-            "sent_bytes": np.zeros(1, dtype=np.int64),
+            "sent_bytes": np.zeros(self._frames.shape[1], dtype=np.int64),
             "sent_cells": np.zeros(BINS, dtype=np.int64),
             LARGEST + "error": np.zeros(1),
             LARGEST + "deviation": np.zeros(1),
@@ -97,7 +98,7 @@ class CompressedProcess:
         sent = self._sent[:, :replicates].sum(axis=1)
         return {
             "sent": sent,
-            "sent_bytes": np.array([sent @ self._frames], dtype=np.int64),
+            "sent_bytes": sent @ self._frames,
             "sent_cells": self._cells[:replicates].sum(axis=0),
             LARGEST + "error": self._error[:replicates].max(keepdims=True),
             LARGEST + "deviation": self._deviation[:replicates].max(keepdims=True),

@@ -124,7 +124,7 @@ def test_verify_holds_and_leaves_a_report(messages: dict[str, Any], tmp_path: Pa
     for part in ("replica is off", "moves a log-ratio", "learning rate K", "certified sample size"):
         assert part in words
     assert all(statement.holds for statement in outcome.statements)
-    assert (tmp_path / "report.html").exists()
+    assert "Certified bytes" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_verify_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:

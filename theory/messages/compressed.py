@@ -92,7 +92,7 @@ class CompressedLearning(Shown):
         The lower end is that of the rounds, and zero where nothing may be sent.
         """
         lower, upper = self.rounds
-        if self.frame is None or self.compressed is None:
+        if self.frame is None or (lower is None and upper is None):
             return None, None
         silent = isinstance(self.quantiser, Deadband)
         least = 0 if silent or lower is None else self.bytes_after(lower)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,8 @@ from theory.validation import FloatArray, as_integer, fail, read_only
 # The contraction at which the tail is short enough, and the octaves after which it is given up.
 _TAIL = 1e-13
 _OCTAVES = 60
+# Levels, deviations and rounds of one network ask for the same sums.
+_KEPT = 4
 
 
 class Arithmetic(Protocol):
@@ -156,6 +159,12 @@ def replica_deviation(network: Network, *, order: int = 1) -> ReplicaDeviation:
     agents = network.agents
     if agents > DENSE_AGENTS:
         raise fail("network", f"at most {DENSE_AGENTS} agents", agents, "take a smaller network")
+    return _replica_deviation(network, order)
+
+
+@lru_cache(maxsize=_KEPT)
+def _replica_deviation(network: Network, order: int) -> ReplicaDeviation:
+    agents = network.agents
     W = as_dense(network.weights)
     missing = np.eye(agents) - W
     # The diagonal from the others, which are small where little is mixed.

@@ -139,6 +139,17 @@ def test_bytes_are_counted_message_by_message() -> None:
     assert 0 < found.entropy < 4
 
 
+def test_nobody_to_tell_is_no_bytes_and_no_code_is_no_number() -> None:
+    alone = FiniteModel.from_agents(["fair", "loaded"], [COIN])
+    run = Run(rounds=5, replicates=3, seed=1)
+    found = simulate(Network([[1.0]]), alone, messages=Uniform(step=1), run=run).messages
+    assert found is not None
+    assert (found.bytes_per_round, found.sent.tolist()) == (0.0, [15])
+    plain = simulate(STAR, COINS, messages=Plain(step=1), run=run).messages
+    assert plain is not None
+    assert plain.bytes_per_round is None
+
+
 def test_events_are_far_fewer_than_rounds() -> None:
     quantiser = Deadband(step=2.0, threshold=20.0, mixing=0.05)
     found = simulate(STAR, COINS, messages=quantiser, run=RUN).messages
