@@ -254,3 +254,15 @@ def propagate(
 def with_best(log_ratios: FloatArray, best: int) -> FloatArray:
     """Log-ratios with the column of `best`, which is zero, put back: shape (N, R, M)."""
     return np.insert(log_ratios, best, 0.0, axis=-1)
+
+
+def change_reference(log_ratios: FloatArray, column: int | None) -> None:
+    """From log-ratios against one hypothesis to those against that of `column`, in place.
+
+    The column then holds that of the first. The map is its own inverse; None leaves all as it is.
+    """
+    if column is None:
+        return
+    pivot = log_ratios[..., column].copy()
+    log_ratios -= pivot[..., None]
+    log_ratios[..., column] = -pivot

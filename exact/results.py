@@ -16,6 +16,7 @@ from theory import FiniteModel
 from theory.frames import frame, long_columns
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
+from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,32 @@ class Rates(Shown):
     mean: FloatArray
     standard_error: FloatArray
     rounds: int
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredMessages(Value):
+    """What was sent in a simulation of compressed beliefs, in all rounds and replicates.
+
+    Attributes
+    ----------
+    sent
+        Shape (N,): messages of each agent, each counted once however many agents hear it.
+    bytes_per_round
+        Of all links together, in the mean over rounds and replicates; None where a message has no
+        code of fixed length.
+    entropy
+        In bits: of the numbers that were sent, taken as independent draws of one law. An estimate
+        of what an entropy coder would need for one; NaN if nothing was sent.
+    largest_error, largest_deviation
+        In nats: the most by which a replica was off after a round, and a log-ratio against the
+        first hypothesis differed from that of the run without compression.
+    """
+
+    sent: IntArray
+    bytes_per_round: float | None
+    entropy: float
+    largest_error: float
+    largest_deviation: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +99,8 @@ class Simulation(Shown):
     discarded
         Shape (N,): messages that each agent threw away, in all rounds and replicates; zeros where
         no rule does.
+    messages
+        What was sent, if beliefs were compressed; None if not.
     """
 
     rounds: IntArray
@@ -89,6 +118,7 @@ class Simulation(Shown):
     paths: FloatArray
     watched: IntArray
     discarded: IntArray
+    messages: MeasuredMessages | None = None
 
     @property
     def best(self) -> int:
@@ -153,4 +183,20 @@ def measured(
         paths=read_only(sums["paths"]),
         watched=read_only(watched),
         discarded=read_only(discarded),
+        messages=_messages(sums, count * run.last) if "sent" in sums else None,
+    )
+
+
+def _messages(sums: Arrays, rounds: int) -> MeasuredMessages:
+    """What was sent in so many rounds, those of all replicates together."""
+    cells = sums["sent_cells"][sums["sent_cells"] > 0]
+    shares = cells / cells.sum() if cells.size else np.array([np.nan])
+    # Empty where a message has no code.
+    bytes_sent = sums["sent_bytes"].tolist()
+    return MeasuredMessages(
+        sent=read_only(sums["sent"]),
+        bytes_per_round=bytes_sent[0] / rounds if bytes_sent else None,
+        entropy=float(abs((shares * np.log2(shares)).sum())),
+        largest_error=float(sums["largest_error"][0]),
+        largest_deviation=float(sums["largest_deviation"][0]),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from exact import Simulation
+from exact.results import MeasuredMessages
 from peerbayes.documents import (
     Document,
     Number,
@@ -277,8 +278,35 @@ class ErrorProbabilityDocument(Document):
     confidence: Probability
 
 
+class SentDocument(Document):
+    """What was sent where beliefs are compressed, over all rounds and replicates."""
+
+    bytes_per_round: Number = Field(description="of all links, in the mean; null without levels")
+    messages: int = Field(ge=0, description="each counted once, however many agents hear it")
+    entropy: Number = Field(description="of one number that was sent, in bits: an estimate")
+    largest_error: Number = Field(description="of a replica after a round, in nats")
+    largest_deviation: Number = Field(
+        description="of a log-ratio from the run without compression, in nats"
+    )
+
+    @classmethod
+    def of(cls, sent: MeasuredMessages | None) -> Self | None:
+        """The document; None where beliefs were sent as they are."""
+        if sent is None:
+            return None
+        return cls(
+            bytes_per_round=sent.bytes_per_round,
+            messages=int(sent.sent.sum()),
+            entropy=number(sent.entropy),
+            largest_error=sent.largest_error,
+            largest_deviation=sent.largest_deviation,
+        )
+
+
 class SimulationResult(Document):
     """What a simulation measured at its last round."""
+
+    left_out = frozenset({"messages"})
 
     problem: str
     rounds: Rounds
@@ -294,6 +322,7 @@ class SimulationResult(Document):
     settled: dict[str, Probability] = Field(
         description="share of agents and replicates that settle on each hypothesis"
     )
+    messages: SentDocument | None = Field(default=None, description="where they are compressed")
     notes: list[str]
 
 

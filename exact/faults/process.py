@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from exact.checkpoint import Arrays
+from exact.learning import change_reference
 from theory import FiniteModel, Network
 from theory.network.structure import off_diagonal
 from theory.robustness.behaviours import (
@@ -190,8 +192,16 @@ class FaultyProcess:
             result,
             self.discarded,
         )
-        self._turn_back(result)
+        self._turn(result)
         return result
+
+    def nothing(self) -> Arrays:
+        """The count of messages thrown away, shape (N,), of no replicate."""
+        return {"discarded": np.zeros(self._agents, dtype=np.int64)}
+
+    def counted(self, replicates: int) -> Arrays:
+        """The count of messages thrown away, shape (N,), of the first so many replicates."""
+        return {"discarded": self.discarded[:, :replicates].sum(axis=1)}
 
     def _ratios(self, log_beliefs: FloatArray) -> FloatArray:
         """Log-ratios against the carried best, shape (..., C)."""
@@ -199,17 +209,8 @@ class FaultyProcess:
         return np.asarray(log_beliefs[..., best] - log_beliefs[..., self._others])
 
     def _turn(self, values: FloatArray) -> None:
-        """From Λ(best, ·) to Λ(against, ·), in place; the column of `against` holds that of best.
-
-        The map is its own inverse.
-        """
-        if self._shift is None:
-            return
-        pivot = values[..., self._shift].copy()
-        values -= pivot[..., None]
-        values[..., self._shift] = -pivot
-
-    _turn_back = _turn
+        """From Λ(best, ·) to Λ(against, ·) or back, in place."""
+        change_reference(values, self._shift)
 
     def _speak(self, public: FloatArray) -> None:
         """Fill the rows of `said` that are lies, and mark those that are no use."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from exact.changing.counted import CountedWork, CountingRunner, counted_work
 from exact.changing.task import Footprint, ProcessTask, process_task
 from exact.cost import Cost
 from exact.faults.process import FaultyProcess
-from exact.faults.work import FaultyRunner, FaultyWork
 from exact.run import Run
 from exact.task import Task
 from theory import FiniteModel, Network
@@ -45,11 +45,9 @@ class FaultyTask(Task):
         """What it would take."""
         return self.task.cost()
 
-    def work(self) -> FaultyWork:
+    def work(self) -> CountedWork:
         """The replicates in units of work, with the messages that are thrown away in each."""
-        replicates = self.task.work()
-        assert isinstance(replicates.runner, FaultyRunner)
-        return FaultyWork(replicates, replicates.runner)
+        return counted_work(self.task.work())
 
     def identity(self) -> tuple[object, ...]:
         """What the sums follow from."""
@@ -92,7 +90,7 @@ def faulty_task(network: Network, model: FiniteModel, *, faults: Faults, run: Ru
         reference=reference,
         footprint=Footprint(process.layers, process.links, process.draws, process.hearing),
         agents=honest.tolist(),
-        runs=FaultyRunner,
+        runs=CountingRunner,
     )
     known = replace(faults, against=against)
     return FaultyTask(run, model, task.reference, task.watched, network, known, task)

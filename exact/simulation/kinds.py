@@ -5,11 +5,13 @@ from __future__ import annotations
 from exact.changing.simulation import changing_task
 from exact.faults.simulation import faulty_task
 from exact.fixed import fixed_task
+from exact.messages.simulation import compressed_task
 from exact.results import Simulation
 from exact.run import Run
 from exact.task import Task
 from theory import FiniteModel, Network
 from theory.changing import ChangingNetwork
+from theory.messages import Quantiser
 from theory.robustness import Faults
 from theory.typed import typed
 from theory.validation import fail
@@ -21,6 +23,7 @@ def simulate(
     model: FiniteModel,
     *,
     faults: Faults | None = None,
+    messages: Quantiser | None = None,
     run: Run,
 ) -> Simulation:
     """Run the algorithm on drawn observations, many times over.
@@ -35,6 +38,9 @@ def simulate(
         N agents each. The network stays as it is, or is of a kind in :mod:`theory.changing`.
     faults
         Who is faulty, and how honest agents pool, on a network that stays; nobody if left out.
+    messages
+        What agents send instead of their beliefs (:mod:`theory.messages`), on a network that
+        stays and where nobody is faulty; the beliefs themselves if left out.
     run
         Rounds, replicates, seed, and what the run may use of the machine.
 
@@ -47,7 +53,8 @@ def simulate(
     ------
     ValueError
         If network and model disagree on the number of agents; if faults do not fit, are more than
-        the rule tolerates, or come with a network that changes; if the run would take more than
+        the rule tolerates, or come with a network that changes; if messages come with either, or
+        their quantiser overloads; if the run would take more than
         10¹⁴ observations (more than a month), or more memory than allowed; if the checkpoint is
         damaged or of another run.
 
@@ -68,7 +75,7 @@ def simulate(
     >>> bool((simulate(crowd, model, faults=alert, run=run).rates.mean[:, 1] > 0.01).all())
     True
     """
-    return prepare(network, model, faults=faults, run=run).simulate()
+    return prepare(network, model, faults=faults, messages=messages, run=run).simulate()
 
 
 @typed
@@ -77,6 +84,7 @@ def prepare(
     model: FiniteModel,
     *,
     faults: Faults | None = None,
+    messages: Quantiser | None = None,
     run: Run,
 ) -> Task:
     """The simulation that :func:`simulate` runs, checked and cut up, and not begun.
@@ -101,12 +109,18 @@ def prepare(
     >>> cost.bytes < 2**30, 5 < cost.seconds < 50
     (True, True)
     """
+    if messages is not None and (faults is not None or not isinstance(network, Network)):
+        wanted = "a network that stays the same, and honest agents"
+        got = "faults" if faults is not None else "one that changes"
+        raise fail("messages", wanted, got, "leave out messages")
     if not isinstance(network, Network):
         task = changing_task(network, model, run=run)
         if faults is None:
             return task
         wanted = "a network that stays the same"
         raise fail("faults", wanted, "one that changes", "leave out faults, or what changes")
+    if messages is not None:
+        return compressed_task(network, model, messages=messages, run=run)
     if faults is None:
         return fixed_task(network, model, run=run)
     return faulty_task(network, model, faults=faults, run=run)

@@ -35,7 +35,7 @@ def design(
         typer.Option(
             "--objective",
             metavar="NAME",
-            help="rate, exponent, samples, mixing, trade-off or next-edge.",
+            help="rate, exponent, samples, mixing, trade-off, bytes or next-edge.",
         ),
     ] = "rate",
     delta: Delta = DEFAULT_DELTA,

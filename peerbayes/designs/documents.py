@@ -33,6 +33,7 @@ from peerbayes.documents import (
     numbers,
 )
 from peerbayes.learning_documents import Interval
+from peerbayes.message_documents import MessagesDocument, PriceDocument
 from theory import SampleSizes
 from theory.network.structure import Weights, as_dense
 
@@ -153,7 +154,7 @@ class DesignDocument(NamedAgents):
     """The weights that were found for one objective, beside those of the usual rules."""
 
     problem: str
-    objective: Literal["rate", "exponent", "samples", "mixing", "trade-off"]
+    objective: Literal["rate", "exponent", "samples", "mixing", "trade-off", "bytes"]
     method: str = Field(description="how the weights were found")
     certificate: CertificateDocument | None
     recommended: Recommendation | None = Field(
@@ -223,7 +224,7 @@ class ObjectiveDetails(Document):
 
     left_out = frozenset(
         {"agents", "boundary", "is_unique", "exact", "worst_case_exponent", "uniform_exponent",
-         "starts", "best_for_influence", "trade_off", "names"}
+         "starts", "best_for_influence", "trade_off", "messages", "prices", "names"}
     )  # fmt: skip
 
     agents: AgentsOfRate | None = None
@@ -237,6 +238,10 @@ class ObjectiveDetails(Document):
         default=None, description="rounds of the fastest weights for the best influence"
     )
     trade_off: list[TradeOffPoint] | None = None
+    messages: MessagesDocument | None = Field(default=None, description="what to send")
+    prices: list[PriceDocument] | None = Field(
+        default=None, description="the cheapest messages on each network compared"
+    )
 
 
 class FewestDocument(Document):

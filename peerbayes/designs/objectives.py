@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from peerbayes.designs.documents import (
@@ -15,13 +12,14 @@ from peerbayes.designs.documents import (
     StartDocument,
     TradeOffPoint,
 )
+from peerbayes.designs.found import Found
+from peerbayes.designs.price_list import cheapest_messages
 from peerbayes.designs.request import DesignRequest, DesignTask
 from peerbayes.designs.weights import Weights, exactly, expected, weights_for
 from peerbayes.documents import interval, number, numbers
 from peerbayes.problem.finite import Problem
 from theory import FiniteModel
 from theory.design import (
-    Certificate,
     InfluenceSet,
     best_exponent,
     exact_optimal_rate,
@@ -32,36 +30,6 @@ from theory.design import (
 )
 from theory.progress import Progress
 from theory.validation import FloatArray, fail
-
-_PART = 1e-7
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What an objective leads to.
-
-    Attributes
-    ----------
-    weights
-        The W that is recommended.
-    certificate
-        Of the objective; None where there is nothing to prove (an infinite exponent).
-    binding
-        The hypotheses that bind, with their share in the proof.
-    details
-        What only this objective says.
-    """
-
-    weights: Weights
-    certificate: Certificate | None
-    binding: Mapping[str, float]
-    details: ObjectiveDetails = field(default_factory=ObjectiveDetails)
-    notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Leave out what takes part in the proof by the solver's rounding alone."""
-        parts = {name: float(share) for name, share in self.binding.items() if share > _PART}
-        object.__setattr__(self, "binding", parts)
 
 
 def find(
@@ -87,6 +55,7 @@ def find(
         "exponent": _exponent,
         "samples": _samples,
         "trade-off": _trade_off,
+        "bytes": cheapest_messages,
     }[request.objective]
     return search(problem, request, task, target, progress)
 

@@ -26,7 +26,7 @@ from theory.validation import (
     read_only,
 )
 
-Objective = Literal["rate", "exponent", "samples", "mixing", "trade-off", "next-edge"]
+Objective = Literal["rate", "exponent", "samples", "mixing", "trade-off", "bytes", "next-edge"]
 # Left to itself, a simulation expects so many errors at the number of rounds it looks for.
 _ERRORS_SEEN = 20
 DEFAULT_SECONDS = 120.0
@@ -45,7 +45,8 @@ class DesignRequest:
     objective
         ``"rate"``: the largest K; ``"exponent"``: the largest E; ``"samples"``: the fewest
         certified rounds; ``"mixing"``: the fastest W for the present v; ``"trade-off"``: rate
-        against mixing; ``"next-edge"``: which edge to add.
+        against mixing; ``"bytes"``: the fewest certified bytes of quantised messages, over their
+        step, their mixing and the usual weights; ``"next-edge"``: which edge to add.
     delta
         Probability of error that sample sizes allow.
     target

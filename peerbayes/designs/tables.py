@@ -27,6 +27,7 @@ from peerbayes.designs.placement_documents import (
 )
 from peerbayes.designs.weight_text import row_text, rows_of
 from peerbayes.documents import CertificateDocument
+from peerbayes.message_documents import messages_parts, price_parts
 from peerbayes.tables import (
     agent_names,
     facts_table,
@@ -53,6 +54,7 @@ def design_parts(result: SomeDesign) -> list[RenderableType]:
     parts += weight_parts(result)
     if isinstance(result, FiniteDesignDocument):
         parts += _curve(result.trade_off or [])
+        parts += [*price_parts(result.prices or []), *messages_parts(result.messages)]
     parts.append(_comparison(result))
     if isinstance(result, FiniteDesignDocument):
         parts += _learnability(result.learnability, result.names)

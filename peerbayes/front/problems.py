@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from peerbayes.problem.problems import AnyProblem
     from theory import FiniteModel, Network
     from theory.changing import ChangingNetwork
+    from theory.messages import Quantiser
     from theory.progress import Progress
     from theory.regression import RegressionModel
     from theory.robustness import Faults
@@ -83,6 +84,7 @@ def problem_of(
     name: str = "problem",
     title: str = "",
     faults: Faults | None = None,
+    messages: Quantiser | None = None,
 ) -> AnyProblem:
     """A problem of a network and a model, of the kind that goes with them.
 
@@ -96,6 +98,8 @@ def problem_of(
     faults
         Who is faulty, and how honest agents pool (:class:`theory.robustness.Faults`); nobody if
         left out.
+    messages
+        What agents send (:mod:`theory.messages`); their beliefs as they are if left out.
 
     Raises
     ------
@@ -116,6 +120,7 @@ def problem_of(
     from peerbayes.problem.regression import RegressionProblem
     from theory import FiniteModel, Network
     from theory.changing.kinds import AnyNetwork
+    from theory.messages import QUANTISERS
     from theory.regression import RegressionModel
     from theory.robustness import Faults
 
@@ -124,8 +129,15 @@ def problem_of(
             raise fail(label, "text", repr(text), "give it in quotation marks")
     if faults is not None:
         require("faults", faults, Faults)
+    if messages is not None:
+        require("messages", messages, *QUANTISERS.values())
     require("network", network, *get_args(AnyNetwork))
     require("model", model, FiniteModel, RegressionModel)
+    if messages is not None:
+        fits = isinstance(network, Network) and isinstance(model, FiniteModel) and faults is None
+        if not fits:
+            wanted = "none but with hypotheses, a Network that stays and honest agents"
+            raise fail("messages", wanted, messages.name, "leave them out")
     if not isinstance(network, Network):
         if isinstance(model, RegressionModel) or faults is not None:
             wanted = "a Network that stays as it is, with a regression or with faults"
@@ -135,7 +147,7 @@ def problem_of(
         if faults is not None:
             raise fail("faults", "none with a regression", "some", "leave them out")
         return RegressionProblem(name, title, network, model)
-    fixed = Problem(name, title, network, model)
+    fixed = Problem(name, title, network, model, messages=messages)
     if faults is None:
         return fixed
     return FaultyProblem(fixed, faults)

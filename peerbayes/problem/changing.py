@@ -44,6 +44,8 @@ class ChangingProblem(Posed):
 
     faults: ClassVar[None] = None
     """Nobody is faulty."""
+    messages: ClassVar[None] = None
+    """Beliefs are sent as they are."""
 
     name: str
     title: str

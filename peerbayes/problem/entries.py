@@ -103,6 +103,13 @@ def at_most_one(*keys: str) -> dict[str, Any]:
     return {"oneOf": [*present, {"not": {"anyOf": present}}]}
 
 
+def only_with(key: str, others: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON schema of a table that has `key` if others have these values, and only then."""
+    values = {name: {"const": value} for name, value in others.items()}
+    named = {"required": list(others), "properties": values}
+    return {"if": named, "then": given(key), "else": {"not": given(key)}}
+
+
 def parse_number(value: object) -> Rational:
     """A file's number: a `Fraction` if written as a string, else a finite float.
 

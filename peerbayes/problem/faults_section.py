@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -14,8 +14,8 @@ from peerbayes.problem.entries import (
     PositiveNumber,
     Row,
     Section,
-    given,
     known_table,
+    only_with,
     tag_of,
 )
 from theory.robustness import (
@@ -176,18 +176,15 @@ OneFault = Annotated[
 ]
 
 
-def _only_with(key: str, rule: str) -> dict[str, Any]:
-    """The JSON schema of a table that has the key if its rule is this one, and only then."""
-    named = {"required": ["rule"], "properties": {"rule": {"const": rule}}}
-    return {"if": named, "then": given(key), "else": {"not": given(key)}}
-
-
 class FaultsSection(Section):
     """Faulty agents, and the rule by which all others pool."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "allOf": [_only_with("tolerate", "trimmed-mean"), _only_with("radius", "clip")]
+            "allOf": [
+                only_with("tolerate", {"rule": "trimmed-mean"}),
+                only_with("radius", {"rule": "clip"}),
+            ]
         }
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.posed import Posed
@@ -34,10 +34,16 @@ class FaultyProblem(Posed):
         If a fault does not fit, or there are more than the rule tolerates.
     """
 
+    messages: ClassVar[None] = None
+    """Beliefs are sent as they are."""
+
     problem: Problem
     faults: Faults
 
     def __post_init__(self) -> None:
+        if self.problem.messages is not None:
+            got = self.problem.messages.name
+            raise fail("messages", "none where agents are faulty", got, "leave out one of the two")
         if self.faults.against is not None:
             wanted = "faults that act on every pair of hypotheses"
             raise fail("faults.against", wanted, self.faults.against, "leave it out of a problem")

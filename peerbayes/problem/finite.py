@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from peerbayes.problem.posed import PosedFixed, finite_parts
 from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel, Network
+from theory.messages import Quantiser, message_levels
+from theory.messages.compressed import with_levels
 from theory.rational import RationalModel
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +30,14 @@ class Problem(PosedFixed):
         data and has no file.
     family, parameters
         For one variant of a built-in: the built-in's name, and what was varied.
+    messages
+        What agents send; None if they send their beliefs as they are.
 
     Raises
     ------
     ValueError
-        If network and model have different numbers of agents.
+        If network and model have different numbers of agents, or messages have fewer levels than
+        never overload.
     """
 
     faults: ClassVar[None] = None
@@ -50,16 +52,22 @@ class Problem(PosedFixed):
     specification: ProblemSpecification | None = None
     family: str = ""
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+    messages: Quantiser | None = None
 
     def __post_init__(self) -> None:
         self._check("model", self.model.agents)
+        if self.messages is not None and self.messages.levels is not None:
+            needed = message_levels(self.network, self.model, self.messages)
+            with_levels(self.messages, needed)
 
     def _posed(self) -> tuple[object, ...]:
-        return finite_parts(self.model)
+        return (*finite_parts(self.model), self.messages)
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         yield from self._heading("model")
         yield "hypotheses", self.model.hypotheses
+        if self.messages is not None:
+            yield "messages", self.messages
 
     @cached_property
     def rational_model(self) -> RationalModel:

@@ -18,11 +18,13 @@ from scipy import sparse
 from peerbayes.problem.changes_section import PhaseSection, SequenceNetwork
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.messages_section import MessagesSection, messages_table
 from peerbayes.problem.network_section import LinksNetwork, WeightsNetwork
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.specification import FileSpecification
 from theory import Network
 from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork
+from theory.messages import Quantiser
 from theory.network.structure import Weights, as_dense
 
 S = TypeVar("S", bound=FileSpecification)
@@ -34,13 +36,21 @@ MOST_ROWS = 100
 _SIMPLE = 999
 
 
-def with_network(problem: AnyProblem, network: Any, *, rows: Rows | None = None) -> AnyProblem:
+def with_network(
+    problem: AnyProblem,
+    network: Any,
+    *,
+    rows: Rows | None = None,
+    messages: Quantiser | None = None,
+) -> AnyProblem:
     """The problem with another network of the same kind, in its file too if it has one.
 
     Parameters
     ----------
     rows
         The weights as fractions, where they are known.
+    messages
+        What agents send from now on; None for what they send already.
     """
     if isinstance(problem, FaultyProblem):
         inner = with_network(problem.problem, network, rows=rows)
@@ -53,7 +63,13 @@ def with_network(problem: AnyProblem, network: Any, *, rows: Rows | None = None)
             file = with_weights(given, network, rows=rows)
         else:
             file = with_changing_weights(given, network)
-    changes: dict[str, Any] = {"network": network, "specification": file}
+    changes: dict[str, Any] = {"network": network}
+    if messages is not None:
+        changes["messages"] = messages
+        if file is not None:
+            section = MessagesSection.model_validate(messages_table(messages))
+            file = file.model_copy(update={"messages": section})
+    changes["specification"] = file
     return replace(problem, **changes)
 
 

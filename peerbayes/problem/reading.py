@@ -93,9 +93,12 @@ def problem_from_document(
         raise translate(error, source=source, sections=SECTIONS) from None
     if changes_of(specification.network) is not None:
         return _changing(specification, source, variant)
-    problem = _finite(specification, source, variant)
     if specification.faults is None:
-        return problem
+        return _finite(specification, source, variant)
+    if specification.messages is not None:
+        remedy = "leave out one of the two tables"
+        raise input_error(source, ("messages",), "none with [faults]", "both", remedy)
+    problem = _finite(specification, source, variant)
     with placed(source, "faults", specification.faults):
         return _faulty(problem, specification.faults)
 
@@ -114,16 +117,21 @@ def _finite(specification: ProblemSpecification, source: str, variant: _Variant)
     with placed(source, "model", specification.model):
         model = specification.model.build()
     title = specification.title or ""
-    return Problem(specification.name, title, network, model, specification, **variant)
+    messages = None if specification.messages is None else specification.messages.build()
+    with placed(source, "messages", specification.messages or specification):
+        return Problem(
+            specification.name, title, network, model, specification, messages=messages, **variant
+        )
 
 
 def _changing(
     specification: ProblemSpecification, source: str, variant: _Variant
 ) -> ChangingProblem:
-    if specification.faults is not None:
-        wanted = "a network that stays the same"
-        remedy = "leave out [faults], or what changes"
-        raise input_error(source, ("faults",), wanted, "one that changes", remedy)
+    for key in ("faults", "messages"):
+        if getattr(specification, key) is not None:
+            wanted = "a network that stays the same"
+            remedy = f"leave out [{key}], or what changes"
+            raise input_error(source, (key,), wanted, "one that changes", remedy)
     network = build_network(specification.network, specification.name, source=source)
     assert not isinstance(network, Network)
     _check_agents(source, "model", specification.model.agent_count, network.agents)
@@ -165,6 +173,9 @@ def _entry(index: int) -> Iterator[None]:
 
 
 def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> RegressionProblem:
+    if "messages" in document:
+        wanted = "none with [regression], whose beliefs are sent as they are"
+        raise input_error(source, ("messages",), wanted, "some", "leave it out")
     if "model" in document:
         wanted = "exactly one of the tables model, regression"
         raise input_error(source, (), wanted, "both", "keep one of them")

@@ -13,6 +13,7 @@ from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
 from peerbayes.problem.entries import Section, given
 from peerbayes.problem.faults_section import FAULTS, FaultsSection
+from peerbayes.problem.messages_section import MessagesSection
 from peerbayes.problem.model_section import (
     FiniteAgentSection,
     GaussianAgentSection,
@@ -58,6 +59,9 @@ class ProblemSpecification(FileSpecification):
     faults: FaultsSection | None = Field(
         default=None, description="Faulty agents, and how the others pool; left out: none."
     )
+    messages: MessagesSection | None = Field(
+        default=None, description="What agents send; left out: their beliefs, as they are."
+    )
 
 
 class RegressionSpecification(FileSpecification):
@@ -79,6 +83,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     **{f"form:{key}": section for key, section in CHANGES.items()},
     "faults": FaultsSection,
     **{f"form:{key}": section for key, section in FAULTS.items()},
+    "messages": MessagesSection,
     "form:finite": FiniteAgentSection,
     "form:gaussian": GaussianAgentSection,
     "form:outcomes": OutcomesAgentSection,
@@ -116,10 +121,12 @@ def problem_schema() -> dict[str, Any]:
         "properties": properties,
         "required": ["network"],
         "oneOf": [{"required": ["model"]}, {"required": ["regression"]}],
-        # Neither faults nor a network that changes goes with a regression, nor one with the other.
+        # No two of these go together.
         "allOf": [
             {"not": {"allOf": [one, another]}}
-            for one, another in combinations((given("regression"), given("faults"), _CHANGES), 2)
+            for one, another in combinations(
+                (given("regression"), given("faults"), given("messages"), _CHANGES), 2
+            )
         ],
         "title": "peerbayes problem file",
         "description": "A network and what its agents see; one TOML or JSON file.",

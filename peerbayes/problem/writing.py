@@ -19,6 +19,7 @@ from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.files import write_document
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.messages_section import messages_table
 from peerbayes.problem.new_weights import weights_section
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
@@ -78,7 +79,10 @@ def _body(problem: Any) -> Table:
 
 @_body.register
 def _(problem: Problem) -> Table:
-    return {"network": _weights(problem.network), "model": _model(problem.model)}
+    table = {"network": _weights(problem.network), "model": _model(problem.model)}
+    if problem.messages is not None:
+        table["messages"] = messages_table(problem.messages)
+    return table
 
 
 @_body.register

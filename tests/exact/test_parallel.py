@@ -252,7 +252,10 @@ def test_killed_twice_and_resumed_to_the_same_bits(tmp_path: Path) -> None:
     path.with_name(f".{path.name}.0123abcd").write_bytes(b"half a checkpoint")
     assert run(-1, 1) == 0
     with np.load(f"{path}.result", allow_pickle=False) as finished:
+        assert reference.messages is None
         for entry in fields(Simulation):
+            if entry.name == "messages":
+                continue
             one = np.asarray(getattr(reference, entry.name))
             assert one.dtype == finished[entry.name].dtype
             assert one.tobytes() == finished[entry.name].tobytes(), entry.name

@@ -49,6 +49,8 @@ class FaultyKind(SocialLearningKind[FaultyProblem]):
     def design(
         self, problem: FaultyProblem, request: DesignRequest, progress: Progress | None
     ) -> DesignOutcome:
+        if request.objective == "bytes":
+            of_kind(problem, Problem, "design --objective bytes")
         found = FiniteKind().design(problem.problem, request, progress)
         return found.remarked("designed as if nobody were faulty", problem=problem)
 

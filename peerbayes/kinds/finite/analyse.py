@@ -20,15 +20,18 @@ from peerbayes.kinds.finite.tables import analysis_parts
 from peerbayes.kinds.shared.learning_notes import learning_facts, reference_notes
 from peerbayes.kinds.shared.network_proofs import ONE_AGENT
 from peerbayes.learning_documents import LearningDocument, SamplesDocument
+from peerbayes.message_documents import MessagesDocument
 from peerbayes.problem.finite import Problem
 from theory import (
     ErrorExponent,
     LearningRate,
+    Network,
     SampleSizes,
     error_exponent,
     learning_rate,
     sample_sizes,
 )
+from theory.messages import CompressedLearning, compressed_learning
 from theory.validation import as_probability
 
 if TYPE_CHECKING:
@@ -44,13 +47,26 @@ class Analysis(Documented):
     exponent: ErrorExponent
     samples: SampleSizes
 
+    messages: CompressedLearning | None = None
     at_rounds: AtRounds | None = None
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         names = self.problem.model.hypotheses
         yield from learning_facts(names, self.rate, self.exponent, self.samples)
+        if self.messages is not None:
+            yield "certified bytes", self.messages.certified_bytes
         if self.at_rounds is not None:
             yield "at rounds", self.at_rounds
+
+    @property
+    def network(self) -> Network:
+        """The network whose beliefs a run keeps to: W_γ where they are compressed."""
+        return self.problem.network if self.messages is None else self.messages.network
+
+    @property
+    def ladder(self) -> SampleSizes | None:
+        """The rounds that are enough in a run, compressed or not; None: nothing is guaranteed."""
+        return self.samples if self.messages is None else self.messages.compressed
 
     @property
     def notes(self) -> list[str]:
@@ -89,6 +105,7 @@ class Analysis(Documented):
                 certified=interval(samples.certified),
             ),
             notes=self.notes,
+            messages=None if self.messages is None else MessagesDocument.of(self.messages),
             at_rounds=None if self.at_rounds is None else self.at_rounds.document(),
         )
 
@@ -116,9 +133,16 @@ def analyse(problem: Problem, *, delta: float = 0.05) -> Analysis:
     """
     delta = as_probability("delta", delta)
     network, model = problem.network, problem.model
+    samples = sample_sizes(network, model, delta=delta)
+    messages = None
+    if problem.messages is not None:
+        messages = compressed_learning(
+            network, model, problem.messages, delta=delta, uncompressed=samples
+        )
     return Analysis(
         problem=problem,
         rate=learning_rate(network, model),
         exponent=error_exponent(network, model),
-        samples=sample_sizes(network, model, delta=delta),
+        samples=samples,
+        messages=messages,
     )

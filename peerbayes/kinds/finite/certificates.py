@@ -91,6 +91,8 @@ def fingerprint(problem: Problem) -> str:
         digest.update(problem.specification.to_json().encode("utf-8"))
         return digest.hexdigest()
     model = problem.model
+    if problem.messages is not None:
+        digest.update(f"{problem.messages.name} {vars(problem.messages)}".encode())
     digest.update("\0".join(model.hypotheses).encode("utf-8"))
     arrays = [as_dense(problem.network.weights), model.assignment, model.log_priors]
     for kind in model.kinds:

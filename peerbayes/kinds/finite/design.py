@@ -18,7 +18,8 @@ from peerbayes.designs.documents import (
     LearnabilityDocument,
     weights_document,
 )
-from peerbayes.designs.objectives import Found, binding_at, find
+from peerbayes.designs.found import Found
+from peerbayes.designs.objectives import binding_at, find
 from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import DesignRequest, DesignTask, target_of
@@ -125,8 +126,10 @@ class Design(DesignOutcome):
 
     def designed_problem(self) -> AnyProblem:
         """The problem with the designed weights."""
-        weights = self.found.weights
-        return with_network(self.problem, weights.network, rows=weights.rows)
+        found, weights = self.found, self.found.weights
+        return with_network(
+            self.problem, weights.network, rows=weights.rows, messages=found.quantiser
+        )
 
     def pictures(self) -> dict[str, Any]:
         """Both networks, and how belief grows on each."""

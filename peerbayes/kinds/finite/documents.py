@@ -11,7 +11,12 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from peerbayes.documents import Document, NetworkDocument, Number, Probability, Rounds
-from peerbayes.kinds.shared.proved_documents import IntervalDocument, Proved, ProvedNetworkDocument
+from peerbayes.kinds.shared.proved_documents import (
+    FractionText,
+    IntervalDocument,
+    Proved,
+    ProvedNetworkDocument,
+)
 from peerbayes.kinds.shared.verified import VerifiedDocument
 from peerbayes.learning_documents import (
     FailuresDocument,
@@ -22,6 +27,7 @@ from peerbayes.learning_documents import (
     SamplesDocument,
     TrajectoryDocument,
 )
+from peerbayes.message_documents import MaybeInterval, MessagesDocument
 
 
 class MarginDocument(Document):
@@ -47,13 +53,14 @@ class AtRoundsDocument(Document):
 class AnalysisDocument(Document):
     """What theory predicts of one problem, in doubles."""
 
-    left_out = frozenset({"at_rounds"})
+    left_out = frozenset({"at_rounds", "messages"})
 
     problem: str
     network: NetworkDocument
     learning: LearningDocument
     samples: SamplesDocument
     notes: list[str]
+    messages: MessagesDocument | None = Field(default=None, description="of the table [messages]")
     at_rounds: AtRoundsDocument | None = Field(default=None, description="with --rounds")
 
 
@@ -85,10 +92,30 @@ class ProvedSamplesDocument(Ladder[Rounds | RoundsInterval | None]):
     notes: list[str] | None = Field(default=None, description="in kept parts of long proofs alone")
 
 
+class ProvedMessagesDocument(Document):
+    """What compressed beliefs cost, each number proved; null: not known."""
+
+    quantiser: str
+    step: FractionText
+    mixing: FractionText
+    levels: int
+    least_levels: int
+    links: int
+    message_bytes: int
+    bytes_per_round: FractionText = Field(description="of all links; at most, where some rest")
+    deviation: list[IntervalDocument] = Field(
+        description="around the bound on what compression moves a log-ratio by, agent by agent"
+    )
+    extra_rounds: int | None = Field(description="rounds enough with compression, less without")
+    certified_rounds: MaybeInterval
+    certified_bytes: MaybeInterval
+    note: str
+
+
 class ProvedAnalysisDocument(Document):
     """What theory predicts of one problem, each number proved."""
 
-    left_out = frozenset({"at_rounds"})
+    left_out = frozenset({"at_rounds", "messages"})
 
     problem: str
     arithmetic: Literal["exact", "certified"]
@@ -97,6 +124,9 @@ class ProvedAnalysisDocument(Document):
     samples: ProvedSamplesDocument
     notes: list[str]
     record: str | None = Field(description="where parts that took long are kept")
+    messages: ProvedMessagesDocument | None = Field(
+        default=None, description="of the table [messages]"
+    )
     at_rounds: AtRoundsDocument | None = Field(default=None, description="with --rounds")
 
 

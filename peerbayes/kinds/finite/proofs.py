@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from peerbayes.documents import interval
 from peerbayes.kinds.finite.documents import (
     ProvedLearningDocument,
+    ProvedMessagesDocument,
     ProvedSamplesDocument,
     RoundsInterval,
 )
@@ -33,7 +35,8 @@ from theory.certified.network import (
     CertifiedNetwork,
 )
 from theory.certified.rounds import CertifiedRounds
-from theory.numbers import Enclosure
+from theory.messages import certify_messages
+from theory.numbers import Enclosure, as_fraction
 from theory.progress import Progress
 from theory.rational import RationalModel, RationalNetwork, tie_gap
 from theory.rational.rate import RationalRate, rational_rate
@@ -179,6 +182,38 @@ class Proofs:
                 *(f"{name}: {rung.note}" for name, rung in rungs.items() if rung is not None),
                 f"certified: {two_sided.note}",
             ],
+        )
+
+    def messages_part(self, samples: ProvedSamplesDocument) -> ProvedMessagesDocument:
+        """The JSON key "messages", of a problem whose agents compress with a replica."""
+        messages = self.problem.messages
+        assert messages is not None
+        found = certify_messages(
+            self.network,
+            self.model,
+            messages,
+            delta=self.delta,
+            exponent=self.certified_learning.exponent.midpoint,
+            progress=self.progress,
+        )
+        rounds = None if found.rounds is None else found.rounds.upper
+        before = samples.chernoff
+        without = before.upper if isinstance(before, RoundsInterval) else before
+        each = Fraction(found.links * found.frame, found.silence)
+        return ProvedMessagesDocument(
+            quantiser=messages.name,
+            step=str(as_fraction(messages.step)),
+            mixing=str(as_fraction(messages.mixing)),
+            levels=found.quantiser.levels or found.least,
+            least_levels=found.least,
+            links=found.links,
+            message_bytes=found.frame,
+            bytes_per_round=str(each),
+            deviation=[IntervalDocument.of(one) for one in found.deviation],
+            extra_rounds=None if rounds is None or without is None else rounds - without,
+            certified_rounds=[None, rounds],
+            certified_bytes=[None, found.bytes],
+            note="" if found.rounds is None else found.rounds.note,
         )
 
     def _two_sided(self, reference: tuple[int, ...]) -> CertifiedSampleSize:

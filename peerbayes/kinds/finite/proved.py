@@ -25,6 +25,7 @@ from peerbayes.kinds.finite.certificates import PartStore
 from peerbayes.kinds.finite.documents import (
     ProvedAnalysisDocument,
     ProvedLearningDocument,
+    ProvedMessagesDocument,
     ProvedSamplesDocument,
 )
 from peerbayes.kinds.finite.proofs import Proofs
@@ -43,8 +44,9 @@ D = TypeVar("D", bound=Document)
 _NETWORK: TypeAdapter[ProvedNetworkDocument] = TypeAdapter(ProvedNetworkDocument)
 _LEARNING = TypeAdapter(ProvedLearningDocument)
 _SAMPLES = TypeAdapter(ProvedSamplesDocument)
+_MESSAGES = TypeAdapter(ProvedMessagesDocument)
 # Parts, and steps of the progress bar for each of them.
-_STAGES, _STEPS = 3, 100
+_STAGES, _STEPS = 4, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,8 @@ class ProvedAnalysis(Documented):
         The three parts of what is printed; each has notes of its own.
     record
         Where the parts that took long are kept; None if there is no such file.
+    messages
+        What compressed beliefs cost; None where they are sent as they are.
     at_rounds
         What a number of rounds is good for; None if that was not asked.
     """
@@ -71,6 +75,7 @@ class ProvedAnalysis(Documented):
     learning: ProvedLearningDocument
     samples: ProvedSamplesDocument
     record: Path | None = None
+    messages: ProvedMessagesDocument | None = None
     at_rounds: AtRounds | None = None
 
     def _facts(self) -> Iterator[tuple[str, object]]:
@@ -89,7 +94,12 @@ class ProvedAnalysis(Documented):
     @property
     def notes(self) -> list[str]:
         """Why a number is missing, or how it was found."""
-        return [n for part in (self.network, self.learning, self.samples) for n in part.notes or ()]
+        notes = [
+            n for part in (self.network, self.learning, self.samples) for n in part.notes or ()
+        ]
+        if self.problem.messages is not None and self.messages is None:
+            notes.append("messages: nothing is proved without a replica, nor of normal data")
+        return notes
 
     def document(self) -> ProvedAnalysisDocument:
         """What `analyse` prints; null stands for what is not known, see ``notes``."""
@@ -102,6 +112,7 @@ class ProvedAnalysis(Documented):
             samples=self.samples.model_copy(update=bare),
             notes=self.notes,
             record=None if self.record is None else str(self.record),
+            messages=self.messages,
             at_rounds=None if self.at_rounds is None else self.at_rounds.document(),
         )
 
@@ -161,9 +172,13 @@ def analyse_proved(
     network = part("network", _NETWORK, proofs.network_proofs.part)
     learning = part("learning", _LEARNING, proofs.learning_part)
     samples = part("samples", _SAMPLES, proofs.samples_part)
+    messages = None
+    bounded = problem.rational_model.log_ratio_bound is not None
+    if problem.messages is not None and problem.messages.has_replica and bounded:
+        messages = part("messages", _MESSAGES, lambda: proofs.messages_part(samples))
     report(_STAGES * _STEPS, _STAGES * _STEPS)
     record = store.path if store is not None and store.path.exists() else None
-    return ProvedAnalysis(problem, arithmetic, network, learning, samples, record)
+    return ProvedAnalysis(problem, arithmetic, network, learning, samples, record, messages)
 
 
 def _kept(store: PartStore, name: str, kind: TypeAdapter[D], compute: Callable[[], D]) -> D:

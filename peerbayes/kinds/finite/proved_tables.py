@@ -13,7 +13,11 @@ from itertools import groupby
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes.kinds.finite.documents import ProvedAnalysisDocument, RoundsInterval
+from peerbayes.kinds.finite.documents import (
+    ProvedAnalysisDocument,
+    ProvedMessagesDocument,
+    RoundsInterval,
+)
 from peerbayes.kinds.finite.tables import at_rounds_parts
 from peerbayes.kinds.shared.learning_tables import (
     indistinguishable,
@@ -128,8 +132,26 @@ def proved_parts(result: ProvedAnalysisDocument) -> list[RenderableType]:
         *rejection_table(learning, _alone),
         ladder_table(result.samples, _rounds),
         notes_text([*result.notes, *([kept] if result.record else [])]),
+        *_messages(result.messages),
         *at_rounds_parts(result.at_rounds),
     ]
+
+
+def _messages(result: ProvedMessagesDocument | None) -> list[RenderableType]:
+    """The table of what messages cost; nothing without one."""
+    if result is None:
+        return []
+    facts = {
+        "quantiser": f"{result.quantiser}, steps of {result.step} nats",
+        "mixing": result.mixing,
+        "levels (least)": f"{rounds(result.levels)} ({rounds(result.least_levels)})",
+        "bytes a message": rounds(result.message_bytes),
+        "bytes a round": f"{result.bytes_per_round} on {result.links} links",
+        "moves a log-ratio by at most": _listed(result.deviation),
+        "rounds enough": rounds(result.certified_rounds[1]),
+        "bytes enough": rounds(result.certified_bytes[1]),
+    }
+    return [Text(), facts_table("Messages", facts)]
 
 
 def _rounds(value: int | RoundsInterval | None) -> str:

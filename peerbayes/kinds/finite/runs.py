@@ -99,15 +99,20 @@ def measure(analysis: Analysis, *, seed: int, progress: Progress | None) -> Meas
     """Run a problem for its rates and for its failures."""
     rates = _run_for_rates(analysis, seed=seed, progress=part_of(progress, 0, 2))
     failures = _run_for_failures(analysis, seed=seed + 1, progress=part_of(progress, 1, 2))
-    network, model, best = analysis.problem.network, analysis.problem.model, rates.reference[0]
+    network, model, best = analysis.network, analysis.problem.model, rates.reference[0]
     means = expected_log_ratio(network, model, rates.rounds, best=best)
     spread = log_ratio_spread(network, model, rates.rounds, best=best)
     return Measurement(analysis, rates, failures, means, spread)
 
 
 def named_sizes(analysis: Analysis) -> list[tuple[str, SampleSize]]:
-    """Every sample size that theory names, by its name."""
-    samples = analysis.samples
+    """Every sample size that theory names for the run, by its name."""
+    samples = analysis.ladder
+    if samples is None:
+        return []
+    if analysis.messages is not None:
+        rounds = analysis.messages.rounds[1]
+        return [("certified", SampleSize(rounds, True, "of beliefs as they are compressed"))]
     return [
         ("printed", samples.printed),
         ("repaired", samples.repaired),
@@ -118,7 +123,8 @@ def named_sizes(analysis: Analysis) -> list[tuple[str, SampleSize]]:
 
 def last_proved_wrong(analysis: Analysis) -> int | None:
     """The last round at which the probability of error is proved to exceed δ."""
-    lower = analysis.samples.certified.lower
+    messages = analysis.messages
+    lower = analysis.samples.certified.lower if messages is None else messages.rounds[0]
     return None if lower is None or lower < 2 else lower - 1
 
 
@@ -149,7 +155,7 @@ def _needed(analysis: Analysis) -> float:
 
 def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) -> Simulation:
     network, model = analysis.problem.network, analysis.problem.model
-    enough = analysis.samples.chernoff.rounds or 200
+    enough = (analysis.ladder or analysis.samples).chernoff.rounds or 200
     rounds = int(np.clip(enough, 60, 400))
     needed = _needed(analysis)
     replicates = max(_FEWEST_REPLICATES, int(np.ceil(needed / _RELATIVE_ERROR**2 / rounds)))
@@ -165,7 +171,7 @@ def _run_for_rates(analysis: Analysis, *, seed: int, progress: Progress | None) 
         paths=paths,
         progress=progress,
     )
-    return simulate(network, model, run=run)
+    return simulate(network, model, messages=analysis.problem.messages, run=run)
 
 
 def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | None) -> Simulation:
@@ -194,7 +200,7 @@ def _run_for_failures(analysis: Analysis, *, seed: int, progress: Progress | Non
         record=sorted(record),
         progress=progress,
     )
-    return simulate(network, model, run=run)
+    return simulate(network, model, messages=analysis.problem.messages, run=run)
 
 
 def _records(analysis: Analysis, most: int) -> int:

@@ -14,6 +14,7 @@ from peerbayes.comparison import (
     means_agree,
     within_transient,
 )
+from peerbayes.kinds.finite.message_statements import message_statements
 from peerbayes.kinds.finite.runs import (
     Measurement,
     enumerable_rounds,
@@ -31,6 +32,8 @@ from theory import SampleSize
 
 def statements(result: Measurement) -> tuple[Comparison, ...]:
     """Every verdict on one problem."""
+    if result.analysis.messages is not None:
+        return (*message_statements(result), *_failure_statements(result))
     return (
         *_rate_statements(result),
         _every_agent(result),
@@ -122,8 +125,8 @@ def _failure_statements(result: Measurement) -> list[Comparison]:
 
 def _of_a_size(result: Measurement, name: str, size: SampleSize) -> Comparison | None:
     """The probability of error is at most δ from a sample size on."""
-    samples, problem = result.analysis.samples, result.problem.name
-    if size.rounds is None:
+    samples, problem = result.analysis.ladder, result.problem.name
+    if size.rounds is None or samples is None:
         return None
     measured = size_statement(problem, result.failures, name, size, delta=samples.delta)
     if measured is not None:

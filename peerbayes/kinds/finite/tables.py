@@ -13,6 +13,7 @@ from peerbayes.kinds.shared.learning_tables import (
     rejection_table,
     settled_on,
 )
+from peerbayes.message_documents import messages_parts
 from peerbayes.tables import facts_table, notes_text, number, rounds, spread
 
 
@@ -39,6 +40,7 @@ def analysis_parts(result: AnalysisDocument) -> list[RenderableType]:
         *rejection_table(learning, number, order=learning.slowest_first),
         ladder_table(result.samples, rounds),
         notes_text(result.notes),
+        *messages_parts(result.messages),
         *at_rounds_parts(result.at_rounds),
     ]
 

@@ -68,7 +68,7 @@ class ProblemVerification(Verified):
     def as_record(self) -> FiniteRecord:
         """What the report needs."""
         problem, measured, samples = self.problem, self.measured, self.analysis.samples
-        analysis = self.analysis.document()
+        analysis, ladder = self.analysis.document(), self.analysis.ladder
         failures = measured.failures
         return FiniteRecord(
             name=problem.name,
@@ -86,7 +86,9 @@ class ProblemVerification(Verified):
             failures=FailuresDocument.of(
                 failures,
                 delta=samples.delta,
-                bound=[samples.probability(int(n)) for n in failures.rounds],
+                bound=None
+                if ladder is None
+                else [ladder.probability(int(n)) for n in failures.rounds],
             ),
             comparisons=list(self.comparisons),
         )

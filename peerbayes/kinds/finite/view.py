@@ -12,6 +12,7 @@ from peerbayes.figures.views import Fact, ProblemView, against, pictures, statem
 from peerbayes.figures.wording import agents_with, count, number
 from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.shared.learning_views import rounds_that_suffice, settles
+from peerbayes.message_documents import MessagesDocument
 
 
 def problem_view(entry: object, *, key: str) -> ProblemView:
@@ -24,7 +25,8 @@ def problem_view(entry: object, *, key: str) -> ProblemView:
     if problem.rates:
         samples, measured = analysis.samples, failures.measured_rounds
         plots.append(rates_plot(problem.rates, replicates=problem.replicates))
-        plots.append(ladder_plot(samples, measured=measured, was_measured=True))
+        if analysis.messages is None:
+            plots.append(ladder_plot(samples, measured=measured, was_measured=True))
         plots.append(failures_plot(failures, delta=samples.delta))
     return ProblemView(
         key=key,
@@ -55,7 +57,9 @@ def _facts(problem: FiniteRecord) -> tuple[Fact, ...]:
             number(learning.error_exponent),
             against("per round", learning.binding_for_exponent),
         ),
-        rounds_that_suffice(problem.analysis.samples),
+        rounds_that_suffice(problem.analysis.samples)
+        if problem.analysis.messages is None
+        else _bytes_that_suffice(problem.analysis.messages),
         Fact("Agents", count(network.agents)),
         Fact("v of the centre", number(v[0]), agents_with(v[:1], v[0], network.names))
         if "edge_confidence" in problem.parameters
@@ -63,3 +67,11 @@ def _facts(problem: FiniteRecord) -> tuple[Fact, ...]:
         Fact("Second eigenvalue", number(network.slem), "largest modulus below 1"),
         Fact("Largest deviation D", number(largest), "rounds"),
     )
+
+
+def _bytes_that_suffice(messages: MessagesDocument) -> Fact:
+    """What compressed beliefs take on all links together."""
+    rounds, most = messages.certified_rounds[1], messages.certified_bytes[1]
+    if rounds is None or most is None:
+        return Fact("Certified bytes", "-", messages.note)
+    return Fact("Certified bytes", count(most), f"in {count(rounds)} rounds, on all links")

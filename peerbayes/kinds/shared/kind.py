@@ -203,7 +203,13 @@ class SocialLearningKind(Kind[F]):
     def simulation(self, problem: F, run: Run) -> SimulationTask:
         from exact import prepare
 
-        return prepare(problem.network, problem.model, faults=problem.faults, run=run)
+        return prepare(
+            problem.network,
+            problem.model,
+            faults=problem.faults,
+            messages=problem.messages,
+            run=run,
+        )
 
     def summary(
         self, problem: F, simulation: Simulation, record_path: Path | None = None

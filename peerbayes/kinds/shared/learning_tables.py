@@ -64,6 +64,14 @@ def simulation_parts(result: SimulationDocument) -> list[RenderableType]:
         "some agent is wrong": f"{number(chance.estimate)}, with {100 * chance.confidence:g} % "
         f"confidence {number(chance.lower)} to {number(chance.upper)}",
     }
+    if result.messages is not None:
+        sent = result.messages
+        facts |= {
+            "bytes a round": number(sent.bytes_per_round),
+            "  bits a number, by entropy": number(sent.entropy),
+            "replica off by at most": f"{number(sent.largest_error)} nats",
+            "log-ratio moved by at most": f"{number(sent.largest_deviation)} nats",
+        }
     if result.record:
         facts["record"] = result.record
     table = figures_table(

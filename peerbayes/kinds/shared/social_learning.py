@@ -19,6 +19,7 @@ from peerbayes.learning_documents import (
     ErrorProbabilityDocument,
     MeasuredDocument,
     MeasuredRate,
+    SentDocument,
     SimulationDocument,
     SimulationRecord,
     SimulationResult,
@@ -49,6 +50,8 @@ class SimulationSummary(Documented):
         yield "rates", {name: means[m] for m, name in enumerate(names) if m != run.best}
         yield "error probability", chance.estimate
         yield "its interval", (chance.lower, chance.upper)
+        if run.messages is not None:
+            yield "bytes a round", run.messages.bytes_per_round
         if self.record_path is not None:
             yield "record", str(self.record_path)
 
@@ -130,5 +133,6 @@ class SimulationSummary(Documented):
                 confidence=chance.confidence,
             ),
             settled=settled_shares(run),
+            messages=SentDocument.of(run.messages),
             notes=self.notes,
         )

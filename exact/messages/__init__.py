@@ -1,0 +1,1 @@
+"""Learning with compressed beliefs, run (:func:`exact.simulate`)."""

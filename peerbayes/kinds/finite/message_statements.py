@@ -1,0 +1,119 @@
+"""What theory says of compressed beliefs, statement by statement, beside what was measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exact import Simulation
+from exact.results import MeasuredMessages
+from peerbayes.comparison import ROUNDING, Comparison, means_agree, within_transient
+from peerbayes.comparison import allowed_deviation as by_chance
+from peerbayes.kinds.finite.runs import Measurement
+from theory.messages import CompressedLearning
+from theory.validation import FloatArray
+
+
+def message_statements(result: Measurement) -> list[Comparison]:
+    """Of both runs at once: what was sent, how far it moved beliefs, and that K is what it was."""
+    found = result.analysis.messages
+    assert found is not None
+    runs = [run.messages for run in (result.rates, result.failures)]
+    measured = [one for one in runs if one is not None]
+    statements = [_bytes(result, found, measured)]
+    if found.quantiser.has_replica:
+        statements += [
+            _at_most(
+                result,
+                "a replica is off after a round, in nats",
+                limit=found.quantiser.error_bound,
+                measured=max(one.largest_error for one in measured),
+            ),
+            _at_most(
+                result,
+                "compression moves a log-ratio, in nats",
+                limit=float(found.deviation.max()),
+                measured=max(one.largest_deviation for one in measured),
+            ),
+            _every_agent(result, _shift(result.rates, found)),
+            *_rate(result, found),
+        ]
+    return [statement for statement in statements if statement is not None]
+
+
+def _bytes(
+    result: Measurement, found: CompressedLearning, measured: list[MeasuredMessages]
+) -> Comparison | None:
+    sent = [one.bytes_per_round for one in measured if one.bytes_per_round is not None]
+    if found.bytes_per_round is None or not sent:
+        return None
+    # A silence that a run ends in is cut short.
+    last = [int(run.rounds[-1]) for run in (result.rates, result.failures)]
+    limit = max(found.bytes_after(n) / n for n in last)
+    return _at_most(result, "bytes a round on all links", limit=limit, measured=max(sent))
+
+
+def _at_most(result: Measurement, what: str, *, limit: float, measured: float) -> Comparison:
+    """Something holds in every round of every replicate: no chance is allowed for."""
+    largest = max(float(np.abs(run.mean).max()) for run in (result.rates, result.failures))
+    slack = ROUNDING * max(1.0, largest)
+    return Comparison(
+        problem=result.problem.name,
+        statement=f"{what}: at most",
+        predicted=limit,
+        measured=measured,
+        standard_error=None,
+        kind="bound",
+        holds=measured <= limit + slack,
+        note="in every round of every replicate",
+    )
+
+
+def _shift(run: Simulation, found: CompressedLearning) -> FloatArray:
+    """How far compression may move each mean Λ(best, θ), shape (H, M)."""
+    twice = np.array([1.0 if 0 in (m, run.best) else 2.0 for m in range(len(run.hypotheses))])
+    twice[run.best] = 0.0
+    return np.asarray(found.deviation[:, None] * twice)
+
+
+def _every_agent(result: Measurement, shift: FloatArray) -> Comparison:
+    expected = result.means.values
+    chance = by_chance(
+        result.spread.agents,
+        result.spread.reach,
+        result.rates.replicates,
+        scores=expected.size,
+    )
+    return means_agree(
+        result.problem.name,
+        measured=result.rates.mean,
+        expected=expected,
+        chance=chance + shift,
+        note="from the exact means without compression; chance and what compression may do",
+    )
+
+
+def _rate(result: Measurement, found: CompressedLearning) -> list[Comparison]:
+    """K, as if nothing were compressed."""
+    if not result.wrong:
+        return []
+    model, binding = result.problem.model, result.wrong[0]
+    n, best = int(result.rates.rounds[-1]), result.rates.best
+    information = model.information(best)[:, binding]
+    prior = model.log_priors[:, best] - model.log_priors[:, binding]
+    settling = float(found.network.deviation.upper.max()) * float(np.ptp(information)) / 2
+    moved = settling + float(np.abs(prior).max()) + float(_shift(result.rates, found).max())
+    if not np.isfinite(moved):
+        return []
+    measured, error = result.measured_rate(binding)
+    name = model.hypotheses[binding]
+    return [
+        within_transient(
+            result.problem.name,
+            f"learning rate K, bound by {name!r}, is that without compression",
+            predicted=result.analysis.rate.rate,
+            measured=measured,
+            standard_error=error,
+            allowed=result.allowed_rate(binding),
+            transient=moved / n,
+        )
+    ]

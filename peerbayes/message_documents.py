@@ -1,0 +1,124 @@
+"""What compressed beliefs cost: documents and tables that analyses and designs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from pydantic import Field
+from rich.console import RenderableType
+from rich.text import Text
+
+from peerbayes.documents import Document, Number
+from peerbayes.documents import number as json_number
+from peerbayes.tables import facts_table, figures_table, number, rounds
+from theory.messages import CompressedLearning
+
+MaybeInterval = Annotated[list[int | None], Field(min_length=2, max_length=2)]
+"""Both ends of an interval; null: not known."""
+
+
+class MessagesDocument(Document):
+    """What compressed beliefs cost; null: not known, see note."""
+
+    quantiser: str
+    step: float = Field(gt=0, description="in nats")
+    mixing: float = Field(gt=0, le=1)
+    levels: int | None = Field(description="those of the quantiser, or as many as it needs")
+    least_levels: int | None = Field(description="with fewer no proof says that none overloads")
+    links: int = Field(ge=0, description="directed")
+    message_bytes: int | None
+    bytes_per_round: Number = Field(description="of all links; at most, where some are silent")
+    deviation: Number = Field(description="bound on what compression moves a log-ratio by, in nats")
+    extra_rounds: int | None = Field(description="certified rounds with compression, less without")
+    certified_rounds: MaybeInterval
+    certified_bytes: MaybeInterval
+    note: str
+
+    @classmethod
+    def of(cls, found: CompressedLearning) -> Self:
+        """The document of what is known of compressed beliefs."""
+        quantiser = found.quantiser
+        return cls(
+            quantiser=quantiser.name,
+            step=float(quantiser.step),
+            mixing=float(quantiser.mixing),
+            levels=quantiser.levels,
+            least_levels=found.levels.least if quantiser.has_replica else None,
+            links=found.links,
+            message_bytes=found.frame,
+            bytes_per_round=found.bytes_per_round,
+            deviation=json_number(float(found.deviation.max())),
+            extra_rounds=found.extra_rounds,
+            certified_rounds=list(found.rounds),
+            certified_bytes=list(found.certified_bytes),
+            note=found.note,
+        )
+
+
+class PriceDocument(Document):
+    """The cheapest messages that were found on one network; null where none are certified."""
+
+    network: str
+    step: Number = None
+    mixing: Number = None
+    levels: int | None = None
+    certified_rounds: MaybeInterval | None = None
+    certified_bytes: MaybeInterval | None = None
+
+    @classmethod
+    def of(cls, name: str, found: CompressedLearning | None) -> Self:
+        """One line of a comparison."""
+        if found is None:
+            return cls(network=name)
+        return cls(
+            network=name,
+            step=float(found.quantiser.step),
+            mixing=float(found.quantiser.mixing),
+            levels=found.quantiser.levels,
+            certified_rounds=list(found.rounds),
+            certified_bytes=list(found.certified_bytes),
+        )
+
+
+def messages_parts(result: MessagesDocument | None) -> list[RenderableType]:
+    """The table of what messages cost; nothing without one."""
+    if result is None:
+        return []
+    facts = {
+        "quantiser": f"{result.quantiser}, steps of {number(result.step)} nats",
+        "mixing": number(result.mixing),
+        "levels (least)": f"{rounds(result.levels)} ({rounds(result.least_levels)})",
+        "bytes a message": rounds(result.message_bytes),
+        "bytes a round": f"{number(result.bytes_per_round)} on {result.links} links",
+        "moves a log-ratio by at most": f"{number(result.deviation)} nats",
+        "certified rounds": _ends(result.certified_rounds),
+        "  more than without": rounds(result.extra_rounds),
+        "certified bytes": _ends(result.certified_bytes),
+    }
+    notes = [Text(f"note: {result.note}")] if result.note else []
+    return [Text(), facts_table("Messages", facts), *notes]
+
+
+def price_parts(prices: Sequence[PriceDocument]) -> list[RenderableType]:
+    """The table of the cheapest messages on each network; nothing without any."""
+    if not prices:
+        return []
+    table = figures_table(
+        "Fewest certified bytes", "network", "step, nats", "mixing", "levels", "rounds", "bytes"
+    )
+    for price in prices:
+        ends = (price.certified_rounds, price.certified_bytes)
+        table.add_row(
+            Text(price.network),
+            number(price.step),
+            number(price.mixing),
+            rounds(price.levels),
+            *("-" if one is None else rounds(one[1]) for one in ends),
+        )
+    return [table]
+
+
+def _ends(ends: list[int | None]) -> str:
+    """Both ends of an interval, each perhaps not known."""
+    return "-" if ends == [None, None] else " to ".join(rounds(end) for end in ends)

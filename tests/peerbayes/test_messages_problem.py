@@ -1,0 +1,297 @@
+"""Problem files with a table [messages], from the file to the report."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import peerbayes as pb
+from peerbayes.cli import main
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.messages_section import MessagesSection, messages_table
+from peerbayes.problem.reading import problem_from_document
+from peerbayes.problem.writing import document_of
+from peerbayes.schemas import read_schema
+from tests.peerbayes.documents import TWO_COINS
+from tests.peerbayes.regressions import LINE
+from tests.peerbayes.test_bad_input import complaint
+from theory import Network
+from theory.messages import Deadband, Plain, Quantiser, Uniform, compressed_learning
+
+PROBLEM = Draft202012Validator(read_schema("problem"))
+HALF = {"quantiser": "uniform", "step": "1/2", "mixing": "1"}
+
+
+def document(messages: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
+    coins = tomllib.loads(TWO_COINS)
+    return {"name": "coins", **coins, "messages": messages, **more}
+
+
+def coins(messages: dict[str, Any]) -> Problem:
+    problem = problem_from_document(document(messages))
+    assert isinstance(problem, Problem)
+    return problem
+
+
+def test_a_file_says_what_is_sent() -> None:
+    problem = coins(HALF)
+    assert problem.messages == Uniform(step=Fraction(1, 2), mixing=Fraction(1))
+    assert problem.is_exact
+    assert not coins({"step": 0.5}).is_exact
+    assert coins({"quantiser": "plain", "step": 2}).messages == Plain(step=2.0, mixing=Fraction(1))
+    assert coins({"quantiser": "deadband", "step": 2, "threshold": "5/2"}).messages == Deadband(
+        step=2.0, threshold=Fraction(5, 2), mixing=Fraction(1)
+    )
+
+
+@pytest.mark.parametrize(
+    "quantiser",
+    [
+        Uniform(step=Fraction(1, 3), mixing=Fraction(2, 7), levels=40),
+        Uniform(step=0.1, header=0),
+        Deadband(step=Fraction(1), threshold=Fraction(9, 2), mixing=0.25),
+        Plain(step=1.5, levels=7),
+    ],
+    ids=lambda quantiser: quantiser.name,
+)
+@pytest.mark.parametrize("ending", ["toml", "json"])
+def test_round_trip(quantiser: Quantiser, ending: str, tmp_path: Path) -> None:
+    bare = pb.load("two-coins")
+    made = pb.problem_of(bare.network, bare.model, name="coins", messages=quantiser)
+    back = pb.load(pb.save(made, tmp_path / f"coins.{ending}"))
+    assert back == made
+    assert back.messages == quantiser
+    again = pb.load(pb.save(back, tmp_path / f"again.{ending}"))
+    assert again == made
+    assert bare != made
+    PROBLEM.validate(document_of(back))
+
+
+@pytest.mark.parametrize("table", [HALF, {"step": 2, "levels": 90}, {"step": 1, "header": 0}])
+def test_tables_that_are_written_build_the_same(table: dict[str, Any]) -> None:
+    built = MessagesSection.model_validate(table).build()
+    assert MessagesSection.model_validate(messages_table(built)).build() == built
+
+
+def test_analyse_prints_what_it_costs() -> None:
+    problem = coins(HALF)
+    printed = pb.analyse(problem).as_json()
+    Draft202012Validator(read_schema("analyse")).validate(printed)
+    expected = compressed_learning(problem.network, problem.model, Uniform(step=0.5))
+    found = printed["messages"]
+    assert found["bytes_per_round"] == expected.bytes_per_round
+    assert found["extra_rounds"] == expected.extra_rounds
+    assert found["certified_bytes"] == list(expected.certified_bytes)
+    assert found["levels"] == expected.quantiser.levels
+    # What needs no messages is as it was.
+    bare = pb.analyse("two-coins").as_json()
+    assert "messages" not in bare
+    assert printed["samples"] == bare["samples"]
+
+
+def test_simulate_prints_what_was_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = pb.save(coins(HALF), tmp_path / "coins.toml")
+    run = ["simulate", str(path), "--rounds", "50", "--replicates", "20", "--quiet"]
+    assert main([*run, "--out", str(tmp_path), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    Draft202012Validator(read_schema("simulate")).validate(printed)
+    sent = printed["messages"]
+    assert sent["messages"] == 2 * 50 * 20
+    assert sent["bytes_per_round"] == pb.analyse(path).as_json()["messages"]["bytes_per_round"]
+    assert 0 < sent["largest_error"] <= 0.25 + 1e-12
+    assert main([*run, "--out", str(tmp_path)]) == 0
+    assert "replica off by at most" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        HALF,
+        {"step": 4, "mixing": "1/4"},
+        {"quantiser": "deadband", "step": 1, "threshold": 12, "mixing": "1/20"},
+    ],
+)
+def test_verify_holds_and_leaves_a_report(messages: dict[str, Any], tmp_path: Path) -> None:
+    outcome = pb.verify(coins(messages), out=tmp_path)
+    words = " ".join(statement.statement for statement in outcome.statements)
+    assert not any(statement.is_broken for statement in outcome.statements)
+    for part in ("replica is off", "moves a log-ratio", "learning rate K", "certified sample size"):
+        assert part in words
+    assert all(statement.holds for statement in outcome.statements)
+    assert "Certified bytes" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_verify_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound that is ten times too small is found out."""
+    monkeypatch.setattr("theory.messages.compressed._UP", 0.1)
+    outcome = pb.verify(coins(HALF))
+    broken = [statement.statement for statement in outcome.statements if statement.is_broken]
+    assert broken == ["compression moves a log-ratio, in nats: at most"]
+
+
+def test_nothing_is_claimed_of_plain_rounding() -> None:
+    outcome = pb.verify(coins({"quantiser": "plain", "step": 2}))
+    assert list(outcome.statements) == []
+
+
+BAD: list[tuple[str, Any, list[str]]] = [
+    ("no step", {}, ["messages.step", "add it"]),
+    ("a step of zero", {"step": 0}, ["messages.step: expected a number above 0, got 0"]),
+    ("a negative step", {"step": "-1/2"}, ["messages.step", "above 0, got -1/2"]),
+    ("one level", {"step": 1, "levels": 1}, ["messages.levels", "2"]),
+    (
+        "too few levels",
+        {"step": "1/2", "levels": 9},
+        ["messages.levels: expected at least 10, which never overload, got 9", "use more levels"],
+    ),
+    ("no mixing", {"step": 1, "mixing": 0}, ["messages.mixing", "above 0, got 0"]),
+    ("too much mixing", {"step": 1, "mixing": "3/2"}, ["messages.mixing", "(0, 1], got 3/2"]),
+    (
+        "a mistyped quantiser",
+        {"step": 1, "quantiser": "unifrom"},
+        ["messages.quantiser", "'uniform'"],
+    ),
+    (
+        "a deadband without end",
+        {"step": 1, "quantiser": "deadband"},
+        ["messages.threshold", "add it"],
+    ),
+    (
+        "a threshold below the rounding",
+        {"step": 2, "quantiser": "deadband", "threshold": 1},
+        ["messages.threshold: expected more than half a step, 1, got 1"],
+    ),
+    ("a threshold for nothing", {"step": 1, "threshold": 3}, ["messages.threshold", "deadband"]),
+    ("a mistyped key", {"step": 1, "level": 9}, ["messages.level", "'levels'"]),
+    ("no table", 3, ["messages"]),
+]
+
+
+@pytest.mark.parametrize(("case", "messages", "parts"), BAD, ids=[case for case, _, _ in BAD])
+def test_bad_input_is_one_line(
+    case: str,
+    messages: Any,
+    parts: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "coins.json"
+    path.write_text(json.dumps(document(messages)), encoding="utf-8")
+    line = complaint(capsys, "analyse", str(path))
+    for part in [str(path), *parts]:
+        assert part in line
+
+
+@pytest.mark.parametrize(
+    ("other", "parts"),
+    [
+        ({"faults": {"rule": "median"}}, ["messages: expected none with [faults]"]),
+        (
+            {"network": {"sequence": [{"weights": [["1/2", "1/2"], ["1/2", "1/2"]]}]}},
+            ["messages: expected a network that stays the same", "leave out [messages]"],
+        ),
+    ],
+)
+def test_what_messages_do_not_go_with(
+    other: dict[str, Any],
+    parts: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "coins.json"
+    path.write_text(json.dumps(document(HALF, **other)), encoding="utf-8")
+    line = complaint(capsys, "analyse", str(path))
+    for part in parts:
+        assert part in line
+    assert not PROBLEM.is_valid(document(HALF, **other))
+
+
+def test_a_regression_sends_its_beliefs_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "line.json"
+    path.write_text(json.dumps({**LINE, "messages": HALF}), encoding="utf-8")
+    line = complaint(capsys, "simulate", str(path))
+    assert "messages: expected none with [regression]" in line
+    assert not PROBLEM.is_valid({**LINE, "messages": HALF})
+
+
+def test_python_users_are_told_the_same() -> None:
+    bare = pb.load("two-coins")
+    with pytest.raises(ValueError, match="messages: expected none but with hypotheses"):
+        pb.problem_of(bare.network, pb.load("p1-regression").regression, messages=Uniform(step=1))
+    with pytest.raises(ValueError, match=r"^messages: expected"):
+        pb.problem_of(bare.network, bare.model, messages=0.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="levels: expected at least"):
+        pb.problem_of(bare.network, bare.model, messages=Uniform(step=0.01, levels=2))
+    other = Network([[0.5, 0.5], [0.5, 0.5]])
+    assert pb.problem_of(other, bare.model, messages=Uniform(step=1)) != pb.problem_of(
+        other, bare.model, messages=Uniform(step=2)
+    )
+
+
+def test_the_example_of_the_reference_reads() -> None:
+    text = '[messages]\nquantiser = "uniform"\nstep = "1/2"\nmixing = "1"\n'
+    assert MessagesSection.model_validate(tomllib.loads(text)["messages"]).build() == Uniform(
+        step=Fraction(1, 2), mixing=Fraction(1)
+    )
+
+
+def test_a_design_names_the_cheapest_messages(tmp_path: Path) -> None:
+    path = tmp_path / "best.toml"
+    result = pb.design(coins(HALF), objective="bytes", replicates=0, write=path)
+    printed = result.as_json()
+    Draft202012Validator(read_schema("design")).validate(printed)
+    cheapest = min(price["certified_bytes"][1] for price in printed["prices"])
+    assert printed["messages"]["certified_bytes"][1] == cheapest
+    assert {"as given", "uniform", "metropolis"} <= {row["network"] for row in printed["prices"]}
+    # No dearer than what the file said.
+    assert cheapest <= pb.analyse(coins(HALF)).as_json()["messages"]["certified_bytes"][1]
+    # The file that is written costs what was said.
+    again = pb.analyse(path).as_json()["messages"]
+    assert again["certified_bytes"] == printed["messages"]["certified_bytes"]
+    assert again["levels"] == printed["messages"]["levels"]
+
+
+def test_a_design_for_bytes_needs_no_messages_in_the_file() -> None:
+    printed = pb.design("two-coins", objective="bytes", replicates=0).as_json()
+    assert printed["messages"]["message_bytes"] == 5
+
+
+@pytest.mark.parametrize("name", ["p1-regression", "restless-ring delays", "liars-torus"])
+def test_designs_for_bytes_are_for_hypotheses_on_a_network_that_stays(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    complaint(capsys, "design", name, "--objective", "bytes", "--out", str(tmp_path))
+
+
+@pytest.mark.parametrize("option", ["--exact", "--certify"])
+def test_proofs_know_messages(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = pb.save(coins(HALF), tmp_path / "coins.toml")
+    run = ["analyse", str(path), option, "--quiet", "--out", str(tmp_path)]
+    assert main([*run, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    Draft202012Validator(read_schema("analyse")).validate(printed)
+    found, doubles = printed["messages"], pb.analyse(path).as_json()["messages"]
+    assert (found["step"], found["mixing"]) == ("1/2", "1")
+    assert found["least_levels"] == doubles["least_levels"]
+    assert Fraction(found["bytes_per_round"]) == doubles["bytes_per_round"]
+    assert found["deviation"][0]["lower"] <= doubles["deviation"]
+    assert found["certified_bytes"][1] == found["certified_rounds"][1] * doubles["bytes_per_round"]
+    assert main(run) == 0
+    assert "bytes enough" in capsys.readouterr().out
+
+
+def test_proofs_say_where_there_is_none() -> None:
+    problem = coins({"quantiser": "plain", "step": "1"})
+    printed = pb.analyse(problem, exact=True).as_json()
+    assert "messages" not in printed
+    assert "messages: nothing is proved without a replica, nor of normal data" in printed["notes"]

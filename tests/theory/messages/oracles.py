@@ -1,0 +1,125 @@
+"""Compressed beliefs in plain Python and fractions: loops, no matrices, nothing shared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+Row = list[Fraction]
+
+
+class Compressed(NamedTuple):
+    """Round by round: Λ, what replicas are off, and what there was to send; and the messages."""
+
+    history: list[Row]
+    errors: list[Row]
+    differences: list[Row]
+    sent: int
+
+
+def rounded(value: Fraction, step: Fraction, levels: int | None) -> Fraction:
+    """The middle of the cell that a value lies in; a half goes up."""
+    if levels is None or levels % 2:
+        index = math.floor(value / step + Fraction(1, 2))
+        if levels is not None:
+            index = max(-(levels // 2), min(levels // 2, index))
+        return step * index
+    index = max(-levels // 2, min(levels // 2 - 1, math.floor(value / step)))
+    return step * index + step / 2
+
+
+def compressed_run(
+    weights: Sequence[Sequence[Fraction]],
+    evidence: Sequence[Sequence[Fraction]],
+    step: Fraction,
+    *,
+    mixing: Fraction = Fraction(1),
+    levels: int | None = None,
+    threshold: Fraction | None = None,
+    prior: Sequence[Fraction] | None = None,
+) -> Compressed:
+    """One log-ratio, by loops.
+
+    `evidence` holds what each agent sees in each round.
+    """
+    agents = range(len(weights))
+    held = list(prior) if prior is not None else [Fraction(0) for _ in agents]
+    replica = [Fraction(0) for _ in agents]
+    found = Compressed([], [], [], 0)
+    sent = 0
+    for seen in evidence:
+        public = [held[i] + seen[i] for i in agents]
+        found.differences.append([public[j] - replica[j] for j in agents])
+        for j, difference in enumerate(found.differences[-1]):
+            if threshold is not None and abs(difference) <= threshold:
+                continue
+            sent += 1
+            replica[j] += rounded(difference, step, levels)
+        found.errors.append([public[j] - replica[j] for j in agents])
+        held = [
+            public[i] + mixing * sum(weights[i][j] * (replica[j] - replica[i]) for j in agents)
+            for i in agents
+        ]
+        found.history.append(held)
+    return found._replace(sent=sent)
+
+
+def plain_run(
+    weights: Sequence[Sequence[Fraction]], evidence: Sequence[Sequence[Fraction]], step: Fraction
+) -> list[Row]:
+    """Λ after each round where agents pool what others' rounded log-ratios say."""
+    agents = range(len(weights))
+    held = [Fraction(0) for _ in agents]
+    history = []
+    for seen in evidence:
+        public = [held[i] + seen[i] for i in agents]
+        said = [rounded(value, step, None) for value in public]
+        held = [
+            sum(weights[i][j] * (public[j] if i == j else said[j]) for j in agents) for i in agents
+        ]
+        history.append(held)
+    return history
+
+
+def uncompressed_run(
+    weights: Sequence[Sequence[Fraction]],
+    evidence: Sequence[Sequence[Fraction]],
+    prior: Sequence[Fraction] | None = None,
+) -> list[Row]:
+    """Λ after each round where beliefs are sent as they are."""
+    agents = range(len(weights))
+    held = list(prior) if prior is not None else [Fraction(0) for _ in agents]
+    history = []
+    for seen in evidence:
+        public = [held[i] + seen[i] for i in agents]
+        held = [sum(weights[i][j] * public[j] for j in agents) for i in agents]
+        history.append(held)
+    return history
+
+
+def lazy(weights: Sequence[Sequence[Fraction]], mixing: Fraction) -> list[Row]:
+    """W_γ = (1 − γ)I + γW."""
+    return [
+        [mixing * entry + (1 - mixing) * (i == j) for j, entry in enumerate(row)]
+        for i, row in enumerate(weights)
+    ]
+
+
+def travelled(weights: Sequence[Sequence[float]], rounds: int, order: int = 1) -> list[float]:
+    """Σ_{k<n} Σ_j |[W^k (I − W)^order]_ij| by loops: what B_i is the limit of."""
+    size = range(len(weights))
+    power = [[float(i == j) for j in size] for i in size]
+
+    def times(one: list[list[float]], other: Sequence[Sequence[float]]) -> list[list[float]]:
+        return [[math.fsum(one[i][k] * other[k][j] for k in size) for j in size] for i in size]
+
+    missing = [[float(i == j) - weights[i][j] for j in size] for i in size]
+    start = missing if order == 1 else times(missing, missing)
+    total = [0.0 for _ in size]
+    for _ in range(rounds):
+        rows = times(power, start)
+        total = [total[i] + math.fsum(abs(entry) for entry in rows[i]) for i in size]
+        power = times(power, weights)
+    return total

@@ -1,0 +1,55 @@
+"""Finite hypotheses over narrow links: quantised differences to replicas, and what they cost.
+
+docs: mathematics/compressed-beliefs
+"""
+
+from typing import TYPE_CHECKING
+
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from theory.messages.certificate import CertifiedMessages, certify_messages
+    from theory.messages.compressed import CompressedLearning, compressed_learning
+    from theory.messages.deviation import ReplicaDeviation, replica_deviation
+    from theory.messages.fewest_bytes import FewestBytes, fewest_bytes
+    from theory.messages.levels import MessageLevels, finest_step, message_levels, stalling_step
+    from theory.messages.mixing import mixed_network, mixed_rational
+    from theory.messages.proved import (
+        RationalReplicaDeviation,
+        certified_replica_deviation,
+        rational_replica_deviation,
+    )
+    from theory.messages.quantiser import (
+        QUANTISERS,
+        Deadband,
+        Plain,
+        Quantiser,
+        Uniform,
+    )
+else:
+    show_lazily(__name__)
+
+__all__ = [
+    "QUANTISERS",
+    "CertifiedMessages",
+    "CompressedLearning",
+    "Deadband",
+    "FewestBytes",
+    "MessageLevels",
+    "Plain",
+    "Quantiser",
+    "RationalReplicaDeviation",
+    "ReplicaDeviation",
+    "Uniform",
+    "certified_replica_deviation",
+    "certify_messages",
+    "compressed_learning",
+    "fewest_bytes",
+    "finest_step",
+    "message_levels",
+    "mixed_network",
+    "mixed_rational",
+    "rational_replica_deviation",
+    "replica_deviation",
+    "stalling_step",
+]

@@ -1,0 +1,196 @@
+"""Compressed beliefs beyond doubt: levels, deviation, rounds and bytes, proved in balls.
+
+The bounds of `theory.messages.levels` and `theory.messages.compressed` once more, with B_i from
+`theory.messages.proved`, logarithms in balls, and the prior of the best hypotheses multiplied by a
+fraction that is at most e^−β. Then `theory.certified.ladder` proves that so many rounds are enough.
+(docs: mathematics/compressed-beliefs)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from flint import arb
+
+from theory.certified.cumulant import extreme
+from theory.certified.evidence import START_BITS, Evidence
+from theory.certified.information import decide_reference
+from theory.certified.ladder import Ladder, certify_sample_sizes
+from theory.certified.network import certify_network
+from theory.certified.rounds import CertifiedRounds
+from theory.messages.compressed import with_levels
+from theory.messages.levels import MessageLevels
+from theory.messages.mixing import mixed_rational
+from theory.messages.proved import certified_replica_deviation
+from theory.messages.quantiser import Deadband, Quantiser
+from theory.numbers import Enclosure, as_fmpq, as_fraction, precision
+from theory.rational import RationalModel, RationalNetwork
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import as_probability, fail
+
+# Relative width asked of the deviation D, which one of the bounds on rounds needs.
+_WIDTH = 1e-9
+
+
+@dataclass(frozen=True)
+class CertifiedMessages(Shown):
+    """What is proved of compressed beliefs.
+
+    Attributes
+    ----------
+    network
+        W_γ, exactly.
+    quantiser
+        With its levels: its own, or the least odd number that is proved to be enough.
+    deviation
+        B_i ē of each agent, in nats: an interval around the bound on what compression does.
+    least
+        The fewest levels that are proved never to overload.
+    links, frame
+        Directed links, and bytes of a message.
+    silence
+        Rounds from one message of an agent to its next, at least.
+    rounds
+        Enough for ever, by the better of Chernoff's and Hoeffding's inequalities; None if no
+        number was found.
+    """
+
+    network: RationalNetwork
+    quantiser: Quantiser
+    deviation: tuple[Enclosure, ...]
+    least: int
+    links: int
+    frame: int
+    silence: int
+    rounds: CertifiedRounds | None
+
+    @property
+    def bytes(self) -> int | None:
+        """Enough on all links together; None if no number of rounds was found."""
+        if self.rounds is None or self.rounds.upper is None:
+            return None
+        return self.links * self.frame * -(-self.rounds.upper // self.silence)
+
+
+@typed
+def certify_messages(
+    network: RationalNetwork,
+    model: RationalModel,
+    quantiser: Quantiser,
+    *,
+    delta: float,
+    exponent: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> CertifiedMessages:
+    """Prove the levels, the deviation, and that so many rounds and bytes are enough.
+
+    Parameters
+    ----------
+    network, model
+        N agents each; W, not yet W_γ.
+    quantiser
+        With a replica.
+    delta
+        δ, in (0, 1), read exactly.
+    exponent
+        An estimate of E, where the search for rounds starts.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not in (0, 1), network and model do not fit, the network is too large, the
+        quantiser has no replica or too few levels, or log-ratios have no bound.
+    """
+    delta = as_probability("delta", delta)
+    if not quantiser.has_replica:
+        raise fail("quantiser", "one with a replica", quantiser.name, "nothing else is proved of")
+    if model.log_ratio_bound is None:
+        raise fail("model", "bounded log-ratios", "normal data", "leave out the proof")
+    mixed = mixed_rational(network, quantiser.mixing)
+    evidence = Evidence(mixed, model)
+    first = certified_replica_deviation(mixed)
+    second = certified_replica_deviation(mixed, order=2)
+    with precision(START_BITS):
+        step = as_fraction(quantiser.step)
+        error = as_fraction(quantiser.threshold) if isinstance(quantiser, Deadband) else step / 2
+        ball = arb(as_fmpq(error))
+        deviation = tuple(
+            Enclosure.from_ball(ball * arb(one.lower).union(arb(one.upper))) for one in first
+        )
+        growth, start = _growth(evidence, first, second, ball)
+        least = max(2, _ceiling(2 * (growth + ball).max(start) / arb(as_fmpq(step))))
+        silence = 1
+        if isinstance(quantiser, Deadband):
+            silence = 1 + int((arb(as_fmpq(error - step / 2)) / growth).lower().floor().fmpz())
+        shift = extreme([arb(one.upper) for one in deviation], largest=True)
+    levels = MessageLevels(0.0, 0.0, least, None, silence)
+    quantiser = with_levels(quantiser, levels)
+    frame = quantiser.frame(len(model.hypotheses) - 1)
+    assert frame is not None
+    best = decide_reference(evidence).hypotheses
+    moved = Evidence(mixed, _handicapped(model, best, shift))
+    settling = certify_network(mixed, relative_width=_WIDTH).deviation
+    ladder = Ladder(moved, decide_reference(moved), deviation=settling)
+    sizes = certify_sample_sizes(
+        ladder, delta=delta, exponent=exponent, second_eigenvalue=None, progress=progress
+    )
+    agents = network.agents
+    links = sum(network.matrix[i, j] != 0 for i in range(agents) for j in range(agents) if i != j)
+    return CertifiedMessages(
+        mixed, quantiser, deviation, least, links, frame, silence, sizes.chernoff or sizes.repaired
+    )
+
+
+def _growth(
+    evidence: Evidence, first: tuple[Enclosure, ...], second: tuple[Enclosure, ...], error: arb
+) -> tuple[arb, arb]:
+    """Upper ends, as in `theory.messages.levels`: what a round adds, and what the first brings."""
+    model, matrix = evidence.model, evidence.network.matrix
+    reach, halves, priors, spreads = [], [], [], []
+    for other in range(1, evidence.hypotheses):
+        laws = evidence.at(START_BITS).laws(0, other)
+        ends = [mean for k in evidence.present for mean in laws[k].means]
+        top, bottom = extreme(ends, largest=True), extreme(ends, largest=False)
+        reach += [abs(top).max(abs(bottom))]
+        halves.append((top - bottom) / 2)
+        odds = model.prior_log_odds(0, other)
+        balls = [odds[k].ball() for k in evidence.present]
+        high, low = extreme(balls, largest=True), extreme(balls, largest=False)
+        priors.append(abs(high).max(abs(low)))
+        spreads.append(high - low)
+    largest, half = extreme(reach, largest=True), extreme(halves, largest=True)
+    spread = extreme(spreads, largest=True)
+    grown = []
+    for i, (one, two) in enumerate(zip(first, second, strict=True)):
+        leaving = arb(1 - matrix[i, i])
+        moved = half * arb(one.upper) + leaving * spread
+        grown.append(largest + moved + (2 * leaving + arb(two.upper)) * error)
+    start = extreme(priors, largest=True) + largest
+    return extreme(grown, largest=True).upper(), start.upper()
+
+
+def _handicapped(model: RationalModel, best: tuple[int, ...], shift: arb) -> RationalModel:
+    """The model with prior log-odds of the best that are lower by at least ω · `shift`."""
+    with precision(START_BITS):
+        factors = [Fraction(1)] * len(model.hypotheses)
+        for theta in set(range(len(factors))) - set(best):
+            twice = 1 if theta == 0 or best == (0,) else 2
+            mantissa, exponent = (int(part) for part in (shift * twice).exp().upper().man_exp())
+            factors[theta] = Fraction(mantissa) * Fraction(2) ** exponent
+    rows = []
+    for row in model.priors:
+        moved = [entry * factor for entry, factor in zip(row, factors, strict=True)]
+        total = sum(moved, Fraction(0))
+        rows.append(tuple(entry / total for entry in moved))
+    return replace(model, priors=tuple(rows))
+
+
+def _ceiling(ball: arb) -> int:
+    """The smallest whole number that is not below the upper end of a ball."""
+    found = ball.upper().ceil().unique_fmpz()
+    if found is None:
+        raise fail("model", "log-ratios that balls enclose", "larger ones", "leave out the proof")
+    return int(found)

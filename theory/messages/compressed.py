@@ -1,0 +1,226 @@
+"""Certified rounds and bytes to δ for compressed beliefs.
+
+A compressed run of W is the uncompressed run of W_γ on the same data but for at most
+β = ω B ē at any agent, in any round (`theory.messages.deviation`): ω is 1 where one of the two
+hypotheses is the first, which log-ratios are sent against, and 2 elsewhere. So it errs only where
+the uncompressed one, started with prior log-odds lower by β, errs; and it errs wherever the one
+started with log-odds higher by β does, since all W^n have rows that sum to one. All of
+`theory.bounds` holds for these two, and what it certifies brackets the compressed run.
+(docs: mathematics/compressed-beliefs)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from theory.bounds import SampleSizes, sample_sizes
+from theory.learning.model import FiniteModel
+from theory.messages.deviation import replica_deviation
+from theory.messages.levels import MessageLevels, message_levels
+from theory.messages.mixing import mixed_network
+from theory.messages.quantiser import Deadband, Quantiser
+from theory.network import Network
+from theory.network.structure import off_diagonal
+from theory.showing import Shown
+from theory.typed import typed
+from theory.validation import FloatArray, as_probability, fail, read_only
+
+_UP = 1 + 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class CompressedLearning(Shown):
+    """What is known beforehand of learning with compressed beliefs.
+
+    Attributes
+    ----------
+    network
+        W_γ: that of the run without compression that this one stays close to.
+    quantiser
+        With its levels: those given, or else the least odd number that is enough. None still if
+        log-ratios are unbounded, and for a quantiser without a replica.
+    deviation
+        Shape (N,): an upper bound on how far compression moves a log-ratio against the first
+        hypothesis, in nats; inf without a replica.
+    levels
+        What the quantiser has to hold.
+    links, frame
+        How many directed links carry messages, and the bytes of one; None without levels.
+    uncompressed, compressed, easier
+        The ladder of W without compression, and the ladders of W_γ with prior log-odds lower and
+        higher by β; None without a replica.
+    note
+        Why a number is missing; empty if none is.
+    """
+
+    network: Network
+    quantiser: Quantiser
+    deviation: FloatArray
+    levels: MessageLevels
+    links: int
+    frame: int | None
+    uncompressed: SampleSizes
+    compressed: SampleSizes | None
+    easier: SampleSizes | None
+    note: str
+
+    @property
+    def rounds(self) -> tuple[int | None, int | None]:
+        """Certified ends of the least n from which on some agent errs with probability ≤ δ."""
+        if self.compressed is None or self.easier is None:
+            return None, None
+        return self.easier.certified.lower, _enough(self.compressed)
+
+    @property
+    def extra_rounds(self) -> int | None:
+        """What is certified to be enough with compression, less what is without."""
+        before = _enough(self.uncompressed)
+        after = self.rounds[1]
+        return None if before is None or after is None else after - before
+
+    @property
+    def bytes_per_round(self) -> float | None:
+        """Of all links together: exactly, or at most where an agent may send nothing."""
+        return None if self.frame is None else self.links * self.frame / self.levels.silence
+
+    @property
+    def certified_bytes(self) -> tuple[int | None, int | None]:
+        """Certified ends of the bytes on all links until then.
+
+        The lower end is that of the rounds, and zero where nothing may be sent.
+        """
+        lower, upper = self.rounds
+        if self.frame is None or (lower is None and upper is None):
+            return None, None
+        silent = isinstance(self.quantiser, Deadband)
+        least = 0 if silent or lower is None else self.bytes_after(lower)
+        return least, None if upper is None else self.bytes_after(upper)
+
+    def bytes_after(self, rounds: int) -> int:
+        """The most bytes that so many rounds take on all links together.
+
+        Raises
+        ------
+        ValueError
+            If the quantiser has no levels, and so no code.
+        """
+        if self.frame is None:
+            raise fail("levels", "a number of levels", "none", "give the quantiser levels")
+        return self.links * self.frame * -(-rounds // self.levels.silence)
+
+
+def _enough(ladder: SampleSizes) -> int | None:
+    """The fewest rounds that a theorem says are enough."""
+    known = [ladder.certified.upper, ladder.chernoff.rounds, ladder.repaired.rounds]
+    return min((n for n in known if n is not None), default=None)
+
+
+@typed
+def compressed_learning(
+    network: Network,
+    model: FiniteModel,
+    quantiser: Quantiser,
+    *,
+    delta: float = 0.05,
+    uncompressed: SampleSizes | None = None,
+) -> CompressedLearning:
+    """Bounds on what compression does, and the certified rounds and bytes to δ.
+
+    Everything is rigorous up to the rounding of doubles, as `theory.sample_sizes` is.
+
+    Parameters
+    ----------
+    network, model
+        N agents each; W, not yet W_γ.
+    quantiser
+        What is sent. Without levels it gets as many as never overload.
+    delta
+        δ, in (0, 1).
+    uncompressed
+        The ladder of W without compression for this δ, if it is known.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not in (0, 1), network and model have different numbers of agents, the
+        network has more than 2000, or the quantiser has fewer levels than keep it from
+        overloading.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent
+    >>> from theory.messages import Uniform
+    >>> coin = FiniteAgent.from_tables(
+    ...     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+    ... )
+    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
+    >>> pair = Network([["9/10", "1/10"], ["3/5", "2/5"]])
+    >>> found = compressed_learning(pair, model, Uniform(step=0.5))
+    >>> found.quantiser.levels, found.bytes_per_round, found.extra_rounds
+    (11, 10.0, 5)
+    """
+    delta = as_probability("delta", delta)
+    levels = message_levels(network, model, quantiser)
+    quantiser = with_levels(quantiser, levels)
+    mixed = mixed_network(network, quantiser.mixing)
+    frame = quantiser.frame(len(model.hypotheses) - 1)
+    note, compressed, easier = "", None, None
+    deviation = np.full(network.agents, np.inf)
+    if not quantiser.has_replica:
+        note = "nothing is guaranteed without a replica"
+    else:
+        deviation = replica_deviation(mixed).upper * quantiser.error_bound * _UP
+        worst = float(deviation.max())
+        compressed = sample_sizes(mixed, shifted(mixed, model, -worst), delta=delta)
+        easier = sample_sizes(mixed, shifted(mixed, model, worst), delta=delta)
+        if frame is None:
+            note = "unbounded log-ratios have no code of fixed length"
+    return CompressedLearning(
+        network=mixed,
+        quantiser=quantiser,
+        deviation=read_only(deviation),
+        levels=levels,
+        links=len(off_diagonal(network.weights).row),
+        frame=frame,
+        uncompressed=uncompressed or sample_sizes(network, model, delta=delta),
+        compressed=compressed,
+        easier=easier,
+        note=note,
+    )
+
+
+def with_levels(quantiser: Quantiser, levels: MessageLevels) -> Quantiser:
+    """The quantiser with levels that never overload: its own, or the least odd number.
+
+    Without a replica, and without a bound on log-ratios, it is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If it has levels and a replica, and they are too few, or log-ratios have no bound.
+    """
+    if not quantiser.has_replica or (quantiser.levels is None and levels.least is None):
+        return quantiser
+    if levels.least is None:
+        wanted = "no number of levels where log-ratios are unbounded"
+        raise fail("levels", wanted, quantiser.levels, "leave it out")
+    if quantiser.levels is None:
+        return replace(quantiser, levels=levels.least | 1)
+    if quantiser.levels < levels.least:
+        wanted = f"at least {levels.least}, which never overload"
+        raise fail("levels", wanted, quantiser.levels, "use more levels, or larger steps")
+    return quantiser
+
+
+def shifted(network: Network, model: FiniteModel, shift: float) -> FiniteModel:
+    """The model with every agent's prior log-odds Λ(θ*, θ) higher by ω · `shift`, θ* the best.
+
+    ω is 1 where θ* alone is the first hypothesis, or θ is, and 2 elsewhere.
+    """
+    best = model.reference_hypotheses(network.stationary_distribution)
+    odds = np.zeros(len(model.hypotheses))
+    for theta in set(range(odds.size)) - set(best):
+        odds[theta] = shift * (1 if theta == 0 or best == (0,) else 2)
+    return replace(model, log_priors=model.log_priors - odds)

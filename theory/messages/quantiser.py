@@ -1,0 +1,180 @@
+"""What an agent sends instead of its beliefs: quantised differences to a replica.
+
+Agent j's log-ratios against the first hypothesis are the M − 1 numbers y_j, in nats. All who hear
+j keep the same replica ŷ_j of them, zero before round 1. In each round j sends q_j = Q(y_j − ŷ_j),
+everybody adds it to ŷ_j, and then
+
+    Λ_i = y_i + γ Σ_j W_ij (ŷ_j − ŷ_i).
+
+=================  ==============================================================================
+``Uniform``        Q rounds each number to the nearest of the middles of cells of width `step`
+``Deadband``       the same, and nothing at all is sent while no number is off by more than
+                   `threshold`: event-triggered sending
+``Plain``          no replica: agents send Q(y_j) and pool what they hear as it is; no guarantee
+=================  ==============================================================================
+
+With L levels there are L cells, evenly about zero; numbers beyond the last cell go to its middle.
+A message is one whole number below L^(M−1), in as many whole bytes as that takes, after a header.
+(docs: mathematics/compressed-beliefs)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from theory.showing import Shown
+from theory.validation import FloatArray, as_integer, as_positive, fail
+
+HEADER = 4
+"""Bytes before the numbers of a message: the round, as 32 bits."""
+
+Real: TypeAlias = "float | Fraction"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cells(Shown):
+    """Cells of equal width, and how a message of their numbers is framed.
+
+    Parameters
+    ----------
+    step
+        Δ, the width of a cell in nats, positive. Fractions stay exact.
+    mixing
+        γ, in (0, 1]: the share of the way that agents go towards what they hear.
+    levels
+        L ≥ 2, the number of cells; None for as many as are needed, without a bound.
+    header
+        Bytes of a message besides its numbers, at least 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    step: Real
+    mixing: Real = Fraction(1)
+    levels: int | None = None
+    header: int = HEADER
+
+    has_replica: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        as_positive("step", self.step)
+        mixing = as_positive("mixing", self.mixing)
+        if mixing > 1:
+            raise fail("mixing", "a number in (0, 1]", f"{mixing:g}", "use 1 or less")
+        if self.levels is not None:
+            object.__setattr__(self, "levels", as_integer("levels", self.levels, minimum=2))
+        object.__setattr__(self, "header", as_integer("header", self.header, minimum=0))
+
+    def cells(self, values: FloatArray) -> FloatArray:
+        """The middles of the cells that values lie in; the shape of `values`, in nats.
+
+        Middles are multiples of `step` if L is odd or None, and halfway between them if L is even.
+        """
+        step = float(self.step)
+        if self.levels is None:
+            return np.asarray(np.rint(values / step) * step)
+        half = self.levels // 2
+        if self.levels % 2:
+            return np.asarray(np.clip(np.rint(values / step), -half, half) * step)
+        return np.asarray((np.clip(np.floor(values / step), -half, half - 1) + 0.5) * step)
+
+    def frame(self, numbers: int) -> int | None:
+        """Bytes of one message of so many log-ratios; None if L is None: a code needs levels."""
+        if self.levels is None:
+            return None
+        largest = int(self.levels**numbers) - 1
+        payload = largest.bit_length()
+        return self.header + -(-payload // 8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(_Cells):
+    """Sends the difference to the replica, rounded, in every round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = Uniform(step=0.5)
+    >>> half.cells(np.array([0.2, 0.3, -7.1])).tolist()
+    [0.0, 0.5, -7.0]
+    >>> Uniform(step=1.0, levels=2).cells(np.array([0.2, -7.1])).tolist()
+    [0.5, -0.5]
+    >>> half.error_bound
+    0.25
+    """
+
+    name: ClassVar[str] = "uniform"
+
+    @property
+    def error_bound(self) -> float:
+        """The most that a replica is off after a message, in nats, if nothing overloads."""
+        return float(self.step) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadband(_Cells):
+    """Sends nothing while every log-ratio is within `threshold` of its replica.
+
+    Parameters
+    ----------
+    threshold
+        T > step/2, in nats.
+
+    Raises
+    ------
+    ValueError
+        As for all quantisers; if T is at most half a step, which no message would keep.
+
+    Examples
+    --------
+    >>> Deadband(step=0.5, threshold=2.0).error_bound
+    2.0
+    """
+
+    threshold: Real
+
+    name: ClassVar[str] = "deadband"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        threshold = as_positive("threshold", self.threshold)
+        if threshold <= float(self.step) / 2:
+            wanted = f"more than half a step, {float(self.step) / 2:g}"
+            raise fail("threshold", wanted, f"{threshold:g}", "raise it, or take a smaller step")
+
+    @property
+    def error_bound(self) -> float:
+        """The most that a replica is off after a round, in nats, if nothing overloads."""
+        return float(self.threshold)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plain(_Cells):
+    """Sends the rounded log-ratios themselves, which listeners take as they are.
+
+    On trial beside the others: what rounding loses is lost for good (see
+    `theory.messages.stalling_step`).
+    """
+
+    name: ClassVar[str] = "plain"
+    has_replica: ClassVar[bool] = False
+
+    @property
+    def error_bound(self) -> float:
+        """What a message is off, in nats, if nothing overloads; nothing follows for beliefs."""
+        return float(self.step) / 2
+
+
+Quantiser: TypeAlias = Uniform | Deadband | Plain
+
+QUANTISERS: dict[str, type[Uniform] | type[Deadband] | type[Plain]] = {
+    kind.name: kind for kind in (Uniform, Deadband, Plain)
+}
+"""The quantisers by the names that problem files give them."""
