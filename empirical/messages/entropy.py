@@ -232,13 +232,6 @@ def adaptive(
     return placed
 
 
-def flags(
-    tape: Tape, values: IntArray | None, *, count: int, contexts: ArrayLike | None = None
-) -> IntArray:
-    """Zeros and ones, as :func:`adaptive`."""
-    return adaptive(tape, values, count=count, prior=(UNIT // 2, UNIT // 2), contexts=contexts)
-
-
 # Falls as a power, so that no size is dear for long.
 _PRIOR = tuple(max(1, UNIT // (2 + symbol)) for symbol in range(_SYMBOLS))
 
