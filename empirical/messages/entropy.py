@@ -35,8 +35,6 @@ DIRECT = 64
 _SYMBOLS = DIRECT + 4 * (32 - DIRECT.bit_length() + 1)
 LARGEST = 2**31 - 1
 
-Words = NDArray[np.int32]
-
 
 def table(weights: ArrayLike) -> IntArray:
     """Probabilities in units of 2⁻²⁴: integers of at least 1 that sum to 2²⁴ exactly.

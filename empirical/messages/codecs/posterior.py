@@ -6,7 +6,7 @@ the replica has now, by how many steps each mean did. Most weights did not move 
 are uncertain: their numbers are 0, which cost little. What was left out stays in the difference to
 the replica, and is said when it is worth its bits.
 
-With a step of c standard deviations the receiver's Gaussian is at most about c²/24 nats a weight
+With a step of c standard deviations the receiver's Gaussian is about c²/24 nats a weight
 from the sender's where much moves. The standard deviations' steps are an eighth of an octave or
 less, which adds little and costs little: they move slowly. See docs: mathematics/message-limit.
 """
