@@ -43,8 +43,6 @@ class BeliefReplica:
     step
         Of a mean, in standard deviations; those of the grid are a quarter of it in logarithm, but
         no longer than an eighth of an octave and no shorter than 1/64.
-    also
-        Names that messages may have beside precision and shift.
 
     Raises
     ------
@@ -52,19 +50,17 @@ class BeliefReplica:
         If messages have other names.
     """
 
-    def __init__(
-        self, layout: Layout, codec: str, *, step: float, also: tuple[str, ...] = ()
-    ) -> None:
-        if not {PRECISION, SHIFT} <= set(layout.names) <= {PRECISION, SHIFT, *also}:
+    def __init__(self, layout: Layout, codec: str, *, step: float) -> None:
+        if not {PRECISION, SHIFT} <= set(layout.names) <= {PRECISION, SHIFT, GRADIENT}:
             raise fail(
                 f"codec {codec!r}",
-                " and ".join(["messages of precision and shift", *(f"{n} if any" for n in also)]),
+                "messages of precision and shift, and gradient if any",
                 ", ".join(layout.names),
                 "take another learner, or a codec such as 'quantised'",
             )
         self.scales = Scales(layout.blocks)
         self._layout = layout
-        self._vectors = ("scale", "mean", *(name for name in also if name in layout.names))
+        self._vectors = ("scale", "mean", *(n for n in layout.names if n == GRADIENT))
         fine = min(max(4 * log(2) / step, 8.0), 64.0)
         self._divisions = 1 << ceil(log2(fine))
         self._precision = double(layout.begin[PRECISION]).astype(np.float32)
@@ -124,6 +120,35 @@ class BeliefReplica:
             raise fail("body", "standard deviations on the grid", "others", "send it again")
         memory["scale"].copy_(torch.from_numpy(place))
         return np.asarray(powers(place, self._divisions) * self._first)
+
+    def moved(
+        self,
+        tape: Tape,
+        memory: Memory,
+        target: NDArray[np.float64] | None,
+        name: str,
+        unit: Float32,
+    ) -> None:
+        """Steps of so many units that bring a vector of the memory near `target`, and the move.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`move`, or if there are too many steps.
+        """
+        wanted = None if target is None else (target - memory[name].numpy()) / unit
+        steps = self.steps(tape, memory, wanted, name)
+        self.move(memory, name, unit * steps.astype(np.float32))
+
+    def gradient(self, tape: Tape, memory: Memory, said: Said | None, unit: Float32) -> None:
+        """A gradient for one datum, if messages have one.
+
+        Divided by the number of examples, one unit of 1/σ moves the mean, by Newton's step, by σ.
+        """
+        if GRADIENT in self._vectors:
+            target = None if said is None else double(said[GRADIENT])
+            own = unit / np.float32(self._layout.examples)
+            self.moved(tape, memory, target, GRADIENT, own)
 
     def steps(
         self, tape: Tape, memory: Memory, target: NDArray[np.float64] | None, name: str

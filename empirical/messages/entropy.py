@@ -35,8 +35,6 @@ DIRECT = 64
 _SYMBOLS = DIRECT + 4 * (32 - DIRECT.bit_length() + 1)
 LARGEST = 2**31 - 1
 
-Words = NDArray[np.int32]
-
 
 def table(weights: ArrayLike) -> IntArray:
     """Probabilities in units of 2⁻²⁴: integers of at least 1 that sum to 2²⁴ exactly.
@@ -230,13 +228,6 @@ def adaptive(
     placed = np.empty_like(found)
     placed[order] = found
     return placed
-
-
-def flags(
-    tape: Tape, values: IntArray | None, *, count: int, contexts: ArrayLike | None = None
-) -> IntArray:
-    """Zeros and ones, as :func:`adaptive`."""
-    return adaptive(tape, values, count=count, prior=(UNIT // 2, UNIT // 2), contexts=contexts)
 
 
 # Falls as a power, so that no size is dear for long.

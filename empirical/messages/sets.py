@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from empirical.messages.codec import Layout
-from empirical.messages.entropy import Tape, flags
+from empirical.messages.entropy import UNIT, Tape, adaptive
 from theory.validation import IntArray, as_integer, fail
 
 # Classes of the first values, of what was said in the last message, and of what was said before.
@@ -105,4 +105,6 @@ def subset(tape: Tape, chosen: Flags | None, kinds: IntArray) -> Flags:
         From :meth:`Kinds.of`.
     """
     given = None if chosen is None else chosen.astype(np.int64)
-    return flags(tape, given, count=len(kinds), contexts=kinds).astype(np.bool_)
+    prior = (UNIT // 2, UNIT // 2)
+    found = adaptive(tape, given, count=len(kinds), prior=prior, contexts=kinds)
+    return found.astype(np.bool_)

@@ -6,7 +6,7 @@ the replica has now, by how many steps each mean did. Most weights did not move 
 are uncertain: their numbers are 0, which cost little. What was left out stays in the difference to
 the replica, and is said when it is worth its bits.
 
-With a step of c standard deviations the receiver's Gaussian is at most about c²/24 nats a weight
+With a step of c standard deviations the receiver's Gaussian is about c²/24 nats a weight
 from the sender's where much moves. The standard deviations' steps are an eighth of an octave or
 less, which adds little and costs little: they move slowly. See docs: mathematics/message-limit.
 """
@@ -16,9 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from empirical.messages.beliefs import GRADIENT, BeliefReplica, Float32, double
+from empirical.messages.beliefs import BeliefReplica
 from empirical.messages.checks import words_of
 from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.entropy import Reader, Tape, Writer
@@ -69,8 +68,8 @@ class PosteriorCoder:
     """The codec for messages of one layout; its memory is that of a :class:`BeliefReplica`."""
 
     def __init__(self, codec: Posterior, layout: Layout) -> None:
-        self._codec, self._layout, self.mixing = codec, layout, codec.mixing
-        self._belief = BeliefReplica(layout, codec.name, step=codec.step, also=(GRADIENT,))
+        self._codec, self.mixing = codec, codec.mixing
+        self._belief = BeliefReplica(layout, codec.name, step=codec.step)
         self.memory, self.replica = self._belief.memory, self._belief.replica
 
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
@@ -91,21 +90,7 @@ class PosteriorCoder:
         """Write or read all vectors, the standard deviations first, and move the replica."""
         width, step = self._belief.widths(tape, memory, said), np.float32(self._codec.step)
         mean = None if said is None else self._belief.mean(said)
-        self._moved(tape, memory, mean, "mean", width * step)
-        if GRADIENT in self._layout.names:
-            # A gradient for one datum so much larger moves the mean, by Newton's step, by `step`.
-            unit = np.float32(self._codec.gradient_step) * step / width
-            gradient = None if said is None else double(said[GRADIENT])
-            self._moved(tape, memory, gradient, GRADIENT, unit / np.float32(self._layout.examples))
-
-    def _moved(
-        self,
-        tape: Tape,
-        memory: Memory,
-        target: NDArray[np.float64] | None,
-        name: str,
-        unit: Float32,
-    ) -> None:
-        moved = None if target is None else (target - memory[name].numpy()) / unit
-        steps = self._belief.steps(tape, memory, moved, name)
-        self._belief.move(memory, name, unit * steps.astype(np.float32))
+        self._belief.moved(tape, memory, mean, "mean", width * step)
+        self._belief.gradient(
+            tape, memory, said, np.float32(self._codec.gradient_step) * step / width
+        )

@@ -41,6 +41,9 @@ class Samples:
     block_bits
         Bits of divergence of a block, from 1 to 14. A block takes 2^(so many bits) candidates and
         more to encode, and about three bits beside its divergence.
+    gradient_step
+        The step of a vector ``gradient``, in units of what moves a mean by c standard deviations;
+        positive.
     mixing
         γ of the replica form of pooling; in (0, 1].
 
@@ -52,12 +55,14 @@ class Samples:
 
     width: float = 0.5
     block_bits: float = 8.0
+    gradient_step: float = 0.25
     mixing: float = 1.0
 
     name = "samples"
 
     def __post_init__(self) -> None:
         as_positive("width", self.width)
+        as_positive("gradient_step", self.gradient_step)
         if not 1.0 <= self.block_bits <= 14.0:
             raise fail("block_bits", "1 to 14 bits", self.block_bits, "more take too long")
         if not 0.0 < self.mixing <= 1.0:
@@ -97,7 +102,8 @@ class SamplesCoder:
         """Write or read one message: widths, how far rows move, and one candidate a block."""
         from empirical.messages.candidates import UNIT, drawn
 
-        unit = self._belief.widths(tape, memory, said) * np.float32(self._codec.width)
+        width, c = self._belief.widths(tape, memory, said), np.float32(self._codec.width)
+        unit = width * c
         moved = rounded = None
         if said is not None:
             moved = (self._belief.mean(said) - memory["mean"].numpy()) / unit
@@ -119,6 +125,7 @@ class SamplesCoder:
         by = np.zeros(self._layout.size, dtype=np.float32)
         by[some] = unit[some] * prior * (z + np.float32(_WRAP) * whole.astype(np.float32))
         self._belief.move(memory, "mean", by)
+        self._belief.gradient(tape, memory, said, np.float32(self._codec.gradient_step) * c / width)
 
     def _priors(self, tape: Tape, moved: NDArray[np.float64] | None, contexts: IntArray) -> Float32:
         """√(1 + τ²/c²) of each coordinate, on the grid, shape (n,)."""

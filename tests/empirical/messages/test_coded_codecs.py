@@ -270,7 +270,9 @@ def test_beliefs_that_are_none_are_refused(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", ["posterior", "samples"])
 def test_point_nets_have_no_uncertainty_to_measure_by(codec: str) -> None:
-    with pytest.raises(ValueError, match=r"messages of precision and shift.*got mean;"):
+    with pytest.raises(
+        ValueError, match="messages of precision and shift, and gradient if any, got mean;"
+    ):
         codec_of(codec).coder(Layout(weights(), BLOCKS))
     said = belief()
     said["precision"][3] = 0.0

@@ -17,9 +17,9 @@ from empirical.messages.entropy import (
     Reader,
     Writer,
     adaptive,
-    flags,
     floats,
     integers,
+    naturals,
     table,
 )
 from theory.validation import IntArray
@@ -112,11 +112,23 @@ def test_too_large_a_number_is_refused() -> None:
 def test_flags_cost_their_entropy() -> None:
     values = (np.random.default_rng(3).random(100_000) < 0.02).astype(np.int64)
     writer = Writer()
-    flags(writer, values, count=len(values))
+    adaptive(writer, values, count=len(values), prior=(1, 1))
     body = writer.done()
     reader = Reader(body)
-    assert np.array_equal(flags(reader, None, count=len(values)), values)
+    assert np.array_equal(adaptive(reader, None, count=len(values), prior=(1, 1)), values)
     assert 8 * len(body) < 1.01 * entropy(values) + 64
+
+
+def test_naturals_pay_for_no_sign() -> None:
+    values = (2.0 ** np.random.default_rng(6).uniform(0, 20, 20_000)).astype(np.int64)
+    values[:4] = [0, 1, 2, LARGEST]
+    writer = Writer()
+    naturals(writer, values, count=len(values))
+    body = writer.done()
+    reader = Reader(body)
+    assert np.array_equal(naturals(reader, None, count=len(values)), values)
+    # The logarithm is uniform: log₂ 20 bits for the length, and the digits, 9.5 on average.
+    assert 8 * len(body) / len(values) < np.log2(20) + 9.5 + 0.2
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
