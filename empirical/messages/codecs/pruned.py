@@ -142,8 +142,9 @@ def kept_of(codec: str, kept: int, layout: Layout) -> int:
 
     Examples
     --------
-    >>> import torch
-    >>> kept_of("pruned", 0, Layout({"mean": torch.zeros(100)}, ()))
+    >>> from empirical.messages.codec import Block
+    >>> one = Layout({"mean": torch.zeros(100)}, (Block("all", 0, (100,)),))
+    >>> kept_of("pruned", 0, one)
     9
     """
     if len(layout.names) != 1:

@@ -210,7 +210,9 @@ def test_what_does_not_fit_is_refused() -> None:
         Spline(kept=500)
     with pytest.raises(ValueError, match="kept"):
         Pruned(-1)
-    beliefs = Layout({"precision": torch.ones(9), "shift": torch.zeros(9)}, ())
+    beliefs = Layout(
+        {"precision": torch.ones(9), "shift": torch.zeros(9)}, (Block("all", 0, (9,)),)
+    )
     with pytest.raises(ValueError, match="messages of one vector"):
         Pruned(5).coder(beliefs)
     with pytest.raises(ValueError, match="one trained for nets of 999 weights"):
