@@ -50,7 +50,7 @@ class MessagesDocument(Document):
             bytes_per_round=found.bytes_per_round,
             deviation=json_number(float(found.deviation.max())),
             extra_rounds=found.extra_rounds,
-            certified_rounds=list(found.rounds),
+            certified_rounds=list(found.certified_rounds),
             certified_bytes=list(found.certified_bytes),
             note=found.note,
         )
@@ -76,7 +76,7 @@ class PriceDocument(Document):
             step=float(found.quantiser.step),
             mixing=float(found.quantiser.mixing),
             levels=found.quantiser.levels,
-            certified_rounds=list(found.rounds),
+            certified_rounds=list(found.certified_rounds),
             certified_bytes=list(found.certified_bytes),
         )
 

@@ -52,7 +52,7 @@ def cheapest_messages(
                 found = fewest_bytes(weights.network, model, delta=request.delta, header=header)
         known[mark] = found
         prices.append(PriceDocument.of(name, None if found is None else found.best))
-        if found is not None and (best is None or found.bytes < best.bytes):
+        if found is not None and (best is None or found.certified_bytes < best.certified_bytes):
             best, recommended = found, replace(weights, method=f"weights {name}; a search of steps")
     if best is None or recommended is None:
         wanted = "bounded log-ratios, and a network that is proved to settle on the target"

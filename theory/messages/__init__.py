@@ -9,9 +9,9 @@ from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
     from theory.messages.certificate import CertifiedMessages, certify_messages
+    from theory.messages.cheapest import FewestBytes, fewest_bytes
     from theory.messages.compressed import CompressedLearning, compressed_learning
     from theory.messages.deviation import ReplicaDeviation, replica_deviation
-    from theory.messages.fewest_bytes import FewestBytes, fewest_bytes
     from theory.messages.levels import MessageLevels, finest_step, message_levels, stalling_step
     from theory.messages.mixing import mixed_network, mixed_rational
     from theory.messages.proved import (

@@ -68,7 +68,7 @@ class CertifiedMessages(Shown):
     rounds: CertifiedRounds | None
 
     @property
-    def bytes(self) -> int | None:
+    def sufficient_bytes(self) -> int | None:
         """Enough on all links together; None if no number of rounds was found."""
         if self.rounds is None or self.rounds.upper is None:
             return None

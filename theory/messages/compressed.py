@@ -67,7 +67,7 @@ class CompressedLearning(Shown):
     note: str
 
     @property
-    def rounds(self) -> tuple[int | None, int | None]:
+    def certified_rounds(self) -> tuple[int | None, int | None]:
         """Certified ends of the least n from which on some agent errs with probability ≤ δ."""
         if self.compressed is None or self.easier is None:
             return None, None
@@ -77,7 +77,7 @@ class CompressedLearning(Shown):
     def extra_rounds(self) -> int | None:
         """What is certified to be enough with compression, less what is without."""
         before = _enough(self.uncompressed)
-        after = self.rounds[1]
+        after = self.certified_rounds[1]
         return None if before is None or after is None else after - before
 
     @property
@@ -91,7 +91,7 @@ class CompressedLearning(Shown):
 
         The lower end is that of the rounds, and zero where nothing may be sent.
         """
-        lower, upper = self.rounds
+        lower, upper = self.certified_rounds
         if self.frame is None or (lower is None and upper is None):
             return None, None
         silent = isinstance(self.quantiser, Deadband)

@@ -212,7 +212,7 @@ class Proofs:
             deviation=[IntervalDocument.of(one) for one in found.deviation],
             extra_rounds=None if rounds is None or without is None else rounds - without,
             certified_rounds=[None, rounds],
-            certified_bytes=[None, found.bytes],
+            certified_bytes=[None, found.sufficient_bytes],
             note="" if found.rounds is None else found.rounds.note,
         )
 

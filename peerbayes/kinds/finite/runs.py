@@ -111,7 +111,7 @@ def named_sizes(analysis: Analysis) -> list[tuple[str, SampleSize]]:
     if samples is None:
         return []
     if analysis.messages is not None:
-        rounds = analysis.messages.rounds[1]
+        rounds = analysis.messages.certified_rounds[1]
         return [("certified", SampleSize(rounds, True, "of beliefs as they are compressed"))]
     return [
         ("printed", samples.printed),
@@ -124,7 +124,7 @@ def named_sizes(analysis: Analysis) -> list[tuple[str, SampleSize]]:
 def last_proved_wrong(analysis: Analysis) -> int | None:
     """The last round at which the probability of error is proved to exceed δ."""
     messages = analysis.messages
-    lower = analysis.samples.certified.lower if messages is None else messages.rounds[0]
+    lower = analysis.samples.certified.lower if messages is None else messages.certified_rounds[0]
     return None if lower is None or lower < 2 else lower - 1
 
 

@@ -73,7 +73,7 @@ def test_a_fine_step_costs_next_to_nothing() -> None:
     """Tight: both ends meet those without compression, up to a round."""
     plain = sample_sizes(NETWORK, MODEL, delta=0.05).certified
     found = compressed_learning(NETWORK, MODEL, Uniform(step=1e-6), delta=0.05)
-    lower, upper = found.rounds
+    lower, upper = found.certified_rounds
     assert plain.lower is not None
     assert plain.upper is not None
     assert lower is not None
@@ -85,7 +85,9 @@ def test_a_fine_step_costs_next_to_nothing() -> None:
 
 def test_coarser_steps_take_more_rounds() -> None:
     steps = [0.01, 0.1, 1.0, 4.0]
-    found = [compressed_learning(NETWORK, MODEL, Uniform(step=s)).rounds[1] for s in steps]
+    found = [
+        compressed_learning(NETWORK, MODEL, Uniform(step=s)).certified_rounds[1] for s in steps
+    ]
     known = [n for n in found if n is not None]
     assert len(known) == 4
     assert known == sorted(known)
@@ -95,7 +97,7 @@ def test_coarser_steps_take_more_rounds() -> None:
 def test_bytes_are_rounds_times_links_times_frames() -> None:
     quantiser = Uniform(step=0.5, levels=20, header=3)
     found = compressed_learning(NETWORK, MODEL, quantiser)
-    lower, upper = found.rounds
+    lower, upper = found.certified_rounds
     assert upper is not None
     assert (found.links, found.frame, found.bytes_per_round) == (2, 4, 8.0)
     assert found.certified_bytes == ((lower or 0) * 8, upper * 8)
@@ -141,7 +143,7 @@ def test_hypotheses_other_than_the_first_move_twice_as_far() -> None:
 )
 def test_nothing_is_guaranteed_without_a_replica(quantiser: Quantiser) -> None:
     found = compressed_learning(NETWORK, MODEL, quantiser)
-    assert found.rounds == (None, None)
+    assert found.certified_rounds == (None, None)
     assert found.certified_bytes == (None, None)
     assert found.extra_rounds is None
     assert math.isinf(found.deviation.max())

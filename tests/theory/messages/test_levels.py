@@ -97,7 +97,7 @@ def test_one_bit_is_enough_if_little_is_mixed() -> None:
     bit = Uniform(step=8, mixing=Fraction(1, 10), levels=2)
     found = compressed_learning(star, coins(9), bit)
     assert found.quantiser.levels == 2
-    assert found.rounds[1] is not None
+    assert found.certified_rounds[1] is not None
 
 
 def test_the_bound_is_not_far_from_what_happens() -> None:
@@ -175,7 +175,7 @@ def test_normal_data_have_no_least_number() -> None:
     learnt = compressed_learning(network(PAIR), model, Uniform(step=1))
     assert learnt.bytes_per_round is None
     assert learnt.certified_bytes == (None, None)
-    assert learnt.rounds[1] is not None
+    assert learnt.certified_rounds[1] is not None
     with pytest.raises(ValueError, match="levels: expected no number of levels"):
         compressed_learning(network(PAIR), model, Uniform(step=1, levels=100))
 

@@ -59,7 +59,7 @@ class FewestBytes(Shown):
         return found
 
     @property
-    def bytes(self) -> int:
+    def certified_bytes(self) -> int:
         """Certified to be enough, on all links together."""
         found = self.best.certified_bytes[1]
         assert found is not None
