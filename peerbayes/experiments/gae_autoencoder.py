@@ -83,10 +83,7 @@ def train_autoencoder(
         images=len(images),
         weights=weights_of(used.between, used.latent),
         fits=[
-            GaeFit(
-                split=split, training=list(one.training), validation=list(one.validation),
-                constant=one.variance, spline=_spline_error(own.numpy(), recipe),
-            )
+            _as_document(split, one, own.numpy(), recipe)
             for split, one, own in zip(SPLITS, fits, held, strict=True)
         ],
         curve=_curve(used, held[0][-1], recipe),
@@ -96,6 +93,17 @@ def train_autoencoder(
         versions=versions(),
         seconds=time.perf_counter() - start,
     )  # fmt: skip
+
+
+def _as_document(split: str, one: Fit, curves: Any, recipe: Recipe) -> GaeFit:
+    """One training; `curves` are those held out."""
+    return GaeFit(
+        split=split,
+        training=list(one.training),
+        validation=list(one.validation),
+        constant=one.variance,
+        spline=_spline_error(curves, recipe),
+    )
 
 
 def _from(progress: Progress | None, begin: int, total: int) -> Callable[[int, int], None] | None:

@@ -65,9 +65,9 @@ def run_gae(
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    from empirical.gae.exchanges import LOSS_BITS, coder_of, printed_bits
+    from empirical.gae.exchanges import coder_of
     from empirical.gae.local import stream
-    from empirical.gae.net import SIZE, initial
+    from empirical.gae.net import initial
     from empirical.gae.passes import passes
     from empirical.gae.splits import split_of
 
@@ -84,7 +84,6 @@ def run_gae(
     seen = course.follow(
         begin.to(setting.device), unfinished(part, setting, fingerprint), setting.resume, progress
     )
-    edges = seen.nodes.edges
     return GaeRunPart(
         run=run.name,
         seed=part.seed,
@@ -97,19 +96,27 @@ def run_gae(
         rounds=seen.rounds,
         accuracies=seen.accuracies,
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
-        traffic=GaeTraffic(
-            message_bits=edges[0].bandwidth,
-            printed_bits=printed_bits(recipe, SIZE)[recipe.exchange],
-            beside_bits=LOSS_BITS,
-            messages=len(edges) * recipe.rounds,
-        )
-        if edges
-        else None,
+        traffic=_traffic(seen.nodes, recipe),
         autoencoder=None if path is None else _checksum(path),
         build=build_of_gae(),
         versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
         seconds=seen.seconds,
+    )
+
+
+def _traffic(nodes: Nodes, recipe: Recipe) -> GaeTraffic | None:
+    """What went over the ring; None where nothing is sent."""
+    from empirical.gae.exchanges import LOSS_BITS, printed_bits
+    from empirical.gae.net import SIZE
+
+    if not nodes.edges:
+        return None
+    return GaeTraffic(
+        message_bits=nodes.edges[0].bandwidth,
+        printed_bits=printed_bits(recipe, SIZE)[recipe.exchange],
+        beside_bits=LOSS_BITS,
+        messages=len(nodes.edges) * recipe.rounds,
     )
 
 
