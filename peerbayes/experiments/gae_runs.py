@@ -1,4 +1,4 @@
-"""What `gae` computes: one run with one seed, and the autoencoder.
+"""What `gae` computes: one run with one seed.
 
 Everything that needs torch is imported when a part is run.
 """
@@ -6,7 +6,6 @@ Everything that needs torch is imported when a part is run.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,7 @@ from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
 from peerbayes.experiments.build import build_of_gae
-from peerbayes.experiments.gae_documents import (
-    GaeAutoencoderPart,
-    GaeCurve,
-    GaeFit,
-    GaeRunPart,
-    GaeTraffic,
-)
+from peerbayes.experiments.gae_documents import GaeRunPart, GaeTraffic
 from peerbayes.experiments.gae_rows import QUICK_IMAGES, QUICK_TEST, GaePart, Run, looks
 from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.net_run import Setting, lock_of, unfinished, versions
@@ -30,10 +23,8 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from empirical.gae.fitting import Fit, FitPlan
     from empirical.gae.recipe import Recipe
     from empirical.gae.rounds import Nodes
-    from empirical.gae.snapshots import SnapshotPlan
     from empirical.nets.keeping import Generations
 
 FILE = "autoencoder.safetensors"
@@ -43,8 +34,6 @@ _BEGINNING, _DEALING = 4, 5
 _DEAL = 0
 # Seconds between two looks at whether another process has trained it.
 _PAUSE = 1.0
-# Ranks at which a curve is kept for its figure.
-_SHOWN = 240
 
 
 def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
@@ -76,9 +65,9 @@ def run_gae(
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    from empirical.gae.exchanges import LOSS_BITS, coder_of, printed_bits
+    from empirical.gae.exchanges import coder_of
     from empirical.gae.local import stream
-    from empirical.gae.net import SIZE, initial
+    from empirical.gae.net import initial
     from empirical.gae.passes import passes
     from empirical.gae.splits import split_of
 
@@ -95,7 +84,6 @@ def run_gae(
     seen = course.follow(
         begin.to(setting.device), unfinished(part, setting, fingerprint), setting.resume, progress
     )
-    edges = seen.nodes.edges
     return GaeRunPart(
         run=run.name,
         seed=part.seed,
@@ -108,19 +96,27 @@ def run_gae(
         rounds=seen.rounds,
         accuracies=seen.accuracies,
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
-        traffic=GaeTraffic(
-            message_bits=edges[0].bandwidth,
-            printed_bits=printed_bits(recipe, SIZE)[recipe.exchange],
-            beside_bits=LOSS_BITS,
-            messages=len(edges) * recipe.rounds,
-        )
-        if edges
-        else None,
+        traffic=_traffic(seen.nodes, recipe),
         autoencoder=None if path is None else _checksum(path),
         build=build_of_gae(),
         versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
         seconds=seen.seconds,
+    )
+
+
+def _traffic(nodes: Nodes, recipe: Recipe) -> GaeTraffic | None:
+    """What went over the ring; None where nothing is sent."""
+    from empirical.gae.exchanges import LOSS_BITS, printed_bits
+    from empirical.gae.net import SIZE
+
+    if not nodes.edges:
+        return None
+    return GaeTraffic(
+        message_bits=nodes.edges[0].bandwidth,
+        printed_bits=printed_bits(recipe, SIZE)[recipe.exchange],
+        beside_bits=LOSS_BITS,
+        messages=len(nodes.edges) * recipe.rounds,
     )
 
 
@@ -224,108 +220,3 @@ def _take_up(seen: _Seen, generations: Generations, device: str) -> None:
     seen.nodes = Nodes(own["weights"], moments, kept.words["losses"])
     seen.rounds, seen.accuracies = kept.words["looks"], kept.words["accuracies"]
     seen.seconds = kept.words["seconds"]
-
-
-def train_autoencoder(
-    part: GaePart,
-    recipe: Recipe,
-    snapshot_plan: SnapshotPlan,
-    plan: FitPlan,
-    *,
-    is_quick: bool,
-    setting: Setting,
-    fingerprint: str,
-    words: dict[str, Any],
-    progress: Progress | None,
-) -> GaeAutoencoderPart:
-    """Make snapshots, train by both splits, and keep the autoencoder of the paper's.
-
-    Raises
-    ------
-    ValueError
-        If there is no folder for it, training breaks down, or a file cannot be written.
-    """
-    from dataclasses import replace
-
-    from empirical.gae.fitting import SPLITS, fit, held_out_curves
-    from empirical.gae.passes import passes
-    from empirical.gae.snapshots import snapshots
-    from empirical.messages.autoencoder import weights_of
-
-    if setting.folder is None:
-        raise fail("--out", "a folder for the autoencoder", "none", "name one")
-    start = time.perf_counter()
-    images = images_of("train", setting, is_quick=is_quick)
-    steps = snapshot_plan.trajectories + len(SPLITS) * plan.epochs
-    curves = snapshots(
-        snapshot_plan, passes(images, device=setting.device), images,
-        setting.folder / "snapshots", recipe=recipe, device=setting.device,
-        progress=_from(progress, 0, steps), notice=setting.notice,
-    )  # fmt: skip
-    fits: list[Fit] = []
-    for number, split in enumerate(SPLITS):
-        begin = snapshot_plan.trajectories + number * plan.epochs
-        kept = unfinished(part, setting, f"{fingerprint} {split}")
-        if kept is not None and not setting.resume:
-            kept.remove()
-        own = replace(plan, split=split)
-        fits.append(
-            fit(curves, own, recipe, generations=kept, progress=_from(progress, begin, steps))
-        )
-    used = replace(fits[0].autoencoder, words=words)
-    sha256 = used.save(setting.folder / FILE)
-    held = [held_out_curves(curves, replace(plan, split=split), recipe) for split in SPLITS]
-    return GaeAutoencoderPart(
-        snapshots=snapshot_plan.as_json(),
-        plan=plan.as_json(),
-        curves=curves.shape[0] * curves.shape[1],
-        images=len(images),
-        weights=weights_of(used.between, used.latent),
-        fits=[
-            GaeFit(
-                split=split, training=list(one.training), validation=list(one.validation),
-                constant=one.variance, spline=_spline_error(own.numpy(), recipe),
-            )
-            for split, one, own in zip(SPLITS, fits, held, strict=True)
-        ],
-        curve=_curve(used, held[0][-1], recipe),
-        file=FILE,
-        sha256=sha256,
-        build=build_of_gae(),
-        versions=versions(),
-        seconds=time.perf_counter() - start,
-    )  # fmt: skip
-
-
-def _from(progress: Progress | None, begin: int, total: int) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    return lambda done, _: progress(begin + done, total)
-
-
-def _splined(curve: Any, recipe: Recipe) -> Any:
-    """A curve by as many knots as the autoencoder has latent numbers."""
-    from empirical.messages.codecs.spline import knot_ranks, on_lines
-
-    below = int((curve < 0).sum())
-    ranks = knot_ranks(curve.size, below, recipe.latent)
-    return on_lines(ranks, curve[ranks], curve.size, below)
-
-
-def _spline_error(curves: Any, recipe: Recipe) -> float:
-    """Mean squared error over curves."""
-    errors = [float(np.square(_splined(own, recipe) - own).mean()) for own in curves]
-    return float(np.mean(errors))
-
-
-def _curve(used: Any, curve: Any, recipe: Recipe) -> GaeCurve:
-    """A curve and what is made of it, at some ranks."""
-    ranks = np.linspace(0, len(curve) - 1, _SHOWN).round().astype(int)
-    own = curve.numpy()
-    decoded = used.decode(used.encode(curve)).numpy()
-    return GaeCurve(
-        ranks=(ranks + recipe.exact).tolist(),
-        sorted=own[ranks].tolist(),
-        autoencoder=decoded[ranks].tolist(),
-        spline=_splined(own, recipe)[ranks].tolist(),
-    )

@@ -179,7 +179,7 @@ def test_lists_come_back(count: int, size: int) -> None:
 
 
 def test_twenty_bits_an_index() -> None:
-    assert index_bits(SIZE) == 20
+    assert [index_bits(n) for n in (SIZE, 2, 3, 1024, 1025)] == [20, 1, 2, 10, 11]
     # As a number of 20 binary digits each, the highest first.
     text = "".join(f"{number:020b}" for number in (613_513, 0, 524_288, 1))
     assert pack(np.array([613_513, 0, 524_288, 1]), SIZE) == int(text, 2).to_bytes(10, "big")
