@@ -5,7 +5,8 @@ the training images; the one with the least loss there is run with several seeds
 images are looked at by those runs alone. Scores are means over the agents, of predictions that
 average posterior samples where a learner has a belief.
 
-    python -m benchmarks.learners [--out FILE] [--repeats 3] [--only PATTERN] [--quick]
+    python -m benchmarks.learners [--out FILE] [--repeats 3] [--only PATTERN] [--finished]
+        [--quick]
 
 `--repeats` is the number of seeds. Every trial is kept at once, beside the file (FILE with the
 ending ``.trials.json``), and none that is there is run again: the comparison may be stopped and
@@ -222,14 +223,27 @@ class Trials:
         self, task: Task, learner: str, settings: Settings, *, seed: int, test: bool
     ) -> list[float]:
         """Of a trial, run now if it is not on file."""
-        words = [task.name, task.local_steps, task.steps, learner, settings, seed]
-        key = json.dumps([*words, "test" if test else "validation"])
+        key = _key(task, learner, settings, seed=seed, test=test)
         if key not in self.known:
             self.known[key] = trial(task, learner, settings, seed=seed, test=test)
             if self._path is not None:
                 with replacing(self._path) as file:
                     file.write((json.dumps(self.known, indent=1) + "\n").encode())
         return self.known[key]
+
+    def finished(self, task: Task, learner: str, choices: list[Settings], *, seeds: int) -> bool:
+        """Whether all that a line of the table needs is on file."""
+
+        def known(settings: Settings, seed: int, *, test: bool) -> bool:
+            return _key(task, learner, settings, seed=seed, test=test) in self.known
+
+        tried = all(known(one, 0, test=False) for one in choices)
+        return tried and any(all(known(c, s, test=True) for s in range(seeds)) for c in choices)
+
+
+def _key(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> str:
+    words = [task.name, task.local_steps, task.steps, learner, settings, seed]
+    return json.dumps([*words, "test" if test else "validation"])
 
 
 def compare(
@@ -271,6 +285,7 @@ def main() -> None:
     parser.add_argument(
         "--only", default="*", help="tasks and local steps by a pattern: 'star-* 50'"
     )
+    parser.add_argument("--finished", action="store_true", help="run nothing: what is on file")
     parser.add_argument("--quick", action="store_true", help="a toy, to see that it runs")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -279,6 +294,9 @@ def main() -> None:
     search = {k: v[:2] for k, v in SEARCH.items()} if options.quick else SEARCH
     trials = Trials(options.out and options.out.with_suffix(".trials.json"))
     pairs = [(task, learner) for task in chosen for learner in search if learner in task.learners]
+    if options.finished:
+        seeds = options.repeats
+        pairs = [p for p in pairs if trials.finished(*p, search[p[1]], seeds=seeds)]
     rows = []
     with threadpool_limits(1), Stages() as stages:
         progress = stages("tasks and learners")

@@ -114,7 +114,11 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "formula": _Printed(
             "formula --json",
             "Closed forms of one network or family, or the list of families; keys may be added.",
-            ("formulas.documents:FormulaDocument", "formulas.documents:Families"),
+            (
+                "formulas.documents:FormulaDocument",
+                "formulas.documents:SheetDocument",
+                "formulas.documents:Families",
+            ),
         ),
     }
 )

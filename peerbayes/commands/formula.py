@@ -27,7 +27,7 @@ def formula(
         str,
         typer.Argument(
             metavar="[TOPOLOGY]",
-            help="A family, 'weights', or a problem; 'list', or nothing, says what there is.",
+            help="A family, 'weights', a problem, 'risk'; 'list', or nothing, says what there is.",
         ),
     ] = "list",
     agents: Annotated[str | None, _parameter("agents", "Number of agents.")] = None,
@@ -59,6 +59,12 @@ def formula(
         str | None,
         typer.Option("--weights", metavar="W", help="The matrix, such as '1-a a; b 1-b'."),
     ] = None,
+    samples: Annotated[
+        bool,
+        typer.Option(
+            "--samples", help="Also how many rounds are enough; --set takes its letters too."
+        ),
+    ] = False,
     latex: Annotated[bool, typer.Option("--latex", help="LaTeX on standard output.")] = False,
     json: Json = False,
     seed: Seed = 0,
@@ -66,11 +72,13 @@ def formula(
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """Closed forms of v, eigenvalues, deviation and rate; N symbolic where symmetry allows.
+    """Closed forms of v, eigenvalues, deviation, rate, sample sizes and risk.
+
+    N stays symbolic where symmetry allows.
 
     Values are exact: 1/2 or 0.5. Exit code 1 if a formula and exact arithmetic disagree.
     """
-    from peerbayes.formulas.checked import families, formula_of, read_settings
+    from peerbayes.formulas.checked import families, formulas, read_settings
 
     named = {
         "agents": agents,
@@ -93,8 +101,8 @@ def formula(
         from peerbayes.formulas.text import family_parts
 
         return print_tables(family_parts(listing.families))
-    result = formula_of(topology, values, weights=weights, seed=seed)
-    code = DONE if result.check.passed else CHECK_FAILED
+    result = formulas(topology, values, weights=weights, seed=seed, samples=samples)
+    code = DONE if result.passed else CHECK_FAILED
     if latex and not json:
         from peerbayes.formulas.text import latex_text
 

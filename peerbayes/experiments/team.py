@@ -80,13 +80,11 @@ def team_of_torchrun() -> Iterator[Team]:
     if not is_of_torchrun() or os.environ.get("WORLD_SIZE", "1") == "1":
         yield Team()
         return
-    from torch.distributed.distributed_c10d import PrefixStore
-    from torch.distributed.rendezvous import rendezvous
+    from empirical.meeting import meeting_point
 
-    store, rank, processes = next(rendezvous("env://"))
-    # The store may outlive processes that are started again.
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    team = Team(processes, rank, attempt != "0", PrefixStore(f"parts, attempt {attempt}", store))
+    store, rank, processes = meeting_point("parts")
+    again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    team = Team(processes, rank, again, store)
     yield team
     team.wait("end")  # the store may live in one of them
 

@@ -16,8 +16,6 @@ import sympy
 from peerbayes.documents import Documented
 from peerbayes.formulas.documents import (
     AgentClassDocument,
-    Checks,
-    ComparisonDocument,
     DeviationEntry,
     Eigenvalue,
     Expression,
@@ -26,16 +24,23 @@ from peerbayes.formulas.documents import (
     FormulaDocument,
     Index,
     NamedStatement,
-    Parameter,
     Weight,
+)
+from peerbayes.formulas.sheets import (
+    SheetResult,
+    checks_of,
+    forms,
+    parameter_of,
+    risk_of,
+    sizes_of,
 )
 from peerbayes.messages import choose
 from theory.symbolic import FAMILIES, Formula, closed_form
 from theory.symbolic.checks import FormulaCheck, check_formula
 from theory.symbolic.general import weights_formula
-from theory.symbolic.parameter import Parameter as Letter
 from theory.symbolic.parsing import parse_text
 from theory.symbolic.parts import AgentClass, Eigenvalues
+from theory.symbolic.sample_sizes import sample_size_formulas
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -43,6 +48,9 @@ if TYPE_CHECKING:
 
 POINTS = 12
 """How many random parameter values every formula is tried at before it is shown."""
+
+RISK = "risk"
+"""What is a topology to the command, but of no network."""
 
 # Numbers of agents that can be printed: elsewhere an entry is a fraction of a few digits, here
 # Chebyshev polynomials and powers of two grow by a digit or so for each agent or dimension.
@@ -61,6 +69,12 @@ class FormulaResult(Documented):
     formula: Formula
     check: FormulaCheck
     seed: int
+    samples: SheetResult | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether no formula disagrees with exact arithmetic."""
+        return self.check.passed and (self.samples is None or self.samples.passed)
 
     def _title(self) -> str:
         return f"{type(self).__name__} of {self.formula.name!r}"
@@ -76,7 +90,10 @@ class FormulaResult(Documented):
             yield "slem", formula.shown(formula.slem)
         yield "rate K", formula.shown(formula.rate)
         yield "checked at", f"{len(self.check.points)} points"
-        yield "passed", self.check.passed
+        yield "passed", self.passed
+        if self.samples is not None:
+            for bound in self.samples.sheet.bounds:
+                yield bound.name, self.samples.sheet.shown(bound.expression)
 
     @property
     def notes(self) -> list[str]:
@@ -87,11 +104,11 @@ class FormulaResult(Documented):
         if names:
             who = "any agent" if len(names) == len(formula.classes) else " and ".join(names)
             notes.append(f"no closed form of D_i is known for {who}")
-        notes += [
-            f"D ({c.name}) holds where {text(formula.shown(c.condition))}; beyond, no closed form"
-            for c in formula.classes
-            if formula.shown(c.condition) not in (sympy.true, sympy.false)
-        ]
+        for c in formula.classes:
+            where = formula.shown(c.condition)
+            if where not in (sympy.true, sympy.false):
+                text = forms(where)["text"]
+                notes.append(f"D ({c.name}) holds where {text}; beyond, no closed form")
         if formula.slem is None and formula.spectrum:
             notes.append("one agent has no other eigenvalue")
         elif formula.slem is None:
@@ -108,7 +125,7 @@ class FormulaResult(Documented):
         return FormulaDocument(
             topology=formula.name,
             title=formula.title,
-            parameters=[_parameter(formula, p) for p in formula.parameters if not p.fixed],
+            parameters=[parameter_of(p, formula.values) for p in formula.parameters if not p.fixed],
             weights=[
                 Weight(entry=w.name, meaning=w.words, **self._forms(w.expression))
                 for w in formula.weights_text
@@ -134,8 +151,9 @@ class FormulaResult(Documented):
                 for s in formula.statements
             ],
             docs=formula.docs,
-            checks=_checks(self.check, self.seed),
+            checks=checks_of(self.check, self.seed),
             notes=self.notes,
+            samples=None if self.samples is None else self.samples.document(),
         )
 
     def tables(self) -> Sequence[RenderableType]:
@@ -170,8 +188,7 @@ class FormulaResult(Documented):
         )
 
     def _forms(self, expression: sympy.Basic) -> dict[str, str]:
-        shown = self.formula.shown(expression)
-        return {"expression": str(shown), "text": text(shown), "latex": str(sympy.latex(shown))}
+        return forms(self.formula.shown(expression))
 
     def _expression(self, expression: sympy.Basic) -> Expression:
         return Expression(**self._forms(expression))
@@ -193,8 +210,36 @@ class FormulaResult(Documented):
         return [[str(weight) for weight in row] for row in member.weights]
 
 
+def formulas(
+    topology: str,
+    values: Mapping[str, str],
+    *,
+    weights: str | None = None,
+    seed: int = 0,
+    samples: bool = False,
+) -> FormulaResult | SheetResult:
+    """What `peerbayes formula` shows: of a network (:func:`formula_of`), or of risk.
+
+    Raises
+    ------
+    ValueError
+        As of :func:`formula_of`.
+    """
+    if topology != RISK:
+        return formula_of(topology, values, weights=weights, seed=seed, samples=samples)
+    if weights is not None or samples:
+        option, got = ("--samples", "it") if samples else ("--weights", "a matrix")
+        raise fail(option, "none, for risk: it is of no network", got, "leave it out")
+    return risk_of(values, points=POINTS, seed=seed)
+
+
 def formula_of(
-    topology: str, values: Mapping[str, str], *, weights: str | None = None, seed: int = 0
+    topology: str,
+    values: Mapping[str, str],
+    *,
+    weights: str | None = None,
+    seed: int = 0,
+    samples: bool = False,
 ) -> FormulaResult:
     """The closed forms of a family, of a matrix, or of a problem's network; checked.
 
@@ -208,6 +253,8 @@ def formula_of(
         For "weights": the matrix, such as ``"1-a a; b 1-b"``.
     seed
         Of the random parameter values at which the formulas are checked.
+    samples
+        Whether to add the sample sizes; `values` may then be of their letters too.
 
     Raises
     ------
@@ -215,14 +262,31 @@ def formula_of(
         In one line, if the topology is unknown, a value is not exact or outside its domain, a
         parameter is foreign, or a number of agents is too large to print.
     """
-    formula = _formula(topology, weights).substitute(**values)
+    family = _formula(topology, weights)
+    own = {
+        name: value
+        for name, value in values.items()
+        if not samples or not _of_samples(family, name)
+    }
+    formula = family.substitute(**own)
     largest = _LARGEST.get(formula.name, _LARGEST_ELSEWHERE)
     for parameter in formula.parameters:
         value = formula.values.get(parameter.symbol, Fraction(0))
         if parameter.whole and value > largest:
             raise fail(parameter.name, f"at most {largest}, so that the result can be printed",
                        value, "leave it out: the formulas hold for all")  # fmt: skip
-    return FormulaResult(formula, check_formula(formula, points=POINTS, seed=seed), seed)
+    sizes = None
+    if samples:
+        rest = {name: value for name, value in values.items() if name not in own}
+        sizes = sizes_of(formula, rest, points=POINTS, seed=seed)
+    return FormulaResult(formula, check_formula(formula, points=POINTS, seed=seed), seed, sizes)
+
+
+def _of_samples(family: Formula, name: str) -> bool:
+    """Whether a value is for the sample sizes: the family's own letters come first."""
+    if any(name in (p.name, str(p.symbol)) for p in family.parameters):
+        return False
+    return sample_size_formulas(family).knows(name)
 
 
 def _formula(topology: str, weights: str | None) -> Formula:
@@ -237,7 +301,7 @@ def _formula(topology: str, weights: str | None) -> Formula:
 
         if names_a_problem(topology):
             return problem_formula(topology)
-    known = [*FAMILIES, "weights"]
+    known = [*FAMILIES, "weights", RISK]
     wanted = f"a problem, or one of {', '.join(known)}"
     choose("TOPOLOGY", topology, known, wanted=wanted, otherwise="see 'peerbayes formula list'")
     return closed_form(topology)
@@ -285,40 +349,3 @@ def families(values: Mapping[str, str] | None = None, *, weights: str | None = N
     title = "any small matrix of fractions and letters, such as '1-a a; b 1-b'"
     any_matrix = Family(name="weights", title=title, parameters=["weights"])
     return Families(families=[*entries, any_matrix])
-
-
-def _parameter(formula: Formula, parameter: Letter) -> Parameter:
-    return Parameter(
-        name=parameter.name,
-        symbol=str(parameter.symbol),
-        meaning=parameter.meaning,
-        domain=parameter.domain,
-        value=_value(formula, parameter.symbol),
-        default=None if parameter.default is None else str(parameter.default),
-    )
-
-
-def _checks(check: FormulaCheck, seed: int) -> Checks:
-    return Checks(
-        points=len(check.points),
-        seed=seed,
-        passed=check.passed,
-        values=[dict(point) for point in check.points],
-        comparisons=[
-            ComparisonDocument(
-                quantity=c.quantity, method=c.method, points=c.points, failures=list(c.failures)
-            )
-            for c in check.comparisons
-        ],
-    )
-
-
-def _value(formula: Formula, symbol: sympy.Symbol) -> str | None:
-    return str(formula.values[symbol]) if symbol in formula.values else None
-
-
-def text(expression: sympy.Basic) -> str:
-    """The expression for people: powers with ^, moduli with bars, cases in words."""
-    from peerbayes.formulas.text import FormulaPrinter
-
-    return str(FormulaPrinter().doprint(expression))

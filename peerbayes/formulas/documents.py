@@ -97,9 +97,41 @@ class Checks(Document):
     comparisons: list[ComparisonDocument] = Field(min_length=1)
 
 
+class WhereDocument(Expression):
+    """A letter that stands for an expression."""
+
+    symbol: str
+    words: str
+
+
+class BoundDocument(Expression):
+    """A bound, in the letters of its sheet."""
+
+    name: str
+    words: str
+    is_theorem: bool = Field(description="false for what is only printed, or for leading order")
+    expanded: Expression = Field(description="in the parameters alone")
+    value: float | None = Field(
+        description="where every letter has a value; what counts something is rounded up"
+    )
+
+
+class SheetDocument(Document):
+    """Bounds as formulas: sample sizes, or risk."""
+
+    title: str
+    letters: list[Parameter]
+    where: list[WhereDocument]
+    bounds: list[BoundDocument] = Field(min_length=1)
+    docs: str
+    checks: Checks
+    notes: list[str] = Field(description="what the bounds hold under; one sentence each")
+
+
 class FormulaDocument(Document):
     """The closed forms of one network or family."""
 
+    left_out = frozenset({"samples"})
     topology: str
     title: str
     parameters: list[Parameter]
@@ -119,6 +151,9 @@ class FormulaDocument(Document):
     docs: str
     checks: Checks
     notes: list[str] = Field(description="what is missing, and why; one sentence each")
+    samples: SheetDocument | None = Field(
+        default=None, description="rounds that are enough, if asked for"
+    )
 
 
 class Family(Document):

@@ -9,10 +9,17 @@ from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
-from sympy import true
+from sympy import Symbol, latex, true
 from sympy.printing.str import StrPrinter
 
-from peerbayes.formulas.documents import Checks, Eigenvalue, Expression, Family, FormulaDocument
+from peerbayes.formulas.documents import (
+    Checks,
+    Eigenvalue,
+    Expression,
+    Family,
+    FormulaDocument,
+    SheetDocument,
+)
 
 # A matrix of many agents has too many entries for a table; JSON has them all.
 _MOST_PAIRS = 16
@@ -88,7 +95,33 @@ def formula_parts(formula: FormulaDocument) -> list[RenderableType]:
     parts.append(Text())
     parts.append(Text("\n".join(_words(formula))))
     parts.append(Text(checked(formula.checks)))
+    if formula.samples is not None:
+        parts += [Text(), *sheet_parts(formula.samples)]
     return parts
+
+
+def sheet_parts(sheet: SheetDocument) -> list[RenderableType]:
+    """The tables of sample sizes, or of risk."""
+    parts: list[RenderableType] = [Text(sheet.title), Text()]
+    parts.append(_rows([(bound.name, bound.text) for bound in sheet.bounds]))
+    values = [(bound.name, f"{bound.value:.12g}") for bound in sheet.bounds if bound.value]
+    if values:
+        parts += [Text(), Text("at the values given"), _rows(values)]
+    parts += [Text(), _rows([(one.symbol, f"{one.text}   ({one.words})") for one in sheet.where])]
+    letters = [
+        (
+            letter.symbol,
+            letter.meaning if letter.value is None else f"{letter.value}: {letter.meaning}",
+        )
+        for letter in sheet.letters
+    ]
+    parts += [Text(), _rows(letters), Text()]
+    words = [
+        f"{bound.name}: {bound.words}{'' if bound.is_theorem else ' (not a theorem)'}"
+        for bound in sheet.bounds
+    ]
+    words += [f"note: {sentence}" for sentence in sheet.notes]
+    return [*parts, Text("\n".join(words)), Text(checked(sheet.checks))]
 
 
 def checked(checks: Checks) -> str:
@@ -102,9 +135,22 @@ def checked(checks: Checks) -> str:
     return f"CHECK FAILED {where}: {', '.join(failed)}"
 
 
-def latex_text(formula: FormulaDocument) -> str:
+def latex_text(formula: FormulaDocument | SheetDocument) -> str:
     """The formulas as LaTeX, one aligned block."""
+    if isinstance(formula, SheetDocument):
+        return _aligned(_sheet_lines(formula))
     lines = [f"{label} &= {expression}" for label, expression in _lines(formula, tex=True)]
+    if formula.samples is not None:
+        lines += _sheet_lines(formula.samples)
+    return _aligned(lines)
+
+
+def _sheet_lines(sheet: SheetDocument) -> list[str]:
+    lines = [rf"\text{{{bound.name}}} &= {bound.latex}" for bound in sheet.bounds]
+    return lines + [f"{latex(Symbol(one.symbol))} &= {one.latex}" for one in sheet.where]
+
+
+def _aligned(lines: Sequence[str]) -> str:
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n"
 
 
@@ -117,7 +163,7 @@ def family_parts(families: Sequence[Family]) -> list[RenderableType]:
     for family in families:
         options = " ".join("--" + name.replace("_", "-") for name in family.parameters)
         table.add_row(family.name, family.title, options)
-    return [table]
+    return [table, Text("'risk' has the bounds on risk, which are of no network")]
 
 
 def _lines(formula: FormulaDocument, *, tex: bool) -> list[tuple[str, str]]:

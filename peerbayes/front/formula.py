@@ -10,6 +10,7 @@ from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
     from peerbayes.formulas.checked import FormulaResult
+    from peerbayes.formulas.sheets import SheetResult
 
 
 def formula(
@@ -17,18 +18,22 @@ def formula(
     *,
     weights: str | None = None,
     seed: int = 0,
+    samples: bool = False,
     **values: int | str | Fraction,
-) -> FormulaResult:
-    """Closed forms of v, eigenvalues, deviation and rate, checked before they are shown.
+) -> FormulaResult | SheetResult:
+    """Closed forms of v, eigenvalues, deviation, rate and sample sizes, checked before shown.
 
     Parameters
     ----------
     topology
-        A family such as ``"star"``, ``"weights"``, or a problem's file or name.
+        A family such as ``"star"``, ``"weights"``, a problem's file or name; or ``"risk"``, which
+        bounds what learning within a divergence costs, on any network.
     weights
         For ``"weights"``: the matrix, such as ``"1-a a; b 1-b"``.
     seed
         Of the random parameter values at which the formulas are checked.
+    samples
+        Whether to add how many rounds are enough; `values` may then be of its letters too.
     values
         Exact values of parameters, by name or letter: whole numbers, fractions or text.
 
@@ -44,7 +49,7 @@ def formula(
     >>> star.as_json()["classes"][0]["stationary"]["expression"]
     '9/25'
     """
-    from peerbayes.formulas.checked import formula_of
+    from peerbayes.formulas.checked import formulas
 
     if not isinstance(topology, str | Path):
         raise fail(
@@ -62,4 +67,4 @@ def formula(
         )
     seed = as_integer("seed", seed, minimum=0)
     texts = {name: str(value) for name, value in values.items()}
-    return formula_of(str(topology), texts, weights=weights, seed=seed)
+    return formulas(str(topology), texts, weights=weights, seed=seed, samples=samples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,10 @@ SHOWN: list[list[str]] = [
     ["two-coins"],
     ["p2-star a=0.7"],
     ["p2-grid"],
+    ["star", "--samples"],
+    ["complete", "--agents", "5", "--samples", "--set", "delta=1/20", "--set", "M=2"],
+    ["two-coins", "--samples"],
+    ["risk", "--set", "r=1/10", "--set", "span=2"],
 ]
 
 
@@ -62,7 +67,7 @@ def test_json_fits_its_schema_and_the_tables(
     code, table, err = run(arguments, capsys)
     assert (code, err) == (0, "")
     assert max(map(len, table.splitlines())) <= 80
-    points = result["checks"]["points"]
+    points = result.get("samples", result)["checks"]["points"]
     where = f"{points} random rational parameter values" if points > 1 else "the values given"
     assert table.endswith(f"checked at {where} against exact arithmetic\n")
     assert all(note.split(";")[0][:40] in " ".join(table.split()) for note in result["notes"])
@@ -91,6 +96,24 @@ def test_where_no_closed_form_is_known(capsys: pytest.CaptureFixture[str]) -> No
     assert result["classes"][0]["deviation"] is not None
     assert result["classes"][1]["deviation"] is None
     assert "no closed form of D_i is known for edge" in result["notes"]
+
+
+def test_sample_sizes_and_risk_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["M=2", "delta=1/20", "p=3/5", "a=1/2"]
+    settings = [word for one in given for word in ("--set", one)]
+    _, out, _ = run(["complete", "--agents", "5", "--samples", *settings, "--json"], capsys)
+    bounds = {bound["name"]: bound for bound in json.loads(out)["samples"]["bounds"]}
+    # D = 2 (4/5) (3/8) / (5/8); n = (log 20 + 5/2 log(3/2) D) / (-5 log(2 sqrt(.24))) = 38.9.
+    assert bounds["n coins, best t"]["value"] == 39
+    assert bounds["n coins"]["value"] is None, "t is not given"
+    assert not bounds["n printed"]["is_theorem"]
+    letters = re.findall("[A-Za-z_]+", bounds["n printed"]["expanded"]["expression"])
+    assert set(letters) == {"C", "S", "log"}
+    _, out, _ = run(["risk", "--set", "B=1", "--set", "r=4/25", "--json"], capsys)
+    (printed, *_) = json.loads(out)["bounds"]
+    assert printed["value"] == 0.2
+    _, out, _ = run(["star", "--samples", "--latex"], capsys)
+    assert r"\text{n repaired} &=" in out.replace("\\text", r"\text")
 
 
 def test_latex(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,6 +161,11 @@ def test_every_parameter_is_an_option(capsys: pytest.CaptureFixture[str]) -> Non
         (["hypercube", "--dimension", "65"], "at most 64"),
         (["ring", "--edge-confidence", "1/2"], "a parameter of 'ring'"),
         (["star", "--set", "a"], "expected LETTER=VALUE"),
+        (["star", "--set", "delta=1/20"], "a parameter of 'star'"),
+        (["star", "--samples", "--set", "delta=2"], "delta: expected 0 < delta < 1, got 2"),
+        (["risk", "--samples"], "--samples: expected none, for risk"),
+        (["risk", "--set", "N=0"], "agents: expected whole number, N >= 1, got 0"),
+        (["weights", "--weights", "1-p p; b 1-b", "--samples"], "got p; rename it"),
         (["star", "--set", "b=1"], "a parameter of 'star'"),
         (["two-agents", "--a", "1/2", "--set", "a=1/3"], "each parameter once"),
         (["star", "--weights", "1"], "expected none, for any topology but 'weights'"),

@@ -45,6 +45,7 @@ def results() -> list[object]:
     held += [pb.analyse("p1-regression", exact=True)]
     held.append(pb.design(pb.load("p2-grid"), objective="next-edge"))
     held += [pb.formula("star"), pb.formula("star", agents=9, edge_confidence="1/2")]
+    held += [pb.formula("star", samples=True), pb.formula("risk", span=2)]
     verified = pb.verify("two-coins")
     return [*held, verified, *verified.verifications]
 

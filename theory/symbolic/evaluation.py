@@ -151,6 +151,8 @@ _FUNCTIONS: dict[type, Callable[..., Number]] = {
     sympy.Min: _smallest,
     sympy.Abs: lambda x: abs(x),
     sympy.cos: lambda x: to_ball(x).cos(),
+    sympy.log: lambda x: to_ball(x).log(),
+    sympy.exp: lambda x: to_ball(x).exp(),
     sympy.floor: _floor,
     sympy.binomial: _binomial,
     sympy.chebyshevt: _chebyshev(1),
