@@ -135,7 +135,7 @@ def shortened(content: Mapping[str, Any]) -> dict[str, Any]:
     ...          "before": None, "after": {"mean": {"accuracy": [0.123456], "entropy": [0.1]}}}
     >>> curve = {"agents": [0], "points": [point], "spread": [], "seconds": 1.0,
     ...          "last": {"mean": {"accuracy": [0.123456]}}, "last_before": None}
-    >>> short = shortened({"recipe": "paper", "curve": curve})
+    >>> short = shortened({"recipe": "paper", "role": "alone", "curve": curve})
     >>> short["curve"]["points"][0]["after"]
     {'mean': {'accuracy': [0.1235]}}
     """
