@@ -38,14 +38,14 @@ class ExactRun(Document):
 class Forecast(Document):
     """What theory says of one network from the snapshots."""
 
-    influence: float = Field(description="v of the informative agent")
+    influence: float = Field(description="v of the informative agent, in shares of all influence")
     rate: float = Field(description="K in nats an observation and agent")
     binding: str
     reference: str = ""
     is_compromise: bool = False
     rates: dict[str, Number] = Field(description="of each hypothesis' rejection")
     stage_rates: dict[str, Number] = Field(description="with stages of one training instead")
-    exact: ExactRun
+    exact: ExactRun | None = Field(description="none where the network changes")
 
 
 class SnapshotsPart(Document):
@@ -98,6 +98,7 @@ class LinkSettings(Document):
     targets: list[float]
     hidden: list[int]
     mean_epsilon: float
+    learner: str = "backprop"
 
 
 class LinkRun(RunSummary):

@@ -263,6 +263,8 @@ def _exact(forecasts: Mapping[str, Forecast]) -> list[Line]:
     lines = []
     for name, forecast in forecasts.items():
         exact = forecast.exact
+        if exact is None:
+            continue
         lines.append(
             Line(
                 f"snapshots' log-odds on {name}, largest difference from their exact means",

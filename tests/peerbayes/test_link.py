@@ -144,7 +144,8 @@ def test_parts_depend_on_their_own_settings() -> None:
     faster = replace(LINK, setting=replace(SETTING, mean_rate=1.0))
     assert faster.part_settings(SNAPSHOTS) == LINK.part_settings(SNAPSHOTS)
     assert faster.part_settings("grid corner") != LINK.part_settings("grid corner")
-    kept = {name for part in LINK.parts for name in LINK.part_settings(part)}
+    wide = replace(LINK, setting=replace(SETTING, data_set="fashion-mnist", more=("ring",)))
+    kept = {name for part in wide.parts for name in wide.part_settings(part)}
     assert set(LINK.settings()) - kept == {"form", "networks", "name", "title", "source"}
     assert len({LINK.stream(part) for part in LINK.parts}) == len(LINK.parts)
     assert {"rate-link", "rate-link-adam"} <= set(EXPERIMENTS)
