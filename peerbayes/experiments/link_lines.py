@@ -16,6 +16,7 @@ from scipy.stats import linregress
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link_documents import Forecast, LinkContent, TrainedPart
 from peerbayes.experiments.link_setting import AMBIGUOUS
+from peerbayes.experiments.link_unseen import rate_lines, slope_interval, unseen_lines
 from theory.validation import FloatArray
 
 # Of the bootstraps: part of the record's definition.
@@ -32,6 +33,7 @@ def link_lines(
     lines: list[Line] = []
     if parts.snapshots is not None:
         forecasts = parts.snapshots.forecasts
+        lines += rate_lines(forecasts)
         rates = np.array([forecasts[name].rate for name in networks])
         trained = [parts.trained[name] for name in networks]
         for index, target in enumerate(targets if networks else ()):
@@ -42,6 +44,7 @@ def link_lines(
                 )
             lines += _correlation(rates, rounds, target=target)
             lines += _proportion(rates, rounds, target=target)
+            lines += unseen_lines(rates, rounds, networks=networks, target=target)
         lines += _orderings(dict(zip(networks, trained, strict=True)), rates=rates)
         lines += _control(forecasts)
         lines += _exact(forecasts)
@@ -127,6 +130,9 @@ def _proportion(rates: FloatArray, rounds: FloatArray, *, target: float) -> list
     fit = linregress(x[kept], y[kept])
     left = int((~kept).sum())
     remark = f"1 if rounds · K is constant; r² = {float(fit.rvalue) ** 2:.3f}"
+    logs = np.log(np.where(np.isfinite(rounds) & (rounds > 0), rounds, np.nan)).mean(axis=1)
+    if (ends := slope_interval(-np.log(rates), logs)) is not None:
+        remark += f"; 95 % by bootstrap over networks [{ends[0]:.2f}, {ends[1]:.2f}]"
     if left:
         remark += f"; {left} runs that did not reach it are left out"
     return [Line(what, "", float(fit.slope), float(fit.stderr), 1.0, None, remark)]

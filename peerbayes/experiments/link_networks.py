@@ -73,8 +73,17 @@ WIDE: Mapping[str, Callable[[], AnyNetwork]] = MappingProxyType(_WIDE)
 """Networks that no setting was chosen on, by name."""
 
 
-def wide_site(name: str, dealt: Partition) -> Site:
-    """One of :data:`WIDE`, and the images dealt for a star with the informative agent first."""
+def network_of(name: str) -> AnyNetwork:
+    """The network of this name."""
+    if name in WIDE:
+        return WIDE[name]()
+    if name.startswith("grid "):
+        return _grid()
+    return star(float(name.removeprefix("star a=")))
+
+
+def site_of(name: str, dealt: Partition) -> Site:
+    """The network of this name, and images dealt for a star with the informative agent first."""
     words = name.replace(",", "").split()
     place = next((_PLACES[word] for word in words if word in _PLACES), 0)
-    return Site(WIDE[name](), dealt.placed_at(place))
+    return Site(network_of(name), dealt.placed_at(place))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from empirical import GRID_PLACEMENTS, Images, Partition, classifier_model, load_images
+from empirical import Images, Partition, classifier_model, load_images
 from empirical.dealing import DEALINGS, held_labels, stratified_subset
 from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
 from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
 from peerbayes.comparison import allowed_deviation, means_agree
 from peerbayes.experiments.link_documents import ExactRun, Forecast, SnapshotsPart, TrainedPart
-from peerbayes.experiments.link_networks import star, wide_site
+from peerbayes.experiments.link_networks import site_of, star
 from peerbayes.experiments.link_setting import AMBIGUOUS, LinkSetting
 from theory import Network
 from theory.progress import Progress
@@ -126,11 +126,7 @@ def run_training(
 def link_sites(link: LinkSetting, images: Images) -> Mapping[str, Site]:
     """The networks that are compared, and who holds what in them."""
     dealt = DEALINGS[_DEALT[link.data_set]].deal(images.labels, seed=_DEAL)
-    sites = {f"star a={a:g}": Site(star(a), dealt) for a in link.edge_confidences}
-    grid = Network.from_topology("grid", shape=[3, 3])
-    for place in link.places:
-        sites[f"grid {place}"] = Site(grid, dealt.placed_at(GRID_PLACEMENTS[place]))
-    return {**sites, **{name: wide_site(name, dealt) for name in link.more}}
+    return {name: site_of(name, dealt) for name in link.networks}
 
 
 def _ambiguous_site(images: Images) -> Site:

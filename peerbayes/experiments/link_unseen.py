@@ -1,0 +1,158 @@
+"""`rate-link` on networks that nothing was chosen on: what K foretells there, and what it leaves.
+
+K is known before any network is trained. With c fitted on the networks of P2 alone, c/K is a
+prediction of rounds on the others; what remains is laid beside mixing, which K does not know of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.link_documents import Forecast
+from peerbayes.experiments.link_networks import WIDE, network_of
+from theory import Network
+from theory.changing import mean_slem
+from theory.validation import FloatArray
+
+# Of the bootstraps: part of the record's definition.
+_SEED = 0
+_RESAMPLES = 4000
+# Logarithms that differ by rounding alone have no order.
+_ALIKE = 1e-9
+_POOLED = "grid corner, {} poolings"
+
+
+def unseen_lines(
+    rates: FloatArray, rounds: FloatArray, *, networks: Sequence[str], target: float
+) -> list[Line]:
+    """What is left of K where nothing was chosen; nothing if there are no such networks.
+
+    Parameters
+    ----------
+    rates
+        Shape (T,): K of each network.
+    rounds
+        Shape (T, S): rounds to the target of each seed, infinite where it was not reached.
+    """
+    unseen = np.array([name in WIDE for name in networks], dtype=bool)
+    if not unseen.any():
+        return []
+    logs = np.log(np.where(np.isfinite(rounds) & (rounds > 0), rounds, np.nan)).mean(axis=1)
+    left = logs + np.log(rates)
+    return [
+        *_foretold(left, unseen, target=target),
+        *_poolings(dict(zip(networks, rounds, strict=True)), target=target),
+        *_mixing(left, networks=networks, target=target),
+    ]
+
+
+def rate_lines(forecasts: Mapping[str, Forecast]) -> list[Line]:
+    """K of each network, which is known before any is trained."""
+    return [
+        Line(
+            f"K, {name}",
+            "",
+            None,
+            None,
+            found.rate,
+            None,
+            f"nats; binding: {found.binding}; share of influence of the informative agent "
+            f"{found.influence:.3f}",
+        )
+        for name, found in forecasts.items()
+    ]
+
+
+def slope_interval(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
+    """95 % of slopes of y over x by bootstrap over networks; None with fewer than five.
+
+    Parameters
+    ----------
+    x, y
+        Shape (T,), means over seeds; NaN where a seed did not reach the target.
+    """
+    kept = np.isfinite(y)
+    x, y = x[kept], y[kept]
+    if x.size < 5:
+        return None
+    draws = np.random.default_rng(_SEED).integers(x.size, size=(_RESAMPLES, x.size))
+    u, w = x[draws], y[draws]
+    u = u - u.mean(axis=1, keepdims=True)
+    spread = (u**2).sum(axis=1)
+    slopes = (u * w).sum(axis=1)[spread > 0] / spread[spread > 0]
+    return float(np.quantile(slopes, 0.025)), float(np.quantile(slopes, 0.975))
+
+
+def _foretold(left: FloatArray, unseen: FloatArray, *, target: float) -> list[Line]:
+    known = np.isfinite(left)
+    old, new = left[~unseen & known], left[unseen & known]
+    if old.size == 0 or new.size == 0:
+        return []
+    factors = np.exp(np.abs(new - old.mean()))
+    missed = int((unseen & ~known).sum())
+    remark = (
+        f"{new.size} networks that nothing was chosen on; c of {old.size} others; the largest "
+        f"factor is {factors.max():.3g}, {int((factors < 1.5).sum())} are below 1.5"
+    )
+    if missed:
+        remark += f"; {missed} that were not reached by every seed are left out"
+    what = f"rounds to test loss {target:g} beside c/K, the median factor between them"
+    return [Line(what, "", float(np.median(factors)), None, 1.0, None, remark)]
+
+
+def _poolings(rounds: Mapping[str, FloatArray], *, target: float) -> list[Line]:
+    """The corner with more consensuses a round: the same v and K, and better mixing."""
+    lines = []
+    once = rounds.get("grid corner")
+    for count in (4, 16):
+        often = rounds.get(_POOLED.format(count))
+        if once is None or often is None:
+            continue
+        finite = bool(np.isfinite(once).all() and np.isfinite(often).all())
+        ratio = often.mean() / once.mean() if finite else math.nan
+        what = f"rounds to test loss {target:g} from the corner, {count} poolings over one"
+        remark = "the same K: what differs is due to mixing"
+        if not finite:
+            remark += "; not reached by every seed"
+        lines.append(Line(what, "", float(ratio) if finite else None, None, 1.0, None, remark))
+    return lines
+
+
+def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list[Line]:
+    """Whether what K leaves open goes with the time to mix."""
+    times = np.array([mixing_time(name) for name in networks])
+    kept = np.isfinite(left)
+    if kept.sum() < 5 or np.ptp(left[kept]) < _ALIKE:
+        return []
+    found = spearmanr(times[kept], left[kept])
+    return [
+        Line(
+            f"rank correlation of rounds · K (test loss {target:g}) with the time to mix",
+            "",
+            float(found.statistic),
+            None,
+            None,
+            None,
+            f"{int(kept.sum())} networks; time to mix −1/log of the subdominant modulus, of the "
+            f"mean weights where they change; p = {float(found.pvalue):.2g} (two-sided, "
+            "approximate)",
+        )
+    ]
+
+
+def mixing_time(name: str) -> float:
+    """−1/log of the subdominant modulus, in rounds; an estimate in doubles.
+
+    Examples
+    --------
+    >>> round(mixing_time("grid corner") / mixing_time("grid corner, 4 poolings"), 9)
+    4.0
+    """
+    network = network_of(name)
+    slem = network.slem if isinstance(network, Network) else mean_slem(network)
+    return -1 / math.log(slem) if slem > 1e-12 else 0.0
