@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from peerbayes.documents import Document, Number, Numbers
 from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.link_setting import SNAPSHOTS
+from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS
 from peerbayes.records import plain
 
 Rows: TypeAlias = Annotated[list[list[Number]], BeforeValidator(plain)]
@@ -89,6 +89,21 @@ class LinkContent:
                 if name != SNAPSHOTS
             },
         )
+
+    def short(self) -> dict[str, Any]:
+        """The parts without what no line speaks of: exact runs round by round, most confidences."""
+        found: dict[str, Any] = {}
+        if self.snapshots is not None:
+            found[SNAPSHOTS] = self.snapshots.as_json()
+            for forecast in found[SNAPSHOTS]["forecasts"].values():
+                if forecast["exact"] is not None:
+                    for name in ("expected", "measured", "standard_error"):
+                        forecast["exact"][name] = []
+        for name, part in self.trained.items():
+            found[name] = part.as_json()
+            if name != AMBIGUOUS:
+                found[name] |= {"label_confidences": [], "local_label_confidences": []}
+        return found
 
 
 class LinkSettings(Document):
