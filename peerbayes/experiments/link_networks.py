@@ -84,6 +84,10 @@ def network_of(name: str) -> AnyNetwork:
 
 def site_of(name: str, dealt: Partition) -> Site:
     """The network of this name, and images dealt for a star with the informative agent first."""
+    return Site(network_of(name), dealt.placed_at(informative_place(name)))
+
+
+def informative_place(name: str) -> int:
+    """The agent that has the centre's labels in the network of this name."""
     words = name.replace(",", "").split()
-    place = next((_PLACES[word] for word in words if word in _PLACES), 0)
-    return Site(network_of(name), dealt.placed_at(place))
+    return next((_PLACES[word] for word in words if word in _PLACES), 0)

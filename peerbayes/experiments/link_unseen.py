@@ -14,9 +14,11 @@ from scipy.stats import spearmanr
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link_documents import Forecast
-from peerbayes.experiments.link_networks import WIDE, network_of
+from peerbayes.experiments.link_networks import WIDE, informative_place, network_of
 from theory import Network
-from theory.changing import mean_slem
+from theory.changing import AnyNetwork, PeriodicNetwork, mean_slem
+from theory.changing.expected_weights import expected_weights
+from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
 # Of the bootstraps: part of the record's definition.
@@ -124,25 +126,30 @@ def _poolings(rounds: Mapping[str, FloatArray], *, target: float) -> list[Line]:
 
 
 def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list[Line]:
-    """Whether what K leaves open goes with the time to mix."""
-    times = np.array([mixing_time(name) for name in networks])
+    """Whether what K leaves open goes with how slowly agents come together."""
     kept = np.isfinite(left)
     if kept.sum() < 5 or np.ptp(left[kept]) < _ALIKE:
         return []
-    found = spearmanr(times[kept], left[kept])
-    return [
-        Line(
-            f"rank correlation of rounds · K (test loss {target:g}) with the time to mix",
-            "",
-            float(found.statistic),
-            None,
-            None,
-            None,
-            f"{int(kept.sum())} networks; time to mix −1/log of the subdominant modulus, of the "
-            f"mean weights where they change; p = {float(found.pvalue):.2g} (two-sided, "
-            "approximate)",
+    lines = []
+    for words, measure, note in (
+        ("the time to mix", mixing_time, "−1/log of the subdominant modulus"),
+        ("what the informative agent hears of itself", heard_again, "Z_cc of the docs, in rounds"),
+    ):
+        values = np.array([measure(name) for name in networks])
+        found = spearmanr(values[kept], left[kept])
+        lines.append(
+            Line(
+                f"rank correlation of rounds · K (test loss {target:g}) with {words}",
+                "",
+                float(found.statistic),
+                None,
+                None,
+                None,
+                f"{int(kept.sum())} networks; {note}, of the mean weights where they change; "
+                f"p = {float(found.pvalue):.2g} (two-sided, approximate)",
+            )
         )
-    ]
+    return lines
 
 
 def mixing_time(name: str) -> float:
@@ -156,3 +163,34 @@ def mixing_time(name: str) -> float:
     network = network_of(name)
     slem = network.slem if isinstance(network, Network) else mean_slem(network)
     return -1 / math.log(slem) if slem > 1e-12 else 0.0
+
+
+def heard_again(name: str) -> float:
+    """Z_cc = Σ_{k≥1} ([W^k]_cc − v_c) of the informative agent c, in rounds, in doubles.
+
+    How much more than others c hears of its own steps (docs: mathematics/nets-as-hypotheses). W is
+    the mean of the weights where they change.
+
+    Examples
+    --------
+    >>> round(heard_again("complete"), 12) + 0.0
+    0.0
+    >>> heard_again("path end") > heard_again("path middle")
+    True
+    """
+    place = informative_place(name)
+    weights = mean_weights(network_of(name))
+    v = np.linalg.matrix_power(weights, 2**20)[0]
+    size = len(weights)
+    return float(np.linalg.inv(np.eye(size) - weights + v)[place, place] - 1)
+
+
+def mean_weights(network: AnyNetwork) -> FloatArray:
+    """The mean weights of a round, shape (N, N)."""
+    match network:
+        case Network():
+            return as_dense(network.weights)
+        case PeriodicNetwork():
+            return np.mean([as_dense(phase.weights) for phase in network.phases], axis=0)
+        case _:
+            return as_dense(expected_weights(network).weights)

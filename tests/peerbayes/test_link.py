@@ -17,7 +17,7 @@ from peerbayes.experiments.link import RateLink
 from peerbayes.experiments.link_documents import LinkRun, SnapshotsPart, TrainedPart
 from peerbayes.experiments.link_networks import WIDE, network_of, site_of
 from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, LinkSetting
-from peerbayes.experiments.link_unseen import mixing_time, slope_interval, unseen_lines
+from peerbayes.experiments.link_unseen import heard_again, mixing_time, slope_interval, unseen_lines
 from peerbayes.records import plain
 from peerbayes.report.link import link_view
 from theory.changing import influence
@@ -163,10 +163,22 @@ def test_what_is_left_is_laid_beside_mixing() -> None:
     lines = unseen(rounds)
     what = "rank correlation of rounds · K (test loss 1) with the time to mix"
     assert lines[what].measured == pytest.approx(1.0)
+    assert sum("hears of itself" in words for words in lines) == 1
     corner, pooled = (NAMES.index(name) for name in ("grid corner", "grid corner, 4 poolings"))
     ratio = lines["rounds to test loss 1 from the corner, 4 poolings over one"]
     assert ratio.measured == pytest.approx(rounds[pooled, 0] / rounds[corner, 0])
     assert ratio.predicted == 1.0
+
+
+def test_what_an_agent_hears_of_itself_is_a_sum_of_powers() -> None:
+    walk = np.asarray(network_of("grid corner").weights)  # type: ignore[union-attr]
+    v = np.array([3, 4, 3, 4, 5, 4, 3, 4, 3]) / 33
+    power, total = np.eye(9), 0.0
+    for _ in range(400):
+        power = power @ walk
+        total += power[0, 0] - v[0]
+    assert heard_again("grid corner") == pytest.approx(total, rel=1e-9)
+    assert heard_again("grid corner, 16 poolings") < 0.1 * total
 
 
 def test_slopes_have_an_interval_over_networks() -> None:
