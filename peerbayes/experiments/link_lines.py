@@ -15,6 +15,7 @@ from scipy.stats import linregress
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link_documents import Forecast, LinkContent, TrainedPart
+from peerbayes.experiments.link_networks import WIDE
 from peerbayes.experiments.link_setting import AMBIGUOUS
 from peerbayes.experiments.link_unseen import rate_lines, slope_interval, unseen_lines
 from theory.validation import FloatArray
@@ -160,7 +161,7 @@ def _orderings(parts: Mapping[str, TrainedPart], *, rates: FloatArray) -> list[L
     networks = list(parts)
     mean = {name: np.array(part.accuracies).mean(axis=0) for name, part in parts.items()}
     lines = []
-    stars = [name for name in networks if name.startswith("star")]
+    stars = [name for name in networks if name.startswith("star") and name not in WIDE]
     if len(stars) > 1:
         order = dict(zip(networks, rates, strict=True))
         shares = [

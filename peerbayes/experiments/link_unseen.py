@@ -39,13 +39,12 @@ def unseen_lines(
     rates
         Shape (T,): K of each network.
     rounds
-        Shape (T, S): rounds to the target of each seed, infinite where it was not reached.
+        Shape (T, S): rounds to the target of each seed, above 0; infinite where it was not reached.
     """
     unseen = np.array([name in WIDE for name in networks], dtype=bool)
     if not unseen.any():
         return []
-    logs = np.log(np.where(np.isfinite(rounds) & (rounds > 0), rounds, np.nan)).mean(axis=1)
-    left = logs + np.log(rates)
+    left = np.log(rounds).mean(axis=1) + np.log(rates)
     return [
         *_foretold(left, unseen, target=target),
         *_poolings(dict(zip(networks, rounds, strict=True)), target=target),
@@ -126,9 +125,12 @@ def _poolings(rounds: Mapping[str, FloatArray], *, target: float) -> list[Line]:
 
 
 def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list[Line]:
-    """Whether what K leaves open goes with how slowly agents come together."""
-    kept = np.isfinite(left)
-    if kept.sum() < 5 or np.ptp(left[kept]) < _ALIKE:
+    """Whether what K leaves open goes with how slowly agents come together.
+
+    What was never reached comes last.
+    """
+    reached = left[np.isfinite(left)]
+    if reached.size < 5 or (reached.size == left.size and np.ptp(left) < _ALIKE):
         return []
     lines = []
     for words, measure, note in (
@@ -136,7 +138,7 @@ def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list
         ("what the informative agent hears of itself", heard_again, "Z_cc of the docs, in rounds"),
     ):
         values = np.array([measure(name) for name in networks])
-        found = spearmanr(values[kept], left[kept])
+        found = spearmanr(values, left)
         lines.append(
             Line(
                 f"rank correlation of rounds · K (test loss {target:g}) with {words}",
@@ -145,7 +147,8 @@ def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list
                 None,
                 None,
                 None,
-                f"{int(kept.sum())} networks; {note}, of the mean weights where they change; "
+                f"{left.size} networks, {left.size - reached.size} of them last, not reached by "
+                f"every seed; {note}, of the mean weights where they change; "
                 f"p = {float(found.pvalue):.2g} (two-sided, approximate)",
             )
         )

@@ -164,6 +164,10 @@ def test_what_is_left_is_laid_beside_mixing() -> None:
     what = "rank correlation of rounds · K (test loss 1) with the time to mix"
     assert lines[what].measured == pytest.approx(1.0)
     assert sum("hears of itself" in words for words in lines) == 1
+    rounds[times == times.max()] = np.inf  # what was last by mixing is last still
+    assert unseen(rounds)[what].measured == pytest.approx(1.0)
+    rounds[np.argmin(times)] = np.inf
+    assert unseen(rounds)[what].measured < 0.9
     corner, pooled = (NAMES.index(name) for name in ("grid corner", "grid corner, 4 poolings"))
     ratio = lines["rounds to test loss 1 from the corner, 4 poolings over one"]
     assert ratio.measured == pytest.approx(rounds[pooled, 0] / rounds[corner, 0])
