@@ -27,6 +27,7 @@ from theory import (
     learning_rate,
     log_ratio_spread,
 )
+from theory.changing import AnyNetwork, influence
 from theory.showing import Shown
 from theory.validation import FloatArray, fail
 
@@ -36,9 +37,9 @@ _ROUNDING = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class Site(Shown):
-    """A network, and who holds which images in it."""
+    """A network, fixed or changing, and who holds which images in it."""
 
-    network: Network
+    network: AnyNetwork
     partition: Partition
 
 
@@ -55,7 +56,7 @@ class RateForecast(Shown):
     is_compromise
         Whether no hypothesis is best for every agent.
     influence
-        v of the informative agent.
+        v of the informative agent; where the network changes, its share of all influence.
     rates
         Each hypothesis' rate of rejection, zero for the reference.
     """
@@ -83,12 +84,13 @@ def rate_forecast(table: SnapshotTable, site: Site) -> RateForecast:
         raise fail("table", "a hypothesis that is worse than another", "all equally good",
                    "take snapshots that differ")  # fmt: skip
     names = table.hypotheses
+    heard = influence(site.network)
     return RateForecast(
         rate=found.rate,
         binding=names[found.binding],
         reference=names[found.reference[0]],
         is_compromise=found.is_compromise,
-        influence=float(site.network.stationary_distribution[site.partition.informative]),
+        influence=float(heard.values[site.partition.informative] / heard.total),
         rates=dict(zip(names, map(float, found.rates), strict=True)),
     )
 

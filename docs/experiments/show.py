@@ -27,7 +27,6 @@ EARLIER: Mapping[str, Any] = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted((HERE / "earlier").glob("*.json"))
 }
-LINK = json.loads((HERE / "rate-link.json").read_text(encoding="utf-8"))
 _HEADS = ("| | printed | measured | ± s.e. | predicted | |", "|---|---|---:|---:|---:|---|")
 Line = Mapping[str, Any]
 
@@ -72,12 +71,6 @@ def table(*rows: str) -> str:
         text.append(f"| **`{row}`** {ROWS[row].title} | | | | | {builds(row)} |")
         text += [_row(line, is_earlier) for line, is_earlier in lines_of(row)]
     return "\n".join(text)
-
-
-def link_table() -> str:
-    """The lines of `rate-link`."""
-    title = f"| **`{LINK['experiment']}`** {LINK['title']} | | | | | |"
-    return "\n".join([*_HEADS, title, *(_row(line, False) for line in LINK["lines"])])
 
 
 def _row(line: Line, is_earlier: bool) -> str:
@@ -224,26 +217,6 @@ def _variant(parts: Mapping[str, Mapping[str, Any]], name: str) -> list[Mapping[
     found = [part["build"] for part in own]
     best = max(found, key=found.count, default="")
     return [part for part in own if part["build"] == best]
-
-
-def speeds(head: str = "rounds to test loss 1, ") -> Figure:
-    """Measured rounds to a test loss beside c / K."""
-    lines = [line for line in LINK["lines"] if line["what"].startswith(head) and line["measured"]]
-    figure = Figure(figsize=(5.2, 3.8), layout="constrained")
-    axes = figure.subplots()
-    for line in lines:
-        axes.errorbar(
-            line["predicted"], line["measured"], yerr=line["standard_error"], marker="o",
-            ls="", label=line["what"].removeprefix(head),
-        )  # fmt: skip
-    ends = [pick(line["predicted"] for line in lines) for pick in (min, max)]
-    axes.plot(ends, ends, color="grey", lw=1, label="in proportion")
-    axes.set(
-        xscale="log", yscale="log", xlabel="predicted rounds, c / K", ylabel="measured rounds",
-        title="rounds to a test loss of 1",
-    )  # fmt: skip
-    axes.legend(fontsize="small")
-    return figure
 
 
 def widths() -> str:

@@ -1,33 +1,29 @@
-"""Nets as hypotheses: train them side by side, and measure how fast networks of nets train.
+"""Nets as hypotheses: train them side by side.
 
 The snapshots of :mod:`empirical.snapshots` are nets trained in one place on the images of some
 labels (:func:`train_snapshots`), all at once as the rows of one tensor and without a word between
 them. They are Bayesian nets like those of the networks they speak about, and predict with their
 mean weights. What is laid beside the rates they predict is how soon a network's loss on new images
-comes down to given values (:func:`loss_curve`).
+comes down to given values (:mod:`empirical.train.loss_curve`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.forecast import Site
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import mean_probabilities
-from empirical.nets.metrics import accuracy, class_means, image_scores, negative_log_likelihood
 from empirical.nets.posterior import Posterior
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Shares
 from empirical.nets.training import Training
 from empirical.snapshots import LabelHypothesis, SnapshotTable, snapshot_table
 from theory import Network
-from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+from theory.validation import as_integer, fail
 
 # Images predicted at once: 13 nets over 2000 images give a megabyte of probabilities.
 _AT_ONCE = 2000
@@ -142,97 +138,3 @@ def train_snapshots(
         torch.cat([net.variance for net in nets]),
     )
     return Snapshots((*names, *stage_names), posterior)
-
-
-@dataclass(frozen=True, eq=False)
-class LossCurve:
-    """How a network's nets do on new images, round after round; by mean weights.
-
-    Attributes
-    ----------
-    rounds
-        Shape (T,).
-    losses, accuracies
-        Shape (T, N): mean −log ℓ in nats, and the share of images whose label is the most likely.
-    label_confidences
-        Shape (N, classes): after the last round, the mean probability of the true label.
-    local_label_confidences
-        The same before the last consensus.
-    """
-
-    rounds: IntArray
-    losses: FloatArray
-    accuracies: FloatArray
-    label_confidences: FloatArray
-    local_label_confidences: FloatArray
-
-
-def loss_curve(
-    shares: Shares,
-    site: Site,
-    recipe: Recipe,
-    *,
-    architecture: Architecture,
-    test_inputs: Tensor,
-    test_labels: Tensor,
-    record: Sequence[int],
-    seed: int,
-    device: str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
-) -> LossCurve:
-    r"""Train a network of nets, and look at new images every few rounds.
-
-    Parameters
-    ----------
-    shares
-        All images; who holds which is `site`'s partition.
-    site
-        The network and its partition.
-    test_inputs, test_labels
-        Shapes (n, \\*input_shape) and (n,).
-    record
-        Rounds after which to look at them, increasing, from 0 at the earliest; training ends with
-        the last one, whatever the recipe's rounds (which set the schedule).
-
-    Raises
-    ------
-    ValueError
-        If network and partition differ in their agents, or rounds do not increase.
-    TrainingFailed
-        If a loss is not finite any more.
-    """
-    looks = [as_integer("record", r, minimum=0) for r in record]
-    if not looks or looks[-1] == 0 or any(b <= a for a, b in pairwise(looks)):
-        raise fail("record", "increasing rounds, the last of at least 1", looks,
-                   "sort them, without repeats")  # fmt: skip
-    dealt = tuple(torch.tensor(own, device=shares.labels.device) for own in site.partition.indices)
-    training = Training(
-        Shares(shares.inputs, shares.labels, dealt),
-        site.network,
-        recipe,
-        architecture=architecture,
-        seed=seed,
-        device=device,
-    )
-    local = predicted = mean_probabilities(training.posterior, test_inputs)
-    scores = [image_scores(predicted, test_labels)] if looks[0] == 0 else []
-    for done in range(1, looks[-1] + 1):
-        training.local_phase()
-        if done == looks[-1]:
-            local = mean_probabilities(training.posterior, test_inputs)
-        training.pool()
-        if done in looks:
-            predicted = mean_probabilities(training.posterior, test_inputs)
-            scores.append(image_scores(predicted, test_labels))
-        if progress is not None:
-            progress(done, looks[-1])
-    last = scores[-1]
-    return LossCurve(
-        read_only(np.array(looks, dtype=np.int64)),
-        read_only(np.array([negative_log_likelihood(score) for score in scores])),
-        read_only(np.array([accuracy(score) for score in scores])),
-        *(
-            read_only(class_means(one.true, one))
-            for one in (last, image_scores(local, test_labels))
-        ),
-    )

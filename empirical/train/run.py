@@ -10,7 +10,7 @@ computed beside it.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -149,8 +149,13 @@ class TrainingRun:
 
     # Rounds -----------------------------------------------------------------------------------
 
-    def run_round(self) -> RoundReport:
+    def run_round(self, *, before: Callable[[Belief], None] | None = None) -> RoundReport:
         """Local steps, then consensus.
+
+        Parameters
+        ----------
+        before
+            Called with what own agents believe between the two.
 
         Raises
         ------
@@ -166,6 +171,8 @@ class TrainingRun:
         with torch_products(self.products, device=self.device):
             for rows in self._groups(active):
                 self._local_steps(rows, rate, losses)
+        if before is not None:
+            before(self.belief())
         messages = self.learner.message(self._state)
         loss = self._checked(losses, active, messages)
         whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)

@@ -25,6 +25,7 @@ from typing import Any
 
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.link_networks import WIDE
 from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, LinkSetting
 from theory.progress import Progress
 from theory.validation import fail, install_extra
@@ -52,8 +53,9 @@ class RateLink:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The snapshots, each network, and the split with the ambiguous pair {4, 9}."""
-        return (SNAPSHOTS, *self.setting.networks, AMBIGUOUS)
+        """The snapshots, each network, and MNIST's split with the ambiguous pair {4, 9}."""
+        pair = (AMBIGUOUS,) if self.setting.data_set == "mnist" else ()
+        return (SNAPSHOTS, *self.setting.networks, *pair)
 
     @property
     def replicates_are_parts(self) -> bool:
@@ -110,7 +112,7 @@ class RateLink:
         from empirical.nets.training import check_device
 
         check_device(self.setting.device)
-        locate("mnist", directory=self.setting.data)
+        locate(self.setting.data_set, directory=self.setting.data)
 
     def run_part(
         self, part: str, *, seed: int, replicates: int, progress: Progress | None
@@ -146,12 +148,29 @@ class RateLink:
         return link_lines(found, networks=present, targets=self.setting.targets)
 
 
+_FASHION = LinkSetting(data_set="fashion-mnist", more=tuple(WIDE))
+
 LINKS = (
     RateLink(),
     RateLink(
         name="rate-link-adam",
         title="the same, by an optimiser that rescales gradients",
         setting=LinkSetting(mean_rate=5e-3, mean_epsilon=1e-2),
+    ),
+    RateLink(
+        name="rate-link-fashion",
+        title="predicted rates beside the speed of training, Fashion-MNIST, over more networks",
+        setting=_FASHION,
+    ),
+    RateLink(
+        name="rate-link-fashion-natural",
+        title="the same, by natural gradients",
+        setting=replace(_FASHION, learner="natural-gradient", mean_rate=0.1),
+    ),
+    RateLink(
+        name="rate-link-fashion-adam",
+        title="the same, by an optimiser that rescales gradients",
+        setting=replace(_FASHION, mean_rate=5e-3, mean_epsilon=1e-2),
     ),
 )
 """The rows."""

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from peerbayes.documents import Document, Number, Numbers
 from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.link_setting import SNAPSHOTS
+from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS
 from peerbayes.records import plain
 
 Rows: TypeAlias = Annotated[list[list[Number]], BeforeValidator(plain)]
@@ -38,14 +38,14 @@ class ExactRun(Document):
 class Forecast(Document):
     """What theory says of one network from the snapshots."""
 
-    influence: float = Field(description="v of the informative agent")
+    influence: float = Field(description="v of the informative agent, in shares of all influence")
     rate: float = Field(description="K in nats an observation and agent")
     binding: str
     reference: str = ""
     is_compromise: bool = False
     rates: dict[str, Number] = Field(description="of each hypothesis' rejection")
     stage_rates: dict[str, Number] = Field(description="with stages of one training instead")
-    exact: ExactRun
+    exact: ExactRun | None = Field(description="none where the network changes")
 
 
 class SnapshotsPart(Document):
@@ -90,6 +90,21 @@ class LinkContent:
             },
         )
 
+    def short(self) -> dict[str, Any]:
+        """The parts without what no line speaks of: exact runs round by round, most confidences."""
+        found: dict[str, Any] = {}
+        if self.snapshots is not None:
+            found[SNAPSHOTS] = self.snapshots.as_json()
+            for forecast in found[SNAPSHOTS]["forecasts"].values():
+                if forecast["exact"] is not None:
+                    for name in ("expected", "measured", "standard_error"):
+                        forecast["exact"][name] = []
+        for name, part in self.trained.items():
+            found[name] = part.as_json()
+            if name != AMBIGUOUS:
+                found[name] |= {"label_confidences": [], "local_label_confidences": []}
+        return found
+
 
 class LinkSettings(Document):
     """What a record of `rate-link` says of its configuration."""
@@ -98,6 +113,7 @@ class LinkSettings(Document):
     targets: list[float]
     hidden: list[int]
     mean_epsilon: float
+    learner: str = "backprop"
 
 
 class LinkRun(RunSummary):

@@ -15,7 +15,9 @@ from scipy.stats import linregress
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link_documents import Forecast, LinkContent, TrainedPart
+from peerbayes.experiments.link_networks import WIDE
 from peerbayes.experiments.link_setting import AMBIGUOUS
+from peerbayes.experiments.link_unseen import rate_lines, slope_interval, unseen_lines
 from theory.validation import FloatArray
 
 # Of the bootstraps: part of the record's definition.
@@ -32,6 +34,7 @@ def link_lines(
     lines: list[Line] = []
     if parts.snapshots is not None:
         forecasts = parts.snapshots.forecasts
+        lines += rate_lines(forecasts)
         rates = np.array([forecasts[name].rate for name in networks])
         trained = [parts.trained[name] for name in networks]
         for index, target in enumerate(targets if networks else ()):
@@ -42,6 +45,7 @@ def link_lines(
                 )
             lines += _correlation(rates, rounds, target=target)
             lines += _proportion(rates, rounds, target=target)
+            lines += unseen_lines(rates, rounds, networks=networks, target=target)
         lines += _orderings(dict(zip(networks, trained, strict=True)), rates=rates)
         lines += _control(forecasts)
         lines += _exact(forecasts)
@@ -127,6 +131,9 @@ def _proportion(rates: FloatArray, rounds: FloatArray, *, target: float) -> list
     fit = linregress(x[kept], y[kept])
     left = int((~kept).sum())
     remark = f"1 if rounds · K is constant; r² = {float(fit.rvalue) ** 2:.3f}"
+    logs = np.log(np.where(np.isfinite(rounds) & (rounds > 0), rounds, np.nan)).mean(axis=1)
+    if (ends := slope_interval(-np.log(rates), logs)) is not None:
+        remark += f"; 95 % by bootstrap over networks [{ends[0]:.2f}, {ends[1]:.2f}]"
     if left:
         remark += f"; {left} runs that did not reach it are left out"
     return [Line(what, "", float(fit.slope), float(fit.stderr), 1.0, None, remark)]
@@ -154,7 +161,7 @@ def _orderings(parts: Mapping[str, TrainedPart], *, rates: FloatArray) -> list[L
     networks = list(parts)
     mean = {name: np.array(part.accuracies).mean(axis=0) for name, part in parts.items()}
     lines = []
-    stars = [name for name in networks if name.startswith("star")]
+    stars = [name for name in networks if name.startswith("star") and name not in WIDE]
     if len(stars) > 1:
         order = dict(zip(networks, rates, strict=True))
         shares = [
@@ -263,6 +270,8 @@ def _exact(forecasts: Mapping[str, Forecast]) -> list[Line]:
     lines = []
     for name, forecast in forecasts.items():
         exact = forecast.exact
+        if exact is None:
+            continue
         lines.append(
             Line(
                 f"snapshots' log-odds on {name}, largest difference from their exact means",

@@ -6,46 +6,51 @@ Everything that needs torch is imported when a part is run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from empirical import GRID_PLACEMENTS, Images, Partition, classifier_model, load_images
+from empirical import Images, Partition, classifier_model, load_images
 from empirical.dealing import DEALINGS, held_labels, stratified_subset
 from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
 from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
 from peerbayes.comparison import allowed_deviation, means_agree
 from peerbayes.experiments.link_documents import ExactRun, Forecast, SnapshotsPart, TrainedPart
+from peerbayes.experiments.link_networks import site_of, star
 from peerbayes.experiments.link_setting import AMBIGUOUS, LinkSetting
 from theory import Network
 from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
-    from empirical.nets.recipe import Recipe
     from empirical.nets.shares import Shares
+    from empirical.train.learners.learner import Learner
 
 # Of the deal of images and of the test images: the same for all seeds, as the prediction is.
 _DEAL = 0
 # P2's star in its runs with the ambiguous pair.
 _AMBIGUOUS_CONFIDENCE = 0.5
+# σ of every weight before round 1, and the rate of its logarithm.
+_STD, _SCALE_RATE = 0.03, 1e-3
+_DEALT = {"mnist": "star-mnist-1", "fashion-mnist": "star-fmnist-1"}
 
 
 def run_forecasts(link: LinkSetting, *, seed: int, progress: Progress | None) -> SnapshotsPart:
     """Train the hypotheses, and compare the exact run over them with the rates of each network."""
     from empirical.nets.prediction import train_snapshots
+    from empirical.nets.recipe import Recipe
 
-    images = load_images("mnist", directory=link.data)
+    images = load_images(link.data_set, directory=link.data)
     sites = link_sites(link, images)
     partition = next(iter(sites.values())).partition
     shares = _shares(link, images, partition)
     hypotheses = label_hypotheses(held_labels(partition, images.labels))
-    recipe = _recipe(
-        link,
+    recipe = Recipe(
         rounds=link.snapshot_rounds,
-        rate=link.snapshot_rate,
-        epsilon=link.snapshot_epsilon,
-        schedule="cosine",
+        local_steps=link.local_steps,
+        batch=link.batch,
+        mean_rate=link.snapshot_rate,
+        mean_epsilon=link.snapshot_epsilon,
     )
     snapshots = train_snapshots(
         shares,
@@ -73,13 +78,13 @@ def run_training(
     link: LinkSetting, part: str, *, seed: int, replicates: int, progress: Progress | None
 ) -> TrainedPart:
     """Train one network with each seed, and look at test images."""
-    from empirical.nets.prediction import loss_curve
     from empirical.nets.shares import as_inputs, as_labels
+    from empirical.train.loss_curve import loss_curve
 
-    images = load_images("mnist", directory=link.data)
+    images = load_images(link.data_set, directory=link.data)
     site = _ambiguous_site(images) if part == AMBIGUOUS else link_sites(link, images)[part]
     shares = _shares(link, images, site.partition)
-    test = load_images("mnist", split="test", directory=link.data)
+    test = load_images(link.data_set, split="test", directory=link.data)
     chosen = stratified_subset(test.labels, link.test_images, seed=_DEAL)
     few = Images(test.pixels[chosen], test.labels[chosen], test.name, test.classes)
     architecture = _architecture(link, shares)
@@ -89,14 +94,10 @@ def run_training(
         loss_curve(
             shares,
             site,
-            _recipe(
-                link,
-                rounds=link.rounds,
-                rate=link.mean_rate,
-                epsilon=link.mean_epsilon,
-                schedule="geometric",
-            ),
+            _learner(link),
             architecture=architecture,
+            local_steps=link.local_steps,
+            batch=link.batch,
             test_inputs=inputs,
             test_labels=labels,
             record=link.looks,
@@ -124,23 +125,13 @@ def run_training(
 
 def link_sites(link: LinkSetting, images: Images) -> Mapping[str, Site]:
     """The networks that are compared, and who holds what in them."""
-    dealt = DEALINGS["star-mnist-1"].deal(images.labels, seed=_DEAL)
-    sites = {
-        f"star a={a:g}": Site(
-            Network.from_topology("star", agents=dealt.agents, edge_confidence=a), dealt
-        )
-        for a in link.edge_confidences
-    }
-    grid = Network.from_topology("grid", shape=[3, 3])
-    for place in link.places:
-        sites[f"grid {place}"] = Site(grid, dealt.placed_at(GRID_PLACEMENTS[place]))
-    return sites
+    dealt = DEALINGS[_DEALT[link.data_set]].deal(images.labels, seed=_DEAL)
+    return {name: site_of(name, dealt) for name in link.networks}
 
 
 def _ambiguous_site(images: Images) -> Site:
     dealt = DEALINGS[AMBIGUOUS].deal(images.labels, seed=_DEAL)
-    star = Network.from_topology("star", agents=dealt.agents, edge_confidence=_AMBIGUOUS_CONFIDENCE)
-    return Site(star, dealt)
+    return Site(star(_AMBIGUOUS_CONFIDENCE), dealt)
 
 
 def _forecast(
@@ -150,6 +141,24 @@ def _forecast(
     labels = table.only(range(count))
     found = rate_forecast(labels, site)
     stages = rate_forecast(table.only([0, *range(count, len(table.hypotheses))]), site)
+    return Forecast(
+        influence=found.influence,
+        rate=found.rate,
+        binding=found.binding,
+        reference=found.reference,
+        is_compromise=found.is_compromise,
+        rates=dict(found.rates),
+        stage_rates=dict(stages.rates),
+        exact=_exact_run(link, labels, site, seed=seed),
+    )
+
+
+def _exact_run(
+    link: LinkSetting, labels: SnapshotTable, site: Site, *, seed: int
+) -> ExactRun | None:
+    """Social learning beside its means; none where the network changes, or the law is not exact."""
+    if not isinstance(site.network, Network):
+        return None
     run = run_beside_forecast(
         site.network,
         classifier_model(labels, site.partition),
@@ -159,44 +168,29 @@ def _forecast(
     )
     chance = allowed_deviation(run.variance, run.reach, run.replicates, scores=run.measured.size)
     verdict = means_agree("", measured=run.measured, expected=run.expected, chance=chance)
-    return Forecast(
-        influence=found.influence,
-        rate=found.rate,
-        binding=found.binding,
-        reference=found.reference,
-        is_compromise=found.is_compromise,
-        rates=dict(found.rates),
-        stage_rates=dict(stages.rates),
-        exact=ExactRun(
-            rounds=run.rounds,
-            replicates=run.replicates,
-            best=run.best,
-            expected=run.expected.tolist(),
-            measured=run.measured.tolist(),
-            standard_error=run.standard_error.tolist(),
-            share_of_allowed=verdict.measured,
-            holds=verdict.holds,
-        ),
+    return ExactRun(
+        rounds=run.rounds,
+        replicates=run.replicates,
+        best=run.best,
+        expected=run.expected.tolist(),
+        measured=run.measured.tolist(),
+        standard_error=run.standard_error.tolist(),
+        share_of_allowed=verdict.measured,
+        holds=verdict.holds,
     )
 
 
-def _recipe(
-    link: LinkSetting,
-    *,
-    rounds: int,
-    rate: float,
-    epsilon: float,
-    schedule: Literal["cosine", "geometric"],
-) -> Recipe:
-    from empirical.nets.recipe import Recipe
+def _learner(link: LinkSetting) -> Learner:
+    from empirical.train.learners import learner_of
 
-    return Recipe(
-        rounds=rounds,
-        local_steps=link.local_steps,
-        batch=link.batch,
-        mean_rate=rate,
-        mean_epsilon=epsilon,
-        schedule=schedule,
+    if link.learner == "natural-gradient":
+        return learner_of(link.learner, rate=link.mean_rate, weighting="agents", clip=None)
+    return learner_of(
+        link.learner,
+        initial_std=_STD,
+        mean_rate=link.mean_rate,
+        scale_rate=_SCALE_RATE,
+        mean_epsilon=link.mean_epsilon,
     )
 
 

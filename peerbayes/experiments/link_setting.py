@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 SNAPSHOTS, AMBIGUOUS = "snapshots", "star-mnist-2"
 # What each kind of part depends on, beside the common settings.
-_COMMON = ("hidden", "local_steps", "batch")
-_TRAINED = ("rounds", "mean_rate", "mean_epsilon", "targets", "test_images")
+_COMMON = ("hidden", "local_steps", "batch", "data_set")
+_TRAINED = ("rounds", "learner", "mean_rate", "mean_epsilon", "targets", "test_images")
 _FORECAST = (
     "edge_confidences",
     "places",
+    "more",
     "snapshot_rounds",
     "snapshot_rate",
     "snapshot_epsilon",
@@ -22,6 +23,8 @@ _FORECAST = (
     "exact_rounds",
     "exact_replicates",
 )
+# What records of before had not: left out where it is as it was, so that they are still good.
+_LATER = ("data_set", "more")
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,21 @@ class LinkSetting:
 
     Attributes
     ----------
+    data_set
+        Of the images: ``"mnist"`` or ``"fashion-mnist"``. Dealt as in `star-mnist-1`, or in
+        `star-fmnist-1`.
     edge_confidences, places
         The stars, and where the informative agent sits in the grids.
+    more
+        Further networks, names of :data:`peerbayes.experiments.link_networks.WIDE`.
+    learner
+        ``"backprop"``, the papers', or ``"natural-gradient"``, whose precisions let a rate mean the
+        same for all weights; agents count by influence in both.
     hidden
         Widths of the nets' hidden layers.
     rounds, local_steps, batch, mean_rate, mean_epsilon
-        Of the training of networks. Test images are looked at after each of the first 20 rounds,
-        and then at steps of about 5 %.
+        Of the training of networks; ε is Adam's, which a natural gradient has not. Test images are
+        looked at after each of the first 20 rounds, and then at steps of about 5 %.
     targets
         Test losses, averaged over agents, in nats; the first is the one that figures are about.
     snapshot_rounds, snapshot_rate, snapshot_epsilon
@@ -52,8 +63,11 @@ class LinkSetting:
         Where to compute, and the folder of the images; they change no number but by rounding.
     """
 
+    data_set: Literal["mnist", "fashion-mnist"] = "mnist"
     edge_confidences: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7)
     places: tuple[str, ...] = ("corner", "centre")
+    more: tuple[str, ...] = ()
+    learner: Literal["backprop", "natural-gradient"] = "backprop"
     hidden: tuple[int, ...] = (200, 200)
     rounds: int = 240
     local_steps: int = 5
@@ -75,7 +89,7 @@ class LinkSetting:
     def networks(self) -> tuple[str, ...]:
         """The names of the networks that are compared."""
         stars = (f"star a={a:g}" for a in self.edge_confidences)
-        return (*stars, *(f"grid {place}" for place in self.places))
+        return (*stars, *(f"grid {place}" for place in self.places), *self.more)
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -91,13 +105,16 @@ class LinkSetting:
     def part_content(self, part: str) -> dict[str, Any]:
         """What the numbers of the snapshots depend on, or those of training."""
         names = (*_COMMON, *(_FORECAST if part == SNAPSHOTS else _TRAINED))
-        return {name: getattr(self, name) for name in names}
+        content = {name: getattr(self, name) for name in names}
+        plain = LinkSetting()
+        return {k: v for k, v in content.items() if k not in _LATER or v != getattr(plain, k)}
 
     def quick(self) -> LinkSetting:
         """The same in less than a minute: small nets, fewer networks; its numbers are no result."""
         return replace(
             self,
             edge_confidences=(0.1, 0.7),
+            more=self.more[:1],
             hidden=(32,),
             rounds=60,
             mean_rate=2 * self.mean_rate,

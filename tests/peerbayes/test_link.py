@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from empirical.partition import Partition
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link import RateLink
 from peerbayes.experiments.link_documents import LinkRun, SnapshotsPart, TrainedPart
+from peerbayes.experiments.link_networks import WIDE, network_of, site_of
 from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, LinkSetting
+from peerbayes.experiments.link_unseen import heard_again, mixing_time, slope_interval, unseen_lines
 from peerbayes.records import plain
 from peerbayes.report.link import link_view
+from theory.changing import influence
+from theory.validation import FloatArray
 
 SETTING = LinkSetting(edge_confidences=(0.1, 0.3, 0.7), targets=(1.0, 0.5), rounds=64)
 LINK = RateLink(setting=SETTING)
@@ -118,6 +123,92 @@ def test_what_was_never_reached_is_last_and_said() -> None:
     assert rank.measured == pytest.approx(0.0, abs=1e-12)
 
 
+NAMES = ("star a=0.1", "star a=0.7", "grid corner", *WIDE)
+K = np.array([0.05 + 0.01 * k for k in range(len(NAMES))])
+
+
+def unseen(rounds: FloatArray) -> dict[str, Line]:
+    lines = unseen_lines(K, rounds, networks=NAMES, target=1.0)
+    return {line.what: line for line in lines}
+
+
+def test_networks_that_nothing_was_chosen_on() -> None:
+    factor = "rounds to test loss 1 beside c/K, the median factor between them"
+    exact = np.outer(12 / K, np.ones(2))
+    lines = unseen(exact)
+    assert lines[factor].measured == pytest.approx(1.0)
+    assert not any("time to mix" in what for what in lines)
+    new = np.array([name in WIDE for name in NAMES])
+    assert lines[factor].remark.startswith(f"{new.sum()} networks")
+    # All new ones three times slower, and one never there.
+    slow = np.where(new[:, None], 3, 1) * exact
+    slow[NAMES.index("ring"), 1] = np.inf
+    line = unseen(slow)[factor]
+    assert line.measured == pytest.approx(3.0)
+    assert "0 are below 1.5; 1 that were not reached" in line.remark
+    assert unseen_lines(K[:3], exact[:3], networks=NAMES[:3], target=1.0) == []
+
+
+def test_what_is_left_is_laid_beside_mixing() -> None:
+    times = np.array([mixing_time(name) for name in NAMES])
+    assert times[NAMES.index("complete")] == 0
+    # 3 × 3, neighbours and oneself alike: eigenvalues from numpy, not from the network's own.
+    links = np.eye(9)
+    for k, m in [(r * 3 + c, r * 3 + c + s) for r in range(3) for c in range(3)
+                 for s in ((1,) if c < 2 else ()) + ((3,) if r < 2 else ())]:  # fmt: skip
+        links[k, m] = links[m, k] = 1
+    moduli = np.sort(np.abs(np.linalg.eigvals(links / links.sum(axis=1, keepdims=True))))
+    assert times[NAMES.index("grid corner")] == pytest.approx(-1 / np.log(moduli[-2]))
+    rounds = np.outer(np.exp(times / 10) / K, np.ones(2))
+    lines = unseen(rounds)
+    what = "rank correlation of rounds · K (test loss 1) with the time to mix"
+    assert lines[what].measured == pytest.approx(1.0)
+    assert sum("hears of itself" in words for words in lines) == 1
+    rounds[times == times.max()] = np.inf  # what was last by mixing is last still
+    assert unseen(rounds)[what].measured == pytest.approx(1.0)
+    rounds[np.argmin(times)] = np.inf
+    assert unseen(rounds)[what].measured < 0.9
+    corner, pooled = (NAMES.index(name) for name in ("grid corner", "grid corner, 4 poolings"))
+    ratio = lines["rounds to test loss 1 from the corner, 4 poolings over one"]
+    assert ratio.measured == pytest.approx(rounds[pooled, 0] / rounds[corner, 0])
+    assert ratio.predicted == 1.0
+
+
+def test_what_an_agent_hears_of_itself_is_a_sum_of_powers() -> None:
+    walk = np.asarray(network_of("grid corner").weights)  # type: ignore[union-attr]
+    v = np.array([3, 4, 3, 4, 5, 4, 3, 4, 3]) / 33
+    power, total = np.eye(9), 0.0
+    for _ in range(400):
+        power = power @ walk
+        total += power[0, 0] - v[0]
+    assert heard_again("grid corner") == pytest.approx(total, rel=1e-9)
+    assert heard_again("grid corner, 16 poolings") < 0.1 * total
+
+
+def test_slopes_have_an_interval_over_networks() -> None:
+    x = np.linspace(0, 1, 8)
+    assert slope_interval(x, 2 * x) == pytest.approx((2.0, 2.0))
+    bent = x + 0.3 * np.sin(9 * x)
+    low, high = slope_interval(x, bent) or (0, 0)
+    assert low < np.polyfit(x, bent, 1)[0] < high
+    assert high - low > 0.1
+    assert slope_interval(x[:5], np.where(x[:5] > 0.4, np.nan, x[:5])) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_network_is_what_its_name_says(name: str) -> None:
+    dealt = Partition(tuple(np.arange(9)[:, None]))
+    site = site_of(name, dealt)
+    assert site.network.agents == 9
+    centre = "centre" in name or "middle" in name
+    assert site.partition.informative == (4 if centre else 1 if "side" in name else 0)
+    found = influence(site.network)
+    assert found.unheard.size == 0
+    if "poolings" in name:  # the same v as with one
+        once = influence(network_of("grid corner"))
+        np.testing.assert_allclose(found.values, once.values, rtol=1e-12)
+
+
 def test_the_ambiguous_pair() -> None:
     lines = concluded(made_up())
     place = (
@@ -144,7 +235,8 @@ def test_parts_depend_on_their_own_settings() -> None:
     faster = replace(LINK, setting=replace(SETTING, mean_rate=1.0))
     assert faster.part_settings(SNAPSHOTS) == LINK.part_settings(SNAPSHOTS)
     assert faster.part_settings("grid corner") != LINK.part_settings("grid corner")
-    kept = {name for part in LINK.parts for name in LINK.part_settings(part)}
+    wide = replace(LINK, setting=replace(SETTING, data_set="fashion-mnist", more=("ring",)))
+    kept = {name for part in wide.parts for name in wide.part_settings(part)}
     assert set(LINK.settings()) - kept == {"form", "networks", "name", "title", "source"}
     assert len({LINK.stream(part) for part in LINK.parts}) == len(LINK.parts)
     assert {"rate-link", "rate-link-adam"} <= set(EXPERIMENTS)

@@ -70,7 +70,7 @@ class Averaging:
         """An empty tensor for the gradient."""
         return {
             "gradient": torch.empty_like(state["mean"]),
-            "weight": weight(self, share, state["mean"]),
+            "weight": weight(self.weighting, share, state["mean"]),
         }
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
@@ -156,7 +156,7 @@ class AveragingAdam:
         """An empty tensor for the gradient."""
         return {
             "gradient": torch.empty_like(state["mean"]),
-            "weight": weight(self, share, state["mean"]),
+            "weight": weight(self.weighting, share, state["mean"]),
         }
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
@@ -191,9 +191,9 @@ class AveragingAdam:
         return Belief(state["mean"], None)
 
 
-def weight(learner: Averaging | AveragingAdam, share: Share, like: Tensor) -> Tensor:
+def weight(weighting: Weighting, share: Share, like: Tensor) -> Tensor:
     """a_i, shape (n, 1)."""
-    if learner.weighting == "agents":
+    if weighting == "agents":
         return torch.ones_like(share.weight).to(like)
     return share.weight.to(like)
 

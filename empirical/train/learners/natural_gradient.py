@@ -2,7 +2,8 @@
 
 The belief of agent i is N(m, diag 1/(n s)), n the number of all data and s its *precision for one
 datum*. One gradient a step, at sampled weights w = m + ε/√(n s) (IVON: Shen et al. 2024,
-arXiv:2402.17641), with a_i = n_i/(v_i n), prior N(0, 1/(n δ)):
+arXiv:2402.17641), with a_i = n_i/(v_i n), prior N(0, 1/(n δ)). With `weighting` "agents" a_i = 1:
+agents count by influence, as in social learning over hypotheses.
 
     g  = a_i ∇L(w),     ĥ = g ε √(n s)    (or  a_i B (∇L(w))², B examples in a batch)
     u ← β₁ u + (1 − β₁) g,      s ← s + (1 − β₂)(ĥ + δ + d − s),
@@ -29,6 +30,7 @@ import torch
 from torch import Tensor
 
 from empirical.train.kernels.natural_sweep import Cavity, Gaussians, Natural, draw, natural_step
+from empirical.train.learners.averaging import Weighting, weight
 from empirical.train.learners.checks import (
     at_least_zero,
     at_most_one,
@@ -67,7 +69,7 @@ class Settings(Protocol):
 
 @dataclass(frozen=True)
 class NaturalGradient:
-    """Variational learning of one global posterior; each datum counts once.
+    """Variational learning of one global posterior.
 
     Parameters
     ----------
@@ -87,11 +89,14 @@ class NaturalGradient:
         |u/(…) + δ m| / s counts as this at most; positive, infinity for no limit.
     temperature
         Weights are drawn, and believed, with `temperature` times the variance; in (0, 1].
+    weighting
+        As of :class:`~empirical.train.learners.averaging.Averaging`: ``"data"``, each datum counts
+        once, or ``"agents"``.
 
     Raises
     ------
     ValueError
-        If a number is out of range.
+        If a number is out of range, or a word unknown.
     """
 
     rate: float = 0.1
@@ -103,9 +108,11 @@ class NaturalGradient:
     damping: float = 0.0
     clip: float = 0.1
     temperature: float = 1.0
+    weighting: Weighting = "data"
 
     def __post_init__(self) -> None:
         check_settings(self)
+        one_of("weighting", self.weighting, ("data", "agents"))
 
     @property
     def least(self) -> float:
@@ -130,7 +137,7 @@ class NaturalGradient:
         return {
             "weights": torch.empty_like(state["mean"]),
             "gradient": torch.empty_like(state["mean"]),
-            "weight": share.weight.to(state["mean"]),
+            "weight": weight(self.weighting, share, state["mean"]),
         }
 
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:

@@ -1,0 +1,127 @@
+"""Tables and figures of the page on predicted rates and measured speeds, from the records here.
+
+`rate-link.json` has the lines of the first run. ``NAME.json`` of the other rows has what the parts
+found, shortened; their lines are computed when the page is built.
+
+    python docs/experiments/link.py RECORD    # keeps what `peerbayes run` left, shortened
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from peerbayes.experiments.link import LINKS
+from peerbayes.experiments.link_documents import LinkContent
+from peerbayes.experiments.link_networks import WIDE
+
+HERE = Path(__file__).parent
+ROWS = {row.name: row for row in LINKS}
+# Digits that are kept.
+_DIGITS = 5
+Line = Mapping[str, Any]
+
+
+def lines_of(name: str) -> Sequence[Line]:
+    """The lines of a row that is on record; none if it is not."""
+    path = HERE / f"{name}.json"
+    if not path.is_file():
+        return ()
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if "content" in record:
+        return [line.as_json() for line in ROWS[name].conclude(record["content"])]
+    lines: Sequence[Line] = record["lines"]
+    return lines
+
+
+def table(name: str) -> str:
+    """The lines of a row, without those of the networks one by one."""
+    heads = ("| | printed | measured | predicted | |", "|---|---|---:|---:|---|")
+    rows = [
+        f"| {line['what']} | {line['printed']} | {_cell(line['measured'])} | "
+        f"{_cell(line['predicted'])} | {line['remark'].replace('|', '/')} |"
+        for line in lines_of(name)
+        if not line["what"].startswith(("K, ", "rounds to test loss 1, ", "snapshots'"))
+    ]
+    return "\n".join([*heads, *rows])
+
+
+def networks(*names: str) -> str:
+    """K and v of each network, and the rounds that each row took to a test loss of 1."""
+    first = {line["what"].removeprefix("K, "): line for line in lines_of(names[0])
+             if line["what"].startswith("K, ")}  # fmt: skip
+    found = {name: rounds_of(name) for name in names}
+    text = ["| network | K | " + " | ".join(f"`{name}`" for name in names) + " |",
+            "|---|---:|" + "---:|" * len(names)]  # fmt: skip
+    for network, line in first.items():
+        cells = [_with_error(found[name].get(network)) for name in names]
+        text.append(f"| {network} | {line['predicted']:.4f} | " + " | ".join(cells) + " |")
+    return "\n".join(text)
+
+
+def rounds_of(name: str, head: str = "rounds to test loss 1, ") -> dict[str, Line]:
+    """The line of each network."""
+    lines = (line for line in lines_of(name) if line["what"].startswith(head))
+    return {line["what"].removeprefix(head): line for line in lines if " from " not in line["what"]}
+
+
+def speeds(*names: str) -> Figure:
+    """Measured rounds to a test loss of 1 beside c / K, a panel for each row."""
+    figure = Figure(figsize=(4.2 * len(names), 3.8), layout="constrained")
+    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+        lines = {k: line for k, line in rounds_of(name).items() if line["measured"]}
+        for words, is_new, mark in (("of P2", False, "o"), ("others", True, "s")):
+            own = [line for network, line in lines.items() if (network in WIDE) == is_new]
+            if own:
+                axes.errorbar(
+                    [line["predicted"] for line in own], [line["measured"] for line in own],
+                    yerr=[line["standard_error"] for line in own], marker=mark, ls="", label=words,
+                )  # fmt: skip
+        ends = [pick(line["predicted"] for line in lines.values()) for pick in (min, max)]
+        axes.plot(ends, ends, color="grey", lw=1, label="in proportion")
+        axes.set(
+            xscale="log", yscale="log", xlabel="predicted rounds, c / K", ylabel="measured rounds",
+            title=name,
+        )  # fmt: skip
+        axes.legend(fontsize="small")
+    return figure
+
+
+def keep(record: Path) -> Path:
+    """Keep what a record found, shortened, beside this file."""
+    body = json.loads(record.read_text(encoding="utf-8"))["body"]
+    content = LinkContent.of(body["content"]).short()
+    words = {name: body[name] for name in ("experiment", "title", "source", "seed", "replicates")}
+    path = HERE / f"{body['experiment']}.json"
+    kept = {**words, "settings": body["settings"], "content": _rounded(content)}
+    path.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
+    return path
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_rounded(entry) for entry in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _with_error(line: Line | None) -> str:
+    if line is None:
+        return "not run"
+    if line["measured"] is None:
+        return "not reached"
+    return f"{line['measured']:.1f} ± {line['standard_error']:.1f}"
+
+
+if __name__ == "__main__":
+    print(keep(Path(sys.argv[1])))
