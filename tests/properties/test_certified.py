@@ -18,7 +18,7 @@ from theory import account, expected_log_ratio
 from theory.certified import certify_learning, certify_network
 from theory.numbers import Enclosure
 from theory.rational import RationalModel, RationalNetwork
-from theory.rational.agents import RationalFiniteAgent
+from theory.rational import RationalFiniteAgent
 
 COIN = RationalFiniteAgent.from_tables(
     inputs=[1], truth=[["1/2", "1/2"]], likelihood=[[["1/2", "1/2"]], [["3/4", "1/4"]]]

@@ -18,6 +18,12 @@ from functools import cached_property
 
 import flint
 
+from theory.learning.batches import (
+    exact_products,
+    exact_sums,
+    exact_type_weights,
+    type_counts,
+)
 from theory.numbers import LogSum, as_ball
 from theory.showing import Shown
 from theory.validation import fail
@@ -72,6 +78,24 @@ class RationalLogRatio(Shown):
         object.__setattr__(self, "probabilities", tuple(joined.values()))
         for index, name in enumerate(("offsets", "arguments", "variances")):
             object.__setattr__(self, name, tuple(atom[index] for atom in joined))
+
+    def repeated(self, count: int) -> RationalLogRatio:
+        """The law of the sum of `count` independent ones, by types (`theory.learning.batches`).
+
+        Raises
+        ------
+        ValueError
+            If there are more than 65 536 types.
+        """
+        if count == 1:
+            return self
+        counts = type_counts(self.atoms, count)
+        return RationalLogRatio(
+            exact_type_weights(self.probabilities, counts),
+            exact_sums(self.offsets, counts),
+            exact_products(self.arguments, counts),
+            exact_sums(self.variances, counts),
+        )
 
     @property
     def atoms(self) -> int:
