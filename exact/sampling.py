@@ -16,6 +16,7 @@ again a finite law, of Oᵍ outcomes whose rows have g·M entries. That pays whe
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from theory import FiniteModel, GaussianAgent
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_integer
+from theory.validation import FloatArray, IntArray, as_integer, fail
 
 # Joint tables of several replicates pay only while they stay near the core, and where drawing and
 # looking up are not drowned by a product whose cost grows with the number of agents.
@@ -99,13 +100,27 @@ class Source(Protocol):
 
 
 def kind_rows(model: FiniteModel) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Per kind of agent: probabilities (O,), offsets (O, M) and slopes (O, M) of log ℓ."""
+    """Per kind of agent: probabilities (O,), offsets (O, M) and slopes (O, M) of log ℓ.
+
+    A batch of B labels of one input speaks through their mean, as exact as one label √B times as
+    exact.
+
+    Raises
+    ------
+    ValueError
+        If a Gaussian agent draws batches of several inputs, whose labels have no single mean.
+    """
     kinds = []
-    for kind in model.kinds:
+    for index, kind in enumerate(model.kinds):
         if isinstance(kind, GaussianAgent):
+            if kind.batch > 1 and (kind.inputs > 0).sum() > 1:
+                wanted = "one input, to draw observations of Gaussian agents in batches"
+                got = f"{(kind.inputs > 0).sum()} inputs and a batch of {kind.batch}"
+                raise fail(f"agents of kind {index}", wanted, got, "leave the batch at 1")
             gap = kind.truth_means[:, None] - kind.means.T
-            scale = 1.0 / kind.std**2
-            kinds.append((kind.inputs, -scale * gap**2 / 2, -scale * kind.truth_std * gap))
+            scale = kind.batch / kind.std**2
+            deviation = kind.truth_std / math.sqrt(kind.batch)
+            kinds.append((kind.inputs, -scale * gap**2 / 2, -scale * deviation * gap))
         else:
             offsets = kind.log_likelihoods.T
             kinds.append((kind.probabilities, offsets, np.zeros_like(offsets)))
