@@ -205,8 +205,8 @@ class Ladder:
                 ratios.append(balls.stationary_log_ratio(self.best, theta))
                 slopes.append(ratios[-1].mean)
                 pairs = zip(v, event.laws, strict=True)
-                ranges = [(w, law.range) for w, law in pairs]
-                squares.append(sum((w * w * r * r for w, r in ranges if r is not None), arb(0)))
+                ranges = [(w, law.squared_range) for w, law in pairs]
+                squares.append(sum((w * w * r for w, r in ranges if r is not None), arb(0)))
         return (
             HoeffdingSingle(START_BITS, slopes, squares, gaps),
             ChernoffSingle(START_BITS, ratios, gaps),

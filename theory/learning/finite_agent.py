@@ -266,7 +266,7 @@ class FiniteAgent(Value):
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other)."""
         means = self.log_likelihoods[best] - self.log_likelihoods[other]
-        return LogRatioLaw(self.probabilities, means, np.zeros_like(means))
+        return LogRatioLaw(self.probabilities, means, np.zeros_like(means), self.batch)
 
     def indistinguishable(self, first: int, second: int) -> bool:
         """Whether z(first, second) = 0 for every observation, to rounding of the logarithms."""

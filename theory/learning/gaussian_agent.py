@@ -172,7 +172,7 @@ class GaussianAgent(Value):
             return LogRatioLaw(self.inputs, mean, variance)
         used, counts = self.inputs > 0, self.input_counts
         law = type_weights(self.inputs[used], counts)
-        return LogRatioLaw(law, counts @ mean[used], counts @ variance[used])
+        return LogRatioLaw(law, counts @ mean[used], counts @ variance[used], self.batch)
 
     def indistinguishable(self, first: int, second: int) -> bool:
         """Whether the two hypotheses claim the same mean at every possible input."""

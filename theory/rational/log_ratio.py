@@ -33,7 +33,8 @@ from theory.validation import fail
 class RationalLogRatio(Shown):
     """The law of z(θ*, θ) of one agent: atoms, in one tuple an attribute, all of one length.
 
-    Atoms of probability zero are dropped, atoms of equal value joined.
+    Atoms of probability zero are dropped, atoms of equal value joined. Where z is the sum of
+    several independent, identically distributed `terms`, `single` is the law of one of them.
 
     Raises
     ------
@@ -46,6 +47,8 @@ class RationalLogRatio(Shown):
     offsets: tuple[Fraction, ...]
     arguments: tuple[Fraction, ...]
     variances: tuple[Fraction, ...]
+    terms: int = 1
+    single: RationalLogRatio | None = None
 
     def __post_init__(self) -> None:
         columns = (self.probabilities, self.offsets, self.arguments, self.variances)
@@ -95,6 +98,8 @@ class RationalLogRatio(Shown):
             exact_sums(self.offsets, counts),
             exact_products(self.arguments, counts),
             exact_sums(self.variances, counts),
+            count,
+            self,
         )
 
     @property
@@ -110,6 +115,8 @@ class RationalLogRatio(Shown):
     @cached_property
     def mean(self) -> LogSum:
         """I = E z in nats, exactly."""
+        if self.single is not None:
+            return self.terms * self.single.mean
         rational = sum(
             (p * r for p, r in zip(self.probabilities, self.offsets, strict=True)), Fraction(0)
         )
@@ -123,6 +130,11 @@ class RationalLogRatio(Shown):
             LogSum.constant(r) + LogSum.log(a)
             for r, a in zip(self.offsets, self.arguments, strict=True)
         )
+
+    @property
+    def minimum(self) -> LogSum:
+        """The least of the atoms' means, exactly."""
+        return min(self.values) if self.single is None else self.terms * self.single.minimum
 
     def value_balls(self) -> list[flint.arb]:
         """Balls around each atom's mean, at the present precision."""
