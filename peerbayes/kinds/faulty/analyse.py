@@ -171,6 +171,7 @@ class FaultyAnalysis(Documented):
             problem=problem.name,
             network=NetworkDocument.of(problem.network),
             faults=FaultsDocument(
+                batch=batches_of(problem.model),
                 rule=rule_name(problem),
                 pool_every=problem.faults.pool_every,
                 faulty={
