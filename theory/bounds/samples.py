@@ -185,9 +185,8 @@ def _printed(
         return SampleSize(None, False, "the printed formula overflows")
     note = "as printed, not a theorem"
     if paper == "P2":
-        note += " (beliefs below e^(-n(K - ε)), " + (
-            "ε = K/2)" if margin is None else f"ε={margin:g})"
-        )
+        taken = "K/2" if margin is None else f"{margin:g}"
+        note += f" (for beliefs below e^(-n(K - ε)) at ε = {taken})"
     if events.rate.is_compromise:
         note += "; its Assumption 1 fails too (no hypothesis is best for every agent)"
     return SampleSize(max(1, int(np.ceil(value))), False, note)
