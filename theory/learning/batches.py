@@ -22,6 +22,7 @@ from math import comb, factorial, prod
 import flint
 import numpy as np
 
+from theory.numbers.precision import precision
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
@@ -125,41 +126,55 @@ def type_sizes(counts: IntArray) -> list[int]:
     return [factorials[sum(row)] // prod(factorials[c] for c in row) for row in counts.tolist()]
 
 
-def type_weights(weights: FloatArray, counts: IntArray, *, possible: bool = True) -> FloatArray:
-    """(B; c) w_1^c_1 ⋯ w_O^c_O of each type c, shape (T,), each correct to a rounding.
+def type_law(probabilities: FloatArray, counts: IntArray) -> FloatArray:
+    """The probability of each type, shape (T,), each correct to a rounding.
 
-    With probabilities for weights these are the probabilities of the types.
+    What `probabilities` lack to one, by rounding, is shared out among them in proportion.
 
     Raises
     ------
     ValueError
-        If one of them is below 1e-290, unless types need not all be `possible`.
+        If a type that may occur is rarer than 1e-290.
 
     Examples
     --------
-    >>> type_weights(np.array([0.5, 0.5]), type_counts(2, 3)).tolist()
+    >>> type_law(np.array([0.5, 0.5]), type_counts(2, 3)).tolist()
     [0.125, 0.375, 0.375, 0.125]
     """
-    before, flint.ctx.prec = flint.ctx.prec, _BITS
-    try:
-        powers = [
-            [flint.arb(weight) ** c for c in range(int(counts.max()) + 1)]
-            for weight in weights.tolist()
-        ]
+    return _weights(probabilities, counts, normalised=True)
+
+
+def type_weights(weights: FloatArray, counts: IntArray) -> FloatArray:
+    """(B; c) w_1^c_1 ⋯ w_O^c_O of each type c, shape (T,), each correct to a rounding.
+
+    Raises
+    ------
+    ValueError
+        If one of them is above 0 and below 1e-290.
+    """
+    return _weights(weights, counts, normalised=False)
+
+
+def _weights(weights: FloatArray, counts: IntArray, *, normalised: bool) -> FloatArray:
+    batch = int(counts[0].sum())
+    with precision(_BITS):
+        balls = [flint.arb(weight) for weight in weights.tolist()]
+        total = sum(balls, flint.arb(0)) if normalised else flint.arb(1)
+        powers = [[(ball / total) ** c for c in range(batch + 1)] for ball in balls]
         found = [
             float(_product(flint.arb(size), (powers[o][c] for o, c in enumerate(row))))
             for size, row in zip(type_sizes(counts), counts.tolist(), strict=True)
         ]
-    finally:
-        flint.ctx.prec = before
-    if possible and min(found) < _RAREST:
+    law = np.array(found)
+    never = (counts[:, weights == 0] > 0).any(axis=1)
+    if (law[~never] < _RAREST).any():
         raise fail(
             "batch",
             f"batches none of whose types is rarer than {_RAREST:g}",
-            f"batches of {int(counts[0].sum())} of outcomes as rare as {weights.min():.3g}",
+            f"batches of {batch} of outcomes as rare as {weights[weights > 0].min():.3g}",
             "lower the batch",
         )
-    return np.array(found)
+    return law
 
 
 def exact_type_weights(weights: Sequence[Fraction], counts: IntArray) -> tuple[Fraction, ...]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from theory.learning.batches import as_batch, type_counts, type_weights
+from theory.learning.batches import as_batch, type_counts, type_law
 from theory.learning.likelihood_bounds import LARGEST, LikelihoodBounds, size_text
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.ties import EPS, UNITS, Comparison, exact_difference, rearranged
@@ -81,7 +81,7 @@ class GaussianAgent(Value):
         object.__setattr__(self, "batch", as_batch(self.batch))
         self._check_sizes()
         if self.batch > 1:
-            type_weights(inputs[inputs > 0], self.input_counts)
+            type_law(inputs[inputs > 0], self.input_counts)
 
     def _check_sizes(self) -> None:
         """Refuse means so large, in units of std, that log-likelihood ratios overflow."""
@@ -171,7 +171,7 @@ class GaussianAgent(Value):
         if self.batch == 1:
             return LogRatioLaw(self.inputs, mean, variance)
         used, counts = self.inputs > 0, self.input_counts
-        law = type_weights(self.inputs[used], counts)
+        law = type_law(self.inputs[used], counts)
         return LogRatioLaw(law, counts @ mean[used], counts @ variance[used], self.batch)
 
     def indistinguishable(self, first: int, second: int) -> bool:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory.design.exponent.hypothetical import input_probabilities
-from theory.learning.batches import type_counts, type_weights
+from theory.learning.batches import type_counts, type_law
 from theory.learning.finite_agent import FiniteAgent
 from theory.learning.gaussian_agent import GaussianAgent
 from theory.learning.model import FiniteModel
@@ -298,7 +298,7 @@ def _group(
     batch, laws, counts = normal[0].batch, [agent.inputs for agent in normal], None
     if batch > 1:
         counts = type_counts(laws[0].size, batch)
-        laws = [type_weights(law, counts, possible=False) for law in laws]
+        laws = [type_law(law, counts) for law in laws]
     # An input of probability zero copies a possible one, so that it never counts for a maximum.
     columns = [np.where(a.inputs > 0, np.arange(a.inputs.size), a.inputs.argmax()) for a in normal]
     pairs = list(zip(normal, columns, strict=True))
