@@ -207,6 +207,11 @@ def alike(columns: FloatArray) -> tuple[FloatArray, IntArray]:
     return distinct, which.ravel().astype(np.int64)
 
 
+def totals(which: IntArray, weights: FloatArray) -> FloatArray:
+    """The weights of each group of columns together."""
+    return np.bincount(which, weights=weights).astype(np.float64)
+
+
 def _product(start: flint.arb, factors: Iterable[flint.arb]) -> flint.arb:
     for factor in factors:
         start *= factor

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from theory.learning.batches import alike, as_batch, type_counts, type_law
+from theory.learning.batches import alike, as_batch, totals, type_counts, type_law
 from theory.learning.likelihood_bounds import LARGEST, LikelihoodBounds, size_text
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.ties import EPS, UNITS, Comparison, rearranged
@@ -200,7 +200,7 @@ class FiniteAgent(Value):
             return one
         claims, group = alike(one.log_likelihoods)
         counts = type_counts(claims.shape[1], size, rows=len(claims))
-        law = type_law(np.bincount(group, weights=one.probabilities), counts)
+        law = type_law(totals(group, one.probabilities), counts)
         logs = np.zeros((len(claims), len(counts)))
         for outcome, often in enumerate(counts.T):  # hypotheses that claim the same stay equal
             logs += claims[:, [outcome]] * often

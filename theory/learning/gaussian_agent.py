@@ -159,8 +159,10 @@ class GaussianAgent(Value):
             if rearranged(one, two):
                 values[theta] = doubt[theta] = 0.0
         scale = 2.0 * self.std
-        one = Comparison(read_only(values / scale / self.std), read_only(doubt / scale / self.std))
-        return one if self.batch == 1 else one.times(self.batch)
+        single = Comparison(
+            read_only(values / scale / self.std), read_only(doubt / scale / self.std)
+        )
+        return single if self.batch == 1 else single.times(self.batch)
 
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other): one normal atom per input, or per type of a batch's inputs."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from theory.learning.batches import alike, type_counts, type_weights
+from theory.learning.batches import alike, totals, type_counts, type_weights
 from theory.learning.finite_agent import FiniteAgent
 from theory.validation import FloatArray, fail
 
@@ -47,7 +47,7 @@ def input_probabilities(agent: FiniteAgent, *, name: str = "agent") -> FloatArra
         shares = input_probabilities(agent.single, name=name)
         claims, group = alike(agent.single.log_likelihoods)
         counts = type_counts(claims.shape[1], agent.batch, rows=len(claims))
-        return type_weights(np.bincount(group, weights=shares), counts)
+        return type_weights(totals(group, shares), counts)
     likelihoods = np.exp(agent.log_likelihoods)
     found = np.empty(agent.probabilities.size)
     start, total = 0, np.zeros(agent.hypotheses)
