@@ -46,7 +46,7 @@ def as_batch(batch: object) -> int:
     return as_integer("batch", batch, minimum=1)
 
 
-def as_batches(batch: int | Sequence[int], agents: int) -> list[int]:
+def as_batches(batch: object, agents: int) -> list[int]:
     """One number of observations a round for each agent.
 
     Raises
