@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 import peerbayes as pb
 from peerbayes.cli import main
+from peerbayes.kinds.finite.certificates import fingerprint
 from peerbayes.problem.new_batch import with_batch
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
@@ -201,6 +202,13 @@ def test_verified_with_batches(tmp_path: Path) -> None:
     assert not found.failed
     assert found.statements[0].problem == "two-coins batch=3,1"
     assert any("printed sample" in s.statement for s in found.statements)
+
+
+def test_kept_proofs_are_of_one_batch() -> None:
+    normal = problem_from_document(GAUSSIAN)
+    free = [pb.problem_of(normal.network, normal.model, batch=b) for b in (1, 2)]
+    marks = {fingerprint(p) for p in (*free, normal, with_batch(normal, 2))}
+    assert len(marks) == 4
 
 
 @pytest.mark.parametrize("text", ["0", "4,x", "1.5", ",", "4,4,4"])

@@ -21,6 +21,8 @@ from theory import (
 )
 from theory.certified import certify_learning
 from theory.design.exponent.worst_case_exponent import worst_case_exponent
+from theory.design.placement.placement_problem import law_key
+from theory.design.samples.converse import _restricted
 from theory.messages import Uniform, message_levels
 from theory.rational import RationalModel, RationalNetwork
 
@@ -192,6 +194,17 @@ def test_proved_sizes_of_batches() -> None:
         assert proved.lower <= rounds <= proved.upper
     assert ladder.chernoff is not None
     assert ladder.chernoff.lower <= wanted.chernoff.rounds
+
+
+def test_laws_that_differ_in_the_batch_are_told_apart() -> None:
+    normal = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [0.4]], 1.0)
+    assert law_key(normal) != law_key(normal.batched(2))
+    assert law_key(COIN) != law_key(COIN.batched(2))
+    three = FiniteAgent.from_tables(
+        truth=[[0.5, 0.5]], likelihood=[[[p, 1 - p]] for p in (0.5, 0.4, 0.3)]
+    )
+    part = FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.3, 0.7]]])
+    assert _restricted(three.batched(4), [0, 2]) == part.batched(4)
 
 
 def test_other_questions_about_batches_against_all_sequences() -> None:
