@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -59,8 +59,8 @@ class FiniteAgent(Value):
     log_likelihoods: FloatArray
     entropy: float = 0.0
     true_hypotheses: tuple[int, ...] = ()
-    batch: int = 1
-    single: FiniteAgent | None = None
+    batch: int = field(default=1, repr=False)
+    single: FiniteAgent | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         probabilities = as_distribution("probabilities", self.probabilities)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -60,7 +60,7 @@ class GaussianAgent(Value):
     truth_std: float
     means: FloatArray
     std: float
-    batch: int = 1
+    batch: int = field(default=1, repr=False)
 
     def __post_init__(self) -> None:
         inputs = as_distribution("inputs", self.inputs)

@@ -14,7 +14,7 @@ generating function κ_j(u) = log E e^{u z_j} (Chernoff, and the error exponent)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -61,7 +61,7 @@ class LogRatioLaw(Value):
     probabilities: FloatArray
     means: FloatArray
     variances: FloatArray
-    terms: int = 1
+    terms: int = field(default=1, repr=False)
 
     def __post_init__(self) -> None:
         probabilities = as_distribution("probabilities", self.probabilities)

@@ -12,7 +12,7 @@ have offset 0; log-likelihoods stored as doubles have argument 1; Gaussian likel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -47,8 +47,8 @@ class RationalLogRatio(Shown):
     offsets: tuple[Fraction, ...]
     arguments: tuple[Fraction, ...]
     variances: tuple[Fraction, ...]
-    terms: int = 1
-    single: RationalLogRatio | None = None
+    terms: int = field(default=1, repr=False)
+    single: RationalLogRatio | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         columns = (self.probabilities, self.offsets, self.arguments, self.variances)
