@@ -40,7 +40,7 @@ def evidence_basis(model: FiniteModel, *, best: int) -> FloatArray | None:
     """
     parts = [ratios(model.log_priors, best)]
     for _, offsets, slopes in kind_rows(model):
-        parts += [ratios(offsets, best), ratios(slopes, best)]
+        parts += [ratios(offsets, best), ratios(slopes, best).reshape(-1, offsets.shape[1] - 1)]
     columns = parts[0].shape[1]
     if sum(len(part) for part in parts[1::2]) > WORTHWHILE * columns:
         return None

@@ -64,6 +64,7 @@ def sparse_rounds(
     rounds, agents, replicates = symbols.shape
     width = offsets.shape[1]
     noisy = noise.size > 0
+    channels = noise.shape[2] // replicates if noisy else 0
     for front in range(0, agents + (rounds - 1) * lag, tile):
         for k in range(rounds):
             old = state[(first + k) % 2]
@@ -87,8 +88,10 @@ def sparse_rounds(
                             out[r * width + m] = row[m]
                         if noisy:
                             slope = slopes[symbols[k, i, r]]
-                            for m in range(width):
-                                out[r * width + m] += noise[k, i, r] * slope[m]
+                            for c in range(channels):
+                                n = noise[k, i, r * channels + c]
+                                for m in range(width):
+                                    out[r * width + m] += n * slope[c * width + m]
                 while e + 2 < end:
                     a, b, c = data[e], data[e + 1], data[e + 2]
                     u, v, w = old[indices[e]], old[indices[e + 1]], old[indices[e + 2]]

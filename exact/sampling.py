@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from theory import FiniteModel, GaussianAgent
+from theory.learning.batches import type_law
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer
 
@@ -41,7 +42,8 @@ class Draws:
     symbols
         Shape (T, N, R/g).
     noise
-        Shape (T, N, R), the standard normal numbers; of size 0 where no agent is Gaussian.
+        Shape (T, N, R·C), the standard normal numbers, C for each replicate of an agent; of size 0
+        where no agent is Gaussian.
     """
 
     symbols: IntArray
@@ -57,14 +59,17 @@ class ObservationTable:
     offsets
         Shape (S, g·C), in nats: C columns for each of the g replicates of a symbol.
     slopes
-        The same shape, or (0, g·C) where no agent is Gaussian.
+        Shape (S, q·C), those of one channel after the other; or empty where no agent is Gaussian.
     group
-        How many replicates one symbol stands for, g.
+        How many replicates one symbol stands for, g; 1 where an agent is Gaussian.
+    channels
+        How many normal numbers n one observation takes, q.
     """
 
     offsets: FloatArray
     slopes: FloatArray
     group: int = 1
+    channels: int = 1
 
     @property
     def columns(self) -> int:
@@ -76,7 +81,8 @@ class ObservationTable:
         """Each column's largest size, with ten standard deviations of the noise, shape (C,)."""
         sizes = np.abs(self.offsets).max(axis=0)
         if self.slopes.size:
-            sizes = sizes + 10 * np.abs(self.slopes).max(axis=0)
+            each = np.abs(self.slopes).max(axis=0).reshape(self.channels, -1)
+            sizes = sizes + 10 * each.sum(axis=0)
         return np.asarray(sizes.reshape(self.group, -1).max(axis=0))
 
     def look_up(self, symbols: IntArray, noise: FloatArray, out: FloatArray) -> None:
@@ -85,7 +91,9 @@ class ObservationTable:
         # Symbols are in range by construction; "clip" spares the copy that "raise" would make.
         self.offsets.take(symbols, axis=0, out=rows, mode="clip")
         if noise.size:
-            rows += noise[..., None] * self.slopes[symbols]
+            for channel in range(self.channels):
+                columns = slice(channel * self.columns, (channel + 1) * self.columns)
+                rows += noise[..., channel :: self.channels, None] * self.slopes[symbols, columns]
 
 
 class Source(Protocol):
@@ -99,17 +107,37 @@ class Source(Protocol):
 
 
 def kind_rows(model: FiniteModel) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Per kind of agent: probabilities (O,), offsets (O, M) and slopes (O, M) of log ℓ."""
-    kinds = []
-    for kind in model.kinds:
-        if isinstance(kind, GaussianAgent):
-            gap = kind.truth_means[:, None] - kind.means.T
-            scale = 1.0 / kind.std**2
-            kinds.append((kind.inputs, -scale * gap**2 / 2, -scale * kind.truth_std * gap))
-        else:
-            offsets = kind.log_likelihoods.T
-            kinds.append((kind.probabilities, offsets, np.zeros_like(offsets)))
-    return kinds
+    """Per kind of agent: probabilities (O,), offsets (O, M) and slopes (O, C, M) of log ℓ.
+
+    C is the number of normal numbers that an observation takes: 1, or as many as a Gaussian agent
+    that draws batches has inputs.
+    """
+    return [
+        _gaussian_rows(kind)
+        if isinstance(kind, GaussianAgent)
+        else (
+            kind.probabilities,
+            kind.log_likelihoods.T,
+            np.zeros((kind.probabilities.size, 1, kind.hypotheses)),
+        )
+        for kind in model.kinds
+    ]
+
+
+def _gaussian_rows(kind: GaussianAgent) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The same of one Gaussian agent.
+
+    Of a batch c_x labels belong to input x. They speak through their mean, normal of deviation
+    σ/√c_x: their log-likelihoods are −c_x gap²/2s² − n_x √c_x σ gap/s² up to a constant.
+    """
+    gap = kind.truth_means[:, None] - kind.means.T
+    scale = 1.0 / kind.std**2
+    offsets, slopes = -scale * gap**2 / 2, -scale * kind.truth_std * gap
+    if kind.batch == 1:
+        return kind.inputs, offsets, slopes[:, None, :]
+    used, counts = kind.inputs > 0, kind.input_counts
+    law = type_law(kind.inputs[used], counts)
+    return law, counts @ offsets[used], np.sqrt(counts)[:, :, None] * slopes[used]
 
 
 class Sampler:
@@ -145,15 +173,19 @@ class Sampler:
         if best is not None:
             kinds = [(p, ratios(a, best), ratios(b, best)) for p, a, b in kinds]
         if basis is not None:
-            kinds = [(p, a @ basis.T, b @ basis.T) for p, a, b in kinds]
+            kinds = [(p, a @ basis.T, _times(b, basis.T)) for p, a, b in kinds]
+        channels = max(b.shape[1] for _, _, b in kinds)
         laws = [joint_law(p, group) for p, _, _ in kinds]
         alias = [alias_table(law) for law in laws]
         assignment = model.assignment if order is None else model.assignment[order]
 
         self.table = ObservationTable(
             offsets=np.concatenate([joint_rows(a, group) for _, a, _ in kinds]),
-            slopes=np.concatenate([b for _, _, b in kinds]) if gaussian else np.empty((0, 0)),
+            slopes=np.concatenate([_padded(b, channels) for _, _, b in kinds])
+            if gaussian
+            else np.empty((0, 0)),
             group=group,
+            channels=channels,
         )
         self._gaussian = gaussian
         self._agents = assignment.size
@@ -192,7 +224,8 @@ class Sampler:
         )
         if not self._gaussian:
             return Draws(symbols, np.empty((rounds, self._agents, 0)))
-        return Draws(symbols, self._normal.standard_normal(shape))
+        numbers = (*shape[:2], self._replicates * self.table.channels)
+        return Draws(symbols, self._normal.standard_normal(numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +297,18 @@ def group_size(model: FiniteModel, *, columns: int, replicates: int) -> int:
         if small and replicates >= 16 * group:
             return group
     return 1
+
+
+def _times(slopes: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Slopes of shape (O, C, M) times a matrix, as one product of two matrices."""
+    product = slopes.reshape(-1, slopes.shape[2]) @ matrix
+    return product.reshape(*slopes.shape[:2], -1)
+
+
+def _padded(slopes: FloatArray, channels: int) -> FloatArray:
+    """Slopes of shape (O, C, M) as rows of as many channels, those that lack being zero."""
+    missing = channels - slopes.shape[1]
+    return np.pad(slopes, ((0, 0), (0, missing), (0, 0))).reshape(len(slopes), -1)
 
 
 def ratios(values: FloatArray, best: int) -> FloatArray:

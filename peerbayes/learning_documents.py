@@ -38,6 +38,11 @@ Interval = Annotated[list[Rounds], Field(min_length=2, max_length=2)]
 class Learning(Document, Generic[N, L]):
     """What is learnt, and how fast: N is a number of some arithmetic, L a list of them."""
 
+    left_out = frozenset({"batch"})
+
+    batch: list[int] | None = Field(
+        default=None, description="observations a round, agent by agent; only where not all are 1"
+    )
     optimal_hypotheses: Names
     compromise: Names | None = Field(
         default=None,
@@ -99,6 +104,7 @@ class LearningDocument(Learning[Number, Numbers]):
         }
         information = model.information(rate.reference[0])
         return cls(
+            batch=batches_of(model),
             optimal_hypotheses=[names[m] for m in model.optimal_hypotheses],
             compromise=[names[m] for m in rate.reference] if rate.is_compromise else None,
             globally_learnable=not rate.is_compromise,
@@ -112,6 +118,12 @@ class LearningDocument(Learning[Number, Numbers]):
             ambiguous_pairs=[[names[a], names[b]] for a, b in model.ambiguous_pairs],
             **more,
         )
+
+
+def batches_of(model: FiniteModel) -> list[int] | None:
+    """How many observations each agent draws a round; None where each draws one."""
+    found = model.batches
+    return found.tolist() if (found > 1).any() else None
 
 
 def settled_shares(run: Simulation) -> dict[str, float]:
@@ -132,8 +144,13 @@ class Ladder(Document, Generic[N]):
     N is how a number of rounds is given.
     """
 
+    left_out = frozenset({"printed_p2"})
+
     delta: float = Field(gt=0, lt=1)
-    printed: N = Field(description="as published; not a theorem")
+    printed: N = Field(description="as published in P1; not a theorem")
+    printed_p2: N | None = Field(
+        default=None, description="as published in P2, at the margin K/2; not a theorem"
+    )
     repaired: N = Field(description="by Hoeffding's inequality")
     chernoff: N
     certified: Interval | None = Field(default=None, description="both ends of the smallest number")

@@ -1,12 +1,18 @@
-"""Coins, and the brute-force law of errors."""
+"""Coins, and brute force: the law of errors, and batches as sequences."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
+from math import prod
+from typing import Any
 
 import numpy as np
 
 from theory import FiniteAgent, FiniteModel, Network
+
+# P(x), f(y|x), and ℓ(y|θ, x) for each θ: numbers of any kind.
+Tables = tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Sequence[Sequence[Any]]]]
 
 COIN = FiniteAgent.from_tables(
     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
@@ -46,3 +52,18 @@ def error_probability(network: Network, model: FiniteModel, rounds: int) -> floa
 
     descend(start, 1.0, rounds)
     return total
+
+
+def by_sequences(tables: Tables, batch: int) -> Tables:
+    """The same agent's batches as single observations, one outcome for each of its O^B sequences.
+
+    `tables` holds P(x), f(y|x) and ℓ(y|θ, x), as `from_tables` takes them; numbers of any kind.
+    """
+    inputs, truth, likelihood = tables
+    rows = list(product(range(len(inputs)), repeat=batch))
+
+    def joint(table: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return [[prod(many) for many in product(*(table[x] for x in xs))] for xs in rows]
+
+    law = [prod(inputs[x] for x in xs) for xs in rows]
+    return law, joint(truth), [joint(table) for table in likelihood]

@@ -269,6 +269,7 @@ def test_tables_hold_the_results() -> None:
         "chernoff": sizes.chernoff.rounds,
         "at least": sizes.certified.lower,
         "certified": sizes.certified.upper,
+        "printed in P2": sizes.printed_p2.rounds,
     }
     assert influence(network).to_frame()["agent"] == [0, 1, 2]
 

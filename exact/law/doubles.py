@@ -43,13 +43,15 @@ def _agent(kind: RationalAgent) -> Agent:
         ]
         entropy = kind.negative_entropy.enclosure()
         probabilities = np.array([float(p) for p in kind.probabilities])
-        return FiniteAgent(probabilities, np.array(logs), -(entropy.lower + entropy.upper) / 2)
+        one = FiniteAgent(probabilities, np.array(logs), -(entropy.lower + entropy.upper) / 2)
+        return one.batched(kind.batch)
     return GaussianAgent(
         inputs=np.array([float(p) for p in kind.inputs]),
         truth_means=np.array([float(m) for m in kind.truth_means]),
         truth_std=float(kind.truth_std),
         means=np.array([[float(m) for m in row] for row in kind.means]),
         std=float(kind.std),
+        batch=kind.batch,
     )
 
 

@@ -90,8 +90,12 @@ def atoms(model: FiniteModel, best: int) -> tuple[Atoms, ...]:
     from exact.sampling import kind_rows
 
     found = []
-    for probabilities, offsets, slopes in kind_rows(model):
-        kept = probabilities > 0
+    for index, (probabilities, offsets, each) in enumerate(kind_rows(model)):
+        if each.shape[1] > 1:
+            wanted = "one input, or batches of one observation, of Gaussian agents"
+            got = f"{each.shape[1]} inputs and batches"
+            raise fail(f"agents of kind {index}", wanted, got, "use exact.simulate")
+        kept, slopes = probabilities > 0, each[:, 0]
         rows = (offsets[:, [best]] - offsets)[kept], (slopes[:, [best]] - slopes)[kept]
         found.append(Atoms(probabilities[kept], *rows))
     return tuple(found)

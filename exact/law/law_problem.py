@@ -63,7 +63,7 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class KindTable:
-    """What one observation of a kind of agent may be.
+    """What a kind of agent may observe in a round.
 
     Attributes
     ----------
@@ -141,8 +141,9 @@ class Problem:
     def _rational_table(self, index: int) -> KindTable:
         model = self.model
         assert isinstance(model, RationalModel)
-        kind, priors = model.kinds[index], model.priors[index]
-        assert isinstance(kind, RationalFiniteAgent)
+        agent, priors = model.kinds[index], model.priors[index]
+        assert isinstance(agent, RationalFiniteAgent)
+        kind = agent.outcomes
         best, columns = self.reference.best, self.reference.columns
 
         def vector(offset: Fraction, argument: Fraction) -> Vector:

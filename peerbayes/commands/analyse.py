@@ -8,6 +8,7 @@ import typer
 
 from peerbayes.commands.options import (
     DEFAULT_OUT,
+    Batch,
     Data,
     GivenDelta,
     Json,
@@ -44,6 +45,7 @@ def analyse(
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
+    batch: Batch = None,
 ) -> int:
     """Mixing, best hypotheses, rate, exponent and sample sizes. Draws nothing.
 
@@ -66,6 +68,7 @@ def analyse(
             exact=exact,
             certify=certify,
             rounds=rounds,
+            batch=batch,
             out=out,
             progress=stages(f"{loaded.name}: prove"),
         )

@@ -11,6 +11,7 @@ from peerbayes.commands.options import (
     DEFAULT_DELTA,
     DEFAULT_OUT,
     LIMITS,
+    Batch,
     Data,
     Delta,
     Json,
@@ -148,6 +149,7 @@ def design(
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
+    batch: Batch = None,
 ) -> int:
     """The best v and W on the problem's graph, how good they are, and what rules would give.
 
@@ -188,7 +190,14 @@ def design(
         check_writable("--write", write, given=problem)
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
-        result = run(loaded, request, out=out, write=write, progress=stages(f"{problem}: design"))
+        result = run(
+            loaded,
+            request,
+            batch=batch,
+            out=out,
+            write=write,
+            progress=stages(f"{problem}: design"),
+        )
     code = CHECK_FAILED if result.failed else DONE
     show(result, json=json)
     return code if json else print_lines(f"\nrecord: {result.record_path}\n", code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,6 +47,12 @@ def _real(wanted: str, holds: Callable[[float], bool]) -> Callable[[object], flo
 probability = _real("a number in (0, 1), such as 0.05 or 1/20", lambda x: 0 < x < 1)
 share = _real("a number in [0, 1), such as 0.05 or 1/20", lambda x: 0 <= x < 1)
 factor = _real("a number above 0 and below a million", lambda x: 0 < x < 1e6)
+
+
+def batch_sizes(text: object) -> int | tuple[int, ...]:
+    """A whole number of at least 1, or several between commas."""
+    sizes = tuple(whole_number(1)(part.strip()) for part in str(text).split(","))
+    return sizes if len(sizes) > 1 else sizes[0]
 
 
 def agent_numbers(option: str, text: str | None) -> tuple[int, ...]:
@@ -139,6 +145,15 @@ GivenDelta = Annotated[
         parser=probability,
         metavar="D",
         help="Probability of error that sample sizes allow, in (0, 1); 0.05 if left out.",
+    ),
+]
+Batch = Annotated[
+    Any,
+    typer.Option(
+        "--batch",
+        parser=batch_sizes,
+        metavar="B",
+        help="Observations a round, in place of the problem's: a number, or one an agent: 4,4,1.",
     ),
 ]
 Target = Annotated[

@@ -9,6 +9,7 @@ import typer
 from peerbayes.commands.options import (
     DEFAULT_DELTA,
     DEFAULT_OUT,
+    Batch,
     Data,
     Delta,
     Json,
@@ -53,6 +54,7 @@ def place(
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
+    batch: Batch = None,
 ) -> int:
     """The best placement of the agents' data, the network as it is; leaves a record."""
     from peerbayes.designs.place import PlacementRequest
@@ -73,6 +75,6 @@ def place(
     check_folder(out)
     with Stages(quiet=quiet) as stages:
         loaded = load_problem(problem, data=data, progress=stages(f"{problem}: prepare"))
-        result = run(loaded, request, out=out, progress=stages(f"{problem}: place"))
+        result = run(loaded, request, batch=batch, out=out, progress=stages(f"{problem}: place"))
     show(result, json=json)
     return DONE if json else print_lines(f"\nrecord: {result.record_path}\n")

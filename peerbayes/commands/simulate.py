@@ -8,6 +8,7 @@ import typer
 
 from peerbayes.commands.options import (
     DEFAULT_OUT,
+    Batch,
     Data,
     Json,
     Out,
@@ -73,6 +74,7 @@ def simulate(
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
+    batch: Batch = None,
 ) -> int:
     """Run the exact algorithm on drawn observations; leaves a record.
 
@@ -101,6 +103,7 @@ def simulate(
         loaded = load(problem, data=data, progress=stages(f"{problem}: prepare"))
         result = run(
             loaded,
+            batch=batch,
             rounds=rounds,
             replicates=replicates,
             seed=seed,

@@ -11,6 +11,7 @@ import typer
 from peerbayes.commands.options import (
     DEFAULT_DELTA,
     DEFAULT_OUT,
+    Batch,
     Data,
     Delta,
     Json,
@@ -55,6 +56,7 @@ def verify(
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
+    batch: Batch = None,
 ) -> int:
     """Compare theory with simulation; exit code 1 if a proved statement is broken.
 
@@ -62,6 +64,8 @@ def verify(
     witness no longer confirms its verdict.
     """
     if claims:
+        if batch is not None:
+            raise typer.BadParameter("--batch does not go with --claims; leave out one of them")
         return _verify_claims(problems or [], effort, json=json, seed=seed, out=out, quiet=quiet)
     from peerbayes.front.verify import verify as run
     from peerbayes.progress import Stages
@@ -72,6 +76,7 @@ def verify(
         outcome = run(
             names,
             data=data,
+            batch=batch,
             seed=seed,
             delta=delta,
             out=out,

@@ -133,6 +133,8 @@ def ladder_plot(
         ("repaired (Hoeffding), proved", samples.repaired, "bound"),
         ("as printed, not a theorem", samples.printed, "muted"),
     ]
+    if samples.printed_p2 is not None:
+        rungs.append(("as printed in P2, not a theorem", samples.printed_p2, "muted"))
     if was_measured:
         rungs.insert(0, ("measured", measured, "measured"))
     values = [float(rounds) for _, rounds, _ in rungs if rounds is not None]

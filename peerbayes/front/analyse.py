@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.front.problems import as_problem
+from peerbayes.front.problems import Batch, as_problem
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def analyse(
     rounds: int | None = None,
     out: str | Path | None = None,
     data: str | Path | None = None,
+    batch: Batch | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Mixing, best hypotheses, rate, exponent and sample sizes; draws nothing.
@@ -42,6 +43,9 @@ def analyse(
         With `exact` or `certify`: folder for the parts that take long; left out: none are kept.
     data
         Folder of the image files, for built-ins that need them.
+    batch
+        Observations a round, in place of the problem's: a number, or one for each agent. The name
+        of the problem then says so.
     progress
         Called with (done, total) while numbers are proved.
 
@@ -62,6 +66,6 @@ def analyse(
         raise fail("exact, certify", "one of the two", "both", "keep one of them")
     arithmetic: Arithmetic = "exact" if exact else "certified" if certify else "double"
     request = AnalysisRequest(delta, arithmetic, rounds, None if out is None else Path(out))
-    found = as_problem(problem, data)
+    found = as_problem(problem, data, batch)
     result: Result = kind_of(found).analyse(found, request, progress)
     return result

@@ -7,7 +7,7 @@ from typing import Any
 
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.request import DesignRequest
-from peerbayes.front.problems import as_problem, as_request
+from peerbayes.front.problems import Batch, as_problem, as_request
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.files import check_writable
 from peerbayes.problem.problems import AnyProblem
@@ -26,6 +26,7 @@ def design(
     out: str | Path | None = None,
     write: str | Path | None = None,
     data: str | Path | None = None,
+    batch: Batch | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> DesignOutcome:
@@ -47,6 +48,9 @@ def design(
         problem is kept. Left out: none is written.
     data
         Folder of the image files, for built-ins that need them.
+    batch
+        Observations a round, in place of the problem's: a number, or one for each agent. The name
+        of the problem then says so.
     progress
         Called with (done, total).
 
@@ -64,7 +68,7 @@ def design(
     """
     request = as_request(DesignRequest, request, settings)
     given = problem if isinstance(problem, str | Path) else None
-    problem = as_problem(problem, data)
+    problem = as_problem(problem, data, batch)
     record, write = None, None if write is None else Path(write)
     if out is not None:
         check_folder(Path(out))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.designs.place import PlacementRequest, PlacementResult
-from peerbayes.front.problems import as_problem, as_request
+from peerbayes.front.problems import Batch, as_problem, as_request
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.record_names import file_name
@@ -20,6 +20,7 @@ def place(
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
+    batch: Batch | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> PlacementResult:
@@ -36,6 +37,9 @@ def place(
         Folder for the record; left out: none is written.
     data
         Folder of the image files, for built-ins that need them.
+    batch
+        Observations a round, in place of the problem's: a number, or one for each agent. The name
+        of the problem then says so.
     progress
         Called with (done, total).
 
@@ -50,7 +54,7 @@ def place(
     [0, 4]
     """
     request = as_request(PlacementRequest, request, settings)
-    problem = as_problem(problem, data)
+    problem = as_problem(problem, data, batch)
     if out is not None:
         check_folder(Path(out))
     result: PlacementResult = kind_of(problem).place(problem, request, progress)

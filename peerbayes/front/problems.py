@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args
 
 from peerbayes.messages import choose
 from theory.typed import require
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from theory.regression import RegressionModel
     from theory.robustness import Faults
 
+Batch: TypeAlias = int | Sequence[int]
 R = TypeVar("R", "DesignRequest", "PlacementRequest")
 
 
@@ -85,6 +86,7 @@ def problem_of(
     title: str = "",
     faults: Faults | None = None,
     messages: Quantiser | None = None,
+    batch: Batch | None = None,
 ) -> AnyProblem:
     """A problem of a network and a model, of the kind that goes with them.
 
@@ -100,6 +102,8 @@ def problem_of(
         left out.
     messages
         What agents send (:mod:`theory.messages`); their beliefs as they are if left out.
+    batch
+        Observations a round: a number, or one for each agent; what the model says if left out.
 
     Raises
     ------
@@ -133,6 +137,8 @@ def problem_of(
         require("messages", messages, *QUANTISERS.values())
     require("network", network, *get_args(AnyNetwork))
     require("model", model, FiniteModel, RegressionModel)
+    if batch is not None:
+        model = model.batched(batch)
     if messages is not None:
         fits = isinstance(network, Network) and isinstance(model, FiniteModel) and faults is None
         if not fits:
@@ -171,14 +177,20 @@ def as_request(kind: type[R], request: R | None, settings: Mapping[str, Any]) ->
     return request
 
 
-def as_problem(value: AnyProblem | str | Path, data: str | Path | None = None) -> AnyProblem:
-    """The problem itself, or the one of a file or a name.
+def as_problem(
+    value: AnyProblem | str | Path, data: str | Path | None = None, batch: Batch | None = None
+) -> AnyProblem:
+    """The problem itself, or the one of a file or a name; with `batch` observations a round.
 
     Raises
     ------
     ValueError
-        If it is neither.
+        If it is neither, or the batch does not fit.
     """
+    if batch is not None:
+        from peerbayes.problem.new_batch import with_batch
+
+        return with_batch(as_problem(value, data), batch)
     from peerbayes.kinds.registry import KINDS
 
     if isinstance(value, str | Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.front.problems import as_problem
+from peerbayes.front.problems import Batch, as_problem
 from theory.typed import require
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def simulate(
     seed: int = 0,
     out: str | Path | None = None,
     data: str | Path | None = None,
+    batch: Batch | None = None,
     resources: Resources | None = None,
     progress: Progress | None = None,
 ) -> SimulationOutcome:
@@ -38,6 +39,9 @@ def simulate(
         Folder for the record; left out: none is written.
     data
         Folder of the image files, for built-ins that need them.
+    batch
+        Observations a round, in place of the problem's: a number, or one for each agent. The name
+        of the problem then says so.
     resources
         Workers, memory and the like (`peerbayes.resources.Resources`). With `out`, a long run
         keeps a checkpoint beside its record, removed at the end.
@@ -61,7 +65,7 @@ def simulate(
     from peerbayes.records import check_folder, write_record
     from peerbayes.resources import Resources
 
-    found = as_problem(problem, data)
+    found = as_problem(problem, data, batch)
     path = None
     if out is not None:
         check_folder(Path(out))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rich.console import RenderableType
 
 from peerbayes.comparison import Comparison
-from peerbayes.front.problems import as_problem
+from peerbayes.front.problems import Batch, as_problem
 from peerbayes.kinds.registry import KINDS, kind_of
 from peerbayes.kinds.shared.kind import Sweep, Verification
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
@@ -102,6 +102,7 @@ def verify(
     problems: AnyProblem | str | Path | Sequence[AnyProblem | str | Path] = (),
     *,
     data: str | Path | None = None,
+    batch: Batch | None = None,
     seed: int = 0,
     delta: float = 0.05,
     out: str | Path | None = None,
@@ -114,6 +115,9 @@ def verify(
     ----------
     data
         Where the images are, if not in one of the usual places.
+    batch
+        Observations a round, in place of the problem's: a number, or one for each agent. The name
+        of the problem then says so.
     out
         Folder for the record and the report made of it; left out: none are written. An earlier
         record of the same problems is written over; one of others gets another name.
@@ -134,6 +138,8 @@ def verify(
         check_folder(Path(out))
     bar = progress or (lambda _: lambda done, total: None)
     found, skipped = _loaded(problems, data, bar)
+    if batch is not None:
+        found = [as_problem(problem, batch=batch) for problem in found]
     verifications = tuple(
         kind_of(problem).verify(problem, seed=seed, delta=delta, progress=bar(problem.name))
         for problem in found

@@ -74,4 +74,4 @@ class Problem(PosedFixed):
         """The model with the file's own fractions; doubles are read as binary fractions."""
         if self.specification is None:
             return RationalModel.from_model(self.model)
-        return self.specification.model.build_rational()
+        return self.specification.build_rational_model()

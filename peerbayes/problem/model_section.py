@@ -55,6 +55,9 @@ class AgentSection(Section):
     log_prior: Row[Number] | None = Field(
         default=None, description="Its natural logarithms, in place of the prior."
     )
+    batch: int | None = Field(
+        default=None, ge=1, description="Observations a round; left out: that of [learning], or 1."
+    )
 
     @property
     def input_law(self) -> tuple[Rational, ...]:

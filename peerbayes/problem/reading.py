@@ -23,6 +23,7 @@ from peerbayes.problem.faults_section import FaultsSection
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.files import read_document
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.learning_section import check_batches
 from peerbayes.problem.network_section import build_network, changes_of
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
@@ -114,8 +115,9 @@ def _finite(specification: ProblemSpecification, source: str, variant: _Variant)
     network = build_network(specification.network, specification.name, source=source)
     assert isinstance(network, Network)
     _check_agents(source, "model", specification.model.agent_count, network.agents)
+    check_batches(source, "model", specification.learning, specification.model.agents)
     with placed(source, "model", specification.model):
-        model = specification.model.build()
+        model = specification.build_model()
     title = specification.title or ""
     messages = None if specification.messages is None else specification.messages.build()
     with placed(source, "messages", specification.messages or specification):
@@ -135,8 +137,9 @@ def _changing(
     network = build_network(specification.network, specification.name, source=source)
     assert not isinstance(network, Network)
     _check_agents(source, "model", specification.model.agent_count, network.agents)
+    check_batches(source, "model", specification.learning, specification.model.agents)
     with placed(source, "model", specification.model):
-        model = specification.model.build()
+        model = specification.build_model()
     title = specification.title or ""
     return ChangingProblem(specification.name, title, network, model, specification, **variant)
 
@@ -192,8 +195,9 @@ def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> 
     assert isinstance(network, Network)
     _check_agents(source, "regression", specification.regression.agent_count, network.agents)
     table = specification.regression
+    check_batches(source, "regression", specification.learning, table.agents)
     with placed(source, "regression", table):
-        regression = table.build()
+        regression = specification.build_regression()
         node = None if table.node is None else table.node.build(table.noise_std)
     return RegressionProblem(
         specification.name,

@@ -82,4 +82,4 @@ class RegressionProblem(PosedFixed):
                 self.name, "a problem with a file", "one made from a data set", "use doubles"
             )
         with placed(self.name, "regression", self.specification.regression):
-            return self.specification.regression.build_rational()
+            return self.specification.build_rational_regression()

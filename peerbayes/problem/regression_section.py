@@ -171,7 +171,9 @@ class RegressionAgentSection(PriorSection):
     targets: Row[Number] | None = Field(
         default=None, description="The label of each row; left out: theta times the row and noise."
     )
-    batch: int = Field(default=1, ge=1, description="Samples a round.")
+    batch: int | None = Field(
+        default=None, ge=1, description="Samples a round; left out: that of [learning], or 1."
+    )
     noise_std: PositiveNumber | None = Field(
         default=None, description="True noise, if not that of the table."
     )
@@ -223,7 +225,7 @@ class RegressionAgentSection(PriorSection):
         return RegressionAgent(
             noise_std=noise,
             claimed_noise_std=noise if claimed is None else float(claimed),
-            batch=self.batch,
+            batch=self.batch or 1,
             tempering=1.0 if self.tempering is None else float(self.tempering),
             **inputs,
         )
@@ -238,7 +240,7 @@ class RegressionAgentSection(PriorSection):
             second_moment=self.second_moment,
             noise_std=self.noise_std if self.noise_std is not None else noise_std,
             claimed_noise_std=self.claimed_noise_std,
-            batch=self.batch,
+            batch=self.batch or 1,
             tempering=1 if self.tempering is None else self.tempering,
         )
 

@@ -13,6 +13,7 @@ from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
 from peerbayes.problem.entries import Section, given
 from peerbayes.problem.faults_section import FAULTS, FaultsSection
+from peerbayes.problem.learning_section import LearningSection, batches_of
 from peerbayes.problem.messages_section import MessagesSection
 from peerbayes.problem.model_section import (
     FiniteAgentSection,
@@ -22,6 +23,10 @@ from peerbayes.problem.model_section import (
 )
 from peerbayes.problem.network_section import FORMS, NetworkSection
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
+from theory.learning import FiniteModel
+from theory.rational import RationalModel
+from theory.regression import RegressionModel
+from theory.regression.rational_model import RationalRegressionModel
 
 # They draw a random graph, whose weights then come from degrees: no formula sees them.
 _GRAPH_ONLY = frozenset({"probability", "radius"})
@@ -33,6 +38,9 @@ class FileSpecification(Section):
     name: str = Field(min_length=1, description="Short name; left out: the file's name.")
     title: str | None = Field(default=None, description="One line that says what it is about.")
     network: NetworkSection
+    learning: LearningSection | None = Field(
+        default=None, description="How agents learn; left out: from one observation a round."
+    )
     design: DesignSection | None = Field(
         default=None, description="What a design has to respect; left out: the graph alone."
     )
@@ -63,11 +71,35 @@ class ProblemSpecification(FileSpecification):
         default=None, description="What agents send; left out: their beliefs, as they are."
     )
 
+    def build_model(self) -> FiniteModel:
+        """The model described, its agents drawing what they draw in a round."""
+        model, batches = self.model.build(), batches_of(self.learning, self.model.agents)
+        return model if set(batches) == {1} else model.batched(batches)
+
+    def build_rational_model(self) -> RationalModel:
+        """The same, exactly; doubles are read as the binary fractions they are."""
+        model, batches = self.model.build_rational(), batches_of(self.learning, self.model.agents)
+        return model if set(batches) == {1} else model.batched(batches)
+
 
 class RegressionSpecification(FileSpecification):
     """A linear-Gaussian problem, as parsed."""
 
     regression: RegressionSection
+
+    def build_regression(self) -> RegressionModel:
+        """The model described, its agents drawing what they draw in a round."""
+        regression, batches = (
+            self.regression.build(),
+            batches_of(self.learning, self.regression.agents),
+        )
+        return regression if self.learning is None else regression.batched(batches)
+
+    def build_rational_regression(self) -> RationalRegressionModel:
+        """The same, exactly."""
+        regression = self.regression.build_rational()
+        batches = batches_of(self.learning, self.regression.agents)
+        return regression if self.learning is None else regression.batched(batches)
 
 
 SECTIONS: Mapping[str, type[Section]] = {
@@ -83,6 +115,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     **{f"form:{key}": section for key, section in CHANGES.items()},
     "faults": FaultsSection,
     **{f"form:{key}": section for key, section in FAULTS.items()},
+    "learning": LearningSection,
     "messages": MessagesSection,
     "form:finite": FiniteAgentSection,
     "form:gaussian": GaussianAgentSection,

@@ -182,6 +182,7 @@ def _model(model: FiniteModel) -> Table:
         agents.append(
             {
                 **({"count": count} if count > 1 else {}),
+                **({"batch": batch} if (batch := model.kinds[kind].batch) > 1 else {}),
                 **_agent(model.kinds[kind], model.hypotheses),
                 **_prior(model.log_priors[kind]),
             }
@@ -202,6 +203,7 @@ def _agent(agent: FiniteAgent | GaussianAgent, names: Sequence[str]) -> Table:
             "truth_mean": agent.truth_means.tolist(),
             "truth_std": agent.truth_std,
         }
+    agent = agent.single or agent
     return {
         "probabilities": agent.probabilities.tolist(),
         "log_likelihoods": agent.log_likelihoods.tolist(),

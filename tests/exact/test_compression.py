@@ -47,7 +47,9 @@ def test_basis_is_orthonormal_and_spans_all_evidence(name: str) -> None:
     assert basis.shape[0] < basis.shape[1] == M - 1
     # Householder's method: orthonormal to a few roundings per row.
     np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-14)
-    rows = [ratios(part, 1) for _, a, b in kind_rows(model) for part in (a, b)]
+    rows = [
+        ratios(part, 1) for _, a, b in kind_rows(model) for part in (a, b.reshape(-1, a.shape[1]))
+    ]
     every = np.concatenate([*rows, ratios(model.log_priors, 1)])
     np.testing.assert_allclose(every @ basis.T @ basis, every, atol=1e-13 * np.abs(every).max())
 

@@ -17,8 +17,7 @@ from tests.theory.rational.networks import directed_ring, reset_chain
 from theory import account, expected_log_ratio
 from theory.certified import certify_learning, certify_network
 from theory.numbers import Enclosure
-from theory.rational import RationalModel, RationalNetwork
-from theory.rational.agents import RationalFiniteAgent
+from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
 
 COIN = RationalFiniteAgent.from_tables(
     inputs=[1], truth=[["1/2", "1/2"]], likelihood=[[["1/2", "1/2"]], [["3/4", "1/4"]]]

@@ -2,6 +2,9 @@
 
 ``printed``
     P1 eq. 4 as it stands. Not a theorem: its proof puts C where C² belongs.
+``printed_p2``
+    P2 Theorem 1 as it stands, at the margin ε = K/2 at which P1 takes its own. Not a theorem
+    either, by the same proof; it asks for twice as many rounds.
 ``repaired``
     Hoeffding with the exact mean: a theorem for bounded likelihoods.
 ``chernoff``
@@ -38,7 +41,7 @@ from theory.learning.rate import check_same_agents
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import as_integer, as_probability, fail
+from theory.validation import as_integer, as_positive, as_probability, fail
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +78,7 @@ class SampleSizes(Shown):
     chernoff: SampleSize
     certified: CertifiedSampleSize
     bounds: tuple[Bound, ...]
+    printed_p2: SampleSize
 
     def to_frame(self) -> pd.DataFrame:
         """A table of the ladder: one row for each statement, rounds missing where it has none.
@@ -84,16 +88,21 @@ class SampleSizes(Shown):
         ValueError
             If pandas is not installed.
         """
-        certified, theorem = self.certified, [False, False, False, True, True]
-        statements = (self.printed, self.repaired, self.chernoff)
-        rounds = [*(one.rounds for one in statements), certified.lower, certified.upper]
-        theorem[:3] = [one.is_theorem for one in statements]
+        statements = {
+            "printed": self.printed,
+            "repaired": self.repaired,
+            "chernoff": self.chernoff,
+            "at least": SampleSize(self.certified.lower, True, self.certified.note),
+            "certified": SampleSize(self.certified.upper, True, self.certified.note),
+            "printed in P2": self.printed_p2,
+        }
+        rounds = [one.rounds for one in statements.values()]
         return frame(
             {
-                "statement": ["printed", "repaired", "chernoff", "at least", "certified"],
+                "statement": list(statements),
                 "rounds": [float("nan") if n is None else float(n) for n in rounds],
-                "is_theorem": theorem,
-                "note": [*(one.note for one in statements), certified.note, certified.note],
+                "is_theorem": [one.is_theorem for one in statements.values()],
+                "note": [one.note for one in statements.values()],
             }
         )
 
@@ -103,16 +112,57 @@ class SampleSizes(Shown):
 
 
 @typed
-def printed_rounds(network: Network, model: FiniteModel, *, delta: float) -> SampleSize:
-    """P1 eq. 4: n ≥ 16 C log(NM/δ) / (K² (1 − λmax)), λmax the largest *signed* eigenvalue.
+def printed_rounds(
+    network: Network,
+    model: FiniteModel,
+    *,
+    delta: float,
+    paper: str = "P1",
+    margin: float | None = None,
+) -> SampleSize:
+    """What the papers print, λmax the largest *signed* eigenvalue; no bound of any kind is claimed.
 
-    Reported because it is printed; no bound of any kind is claimed.
+    P1 eq. 4: n ≥ 16 C log(NM/δ) / (K² (1 − λmax)), for the arg max. P2 Theorem 1:
+    n ≥ 8 C log(NM/δ) / (ε² (1 − λmax)), after which beliefs in wrong hypotheses are to be below
+    e^{−n(K − ε)}; with the `margin` ε = K/2, which P1 takes in its own proof, twice P1's.
+
+    Parameters
+    ----------
+    delta
+        δ in (0, 1).
+    paper
+        "P1" or "P2".
+    margin
+        ε > 0 in nats a round, of P2; K/2 if left out.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not in (0, 1), there is no such paper, a margin is not positive or given for
+        P1, or network and model have different numbers of agents.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent, FiniteModel, Network
+    >>> coin = FiniteAgent.from_tables(truth=[[.5, .5]], likelihood=[[[.5, .5]], [[.75, .25]]])
+    >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
+    >>> network = Network([[0.9, 0.1], [0.6, 0.4]])
+    >>> [printed_rounds(network, model, delta=0.01, paper=p).rounds for p in ("P1", "P2")]
+    [7272, 14543]
     """
+    if paper not in ("P1", "P2"):
+        raise fail("paper", "P1 or P2", repr(paper), "choose one")
+    if margin is not None:
+        if paper == "P1":
+            raise fail("margin", "none with P1, which takes K/2", f"{margin:g}", "leave it out")
+        margin = as_positive("margin", margin)
     events = ErrorEvents(require_fixed(network), model)
-    return _printed(events, as_probability("delta", delta))
+    return _printed(events, as_probability("delta", delta), paper=paper, margin=margin)
 
 
-def _printed(events: ErrorEvents, delta: float) -> SampleSize:
+def _printed(
+    events: ErrorEvents, delta: float, *, paper: str = "P1", margin: float | None = None
+) -> SampleSize:
     model, network = events.model, events.network
     if not isinstance(network, Network):
         return SampleSize(None, False, _CHANGES)
@@ -126,10 +176,17 @@ def _printed(events: ErrorEvents, delta: float) -> SampleSize:
         return SampleSize(None, False, "1 − λmax is too small for floating point")
     logarithm = np.log(network.agents * len(model.hypotheses) / delta)
     with np.errstate(over="ignore", divide="ignore"):
-        value = np.float64(16 * bound * logarithm / gap) / events.rate.rate / events.rate.rate
+        if paper == "P1":
+            value = np.float64(16 * bound * logarithm / gap) / events.rate.rate / events.rate.rate
+        else:
+            epsilon = np.float64(events.rate.rate / 2 if margin is None else margin)
+            value = np.float64(8 * bound * logarithm / gap) / epsilon / epsilon
     if not np.isfinite(value):
         return SampleSize(None, False, "the printed formula overflows")
     note = "as printed, not a theorem"
+    if paper == "P2":
+        taken = "K/2" if margin is None else f"{margin:g}"
+        note += f" (for beliefs below e^(-n(K - ε)) at ε = {taken})"
     if events.rate.is_compromise:
         note += "; its Assumption 1 fails too (no hypothesis is best for every agent)"
     return SampleSize(max(1, int(np.ceil(value))), False, note)
@@ -236,7 +293,8 @@ def sample_sizes(
         decided = isinstance(events.network, Network) and events.wrong
         printed = _printed(events, delta) if decided else SampleSize(None, False, bounds.note)
         certified = CertifiedSampleSize(delta, None, None, None, bounds.note)
-        return SampleSizes(delta, printed, absent, absent, certified, ())
+        again = _printed(events, delta, paper="P2") if decided else printed
+        return SampleSizes(delta, printed, absent, absent, certified, (), again)
     if events.is_bounded:
         reason = _OUT_OF_REACH
     else:
@@ -256,6 +314,7 @@ def sample_sizes(
             else CertifiedSampleSize(delta, None, None, None, "not asked for")
         ),
         bounds=both,
+        printed_p2=_printed(events, delta, paper="P2"),
     )
 
 

@@ -41,6 +41,8 @@ class BallLaw:
         Whether no atom is a proper normal.
     is_null
         Whether z = 0 always.
+    terms
+        How many independent, identically distributed terms z is known to be the sum of.
     """
 
     probabilities: tuple[arb, ...]
@@ -48,6 +50,7 @@ class BallLaw:
     variances: tuple[arb, ...]
     is_bounded: bool
     is_null: bool
+    terms: int = 1
 
     @classmethod
     def from_rational(cls, law: RationalLogRatio) -> BallLaw:
@@ -58,6 +61,7 @@ class BallLaw:
             tuple(law.variance_balls()),
             law.is_bounded,
             law.atoms == 1 and law.is_bounded and law.offsets[0] == 0 and law.arguments[0] == 1,
+            law.terms,
         )
 
     @cached_property
@@ -85,6 +89,11 @@ class BallLaw:
             # A ball less itself is not zero.
             return arb(0)
         return extreme(self.means, largest=True) - extreme(self.means, largest=False)
+
+    @cached_property
+    def squared_range(self) -> arb | None:
+        """A ball around r² of Hoeffding's inequality: of B independent terms, B times one's."""
+        return None if self.range is None else self.range * self.range / self.terms
 
     def cumulant(self, u: arb) -> arb:
         """A ball around κ(u), for every number in the ball u."""

@@ -157,7 +157,7 @@ class EvidenceBalls:
 
 def affordable(laws: Sequence[RationalLogRatio]) -> bool:
     """Whether the logarithms of these laws may be summed exactly, within about a second."""
-    arguments = {a for law in laws for a in law.arguments if a != 1}
+    arguments = {a for law in laws for a in (law.single or law).arguments if a != 1}
     parts = [n for a in arguments for n in (a.numerator, a.denominator)]
     large = sum(n.bit_length() > 64 for n in parts)
     return len(parts) <= _MOST_LOGARITHMS and large <= _MOST_LARGE_INTEGERS

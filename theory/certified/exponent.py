@@ -182,7 +182,7 @@ def _sign_of_minimum(evidence: Evidence, best: int, other: int) -> int | None:
             tried = True
             values = [LogSum.constant(0)] * len(evidence.model.kinds)
             for k in evidence.present:
-                values[k] = min(evidence.laws(best, other)[k].values)
+                values[k] = evidence.laws(best, other)[k].minimum
             sign = evidence.weighed_sign(values)
             if sign is not None:
                 return sign

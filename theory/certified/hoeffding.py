@@ -80,10 +80,10 @@ class _Sums:
         self._powers = powers
         self._squares = []
         for law in event.laws:
-            spread = law.range
-            if spread is None:
+            square = law.squared_range
+            if square is None:
                 raise ValueError("laws: expected bounded ones, got a normal; use Chernoff's bound")
-            self._squares.append(spread * spread)
+            self._squares.append(square)
         size = powers.agents
         self._W = flint.arb_mat(powers.matrix)
         self._means = [flint.arb_mat(size, 1, [law.mean for law in event.laws])]

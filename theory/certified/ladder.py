@@ -53,6 +53,8 @@ class CertifiedLadder(Shown):
         δ, read exactly.
     printed
         P1 eq. 4 as printed: not a theorem.
+    printed_p2
+        P2 Theorem 1 as printed, at the margin ε = K/2: not a theorem.
     repaired
         Hoeffding's inequality: the smaller of the union over agents and the single event.
     chernoff
@@ -69,6 +71,7 @@ class CertifiedLadder(Shown):
     chernoff: CertifiedRounds | None
     certified: CertifiedRounds | None
     notes: tuple[str, ...]
+    printed_p2: CertifiedRounds | None = None
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,13 @@ class Ladder:
             self.events = [self._events(theta) for theta in self.wrong]
         self.is_bounded = all(law.is_bounded for event in self.events for law in event.laws)
 
-    def printed(self, delta: float, second_eigenvalue: Enclosure) -> CertifiedRounds | None:
-        """P1 eq. 4: n ≥ 16 C log(NM/δ)/(K²(1 − λmax)); None where it cannot be enclosed."""
+    def printed(
+        self, delta: float, second_eigenvalue: Enclosure, *, factor: int = 16
+    ) -> CertifiedRounds | None:
+        """P1 eq. 4: n ≥ 16 C log(NM/δ)/(K²(1 − λmax)); None where it cannot be enclosed.
+
+        With 32 for `factor` it is P2's n ≥ 8 C log(NM/δ)/(ε²(1 − λmax)) at ε = K/2.
+        """
         bound = self.evidence.model.log_ratio_bound
         if bound is None:
             return None
@@ -131,7 +139,7 @@ class Ladder:
             rate = extreme([balls.rate(self.best, m) for m in self.wrong], largest=False)
             gap = 1 - arb(second_eigenvalue.lower).union(arb(second_eigenvalue.upper))
             count = arb(self.evidence.network.agents * self.evidence.hypotheses)
-            value = 16 * bound.ball() * (count / arb(delta)).log() / (rate**2 * gap)
+            value = factor * bound.ball() * (count / arb(delta)).log() / (rate**2 * gap)
             if not (value.is_finite() and gap > 0):
                 return None
             lower, upper = _ceiling(value.lower()), _ceiling(value.upper())
@@ -205,8 +213,8 @@ class Ladder:
                 ratios.append(balls.stationary_log_ratio(self.best, theta))
                 slopes.append(ratios[-1].mean)
                 pairs = zip(v, event.laws, strict=True)
-                ranges = [(w, law.range) for w, law in pairs]
-                squares.append(sum((w * w * r * r for w, r in ranges if r is not None), arb(0)))
+                ranges = [(w, law.squared_range) for w, law in pairs]
+                squares.append(sum((w * w * r for w, r in ranges if r is not None), arb(0)))
         return (
             HoeffdingSingle(START_BITS, slopes, squares, gaps),
             ChernoffSingle(START_BITS, ratios, gaps),
@@ -248,11 +256,12 @@ def certify_sample_sizes(
     if not ladder.wrong:
         notes.append("every hypothesis is optimal: there is nothing to reject")
         return CertifiedLadder(level, None, None, None, None, tuple(notes))
-    printed = None
+    printed = printed_p2 = None
     if second_eigenvalue is None:
         notes.append("printed: needs the second eigenvalue")
     else:
         printed = ladder.printed(level, second_eigenvalue)
+        printed_p2 = ladder.printed(level, second_eigenvalue, factor=32)
         if printed is None:
             unbounded = ladder.evidence.model.log_ratio_bound is None
             notes.append(
@@ -277,7 +286,7 @@ def certify_sample_sizes(
     for name, rung in (("repaired", repaired), ("chernoff", chernoff)):
         if rung is None and not any(note.startswith(name) for note in notes):
             notes.append(f"{name}: no number of rounds up to {LARGEST_ROUNDS:.0e} was found")
-    return CertifiedLadder(level, printed, repaired, chernoff, None, tuple(notes))
+    return CertifiedLadder(level, printed, repaired, chernoff, None, tuple(notes), printed_p2)
 
 
 def _least(found: Sequence[CertifiedRounds]) -> CertifiedRounds | None:

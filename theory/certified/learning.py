@@ -113,7 +113,7 @@ def certify_learning(
     --------
     A fair coin that might be loaded (3/4 heads), tossed by two agents:
 
-    >>> from theory.rational.agents import RationalFiniteAgent
+    >>> from theory.rational import RationalFiniteAgent
     >>> coin = RationalFiniteAgent.from_tables(
     ...     inputs=[1], truth=[["1/2", "1/2"]], likelihood=[[["1/2", "1/2"]], [["3/4", "1/4"]]]
     ... )

@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.learning.agents import Agent, FiniteAgent, GaussianAgent, LikelihoodBounds
+    from theory.learning.agents import Agent
     from theory.learning.expected_log_ratio import ExpectedLogRatio, expected_log_ratio
     from theory.learning.exponent import ErrorExponent, error_exponent
+    from theory.learning.finite_agent import FiniteAgent
+    from theory.learning.gaussian_agent import GaussianAgent
     from theory.learning.gaussian_pair import GaussianPair, gaussian_pair
+    from theory.learning.likelihood_bounds import LikelihoodBounds
     from theory.learning.log_ratio import LogRatioLaw
     from theory.learning.model import FiniteModel
     from theory.learning.prefactor import (

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from theory.changing.kinds import require_fixed
-from theory.learning.agents import GaussianAgent
+from theory.learning.gaussian_agent import GaussianAgent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
@@ -212,7 +212,7 @@ def gaussian_pair(network: Network, model: FiniteModel) -> GaussianPair:
             raise fail(name, "a known standard deviation, std = truth_std", got, remedy)
         means, truth = kind.means[:, inputs[0]], kind.truth_means[inputs[0]]
         truths &= {m for m in (0, 1) if means[m] == truth}
-        separations[index] = ((means[1] - means[0]) / kind.std) ** 2
+        separations[index] = kind.batch * ((means[1] - means[0]) / kind.std) ** 2
     if not truths:
         raise fail("model", "a hypothesis that is true for every agent", "none", remedy)
     if len(truths) == 2:

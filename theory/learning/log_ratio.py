@@ -14,13 +14,20 @@ generating function κ_j(u) = log E e^{u z_j} (Chernoff, and the error exponent)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.validation import FloatArray, as_distribution, as_float_array, fail, read_only
+from theory.validation import (
+    FloatArray,
+    as_distribution,
+    as_float_array,
+    as_integer,
+    fail,
+    read_only,
+)
 from theory.values import Value
 
 # Values of u handled at a time: bounds the table (u by atom) that one call allocates to about
@@ -40,16 +47,21 @@ class LogRatioLaw(Value):
         Shape (O,), E[z | atom], in nats.
     variances
         Shape (O,), Var[z | atom], in nats²; zero for a point.
+    terms
+        How many independent, identically distributed terms z is known to be the sum of: the
+        observations of a batch.
 
     Raises
     ------
     ValueError
-        If the shapes differ, the probabilities are no distribution, or a variance is negative.
+        If the shapes differ, the probabilities are no distribution, a variance is negative, or
+        `terms` is not a whole number of at least 1.
     """
 
     probabilities: FloatArray
     means: FloatArray
     variances: FloatArray
+    terms: int = field(default=1, repr=False)
 
     def __post_init__(self) -> None:
         probabilities = as_distribution("probabilities", self.probabilities)
@@ -65,6 +77,7 @@ class LogRatioLaw(Value):
         if (variances < 0).any():
             raise fail("variances", "at least 0", f"{variances.min():g}", "make it non-negative")
         possible = probabilities > 0
+        object.__setattr__(self, "terms", as_integer("terms", self.terms, minimum=1))
         object.__setattr__(self, "probabilities", read_only(probabilities[possible]))
         object.__setattr__(self, "means", read_only(means[possible]))
         object.__setattr__(self, "variances", read_only(variances[possible]))
@@ -97,8 +110,13 @@ class LogRatioLaw(Value):
 
     @property
     def range(self) -> float:
-        """``maximum − minimum`` in nats: the r_j of Hoeffding's inequality."""
+        """``maximum − minimum`` in nats."""
         return self.maximum - self.minimum
+
+    @property
+    def squared_range(self) -> float:
+        """r_j² of Hoeffding's inequality, in nats²: of B independent terms, B times one's."""
+        return self.range**2 / self.terms
 
     @cached_property
     def probability_of_minimum(self) -> float:
@@ -142,7 +160,8 @@ class LogRatioLaw(Value):
         """
         exponents = self._exponents(np.array([float(u)]))[0]
         weights = self.probabilities * np.exp(exponents - exponents.max())
-        return LogRatioLaw(weights / weights.sum(), self.means + u * self.variances, self.variances)
+        means = self.means + u * self.variances
+        return LogRatioLaw(weights / weights.sum(), means, self.variances, self.terms)
 
     def _over_blocks(
         self, u: ArrayLike, function: Callable[[FloatArray], FloatArray]

@@ -24,7 +24,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.learning.agents import Agent, FiniteAgent, GaussianAgent
+from theory.learning.agents import Agent
+from theory.learning.batches import BatchedKinds, as_batches
+from theory.learning.finite_agent import FiniteAgent
+from theory.learning.gaussian_agent import GaussianAgent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.ties import EPS, UNITS, Comparison
 from theory.validation import (
@@ -206,6 +209,40 @@ class FiniteModel(Value):
         """The number N of agents."""
         return int(self.assignment.size)
 
+    def batched(self, batch: int | Sequence[int]) -> FiniteModel:
+        """The model whose agents draw `batch` independent observations a round in place of one.
+
+        One number for all agents, or one for each of the N.
+
+        Raises
+        ------
+        ValueError
+            If a number is not whole and at least 1, there is not one for each agent, or a batch is
+            too large for its agent (`FiniteAgent.batched`, `GaussianAgent`).
+
+        Examples
+        --------
+        >>> coin = FiniteAgent.from_tables(
+        ...     truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+        ... )
+        >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
+        >>> model.batched([1, 4]).divergences[:, 1].round(4).tolist()
+        [0.1438, 0.5754]
+        """
+        sizes = as_batches(batch, self.agents)
+        found = BatchedKinds.of(self.assignment.tolist(), sizes, len(self.kinds))
+        return FiniteModel(
+            self.hypotheses,
+            tuple(self.kinds[k].batched(b) for k, b in found.pairs),
+            np.array(found.assignment, dtype=np.int64),
+            self.log_priors[[k for k, _ in found.pairs]],
+        )
+
+    @property
+    def batches(self) -> IntArray:
+        """How many observations each agent draws a round, shape (N,)."""
+        return np.array([kind.batch for kind in self.kinds], dtype=np.int64)[self.assignment]
+
     @cached_property
     def kind_divergences(self) -> FloatArray:
         """D(θ) of each kind, shape (K, M), in nats."""
@@ -324,9 +361,18 @@ class FiniteModel(Value):
     @cached_property
     def log_ratio_bound(self) -> float:
         """C = log(L/α) over all agents (P1 Theorem 1): |z| ≤ C; infinite if α = 0."""
+        if any(kind.batch > 1 for kind in self.kinds):
+            return self._log_bound_of_batches()
         bounds = [kind.likelihood_bounds for kind in self.kinds]
         lower, upper = min(b.lower for b in bounds), max(b.upper for b in bounds)
         return float(np.log(upper) - np.log(lower)) if lower > 0 else np.inf
+
+    def _log_bound_of_batches(self) -> float:
+        """The same without powers α^B, which would underflow."""
+        tables = [kind.log_likelihoods for kind in self.kinds if isinstance(kind, FiniteAgent)]
+        if len(tables) < len(self.kinds):
+            return np.inf
+        return float(max(t.max() for t in tables) - min(t.min() for t in tables))
 
 
 def _minimisers(guess: int, compare: Callable[[int], Comparison]) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.showing import Shown
-from theory.validation import FloatArray
+from theory.validation import FloatArray, read_only
 
 EPS = float(np.finfo(np.float64).eps)
 # Inputs may be wrong by 16 units in the last place, being fractions and their products, rounded;
@@ -54,6 +54,10 @@ class Comparison(Shown):
     def undecided(self) -> NDArray[np.bool_]:
         """Where doubles tell neither a difference nor an exact tie."""
         return (np.abs(self.values) <= self.doubt) & (self.doubt > 0)
+
+    def times(self, factor: int) -> Comparison:
+        """The same of so many independent observations at once."""
+        return Comparison(read_only(factor * self.values), read_only(factor * self.doubt))
 
     @property
     def settled(self) -> FloatArray:

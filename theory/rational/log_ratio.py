@@ -12,12 +12,18 @@ have offset 0; log-likelihoods stored as doubles have argument 1; Gaussian likel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 import flint
 
+from theory.learning.batches import (
+    exact_products,
+    exact_sums,
+    exact_type_weights,
+    type_counts,
+)
 from theory.numbers import LogSum, as_ball
 from theory.showing import Shown
 from theory.validation import fail
@@ -27,7 +33,8 @@ from theory.validation import fail
 class RationalLogRatio(Shown):
     """The law of z(θ*, θ) of one agent: atoms, in one tuple an attribute, all of one length.
 
-    Atoms of probability zero are dropped, atoms of equal value joined.
+    Atoms of probability zero are dropped, atoms of equal value joined. Where z is the sum of
+    several independent, identically distributed `terms`, `single` is the law of one of them.
 
     Raises
     ------
@@ -40,6 +47,8 @@ class RationalLogRatio(Shown):
     offsets: tuple[Fraction, ...]
     arguments: tuple[Fraction, ...]
     variances: tuple[Fraction, ...]
+    terms: int = field(default=1, repr=False)
+    single: RationalLogRatio | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         columns = (self.probabilities, self.offsets, self.arguments, self.variances)
@@ -73,6 +82,26 @@ class RationalLogRatio(Shown):
         for index, name in enumerate(("offsets", "arguments", "variances")):
             object.__setattr__(self, name, tuple(atom[index] for atom in joined))
 
+    def repeated(self, count: int) -> RationalLogRatio:
+        """The law of the sum of `count` independent ones, by types (`theory.learning.batches`).
+
+        Raises
+        ------
+        ValueError
+            If there are more than 65 536 types.
+        """
+        if count == 1:
+            return self
+        counts = type_counts(self.atoms, count)
+        return RationalLogRatio(
+            exact_type_weights(self.probabilities, counts),
+            exact_sums(self.offsets, counts),
+            exact_products(self.arguments, counts),
+            exact_sums(self.variances, counts),
+            count,
+            self,
+        )
+
     @property
     def atoms(self) -> int:
         """The number of distinct atoms."""
@@ -86,6 +115,8 @@ class RationalLogRatio(Shown):
     @cached_property
     def mean(self) -> LogSum:
         """I = E z in nats, exactly."""
+        if self.single is not None:
+            return self.terms * self.single.mean
         rational = sum(
             (p * r for p, r in zip(self.probabilities, self.offsets, strict=True)), Fraction(0)
         )
@@ -99,6 +130,11 @@ class RationalLogRatio(Shown):
             LogSum.constant(r) + LogSum.log(a)
             for r, a in zip(self.offsets, self.arguments, strict=True)
         )
+
+    @property
+    def minimum(self) -> LogSum:
+        """The least of the atoms' means, exactly."""
+        return min(self.values) if self.single is None else self.terms * self.single.minimum
 
     def value_balls(self) -> list[flint.arb]:
         """Balls around each atom's mean, at the present precision."""

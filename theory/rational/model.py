@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import combinations
 
 from theory.learning import FiniteModel
+from theory.learning.batches import BatchedKinds, as_batches
 from theory.numbers import LogSum, exact_distribution
 from theory.numbers.rational import Exact
 from theory.rational.agents import RationalAgent, rational_agent
@@ -126,6 +127,23 @@ class RationalModel(Value):
             tuple(rational_agent(kind) for kind in model.kinds),
             tuple(int(k) for k in model.assignment),
             tuple(priors),
+        )
+
+    def batched(self, batch: int | Sequence[int]) -> RationalModel:
+        """The model whose agents draw `batch` observations a round; as `FiniteModel.batched`.
+
+        Raises
+        ------
+        ValueError
+            If a number is not whole and at least 1, or there is not one for each agent.
+        """
+        sizes = as_batches(batch, self.agents)
+        found = BatchedKinds.of(self.assignment, sizes, len(self.kinds))
+        return RationalModel(
+            self.hypotheses,
+            tuple(self.kinds[k].batched(b) for k, b in found.pairs),
+            found.assignment,
+            tuple(self.priors[k] for k, _ in found.pairs),
         )
 
     @property

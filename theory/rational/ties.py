@@ -54,7 +54,9 @@ def tie_gap(network: RationalNetwork, model: RationalModel, *, reference: Sequen
         if not all(laws[kind].is_bounded for kind in set(model.assignment)):
             return 0.0
         pairs = set(zip(model.assignment, v, strict=True))
-        values = [weight * value for kind, weight in pairs for value in laws[kind].values]
+        # What a batch adds is a sum of what single observations add.
+        ones = [law.single or law for law in laws]
+        values = [weight * value for kind, weight in pairs for value in ones[kind].values]
         odds = model.prior_log_odds(reference[0], theta)
         shares = zip(model.kind_weights(v), odds, strict=True)
         values.append(LogSum.total(weight * log for weight, log in shares))

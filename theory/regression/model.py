@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from theory.learning.batches import BatchedKinds, as_batches
 from theory.network import Network
 from theory.regression.agent import LARGEST, RegressionAgent, check_size
 from theory.regression.positive import (
@@ -213,8 +214,24 @@ class RegressionModel(Value):
         number = {pair: index for index, pair in enumerate(distinct)}
         return replace(
             self,
-            kinds=tuple(replace_tempering(self.kinds[k], t) for k, t in distinct),
+            kinds=tuple(_changed(self.kinds[k], tempering=t) for k, t in distinct),
             assignment=np.array([number[pair] for pair in pairs], dtype=np.int64),
+        )
+
+    def batched(self, batch: int | Sequence[int]) -> RegressionModel:
+        """The same problem whose agents draw `batch` pairs a round; a number, or one an agent.
+
+        Raises
+        ------
+        ValueError
+            If a number is not whole and at least 1, or there is not one for each agent.
+        """
+        sizes = as_batches(batch, self.agents)
+        found = BatchedKinds.of(self.assignment.tolist(), sizes, len(self.kinds))
+        return replace(
+            self,
+            kinds=tuple(_changed(self.kinds[k], batch=b) for k, b in found.pairs),
+            assignment=np.array(found.assignment, dtype=np.int64),
         )
 
     def _title(self) -> str:
@@ -320,8 +337,10 @@ def check_fits(network: Network, model: RegressionModel) -> None:
         )
 
 
-def replace_tempering(agent: RegressionAgent, tempering: float) -> RegressionAgent:
-    """The same agent with another power on its likelihood."""
+def _changed(
+    agent: RegressionAgent, *, tempering: float | None = None, batch: int | None = None
+) -> RegressionAgent:
+    """The same agent with another power on its likelihood, or another batch."""
     return RegressionAgent(
         ranges=agent.ranges,
         second_moment=agent.second_moment if agent.law == "normal" else None,
@@ -329,8 +348,8 @@ def replace_tempering(agent: RegressionAgent, tempering: float) -> RegressionAge
         targets=agent.targets,
         noise_std=agent.noise_std,
         claimed_noise_std=agent.claimed_noise_std,
-        batch=agent.batch,
-        tempering=tempering,
+        batch=agent.batch if batch is None else batch,
+        tempering=agent.tempering if tempering is None else tempering,
     )
 
 

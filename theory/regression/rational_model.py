@@ -8,13 +8,14 @@ fractions they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 import flint
 import numpy as np
 
+from theory.learning.batches import BatchedKinds, as_batches
 from theory.numbers import as_fmpq, as_fraction
 from theory.numbers.rational import Exact
 from theory.regression.agent import RegressionAgent
@@ -207,6 +208,20 @@ class RationalRegressionModel(Value):
         """The number N of agents."""
         assert self.assignment is not None
         return len(self.assignment)
+
+    def batched(self, batch: int | Sequence[int]) -> RationalRegressionModel:
+        """The same problem whose agents draw `batch` pairs a round; as `RegressionModel.batched`.
+
+        Raises
+        ------
+        ValueError
+            If a number is not whole and at least 1, or there is not one for each agent.
+        """
+        assert self.assignment is not None
+        sizes = as_batches(batch, self.agents)
+        found = BatchedKinds.of(self.assignment, sizes, len(self.kinds))
+        kinds = tuple(replace(self.kinds[k], batch=b) for k, b in found.pairs)
+        return replace(self, kinds=kinds, assignment=found.assignment)
 
     @property
     def dimension(self) -> int:

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
-from theory.learning.agents import Agent, FiniteAgent, GaussianAgent
+from theory.learning.agents import Agent
+from theory.learning.finite_agent import FiniteAgent
+from theory.learning.gaussian_agent import GaussianAgent
 from theory.learning.model import FiniteModel
 from theory.validation import (
     FloatArray,

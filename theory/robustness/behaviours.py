@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from theory.learning.agents import FiniteAgent
+from theory.learning.finite_agent import FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
 from theory.validation import FloatArray, as_float_array, as_integer, as_position, fail, read_only
@@ -268,11 +268,14 @@ class StuckData(Value):
                 "a Gaussian one",
                 "give log_likelihoods of the datum",
             )
-        outcomes = kind.probabilities.size
+        one = kind.single or kind
         chosen = as_integer(
-            f"faults[{agent}].outcome", self.outcome, minimum=0, maximum=outcomes - 1
+            f"faults[{agent}].outcome",
+            self.outcome,
+            minimum=0,
+            maximum=one.probabilities.size - 1,
         )
-        return kind.log_likelihoods[:, chosen]
+        return np.asarray(kind.batch * one.log_likelihoods[:, chosen])
 
 
 Speaker: TypeAlias = ConstantBelief | Silent | Push | RandomLies | Split

@@ -76,7 +76,7 @@ def sample_size_formulas(formula: Formula) -> Sheet:
     >>> from theory.symbolic import closed_form
     >>> sheet = sample_size_formulas(closed_form("ring"))
     >>> [bound.name for bound in sheet.bounds]
-    ['n printed', 'n repaired', 'n normal', 'n coins', 'n coins, best t']
+    ['n printed', 'n repaired', 'n normal', 'n coins', 'n coins, best t', 'n printed, P2']
     >>> str(sheet.bounds[0].expression)
     '16*C*log(M*N/delta)/(K**2*(1 - lambda_2))'
     """
@@ -139,7 +139,12 @@ def _bounds(formula: Formula) -> list[Bound]:
     inner = everyone * (everyone * Q**2 + K * Q * J * D / 2 + K**2 * J * D)
     normal = (K * J * D / 2 + 2 * everyone * Q + 2 * sympy.sqrt(inner)) / K**2
     found.append(Bound("n normal", normal, "Chernoff's inequality: normal z", counts=True))
-    return [*found, *_coins(formula)]
+    found += _coins(formula)
+    if formula.second_eigenvalue is not None:
+        words = "as P2 Theorem 1 prints it, with K/2 for its epsilon; no bound of any kind"
+        printed = 2 * found[0].expression
+        found.append(Bound("n printed, P2", printed, words, is_theorem=False, counts=True))
+    return found
 
 
 def _coins(formula: Formula) -> list[Bound]:

@@ -135,6 +135,9 @@ def _compare_rounds(
         right = 16 * to_ball(values[sample_sizes.C]) * to_ball(member.agents * M / delta).log()
         left = n["n printed"] * to_ball(K) ** 2 * (1 - to_ball(second))
         yield "n printed", "balls", agree(left, right)
+        # 8 C log(NM/δ) / (ε²(1 − λmax)) at ε = K/2.
+        left = n["n printed, P2"] * (to_ball(K) / 2) ** 2 * (1 - to_ball(second))
+        yield "n printed, P2", "balls", agree(left, right / 2)
 
 
 def _fits_coins(

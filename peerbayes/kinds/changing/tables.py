@@ -7,6 +7,7 @@ from rich.text import Text
 
 from peerbayes.kinds.changing.documents import ChangingAnalysisDocument, ChangingLearningDocument
 from peerbayes.kinds.shared.learning_tables import (
+    batches,
     bound_by,
     indistinguishable,
     rejection_table,
@@ -23,6 +24,7 @@ def changing_parts(result: ChangingAnalysisDocument) -> list[RenderableType]:
         "what changes": network.changes,
         "influence of an observation u": spread(network.influence),
         "total influence": number(network.total_influence),
+        **batches(learning.batch),
         **settled_on(learning),
         "learning rate": f"{number(learning.rate)} nats a round"
         + bound_by(learning.binding_hypothesis),

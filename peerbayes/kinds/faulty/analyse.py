@@ -22,6 +22,7 @@ from peerbayes.kinds.faulty.documents import (
     RobustnessDocument,
 )
 from peerbayes.kinds.faulty.tables import faulty_parts
+from peerbayes.learning_documents import batches_of
 from peerbayes.problem.faulty import FaultyProblem
 from theory import LearningRate, learning_rate
 from theory.robustness import (
@@ -171,6 +172,7 @@ class FaultyAnalysis(Documented):
             problem=problem.name,
             network=NetworkDocument.of(problem.network),
             faults=FaultsDocument(
+                batch=batches_of(problem.model),
                 rule=rule_name(problem),
                 pool_every=problem.faults.pool_every,
                 faulty={

@@ -44,6 +44,11 @@ class AveragingDocument(Document):
 class FaultsDocument(Document):
     """What theory says of the honest agents."""
 
+    left_out = frozenset({"batch"})
+
+    batch: list[int] | None = Field(
+        default=None, description="observations a round, agent by agent; only where not all are 1"
+    )
     rule: str = Field(description="how the honest pool, with the rule's parameter")
     pool_every: int = Field(ge=1, description="rounds from one pooling to the next")
     faulty: dict[str, str] = Field(description="agent: what it does")

@@ -100,6 +100,7 @@ class Analysis(Documented):
             samples=SamplesDocument(
                 delta=samples.delta,
                 printed=samples.printed.rounds,
+                printed_p2=samples.printed_p2.rounds,
                 repaired=samples.repaired.rounds,
                 chernoff=samples.chernoff.rounds,
                 certified=interval(samples.certified),

@@ -100,7 +100,8 @@ def fingerprint(problem: Problem) -> str:
             arrays += [kind.probabilities, kind.log_likelihoods, np.array(kind.entropy)]
         else:
             arrays += [kind.inputs, kind.truth_means, kind.means]
-            arrays += [np.array([kind.truth_std, kind.std])]
+            drawn = [] if kind.batch == 1 else [kind.batch]
+            arrays += [np.array([kind.truth_std, kind.std, *drawn])]
     for array in arrays:
         digest.update(str(array.shape).encode("ascii"))
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -67,7 +67,7 @@ class AnalysisDocument(Document):
 class ProvedLearningDocument(Learning[Proved | None, list[Proved]]):
     """What is learnt, and how fast: each number proved."""
 
-    left_out = frozenset({"notes"})
+    left_out = frozenset({"notes", "batch"})
 
     log_ratio_bound: Proved | None = Field(
         description="C = log(L/alpha); null if likelihoods have no bound"
@@ -87,7 +87,7 @@ class RoundsInterval(Document):
 class ProvedSamplesDocument(Ladder[Rounds | RoundsInterval | None]):
     """Rounds after which some agent errs with probability at most delta: each number proved."""
 
-    left_out = frozenset({"notes"})
+    left_out = frozenset({"notes", "printed_p2"})
 
     notes: list[str] | None = Field(default=None, description="in kept parts of long proofs alone")
 

@@ -23,7 +23,7 @@ from peerbayes.kinds.shared.network_proofs import (
     interval_alone,
 )
 from peerbayes.kinds.shared.proved_documents import IntervalDocument, Proved
-from peerbayes.learning_documents import name_of
+from peerbayes.learning_documents import batches_of, name_of
 from peerbayes.problem.finite import Problem
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.evidence import Evidence
@@ -99,6 +99,7 @@ class Proofs:
             interval_alone if self.is_exact else IntervalDocument.of
         )
         return ProvedLearningDocument(
+            batch=batches_of(self.problem.model),
             optimal_hypotheses=[] if is_compromise else best,
             compromise=best if is_compromise else None,
             globally_learnable=None if is_compromise is None else not is_compromise,
@@ -174,6 +175,7 @@ class Proofs:
         return ProvedSamplesDocument(
             delta=self.delta,
             printed=self._rounds(ladder.printed),
+            printed_p2=self._rounds(ladder.printed_p2),
             repaired=self._rounds(ladder.repaired),
             chernoff=self._rounds(ladder.chernoff),
             certified=interval(two_sided),

@@ -20,6 +20,7 @@ from peerbayes.kinds.finite.documents import (
 )
 from peerbayes.kinds.finite.tables import at_rounds_parts
 from peerbayes.kinds.shared.learning_tables import (
+    batches,
     indistinguishable,
     ladder_table,
     rejection_table,
@@ -118,6 +119,7 @@ def proved_parts(result: ProvedAnalysisDocument) -> list[RenderableType]:
         "second eigenvalue": proved(network.second_eigenvalue),
         "deviation D_i (rounds)": _listed(network.deviation),
         "reversible": "yes" if network.reversible else "no",
+        **batches(learning.batch),
         **settled_on(learning),
         "learning rate K": proved(learning.rate),
         "  bound by": learning.binding_hypothesis or "-",

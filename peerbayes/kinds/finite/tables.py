@@ -7,6 +7,7 @@ from rich.text import Text
 
 from peerbayes.kinds.finite.documents import AnalysisDocument, AtRoundsDocument
 from peerbayes.kinds.shared.learning_tables import (
+    batches,
     bound_by,
     indistinguishable,
     ladder_table,
@@ -27,6 +28,7 @@ def analysis_parts(result: AnalysisDocument) -> list[RenderableType]:
         "second eigenvalue": number(network.second_eigenvalue),
         "deviation D_i (rounds)": spread(network.deviation),
         "reversible": "yes" if network.reversible else "no",
+        **batches(learning.batch),
         **settled_on(learning),
         "learning rate K": f"{number(learning.rate)} nats a round"
         + bound_by(learning.binding_hypothesis),

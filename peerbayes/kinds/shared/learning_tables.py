@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from rich.console import RenderableType
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from peerbayes.learning_documents import Ladder, Learning, SimulationDocument
-from peerbayes.tables import facts_table, figures_table, interval, notes_text, number
+from peerbayes.tables import facts_table, figures_table, interval, notes_text, number, spread
 
 N = TypeVar("N")
 
@@ -19,6 +19,11 @@ def settled_on(learning: Learning[Any, Any]) -> dict[str, str]:
     """The fact what the network settles on."""
     kind = "optimal hypotheses" if learning.optimal_hypotheses else "network compromise"
     return {kind: ", ".join(learning.reference or ["not decided"])}
+
+
+def batches(drawn: Sequence[int] | None) -> dict[str, str]:
+    """The fact how many observations agents draw a round, if they draw several."""
+    return {} if drawn is None else {"observations a round": spread(drawn)}
 
 
 def indistinguishable(learning: Learning[Any, Any]) -> dict[str, str]:
@@ -47,6 +52,8 @@ def ladder_table(samples: Ladder[N], write: Callable[[N], str]) -> Table:
     table.add_row("repaired (Hoeffding)", write(samples.repaired))
     table.add_row("Chernoff", write(samples.chernoff))
     table.add_row("certified, both ends", interval(samples.certified))
+    if samples.printed_p2 is not None:
+        table.add_row("printed in P2 (ε = K/2), no theorem", write(samples.printed_p2))
     return table
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 
-from theory.rational.agents import RationalFiniteAgent, RationalGaussianAgent
+from theory.rational import RationalFiniteAgent, RationalGaussianAgent
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
 

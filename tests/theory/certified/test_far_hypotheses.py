@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from theory.certified import CertifiedLearning, certify_learning
-from theory.rational.agents import RationalFiniteAgent, RationalGaussianAgent
+from theory.rational import RationalFiniteAgent, RationalGaussianAgent
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
 

@@ -26,7 +26,7 @@ from tests.theory.certified.cases import (
 from theory import error_exponent, learning_rate
 from theory.certified.learning import CertifiedLearning, certify_learning
 from theory.numbers import Enclosure, precision
-from theory.rational.agents import RationalFiniteAgent, RationalGaussianAgent
+from theory.rational import RationalFiniteAgent, RationalGaussianAgent
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
 

@@ -24,7 +24,7 @@ from theory.bounds.accounting.terms import (
 )
 from theory.bounds.accounting.views import EventClass, View
 from theory.bounds.tails.events import ErrorEvents
-from theory.learning.agents import FiniteAgent
+from theory.learning.finite_agent import FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.validation import FloatArray, IntArray

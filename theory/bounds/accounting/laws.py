@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.bounds.accounting.majorant import EPS
-from theory.learning.agents import Agent, FiniteAgent
+from theory.learning.agents import Agent
+from theory.learning.finite_agent import FiniteAgent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, IntArray
@@ -191,13 +192,29 @@ def mixed_laws(model: FiniteModel, best: int, others: tuple[int, int], share: fl
 def _errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:
     """Bounds on the errors of means, standard deviations and (relatively) probabilities."""
     if isinstance(agent, FiniteAgent):
-        # Each log is right to a unit in the last place, of a likelihood that was rounded once.
-        largest = float(np.abs(agent.log_likelihoods[[best, other]]).max())
-        return EPS * (4 * largest + 4), 0.0, _probability_error(agent.probabilities)
+        one = agent.single or agent
+        # Each log is right to a unit in the last place, of a likelihood that was rounded once;
+        # those of a batch are added up, outcome by outcome.
+        largest = float(np.abs(one.log_likelihoods[[best, other]]).max())
+        added = 0 if agent.single is None else one.probabilities.size
+        mean = agent.batch * EPS * ((4 + added) * largest + 4)
+        return mean, 0.0, _batch_error(one.probabilities, agent.batch)
     used = np.concatenate([agent.means[best], agent.means[other], agent.truth_means])
     reach = 2 * float(np.abs(used).max()) / agent.std
     ratio = agent.truth_std / agent.std
-    return 16 * EPS * reach * reach, 16 * EPS * reach * ratio, _probability_error(agent.inputs)
+    units = 16 if agent.batch == 1 else 16 + agent.inputs.size
+    # The deviation of a batch is the length of a vector of single ones.
+    return (
+        agent.batch * units * EPS * reach * reach,
+        math.sqrt(agent.batch) * units * EPS * reach * ratio,
+        _batch_error(agent.inputs, agent.batch),
+    )
+
+
+def _batch_error(probabilities: FloatArray, batch: int) -> float:
+    """The same of products of `batch` sums of some of them, which were rounded once more."""
+    one = _probability_error(probabilities)
+    return one if batch == 1 else 1.01 * batch * (one + probabilities.size * EPS) + EPS
 
 
 def _probability_error(probabilities: FloatArray) -> float:

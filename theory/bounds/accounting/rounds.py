@@ -15,7 +15,8 @@ from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds
 from theory.bounds.tails.hoeffding import hoeffding_bounds
-from theory.learning.agents import Agent, FiniteAgent
+from theory.learning.agents import Agent
+from theory.learning.finite_agent import FiniteAgent
 from theory.showing import Shown
 
 # Rounds looked at one by one, times events, times frequencies: a few seconds.
@@ -115,7 +116,9 @@ def certified_rounds(
 
 
 def _atoms(agent: Agent) -> int:
-    return int((agent.probabilities if isinstance(agent, FiniteAgent) else agent.inputs).size)
+    if isinstance(agent, FiniteAgent):
+        return int(agent.probabilities.size)
+    return int(agent.inputs.size) if agent.batch == 1 else len(agent.input_counts)
 
 
 def _least_seconds(events: EventSet, pilot: int) -> float:

@@ -101,9 +101,9 @@ class ErrorEvents(Shown):
         return odds[self.model.assignment]
 
     @cached_property
-    def ranges(self) -> FloatArray:
-        """Ranges r_j of z_j(best, θ), shape (N, wrong)."""
-        per_kind = np.array([[law.range for law in laws] for laws in self.laws]).T
+    def squared_ranges(self) -> FloatArray:
+        """r_j² of z_j(best, θ), shape (N, wrong): B times one observation's for batches of B."""
+        per_kind = np.array([[law.squared_range for law in laws] for laws in self.laws]).T
         return per_kind[self.model.assignment]
 
     def powers(self, *, settled: float) -> Iterator[FloatArray]:

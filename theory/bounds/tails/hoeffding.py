@@ -40,7 +40,7 @@ def _union(events: ErrorEvents) -> ErrorBound | None:
     """
     if not (events.is_bounded and events.can_take_powers):
         return None
-    squared_ranges = events.ranges**2
+    squared_ranges = events.squared_ranges
     drift = np.zeros_like(events.information)
     squares = np.zeros_like(drift)
     terms = []
@@ -73,7 +73,7 @@ def _single(events: ErrorEvents) -> ErrorBound | None:
         return None
     v = events.fixed.stationary_distribution
     mean = v @ events.information
-    square = (v * v) @ events.ranges**2
+    square = (v * v) @ events.squared_ranges
 
     def tail(n: FloatArray) -> FloatArray:
         return log_bound(n * mean - gap, n * square)

@@ -32,7 +32,7 @@ class Hoeffding:
 
     def __init__(self, events: ErrorEvents):
         self.events = events
-        self.squares = events.ranges**2
+        self.squares = events.squared_ranges
 
     def added(self, weights: FloatArray) -> FloatArray:
         """What the observations of one lag add to the state, for weights of shape (N, N)."""

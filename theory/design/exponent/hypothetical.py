@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from theory.learning.agents import FiniteAgent
+from theory.learning.batches import alike, totals, type_counts, type_weights
+from theory.learning.finite_agent import FiniteAgent
 from theory.validation import FloatArray, fail
 
 # Sums of likelihoods given as decimals: the tolerance of `theory.validation`, and logarithms and
@@ -22,6 +23,9 @@ _TOLERANCE = 1e-11
 
 def input_probabilities(agent: FiniteAgent, *, name: str = "agent") -> FloatArray:
     """P(x) for each stored outcome (x, y), shape (O,).
+
+    Of an agent of batches: what to multiply its likelihoods by, the number of sequences of a type
+    times the probability of their inputs.
 
     Raises
     ------
@@ -39,6 +43,11 @@ def input_probabilities(agent: FiniteAgent, *, name: str = "agent") -> FloatArra
     >>> input_probabilities(coin).tolist()
     [0.25, 0.25, 0.75, 0.75]
     """
+    if agent.single is not None:
+        shares = input_probabilities(agent.single, name=name)
+        claims, group = alike(agent.single.log_likelihoods)
+        counts = type_counts(claims.shape[1], agent.batch, rows=len(claims))
+        return type_weights(totals(group, shares), counts)
     likelihoods = np.exp(agent.log_likelihoods)
     found = np.empty(agent.probabilities.size)
     start, total = 0, np.zeros(agent.hypotheses)

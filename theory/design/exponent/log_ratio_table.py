@@ -21,7 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory.design.exponent.hypothetical import input_probabilities
-from theory.learning.agents import FiniteAgent, GaussianAgent
+from theory.learning.batches import type_counts, type_law
+from theory.learning.finite_agent import FiniteAgent
+from theory.learning.gaussian_agent import GaussianAgent
 from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, IntArray, fail, read_only
 
@@ -88,10 +90,12 @@ class _FiniteKinds:
 class _GaussianKinds:
     """Gaussian agents with equally many inputs: as `theory.GaussianAgent.log_ratio_law`.
 
-    `inputs` and `truth_means` have shape (X, 1, K), `means` (X, M, K), standard deviations (K,).
+    `truth_means` has shape (X, 1, K), `means` (X, M, K), standard deviations (K,); `probabilities`
+    (T, 1, K) for T types of a batch's inputs, `counts` (T, X), or None where a batch is one.
     """
 
-    inputs: FloatArray
+    probabilities: FloatArray
+    counts: IntArray | None
     truth_means: FloatArray | None
     truth_stds: FloatArray
     means: FloatArray
@@ -104,11 +108,14 @@ class _GaussianKinds:
         gap = (claimed - other) / std
         means = gap * (truth - (claimed + other) / 2) / std
         variances = (gap * self.truth_stds[kinds] / std) ** 2
-        return _Atoms(self.inputs[:, :, kinds], means, variances)
+        if self.counts is not None:
+            means = np.tensordot(self.counts, means, axes=1)
+            variances = np.tensordot(self.counts, variances, axes=1)
+        return _Atoms(self.probabilities[:, :, kinds], means, variances)
 
     @property
     def size(self) -> int:
-        return int(self.inputs.shape[0])
+        return int(self.probabilities.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,12 +268,13 @@ def tabulate(
 
 
 def _alike(model: FiniteModel, present: IntArray) -> list[IntArray]:
-    """The kinds present, sorted into groups of one type and size."""
-    found: dict[tuple[str, int], list[int]] = {}
+    """The kinds present, sorted into groups of one type, size and batch."""
+    found: dict[tuple[str, int, int], list[int]] = {}
     for kind in present:
         agent = model.kinds[kind]
         size = agent.inputs.size if isinstance(agent, GaussianAgent) else agent.probabilities.size
-        found.setdefault((type(agent).__name__, int(size)), []).append(int(kind))
+        alike = (type(agent).__name__, int(size), agent.batch)
+        found.setdefault(alike, []).append(int(kind))
     return [np.array(kinds, dtype=np.int64) for kinds in found.values()]
 
 
@@ -287,13 +295,18 @@ def _group(
         ]
         return _FiniteKinds(np.exp(tables) * np.array(inputs).T[:, None, :], tables)
     normal = [agent for agent in agents if isinstance(agent, GaussianAgent)]
+    batch, laws, counts = normal[0].batch, [agent.inputs for agent in normal], None
+    if batch > 1:
+        counts = type_counts(laws[0].size, batch)
+        laws = [type_law(law, counts) for law in laws]
     # An input of probability zero copies a possible one, so that it never counts for a maximum.
     columns = [np.where(a.inputs > 0, np.arange(a.inputs.size), a.inputs.argmax()) for a in normal]
     pairs = list(zip(normal, columns, strict=True))
     stds = np.array([agent.std for agent in normal])
     truth = np.array([agent.truth_means[at] for agent, at in pairs]).T[:, None, :]
     return _GaussianKinds(
-        inputs=np.array([agent.inputs for agent in normal]).T[:, None, :],
+        probabilities=np.array(laws).T[:, None, :],
+        counts=counts,
         truth_means=None if hypothetical else truth,
         truth_stds=stds if hypothetical else np.array([agent.truth_std for agent in normal]),
         means=np.ascontiguousarray(np.array([agent.means[:, at] for agent, at in pairs]).T),

@@ -94,4 +94,5 @@ def _joined(law: LogRatioLaw) -> LogRatioLaw:
     pairs = np.column_stack([law.means, law.variances])
     values, where = np.unique(pairs, axis=0, return_inverse=True)
     probabilities = np.bincount(where.ravel(), weights=law.probabilities)
-    return LogRatioLaw(probabilities / probabilities.sum(), values[:, 0], values[:, 1])
+    shares = probabilities / probabilities.sum()
+    return LogRatioLaw(shares, values[:, 0], values[:, 1], law.terms)

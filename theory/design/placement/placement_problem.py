@@ -17,7 +17,8 @@ from math import prod
 import numpy as np
 
 from theory.design.placement.counting import arrangements, count_classes
-from theory.learning.agents import Agent, FiniteAgent
+from theory.learning.agents import Agent
+from theory.learning.finite_agent import FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.rational.model import RationalModel
 from theory.validation import (
@@ -315,4 +316,5 @@ def law_key(kind: Agent) -> Hashable:
         arrays: tuple[FloatArray, ...] = (kind.probabilities, kind.log_likelihoods)
         return ("finite", kind.entropy, *((a.shape, a.tobytes()) for a in arrays))
     arrays = (kind.inputs, kind.truth_means, kind.means)
-    return ("normal", kind.truth_std, kind.std, *((a.shape, a.tobytes()) for a in arrays))
+    numbers = (kind.truth_std, kind.std, kind.batch)
+    return ("normal", *numbers, *((a.shape, a.tobytes()) for a in arrays))

@@ -31,7 +31,8 @@ from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_target import rate_target
 from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.cover import CoverSearch
-from theory.learning.agents import Agent, FiniteAgent
+from theory.learning.agents import Agent
+from theory.learning.finite_agent import FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
@@ -198,8 +199,10 @@ def _larger(found: _Known, network: Network, model: FiniteModel, delta: float, n
 def _restricted(agent: Agent, chosen: list[int]) -> Agent:
     """The agent with some of the hypotheses only."""
     if isinstance(agent, FiniteAgent):
-        true = tuple(k for k, m in enumerate(chosen) if m in agent.true_hypotheses)
-        return replace(agent, log_likelihoods=agent.log_likelihoods[chosen], true_hypotheses=true)
+        one = agent.single or agent
+        true = tuple(k for k, m in enumerate(chosen) if m in one.true_hypotheses)
+        part = replace(one, log_likelihoods=one.log_likelihoods[chosen], true_hypotheses=true)
+        return part.batched(agent.batch)
     return replace(agent, means=agent.means[chosen])
 
 

@@ -1,0 +1,78 @@
+"""Problems whose agents draw other batches; a file says so in its table ``[learning]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.learning_section import LearningSection
+from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.specification import (
+    FileSpecification,
+    ProblemSpecification,
+    RegressionSpecification,
+)
+from theory.learning.batches import as_batches
+
+S = TypeVar("S", bound=FileSpecification)
+# Numbers of a list that become part of a problem's name.
+_NAMED = 6
+
+
+def with_batch(problem: AnyProblem, batch: int | Sequence[int]) -> AnyProblem:
+    """The problem whose agents draw `batch` observations a round, in its file too if it has one.
+
+    One number for all agents, or one for each; the name says which, so that records differ.
+
+    Raises
+    ------
+    ValueError
+        If a number is not whole and at least 1, there is not one for each agent, or a batch is too
+        large for its agent.
+    """
+    sizes = as_batches(batch, problem.network.agents)
+    if isinstance(problem, FaultyProblem):
+        inner = with_batch(problem.problem, sizes)
+        assert isinstance(inner, Problem)
+        return FaultyProblem(inner, problem.faults)
+    name = f"{problem.name} batch={_text(sizes)}"
+    if isinstance(problem, RegressionProblem):
+        file = problem.specification
+        return replace(
+            problem,
+            name=name,
+            regression=problem.regression.batched(sizes),
+            specification=None if file is None else _written(file, name, sizes),
+        )
+    given = problem.specification
+    return replace(
+        problem,
+        name=name,
+        model=problem.model.batched(sizes),
+        specification=None if given is None else _written(given, name, sizes),
+    )
+
+
+def _text(sizes: Sequence[int]) -> str:
+    if len(set(sizes)) == 1:
+        return str(sizes[0])
+    if len(sizes) <= _NAMED:
+        return ",".join(map(str, sizes))
+    return f"{min(sizes)} to {max(sizes)}"
+
+
+def _written(file: S, name: str, sizes: Sequence[int]) -> S:
+    """The file with these batches in place of its own."""
+    batch = sizes[0] if len(set(sizes)) == 1 else tuple(sizes)
+    changes: dict[str, object] = {"name": name, "learning": LearningSection(batch=batch)}
+    if isinstance(file, ProblemSpecification):
+        agents = tuple(one.model_copy(update={"batch": None}) for one in file.model.agents)
+        changes["model"] = file.model.model_copy(update={"agents": agents})
+    if isinstance(file, RegressionSpecification):
+        entries = tuple(one.model_copy(update={"batch": None}) for one in file.regression.agents)
+        changes["regression"] = file.regression.model_copy(update={"agents": entries})
+    return file.model_copy(update=changes)

@@ -1,0 +1,298 @@
+"""An agent with finitely many outcomes, given by tables or by a data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import xlogy
+
+from theory.learning.batches import alike, as_batch, totals, type_counts, type_law
+from theory.learning.likelihood_bounds import LARGEST, LikelihoodBounds, size_text
+from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.ties import EPS, UNITS, Comparison, rearranged
+from theory.validation import (
+    FloatArray,
+    as_distribution,
+    as_integer,
+    fail,
+    read_only,
+)
+from theory.values import Value
+
+# Entries of a table handled at a time: 32 MiB.
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteAgent(Value):
+    """An agent with finitely many outcomes.
+
+    Parameters
+    ----------
+    probabilities
+        Shape (O,): the probability of each outcome. Outcomes of probability zero are dropped.
+    log_likelihoods
+        Shape (M, O): log ℓ(y | θ, x) of each outcome under each hypothesis, in nats.
+    entropy
+        E_x H(f(· | x)) in nats, the constant that turns cross-entropies into divergences; zero
+        where the label is a function of the input, as for a data set.
+    true_hypotheses
+        Hypotheses known to claim the truth itself: each is strictly better than any that claims
+        something else, however little.
+    batch, single
+        Of an agent made by `batched`: how many observations it draws a round, and the agent that
+        draws one. Its outcomes are the types of batches (:mod:`theory.learning.batches`).
+
+    Raises
+    ------
+    ValueError
+        If the shapes disagree, a likelihood is zero (−inf in logs) where the truth is positive, a
+        true hypothesis is none, or `batch` and `single` do not go together.
+    """
+
+    probabilities: FloatArray
+    log_likelihoods: FloatArray
+    entropy: float = 0.0
+    true_hypotheses: tuple[int, ...] = ()
+    batch: int = field(default=1, repr=False)
+    single: FiniteAgent | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        probabilities = as_distribution("probabilities", self.probabilities)
+        table = np.array(self.log_likelihoods, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] != probabilities.size:
+            raise fail(
+                "log_likelihoods",
+                f"shape (hypotheses, {probabilities.size})",
+                f"shape {table.shape}",
+                "give one row per hypothesis and one column per outcome",
+            )
+        possible = probabilities > 0
+        table = table[:, possible]
+        if not np.isfinite(table).all():
+            theta, outcome = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
+            raise fail(
+                "log_likelihoods",
+                "a positive likelihood wherever the truth is positive",
+                f"log-likelihood {table[theta, outcome]} of hypothesis {theta}, outcome {outcome}",
+                "give that hypothesis a small positive probability there",
+            )
+        if np.abs(table).max(initial=0.0) > LARGEST:
+            raise fail(
+                "log_likelihoods",
+                f"sizes below {size_text(LARGEST)}",
+                f"{np.abs(table).max():g}",
+                "give natural logarithms of likelihoods",
+            )
+        true = sorted(
+            as_integer("true_hypotheses", m, minimum=0, maximum=len(table) - 1)
+            for m in self.true_hypotheses
+        )
+        object.__setattr__(self, "probabilities", read_only(probabilities[possible]))
+        object.__setattr__(self, "log_likelihoods", read_only(np.ascontiguousarray(table)))
+        object.__setattr__(self, "true_hypotheses", tuple(true))
+        object.__setattr__(self, "batch", as_batch(self.batch))
+        _check_single(self.batch, self.single, len(table))
+
+    @classmethod
+    def from_tables(
+        cls, *, truth: ArrayLike, likelihood: ArrayLike, inputs: ArrayLike = (1.0,)
+    ) -> FiniteAgent:
+        """From P(x) of shape (X,), f(y|x) of shape (X, Y), ℓ(y|θ,x) of shape (M, X, Y).
+
+        Without `inputs` there is one input, as in a problem file.
+
+        Raises
+        ------
+        ValueError
+            If a row is no distribution, shapes disagree, or a likelihood is zero where the truth
+            is positive.
+
+        Examples
+        --------
+        >>> coin = FiniteAgent.from_tables(
+        ...     truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+        ... )
+        >>> coin.divergences.round(4)
+        array([0.    , 0.1438])
+        """
+        p = as_distribution("inputs", inputs)
+        f = as_distribution("truth", truth, ndim=2)
+        table = as_distribution("likelihood", likelihood, ndim=3)
+        if f.shape[0] != p.size or table.shape[1:] != f.shape:
+            raise fail(
+                "likelihood",
+                f"shape (hypotheses, {p.size} inputs, labels) for a truth of the same inputs by "
+                "labels",
+                f"likelihood {table.shape} and truth {f.shape}",
+                "make inputs and labels agree",
+            )
+        joint = p[:, None] * f
+        impossible = (table == 0) & (joint > 0)
+        if impossible.any():
+            theta, x, y = (int(i) for i in np.argwhere(impossible)[0])
+            raise fail(
+                f"likelihood[{theta}][{x}][{y}]",
+                "a positive likelihood wherever the truth is positive",
+                f"0 where the truth is {f[x, y]:g}",
+                "give that hypothesis a small positive probability there",
+            )
+        with np.errstate(divide="ignore"):
+            logs = np.log(table).reshape(table.shape[0], -1)
+        entropy = -float(p @ xlogy(f, f).sum(axis=1))
+        true = ((table == f) | (joint == 0)).all(axis=(1, 2))
+        return cls(joint.ravel(), logs, entropy, tuple(np.flatnonzero(true).tolist()))
+
+    @classmethod
+    def from_log_likelihoods(
+        cls, log_likelihoods: ArrayLike, *, probabilities: ArrayLike | None = None
+    ) -> FiniteAgent:
+        """An agent that draws rows of a data set with replacement: an empirical law.
+
+        `log_likelihoods` has shape (M, O), one column per stored (input, label) pair; all pairs
+        are equally likely unless `probabilities` of shape (O,) says otherwise. Each stored input
+        has one label, so the entropy is zero and divergences are mean log-losses.
+
+        Raises
+        ------
+        ValueError
+            As for the class.
+        """
+        table = np.asarray(log_likelihoods, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] == 0:
+            raise fail(
+                "log_likelihoods",
+                "shape (hypotheses, outcomes) with at least one outcome",
+                f"shape {table.shape}",
+                "give one column per data point",
+            )
+        if probabilities is None:
+            probabilities = np.full(table.shape[1], 1.0 / table.shape[1])
+        return cls(np.asarray(probabilities, dtype=np.float64), table)
+
+    def batched(self, batch: int) -> FiniteAgent:
+        """The agent that draws `batch` independent observations a round in place of one.
+
+        Outcomes become types of batches: how often each outcome is in a batch, outcomes that all
+        hypotheses explain alike counted together.
+
+        Raises
+        ------
+        ValueError
+            If `batch` is not a whole number of at least 1, there are more than 65 536 types or too
+            many for the hypotheses, or one of them is rarer than 1e-290.
+
+        Examples
+        --------
+        >>> coin = FiniteAgent.from_tables(
+        ...     truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
+        ... )
+        >>> coin.batched(3).probabilities.tolist()
+        [0.125, 0.375, 0.375, 0.125]
+        """
+        one, size = self.single or self, as_batch(batch)
+        if size == 1:
+            return one
+        claims, group = alike(one.log_likelihoods)
+        counts = type_counts(claims.shape[1], size, rows=len(claims))
+        law = type_law(totals(group, one.probabilities), counts)
+        logs = np.zeros((len(claims), len(counts)))
+        for outcome, often in enumerate(counts.T):  # hypotheses that claim the same stay equal
+            logs += claims[:, [outcome]] * often
+        return FiniteAgent(law, logs, size * one.entropy, one.true_hypotheses, size, one)
+
+    def _title(self) -> str:
+        outcomes = (self.single or self).probabilities.size
+        batches = "" if self.batch == 1 else f", batches of {self.batch}"
+        return f"FiniteAgent, {self.hypotheses} hypotheses, {outcomes} outcomes{batches}"
+
+    @property
+    def hypotheses(self) -> int:
+        """The number M of hypotheses."""
+        return int(self.log_likelihoods.shape[0])
+
+    @cached_property
+    def divergences(self) -> FloatArray:
+        """D(θ) of a round's observations, shape (M,), in nats: a floating-point value."""
+        if self.single is not None:
+            return read_only(self.batch * self.single.divergences)
+        values = -(self.log_likelihoods @ self.probabilities) - self.entropy
+        return read_only(values)
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        """Σ_o p_o |log ℓ_o| of each hypothesis, shape (M,)."""
+        return _by_rows(self.log_likelihoods, lambda rows: np.abs(rows) @ self.probabilities)
+
+    def compare(self, best: int) -> Comparison:
+        """I(best, θ) = D(θ) − D(best) for every θ, shape (M,), with what rounding may have done."""
+        if self.single is not None:
+            return self.single.compare(best).times(self.batch)
+        mine = self.log_likelihoods[best]
+        values = _by_rows(self.log_likelihoods, lambda rows: (mine - rows) @ self.probabilities)
+        # Of a sum of O rounded terms, and of inputs that are right to some last places:
+        # probabilities and likelihoods relatively, logarithms besides.
+        units = UNITS + self.probabilities.size
+        doubt = units * EPS * (self._sizes[best] + self._sizes + 2.0)
+        values[best] = doubt[best] = 0.0
+        for theta in np.flatnonzero(np.abs(values) <= doubt):
+            if theta != best:
+                values[theta], doubt[theta] = self._compared(best, int(theta))
+        return Comparison(read_only(values), read_only(doubt))
+
+    def _compared(self, best: int, other: int) -> tuple[float, float]:
+        """The same for one pair: outcomes of equal likelihood have no say, and nothing adds up."""
+        differ = self.log_likelihoods[best] != self.log_likelihoods[other]
+        p = self.probabilities[differ]
+        one, two = self.log_likelihoods[best, differ], self.log_likelihoods[other, differ]
+        if rearranged(np.column_stack([one, p]), np.column_stack([two, p])):
+            return 0.0, 0.0
+        gaps = one - two
+        value = math.fsum((p * gaps).tolist())
+        known = (best in self.true_hypotheses) - (other in self.true_hypotheses)
+        if known and not self.indistinguishable(best, other):
+            # KL(f ‖ ℓ) = Σ f (r − 1 − log r) + what ℓ puts where f is zero, no term negative.
+            away = known * gaps
+            least = math.fsum((p * (away + np.expm1(-away))).tolist())
+            return known * max(known * value, least, float(np.finfo(float).tiny)), 0.0
+        each = np.abs(one) + np.abs(two) + 2.0
+        return value, UNITS * EPS * float(p @ each) * (1 + p.size * EPS)
+
+    def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
+        """The law of z(best, other)."""
+        means = self.log_likelihoods[best] - self.log_likelihoods[other]
+        return LogRatioLaw(self.probabilities, means, np.zeros_like(means), self.batch)
+
+    def indistinguishable(self, first: int, second: int) -> bool:
+        """Whether z(first, second) = 0 for every observation, to rounding of the logarithms."""
+        if self.single is not None:
+            return self.single.indistinguishable(first, second)
+        a, b = self.log_likelihoods[first], self.log_likelihoods[second]
+        # The log of two equal probabilities differs by a few units in the last place when the
+        # probabilities were computed differently (products of fractions): 16 units.
+        return bool(np.allclose(a, b, rtol=16 * np.finfo(float).eps, atol=1e-15))
+
+    @cached_property
+    def likelihood_bounds(self) -> LikelihoodBounds:
+        """The tightest α and L over hypotheses and possible outcomes."""
+        table = self.log_likelihoods
+        return LikelihoodBounds(float(np.exp(table.min())), float(np.exp(table.max())))
+
+
+def _check_single(batch: int, single: FiniteAgent | None, hypotheses: int) -> None:
+    """Whether an agent of batches knows the agent of single observations, and no other does."""
+    if (single is None) != (batch == 1) or (single is not None and single.hypotheses != hypotheses):
+        wanted = "with `batch` above 1 the agent of single observations, for the same hypotheses"
+        raise fail("single", wanted, f"batch {batch}", "make the agent with `batched`")
+
+
+def _by_rows(table: FloatArray, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """A function of each row of a table, some rows at a time."""
+    step = max(1, _BLOCK // max(1, table.shape[1]))
+    parts = [function(table[start : start + step]) for start in range(0, len(table), step)]
+    return np.concatenate(parts)
