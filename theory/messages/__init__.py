@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Deadband,
         Plain,
         Quantiser,
+        Single,
         Uniform,
     )
 else:
@@ -40,6 +41,7 @@ __all__ = [
     "Quantiser",
     "RationalReplicaDeviation",
     "ReplicaDeviation",
+    "Single",
     "Uniform",
     "certified_replica_deviation",
     "certify_messages",

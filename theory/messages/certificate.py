@@ -24,7 +24,7 @@ from theory.messages.compressed import with_levels
 from theory.messages.levels import MessageLevels
 from theory.messages.mixing import mixed_rational
 from theory.messages.proved import certified_replica_deviation
-from theory.messages.quantiser import Deadband, Quantiser
+from theory.messages.quantiser import Deadband, Quantiser, Single
 from theory.numbers import Enclosure, as_fmpq, as_fraction, precision
 from theory.rational import RationalModel, RationalNetwork
 from theory.showing import Shown
@@ -115,18 +115,19 @@ def certify_messages(
     second = certified_replica_deviation(mixed, order=2)
     with precision(START_BITS):
         step = as_fraction(quantiser.step)
-        error = as_fraction(quantiser.threshold) if isinstance(quantiser, Deadband) else step / 2
-        ball = arb(as_fmpq(error))
+        kept = as_fraction(quantiser.threshold) if isinstance(quantiser, Deadband) else step / 2
+        grown = _Growth.of(evidence, first, second)
+        ball = grown.error(arb(as_fmpq(kept)), quantiser)
         deviation = tuple(
             Enclosure.from_ball(ball * arb(one.lower).union(arb(one.upper))) for one in first
         )
-        growth, start = _growth(evidence, first, second, ball)
+        growth, start = grown.most(ball), grown.start
         least = max(2, _ceiling(2 * (growth + ball).max(start) / arb(as_fmpq(step))))
         silence = 1
         if isinstance(quantiser, Deadband):
-            silence = 1 + int((arb(as_fmpq(error - step / 2)) / growth).lower().floor().fmpz())
+            silence = 1 + int((arb(as_fmpq(kept - step / 2)) / growth).lower().floor().fmpz())
         shift = extreme([arb(one.upper) for one in deviation], largest=True)
-    levels = MessageLevels(0.0, 0.0, least, None, silence)
+    levels = MessageLevels(0.0, 0.0, least, None, silence, 0.0, 0.0)
     quantiser = with_levels(quantiser, levels)
     frame = quantiser.frame(len(model.hypotheses) - 1)
     assert frame is not None
@@ -144,32 +145,63 @@ def certify_messages(
     )
 
 
-def _growth(
-    evidence: Evidence, first: tuple[Enclosure, ...], second: tuple[Enclosure, ...], error: arb
-) -> tuple[arb, arb]:
-    """Upper ends, as in `theory.messages.levels`: what a round adds, and what the first brings."""
-    model, matrix = evidence.model, evidence.network.matrix
-    reach, halves, priors, spreads = [], [], [], []
-    for other in range(1, evidence.hypotheses):
-        laws = evidence.at(START_BITS).laws(0, other)
-        ends = [mean for k in evidence.present for mean in laws[k].means]
-        top, bottom = extreme(ends, largest=True), extreme(ends, largest=False)
-        reach += [abs(top).max(abs(bottom))]
-        halves.append((top - bottom) / 2)
-        odds = model.prior_log_odds(0, other)
-        balls = [odds[k].ball() for k in evidence.present]
-        high, low = extreme(balls, largest=True), extreme(balls, largest=False)
-        priors.append(abs(high).max(abs(low)))
-        spreads.append(high - low)
-    largest, half = extreme(reach, largest=True), extreme(halves, largest=True)
-    spread = extreme(spreads, largest=True)
-    grown = []
-    for i, (one, two) in enumerate(zip(first, second, strict=True)):
-        leaving = arb(1 - matrix[i, i])
-        moved = half * arb(one.upper) + leaving * spread
-        grown.append(largest + moved + (2 * leaving + arb(two.upper)) * error)
-    start = extreme(priors, largest=True) + largest
-    return extreme(grown, largest=True).upper(), start.upper()
+@dataclass(frozen=True)
+class _Growth:
+    """What a round adds to what there is to send, as in `theory.messages.levels`: upper ends.
+
+    Agent by agent `least` + `feedback` · ē; `start` is what the first round brings, `prior` what
+    was there before it, and `waits` the log-ratios that a message with one of them leaves out.
+    """
+
+    least: tuple[arb, ...]
+    feedback: tuple[arb, ...]
+    start: arb
+    prior: arb
+    waits: int
+
+    @classmethod
+    def of(
+        cls, evidence: Evidence, first: tuple[Enclosure, ...], second: tuple[Enclosure, ...]
+    ) -> _Growth:
+        model, matrix = evidence.model, evidence.network.matrix
+        reach, halves, priors, spreads = [], [], [], []
+        for other in range(1, evidence.hypotheses):
+            laws = evidence.at(START_BITS).laws(0, other)
+            ends = [mean for k in evidence.present for mean in laws[k].means]
+            top, bottom = extreme(ends, largest=True), extreme(ends, largest=False)
+            reach += [abs(top).max(abs(bottom))]
+            halves.append((top - bottom) / 2)
+            odds = model.prior_log_odds(0, other)
+            balls = [odds[k].ball() for k in evidence.present]
+            high, low = extreme(balls, largest=True), extreme(balls, largest=False)
+            priors.append(abs(high).max(abs(low)))
+            spreads.append(high - low)
+        largest, half = extreme(reach, largest=True), extreme(halves, largest=True)
+        spread, prior = extreme(spreads, largest=True), extreme(priors, largest=True)
+        least, feedback = [], []
+        for i, (one, two) in enumerate(zip(first, second, strict=True)):
+            leaving = arb(1 - matrix[i, i])
+            least.append((largest + half * arb(one.upper) + leaving * spread).upper())
+            feedback.append((2 * leaving + arb(two.upper)).upper())
+        waits = evidence.hypotheses - 2
+        return cls(tuple(least), tuple(feedback), (prior + largest).upper(), prior.upper(), waits)
+
+    def most(self, error: arb) -> arb:
+        """Of any agent, if replicas are off by `error` at most."""
+        parts = [a + b * error for a, b in zip(self.least, self.feedback, strict=True)]
+        return extreme(parts, largest=True).upper()
+
+    def error(self, kept: arb, quantiser: Quantiser) -> arb:
+        """ē, of a quantiser that leaves out `kept` of what it sends."""
+        if not isinstance(quantiser, Single) or self.waits == 0:
+            return kept
+        left = [1 - self.waits * one for one in self.feedback]
+        if quantiser.choice == "random" or not all(one > 0 for one in left):
+            wanted = "a choice that is no chance, and little mixing"
+            raise fail("quantiser", wanted, "log-ratios that wait without bound", "mix less")
+        base = kept.max(self.prior)
+        parts = [(base + self.waits * a) / b for a, b in zip(self.least, left, strict=True)]
+        return extreme(parts, largest=True).upper()
 
 
 def _handicapped(model: RationalModel, best: tuple[int, ...], shift: arb) -> RationalModel:

@@ -11,6 +11,7 @@ started with log-odds higher by β does, since all W^n have rows that sum to one
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,7 +44,10 @@ class CompressedLearning(Shown):
         log-ratios are unbounded, and for a quantiser without a replica.
     deviation
         Shape (N,): an upper bound on how far compression moves a log-ratio against the first
-        hypothesis, in nats; inf without a replica.
+        hypothesis, in nats; inf where nothing is proved, as without a replica.
+    mean_deviation
+        Shape (N,): the same of the mean over runs. It is `deviation`, but where chance decides
+        what is sent.
     levels
         What the quantiser has to hold.
     links, frame
@@ -58,6 +62,7 @@ class CompressedLearning(Shown):
     network: Network
     quantiser: Quantiser
     deviation: FloatArray
+    mean_deviation: FloatArray
     levels: MessageLevels
     links: int
     frame: int | None
@@ -166,29 +171,39 @@ def compressed_learning(
     quantiser = with_levels(quantiser, levels)
     mixed = mixed_network(network, quantiser.mixing)
     frame = quantiser.frame(len(model.hypotheses) - 1)
-    note, compressed, easier = "", None, None
-    deviation = np.full(network.agents, np.inf)
-    if not quantiser.has_replica:
-        note = "nothing is guaranteed without a replica"
-    else:
-        deviation = replica_deviation(mixed).upper * quantiser.error_bound * _UP
+    compressed, easier = None, None
+    deviation = mean_deviation = np.full(network.agents, np.inf)
+    if quantiser.has_replica:
+        each = replica_deviation(mixed).upper * _UP
+        deviation, mean_deviation = each * levels.error, each * levels.mean_error
+    if np.isfinite(deviation).all():
         worst = float(deviation.max())
         compressed = sample_sizes(mixed, shifted(mixed, model, -worst), delta=delta)
         easier = sample_sizes(mixed, shifted(mixed, model, worst), delta=delta)
-        if frame is None:
-            note = "unbounded log-ratios have no code of fixed length"
     return CompressedLearning(
         network=mixed,
         quantiser=quantiser,
         deviation=read_only(deviation),
+        mean_deviation=read_only(mean_deviation),
         levels=levels,
         links=len(off_diagonal(network.weights).row),
         frame=frame,
         uncompressed=uncompressed or sample_sizes(network, model, delta=delta),
         compressed=compressed,
         easier=easier,
-        note=note,
+        note=_note(quantiser, levels, frame),
     )
+
+
+def _note(quantiser: Quantiser, levels: MessageLevels, frame: int | None) -> str:
+    """Why a number is missing; empty if none is."""
+    if not quantiser.has_replica:
+        return "nothing is guaranteed without a replica"
+    if math.isfinite(levels.mean_error) and math.isinf(levels.error):
+        return "log-ratios sent by chance may wait without end: bounds are on means alone"
+    if math.isinf(levels.error):
+        return "where log-ratios wait, nothing is proved with so much mixing, nor of normal data"
+    return "unbounded log-ratios have no code of fixed length" if frame is None else ""
 
 
 def with_levels(quantiser: Quantiser, levels: MessageLevels) -> Quantiser:
@@ -204,7 +219,7 @@ def with_levels(quantiser: Quantiser, levels: MessageLevels) -> Quantiser:
     if not quantiser.has_replica or (quantiser.levels is None and levels.least is None):
         return quantiser
     if levels.least is None:
-        wanted = "no number of levels where log-ratios are unbounded"
+        wanted = "no number of levels where what there is to send has no proved bound"
         raise fail("levels", wanted, quantiser.levels, "leave it out")
     if quantiser.levels is None:
         return replace(quantiser, levels=levels.least | 1)

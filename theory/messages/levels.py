@@ -8,7 +8,9 @@ What agent i has to round in round n is x = e^(n−1) + ((W − I)ŷ^(n−1))_i 
 
 z the log-ratios against the first hypothesis, 2h the length of an interval that contains them all,
 p the prior's and s their spread, B²_i the sum of order 2, and ē the quantiser's error bound. L
-cells of width Δ hold it if LΔ/2 is as large. Conversely, if (L − 1)Δ/2 is below
+cells of width Δ hold it if LΔ/2 is as large. Where a number waits for w rounds to be sent, ē is
+the solution of ē = r + w g(ē), r what is left out when it is sent and g the first bound without
+its last ē. Conversely, if (L − 1)Δ/2 is below
 ν = max |Σ_j v_j z_j|, some data that may come leave the replicas behind for ever, however large ē.
 (docs: mathematics/compressed-beliefs)
 """
@@ -25,7 +27,7 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.messages.deviation import ReplicaDeviation, replica_deviation
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser
+from theory.messages.quantiser import Deadband, Quantiser, Single
 from theory.network import Network
 from theory.network.structure import EPS
 from theory.showing import Shown
@@ -52,6 +54,11 @@ class MessageLevels(Shown):
         With fewer levels some data that may come make the errors grow without end; None as above.
     silence
         Rounds from one message of an agent to its next, at least: 1 if it may speak every round.
+    error
+        ē: the most that a replica is off after a round, in nats, if nothing overloads; inf where
+        nothing is proved.
+    mean_error
+        The same of its mean over runs: `error`, but where numbers wait by chance.
     """
 
     reach: float
@@ -59,6 +66,8 @@ class MessageLevels(Shown):
     least: int | None
     necessary: int | None
     silence: int
+    error: float
+    mean_error: float
 
 
 @typed
@@ -86,13 +95,25 @@ def message_levels(network: Network, model: FiniteModel, quantiser: Quantiser) -
     mixed = mixed_network(network, quantiser.mixing)
     first, second = replica_deviation(mixed), replica_deviation(mixed, order=2)
     evidence = _Evidence.of(model)
+    waits = evidence.lower.shape[1] - 1 if isinstance(quantiser, Single) else 0
     if not math.isfinite(evidence.largest):
-        return MessageLevels(math.inf, math.inf, None, None, 1)
-    step, error = float(quantiser.step), quantiser.error_bound
-    leaving = _leaving(mixed)
-    growth = float(_growth(evidence, first, second, leaving, error).max()) * (1 + _DOUBT)
-    reach = max(evidence.start, growth + error) * (1 + _DOUBT)
+        error = math.inf if waits else quantiser.error_bound
+        return MessageLevels(math.inf, math.inf, None, None, 1, error, error)
+    step = float(quantiser.step)
+    least = _growth(evidence, first, second, _leaving(mixed), 0.0) * (1 + _DOUBT)
+    feedback = (2 * _leaving(mixed) + second.upper) * (1 + _DOUBT)
+    error = mean = quantiser.error_bound
+    if waits:
+        # Before its first turn a replica is off by the prior.
+        error = mean = _waiting_error(max(error, evidence.prior), waits, least, feedback)
+    if isinstance(quantiser, Single) and quantiser.choice == "random" and waits:
+        error = math.inf
     drift = (evidence.drift(mixed.stationary_distribution)) * (1 - _DOUBT)
+    necessary = max(2, math.ceil(2 * drift / step + 1))
+    if math.isinf(error):
+        return MessageLevels(math.inf, math.inf, None, None, 1, error, mean)
+    growth = float((least + feedback * error).max())
+    reach = max(evidence.start, growth + error) * (1 + _DOUBT)
     silence = 1
     if isinstance(quantiser, Deadband):
         room = (error - step / 2) * (1 - _DOUBT)
@@ -101,9 +122,17 @@ def message_levels(network: Network, model: FiniteModel, quantiser: Quantiser) -
         reach=reach,
         growth=growth,
         least=max(2, math.ceil(2 * reach / step * (1 - 4 * EPS))),
-        necessary=max(2, math.ceil(2 * drift / step + 1)),
+        necessary=necessary,
         silence=silence,
+        error=error,
+        mean_error=mean,
     )
+
+
+def _waiting_error(kept: float, waits: int, growth: FloatArray, feedback: FloatArray) -> float:
+    """The least ē ≥ kept + waits · (growth + feedback · ē); inf if there is none."""
+    left = 1 - waits * feedback
+    return math.inf if (left <= 0).any() else float(((kept + waits * growth) / left).max())
 
 
 @typed

@@ -10,6 +10,8 @@ everybody adds it to ŷ_j, and then
 ``Uniform``        Q rounds each number to the nearest of the middles of cells of width `step`
 ``Deadband``       the same, and nothing at all is sent while no number is off by more than
                    `threshold`: event-triggered sending
+``Single``         Q rounds one number a message: each in its turn, the one that is off most, or
+                   one at random; the replicas of the others wait
 ``Plain``          no replica: agents send Q(y_j) and pool what they hear as it is; no guarantee
 =================  ==============================================================================
 
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -33,6 +35,9 @@ HEADER = 4
 """Bytes before the numbers of a message: the round, as 32 bits."""
 
 Real: TypeAlias = "float | Fraction"
+
+Choice: TypeAlias = Literal["rotation", "largest", "random"]
+"""Which log-ratio a message carries that carries one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +92,11 @@ class _Cells(Shown):
 
     def frame(self, numbers: int) -> int | None:
         """Bytes of one message of so many log-ratios; None if L is None: a code needs levels."""
-        if self.levels is None:
-            return None
-        largest = int(self.levels**numbers) - 1
-        payload = largest.bit_length()
+        return None if self.levels is None else self._bytes(self.levels**numbers)
+
+    def _bytes(self, messages: int) -> int:
+        """Bytes that tell so many messages apart, and the header's."""
+        payload = int(messages - 1).bit_length()
         return self.header + -(-payload // 8)
 
 
@@ -156,6 +162,51 @@ class Deadband(_Cells):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Single(_Cells):
+    """Sends one of the M − 1 differences a round, rounded.
+
+    Parameters
+    ----------
+    choice
+        ``"rotation"``: each in its turn; ``"largest"``: the one that is off most, with its number
+        in the message; ``"random"``: any of them, by draws that listeners repeat.
+
+    Raises
+    ------
+    ValueError
+        As for all quantisers; if `choice` is none of these.
+
+    Examples
+    --------
+    >>> Single(step=0.5, levels=100, choice="rotation").frame(8)
+    5
+    >>> Single(step=0.5, levels=100, choice="largest").frame(8)  # 800 messages
+    6
+    """
+
+    choice: Choice = "rotation"
+
+    name: ClassVar[str] = "single"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.choice not in get_args(Choice):
+            wanted = f"one of {', '.join(get_args(Choice))}"
+            raise fail("choice", wanted, repr(self.choice), "choose one of them")
+
+    @property
+    def error_bound(self) -> float:
+        """The most that the number that was sent is off, in nats; others wait, and are off more."""
+        return float(self.step) / 2
+
+    def frame(self, numbers: int) -> int | None:
+        """Bytes of a message: of one number, and of which it is where that is chosen by size."""
+        if self.levels is None:
+            return None
+        return self._bytes(self.levels * (numbers if self.choice == "largest" else 1))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plain(_Cells):
     """Sends the rounded log-ratios themselves, which listeners take as they are.
 
@@ -172,9 +223,9 @@ class Plain(_Cells):
         return float(self.step) / 2
 
 
-Quantiser: TypeAlias = Uniform | Deadband | Plain
+Quantiser: TypeAlias = Uniform | Deadband | Single | Plain
 
-QUANTISERS: dict[str, type[Uniform] | type[Deadband] | type[Plain]] = {
-    kind.name: kind for kind in (Uniform, Deadband, Plain)
+QUANTISERS: dict[str, type[Uniform] | type[Deadband] | type[Single] | type[Plain]] = {
+    kind.name: kind for kind in (Uniform, Deadband, Single, Plain)
 }
 """The quantisers by the names that problem files give them."""
