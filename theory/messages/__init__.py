@@ -10,7 +10,7 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from theory.messages.certificate import CertifiedMessages, certify_messages
     from theory.messages.cheapest import FewestBytes, fewest_bytes
-    from theory.messages.compressed import CompressedLearning, compressed_learning
+    from theory.messages.compressed import CompressedLearning, MeanBytes, compressed_learning
     from theory.messages.deviation import ReplicaDeviation, replica_deviation
     from theory.messages.levels import MessageLevels, finest_step, message_levels, stalling_step
     from theory.messages.mixing import mixed_network, mixed_rational
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Single,
         Uniform,
     )
+    from theory.messages.speaking import SpeakingShares, speaking_shares
 else:
     show_lazily(__name__)
 
@@ -36,12 +37,14 @@ __all__ = [
     "CompressedLearning",
     "Deadband",
     "FewestBytes",
+    "MeanBytes",
     "MessageLevels",
     "Plain",
     "Quantiser",
     "RationalReplicaDeviation",
     "ReplicaDeviation",
     "Single",
+    "SpeakingShares",
     "Uniform",
     "certified_replica_deviation",
     "certify_messages",
@@ -53,5 +56,6 @@ __all__ = [
     "mixed_rational",
     "rational_replica_deviation",
     "replica_deviation",
+    "speaking_shares",
     "stalling_step",
 ]

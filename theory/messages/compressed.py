@@ -22,13 +22,29 @@ from theory.messages.deviation import replica_deviation
 from theory.messages.levels import MessageLevels, message_levels
 from theory.messages.mixing import mixed_network
 from theory.messages.quantiser import Deadband, Quantiser
+from theory.messages.speaking import SpeakingShares, speaking_shares
 from theory.network import Network
 from theory.network.structure import off_diagonal
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_probability, fail, read_only
+from theory.validation import FloatArray, IntArray, as_probability, fail, read_only
 
 _UP = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class MeanBytes(Shown):
+    """Expected bytes a round on all links together: bounds, and an estimate for little mixing."""
+
+    lower: float
+    estimate: float
+    upper: float
+
+    @classmethod
+    def of(cls, speaking: SpeakingShares, bytes_each: IntArray) -> MeanBytes:
+        """Those of agents that speak so often, with so many bytes each time, shape (N,)."""
+        ends = (speaking.lower, speaking.estimate, speaking.upper)
+        return cls(*(float(bytes_each @ end) for end in ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +66,11 @@ class CompressedLearning(Shown):
         what is sent.
     levels
         What the quantiser has to hold.
-    links, frame
-        How many directed links carry messages, and the bytes of one; None without levels.
+    heard, frame
+        Shape (N,): how many others hear each agent; and the bytes of a message, None without
+        levels.
+    speaking
+        How often agents send a message, in the mean of the long run.
     uncompressed, compressed, easier
         The ladder of W without compression, and the ladders of W_γ with prior log-odds lower and
         higher by β; None without a replica.
@@ -64,12 +83,25 @@ class CompressedLearning(Shown):
     deviation: FloatArray
     mean_deviation: FloatArray
     levels: MessageLevels
-    links: int
+    heard: IntArray
     frame: int | None
+    speaking: SpeakingShares | None
     uncompressed: SampleSizes
     compressed: SampleSizes | None
     easier: SampleSizes | None
     note: str
+
+    @property
+    def links(self) -> int:
+        """Directed links, each of which carries messages."""
+        return int(self.heard.sum())
+
+    @property
+    def mean_bytes_per_round(self) -> MeanBytes | None:
+        """Of all links together, in the mean of the long run; None without a code."""
+        if self.frame is None or self.speaking is None:
+            return None
+        return MeanBytes.of(self.speaking, self.heard * self.frame)
 
     @property
     def certified_rounds(self) -> tuple[int | None, int | None]:
@@ -180,14 +212,19 @@ def compressed_learning(
         worst = float(deviation.max())
         compressed = sample_sizes(mixed, shifted(mixed, model, -worst), delta=delta)
         easier = sample_sizes(mixed, shifted(mixed, model, worst), delta=delta)
+    speaking = None
+    if math.isfinite(levels.reach):
+        speaking = speaking_shares(mixed, model, quantiser, levels)
+    columns = off_diagonal(network.weights).column
     return CompressedLearning(
         network=mixed,
         quantiser=quantiser,
         deviation=read_only(deviation),
         mean_deviation=read_only(mean_deviation),
         levels=levels,
-        links=len(off_diagonal(network.weights).row),
+        heard=read_only(np.bincount(columns, minlength=network.agents).astype(np.int64)),
         frame=frame,
+        speaking=speaking,
         uncompressed=uncompressed or sample_sizes(network, model, delta=delta),
         compressed=compressed,
         easier=easier,

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from exact import Simulation
 from exact.results import MeasuredMessages
-from peerbayes.comparison import ROUNDING, Comparison, means_agree, within_transient
+from peerbayes.comparison import (
+    ROUNDING,
+    STANDARD_ERRORS,
+    Comparison,
+    Side,
+    means_agree,
+    within_transient,
+)
 from peerbayes.comparison import allowed_deviation as by_chance
 from peerbayes.kinds.finite.runs import Measurement
-from theory.messages import CompressedLearning
+from theory.messages import CompressedLearning, Deadband, MeanBytes, speaking_shares
 from theory.validation import FloatArray
 
 
@@ -20,12 +29,13 @@ def message_statements(result: Measurement) -> list[Comparison]:
     runs = [run.messages for run in (result.rates, result.failures)]
     measured = [one for one in runs if one is not None]
     statements = [_bytes(result, found, measured)]
-    if found.quantiser.has_replica:
+    statements += _mean_bytes(result, found)
+    if math.isfinite(found.levels.error):
         statements += [
             _at_most(
                 result,
                 "a replica is off after a round, in nats",
-                limit=found.quantiser.error_bound,
+                limit=found.levels.error,
                 measured=max(one.largest_error for one in measured),
             ),
             _at_most(
@@ -34,9 +44,9 @@ def message_statements(result: Measurement) -> list[Comparison]:
                 limit=float(found.deviation.max()),
                 measured=max(one.largest_deviation for one in measured),
             ),
-            _every_agent(result, _shift(result.rates, found)),
-            *_rate(result, found),
         ]
+    if np.isfinite(found.mean_deviation).all():
+        statements += [_every_agent(result, _shift(result.rates, found)), *_rate(result, found)]
     return [statement for statement in statements if statement is not None]
 
 
@@ -50,6 +60,39 @@ def _bytes(
     last = [int(run.rounds[-1]) for run in (result.rates, result.failures)]
     limit = max(found.bytes_after(n) / n for n in last)
     return _at_most(result, "bytes a round on all links", limit=limit, measured=max(sent))
+
+
+def _mean_bytes(result: Measurement, found: CompressedLearning) -> list[Comparison]:
+    """The expected bytes of the longest run, where agents are silent at times."""
+    run = result.rates
+    sent, rounds = run.messages, int(run.rounds[-1])
+    if found.frame is None or not isinstance(found.quantiser, Deadband) or sent is None:
+        return []
+    each, error = sent.bytes_per_round, sent.bytes_standard_error
+    assert each is not None
+    assert error is not None
+    model = result.problem.model
+    shares = speaking_shares(found.network, model, found.quantiser, found.levels, rounds=rounds)
+    ends = MeanBytes.of(shares, found.heard * found.frame)
+    allowed = STANDARD_ERRORS * error
+    sides: list[tuple[Side, float, bool]] = [
+        ("upper", ends.upper, each <= ends.upper + allowed),
+        ("lower", ends.lower, each >= ends.lower - allowed),
+    ]
+    return [
+        Comparison(
+            problem=result.problem.name,
+            statement=f"expected bytes a round on all links: at {word}",
+            predicted=limit,
+            measured=each,
+            standard_error=error,
+            kind="bound",
+            holds=holds,
+            note=f"over {rounds} rounds; {STANDARD_ERRORS:g} standard errors are allowed",
+            side=side,
+        )
+        for word, (side, limit, holds) in zip(("most", "least"), sides, strict=True)
+    ]
 
 
 def _at_most(result: Measurement, what: str, *, limit: float, measured: float) -> Comparison:
@@ -69,10 +112,10 @@ def _at_most(result: Measurement, what: str, *, limit: float, measured: float) -
 
 
 def _shift(run: Simulation, found: CompressedLearning) -> FloatArray:
-    """How far compression may move each mean Λ(best, θ), shape (H, M)."""
+    """How far compression may move each mean of Λ(best, θ), shape (H, M)."""
     twice = np.array([1.0 if 0 in (m, run.best) else 2.0 for m in range(len(run.hypotheses))])
     twice[run.best] = 0.0
-    return np.asarray(found.deviation[:, None] * twice)
+    return np.asarray(found.mean_deviation[:, None] * twice)
 
 
 def _every_agent(result: Measurement, shift: FloatArray) -> Comparison:

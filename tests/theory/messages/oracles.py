@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -64,6 +64,55 @@ def compressed_run(
         ]
         found.history.append(held)
     return found._replace(sent=sent)
+
+
+Pick = Callable[[int, int, Row], Collection[int]]
+"""Round from 0, agent and differences, to the columns that the agent sends."""
+
+
+class Picked(NamedTuple):
+    """Round by round Λ and errors, agent by column; and the messages of each agent."""
+
+    history: list[list[Row]]
+    errors: list[list[Row]]
+    sent: list[int]
+
+
+def picked_run(
+    weights: Sequence[Sequence[Fraction]],
+    evidence: Sequence[Sequence[Sequence[Fraction]]],
+    step: Fraction,
+    pick: Pick,
+    *,
+    levels: int | None = None,
+    prior: Sequence[Sequence[Fraction]] | None = None,
+) -> Picked:
+    """Several log-ratios, of which agents send those that `pick` names.
+
+    `evidence` holds what each agent sees in each round, column by column.
+    """
+    agents, columns = range(len(weights)), range(len(evidence[0][0]))
+    held = [list(row) for row in prior] if prior else [[Fraction(0) for _ in columns] for _ in agents]
+    replica = [[Fraction(0) for _ in columns] for _ in agents]
+    found = Picked([], [], [0 for _ in agents])
+    for n, seen in enumerate(evidence):
+        public = [[a + b for a, b in zip(held[i], seen[i], strict=True)] for i in agents]
+        for j in agents:
+            differences = [a - b for a, b in zip(public[j], replica[j], strict=True)]
+            chosen = pick(n, j, differences)
+            found.sent[j] += bool(chosen)
+            for c in chosen:
+                replica[j][c] += rounded(differences[c], step, levels)
+        found.errors.append([[public[j][c] - replica[j][c] for c in columns] for j in agents])
+        held = [
+            [
+                public[i][c] + sum(weights[i][j] * (replica[j][c] - replica[i][c]) for j in agents)
+                for c in columns
+            ]
+            for i in agents
+        ]
+        found.history.append(held)
+    return found
 
 
 def plain_run(
