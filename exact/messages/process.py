@@ -44,13 +44,15 @@ class CompressedProcess:
         prior = model.log_priors[model.assignment]
         self._prior = prior[:, [best]] - prior[:, others]
         change_reference(self._prior, self._column)
+        # The columns' hypotheses once they are against the first, which has none.
+        turns = np.array([(m or best) - 1 for m in others], dtype=np.int64)
         frame = quantiser.frame(len(others))
         heard = np.bincount(off_diagonal(network.weights).column, minlength=network.agents)
         self._bytes: IntArray | None = None if frame is None else heard * frame
         self._exchange: Exchange = (
             PlainMessages(self._weights, quantiser)
             if isinstance(quantiser, Plain)
-            else SharedReplicas(self._weights, quantiser)
+            else SharedReplicas(self._weights, quantiser, turns)
         )
         self.restart(np.random.SeedSequence(0), replicates=1, columns=len(others))
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from exact.messages.tally import Tally
 from theory.messages import Deadband, Plain, Quantiser, Single
 from theory.network.structure import Weights
-from theory.validation import FloatArray
+from theory.validation import FloatArray, IntArray
 
 
 class Exchange(Protocol):
@@ -34,10 +34,12 @@ class SharedReplicas:
         W_γ.
     quantiser
         What is sent, with a replica.
+    turns
+        Shape (C,): when each column has its turn, counted from 0.
     """
 
-    def __init__(self, weights: Weights, quantiser: Quantiser) -> None:
-        self._weights, self._quantiser = weights, quantiser
+    def __init__(self, weights: Weights, quantiser: Quantiser, turns: IntArray) -> None:
+        self._weights, self._quantiser, self._turns = weights, quantiser, turns
 
     def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:
         """Replicas are zero."""
@@ -67,7 +69,7 @@ class SharedReplicas:
             return np.ones(shape, dtype=bool)
         match quantiser.choice:
             case "rotation":
-                column = np.full(shape[:2], self._round % shape[2])
+                return np.broadcast_to(self._turns == self._round % shape[2], shape)
             case "largest":
                 column = np.abs(difference).argmax(axis=2)
             case "random":

@@ -22,7 +22,15 @@ from tests.peerbayes.documents import TWO_COINS
 from tests.peerbayes.regressions import LINE
 from tests.peerbayes.test_bad_input import complaint
 from theory import Network
-from theory.messages import Deadband, Plain, Quantiser, Uniform, compressed_learning
+from theory.messages import (
+    Deadband,
+    MeanBytes,
+    Plain,
+    Quantiser,
+    Single,
+    Uniform,
+    compressed_learning,
+)
 
 PROBLEM = Draft202012Validator(read_schema("problem"))
 HALF = {"quantiser": "uniform", "step": "1/2", "mixing": "1"}
@@ -56,6 +64,8 @@ def test_a_file_says_what_is_sent() -> None:
         Uniform(step=Fraction(1, 3), mixing=Fraction(2, 7), levels=40),
         Uniform(step=0.1, header=0),
         Deadband(step=Fraction(1), threshold=Fraction(9, 2), mixing=0.25),
+        Single(step=0.5, mixing=Fraction(1, 8)),
+        Single(step=Fraction(1, 2), choice="largest", levels=90),
         Plain(step=1.5, levels=7),
     ],
     ids=lambda quantiser: quantiser.name,
@@ -127,6 +137,22 @@ def test_verify_holds_and_leaves_a_report(messages: dict[str, Any], tmp_path: Pa
     assert "Certified bytes" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_verify_checks_expected_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ends; and an end that is a tenth of the way beyond what is sent is found out."""
+    problem = coins({"quantiser": "deadband", "step": 1, "threshold": 4, "mixing": "1/4"})
+    expected = [one for one in pb.verify(problem).statements if "expected bytes" in one.statement]
+    assert [(one.side, one.holds) for one in expected] == [("upper", True), ("lower", True)]
+    measured = expected[0].measured
+    assert measured is not None
+
+    def wrong(speaking: Any, bytes_each: Any) -> MeanBytes:
+        return MeanBytes(1.1 * measured, measured, 0.9 * measured)
+
+    monkeypatch.setattr(MeanBytes, "of", wrong)
+    broken = [one.statement for one in pb.verify(problem).statements if one.is_broken]
+    assert broken == [one.statement for one in expected]
+
+
 def test_verify_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that is ten times too small is found out."""
     monkeypatch.setattr("theory.messages.compressed._UP", 0.1)
@@ -168,6 +194,12 @@ BAD: list[tuple[str, Any, list[str]]] = [
         ["messages.threshold: expected more than half a step, 1, got 1"],
     ),
     ("a threshold for nothing", {"step": 1, "threshold": 3}, ["messages.threshold", "deadband"]),
+    ("a choice for nothing", {"step": 1, "choice": "largest"}, ["messages.choice", "single"]),
+    (
+        "a mistyped choice",
+        {"step": 1, "quantiser": "single", "choice": "rotate"},
+        ["messages.choice", "'rotation'"],
+    ),
     ("a mistyped key", {"step": 1, "level": 9}, ["messages.level", "'levels'"]),
     ("no table", 3, ["messages"]),
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from exact import Simulation
@@ -30,7 +28,7 @@ def message_statements(result: Measurement) -> list[Comparison]:
     measured = [one for one in runs if one is not None]
     statements = [_bytes(result, found, measured)]
     statements += _mean_bytes(result, found)
-    if math.isfinite(found.levels.error):
+    if np.isfinite(found.deviation).all():
         statements += [
             _at_most(
                 result,

@@ -12,16 +12,26 @@ from hypothesis import strategies as st
 from exact import Run, simulate
 from exact.messages.process import CompressedProcess
 from tests.strategies import Problem, problems, seeds
-from tests.theory.messages.oracles import compressed_run, plain_run, uncompressed_run
+from tests.theory.messages.oracles import (
+    compressed_run,
+    picked_run,
+    plain_run,
+    uncompressed_run,
+)
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import PeriodicNetwork, Phase
 from theory.messages import (
     Deadband,
+    MeanBytes,
     Plain,
     Quantiser,
+    Single,
     Uniform,
     compressed_learning,
+    message_levels,
     mixed_network,
+    replica_deviation,
+    speaking_shares,
 )
 from theory.network.structure import as_dense
 from theory.robustness import Faults
@@ -31,6 +41,22 @@ COIN = FiniteAgent.from_tables(
     inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
 )
 COINS = FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[9])
+DICE = FiniteModel.from_agents(
+    ["a", "b", "c", "d"],
+    [
+        FiniteAgent.from_tables(
+            inputs=[1.0],
+            truth=[[0.5, 0.3, 0.2]],
+            likelihood=[
+                [[0.5, 0.3, 0.2]],
+                [[0.3, 0.4, 0.3]],
+                [[0.2, 0.2, 0.6]],
+                [[0.25, 0.5, 0.25]],
+            ],
+        )
+    ],
+    counts=[9],
+)
 RUN = Run(rounds=200, replicates=40, seed=7)
 # Log-ratios of some hundred nats, summed over some hundred rounds in doubles.
 ROUNDING = 1e-9
@@ -93,6 +119,100 @@ def test_rounds_are_those_of_the_oracle(
                 prior=prior,
             ).history[-1]
         np.testing.assert_allclose(found[:, m], [float(x) for x in expected], atol=ROUNDING)
+
+
+@pytest.mark.parametrize("best", [0, 2])
+@pytest.mark.parametrize("kind", ["rotation", "largest", "deadband"])
+def test_several_columns_are_those_of_the_oracle(kind: str, best: int) -> None:
+    """Which log-ratios are sent depends on all of them at once."""
+    network, step = Network([["9/10", "1/10"], ["3/5", "2/5"]]), Fraction(1, 4)
+    quantiser: Quantiser = Deadband(step=step, threshold=2)
+    if kind != "deadband":
+        quantiser = Single(step=step, choice=kind)  # type: ignore[arg-type]
+
+    def pick(n: int, agent: int, differences: list[Fraction]) -> set[int]:
+        sizes = [abs(x) for x in differences]
+        if kind == "deadband":
+            return {0, 1, 2} if max(sizes) > 2 else set()
+        return {n % 3} if kind == "rotation" else {sizes.index(max(sizes))}
+
+    pair = FiniteModel.from_agents(DICE.hypotheses, DICE.kinds, counts=[2])
+    process = CompressedProcess(network, pair, quantiser, best=best)
+    others = [m for m in range(4) if m != best]
+    process.restart(np.random.SeedSequence(0), replicates=1, columns=3)
+    state = np.zeros((2, 1, 3))
+    logs = np.random.default_rng(best).normal(size=(20, 2, 4))
+    for seen in logs:
+        state = process.advance(state, (seen[:, [best]] - seen[:, others])[:, None, :])
+    found = np.insert(state[:, 0], best, 0.0, axis=-1)
+    evidence = [
+        [[Fraction(float(x)) for x in row] for row in seen]
+        for seen in logs[:, :, :1] - logs[:, :, 1:]
+    ]
+    weights = [[Fraction(x) for x in row] for row in as_dense(network.weights).tolist()]
+    expected = picked_run(weights, evidence, step, pick)
+    np.testing.assert_allclose(
+        (found - found[:, :1])[:, 1:],
+        np.array(expected.history[-1], dtype=float),
+        atol=ROUNDING,
+    )
+    assert process.counted(1)["sent"].tolist() == expected.sent
+
+
+@pytest.mark.parametrize("choice", ["rotation", "largest", "random"])
+def test_one_log_ratio_a_message_learns_as_fast(choice: str) -> None:
+    """K is unchanged, and beliefs are moved by no more than is proved."""
+    quantiser = Single(step=0.5, mixing=0.05, choice=choice)  # type: ignore[arg-type]
+    levels = message_levels(STAR, DICE, quantiser)
+    moved = replica_deviation(mixed_network(STAR, 0.05)).largest
+    sent = simulate(STAR, DICE, messages=quantiser, run=RUN)
+    plain = simulate(mixed_network(STAR, 0.05), DICE, run=RUN)
+    assert sent.messages is not None
+    gap = abs(sent.mean[-1] - plain.mean[-1]).max()
+    assert 0 < gap <= moved * levels.mean_error
+    if choice == "random":
+        assert sent.messages.bytes_per_round is None
+        # Longer waits than those of a rotation come up.
+        assert sent.messages.largest_error > 6
+        return
+    assert sent.messages.bytes_per_round == 16 * 5
+    assert 2 < sent.messages.largest_error <= levels.error
+    assert sent.messages.largest_deviation <= moved * levels.error
+
+
+def test_expected_bytes_are_those_of_the_bounds_and_of_the_estimate() -> None:
+    """With little mixing the estimate is within a few per cent of 2 000 rounds."""
+    run = Run(rounds=1500, replicates=10, seed=1)
+    for threshold in (2.0, 5.0):
+        quantiser = Deadband(step=1.0, threshold=threshold, mixing=0.01)
+        levels = message_levels(STAR, COINS, quantiser)
+        mixed = mixed_network(STAR, 0.01)
+        shares = speaking_shares(mixed, COINS, quantiser, levels)
+        sent = simulate(STAR, COINS, messages=quantiser, run=run).messages
+        assert sent is not None
+        assert sent.bytes_per_round is not None
+        # The centre has eight listeners, the others one; one byte and a header.
+        mean = MeanBytes.of(shares, np.array([8] + [1] * 8) * 5)
+        assert mean.lower < sent.bytes_per_round < mean.upper
+        assert sent.bytes_per_round == pytest.approx(mean.estimate, rel=0.08)
+        assert sent.bytes_standard_error is not None
+        assert 0 < sent.bytes_standard_error < 0.02 * sent.bytes_per_round
+
+
+def test_the_standard_error_of_bytes_is_that_of_many_runs() -> None:
+    """The means of 40 seeds spread as one run's own error says, up to what 40 seeds tell."""
+    quantiser = Deadband(step=1.0, threshold=4.0, mixing=0.1)
+    runs = [
+        simulate(
+            STAR, COINS, messages=quantiser, run=Run(rounds=30, replicates=20, seed=s)
+        ).messages
+        for s in range(40)
+    ]
+    means = [run.bytes_per_round for run in runs if run is not None and run.bytes_per_round]
+    errors = [run.bytes_standard_error for run in runs if run is not None and run.bytes_per_round]
+    assert len(means) == 40
+    # A standard deviation from 40 draws is within 40 % but for a chance of 10⁻³.
+    assert np.std(means, ddof=1) == pytest.approx(np.mean(np.array(errors)), rel=0.4)
 
 
 def test_steps_that_go_to_zero_compress_nothing() -> None:

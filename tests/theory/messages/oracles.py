@@ -92,7 +92,9 @@ def picked_run(
     `evidence` holds what each agent sees in each round, column by column.
     """
     agents, columns = range(len(weights)), range(len(evidence[0][0]))
-    held = [list(row) for row in prior] if prior else [[Fraction(0) for _ in columns] for _ in agents]
+    held = (
+        [list(row) for row in prior] if prior else [[Fraction(0) for _ in columns] for _ in agents]
+    )
     replica = [[Fraction(0) for _ in columns] for _ in agents]
     found = Picked([], [], [0 for _ in agents])
     for n, seen in enumerate(evidence):
