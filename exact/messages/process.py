@@ -13,10 +13,11 @@ import numpy as np
 from exact.changing.counted import LARGEST
 from exact.checkpoint import Arrays
 from exact.learning import change_reference
+from exact.messages.lossy import AcknowledgedReplicas, UnacknowledgedReplicas
 from exact.messages.replicas import Exchange, PlainMessages, SharedReplicas, pooled
 from exact.messages.tally import Tally
 from theory import FiniteModel, Network
-from theory.messages import Plain, Quantiser, mixed_network
+from theory.messages import Acknowledged, Plain, Quantiser, Unacknowledged, mixed_network
 from theory.network.structure import off_diagonal
 from theory.validation import FloatArray, IntArray
 
@@ -38,7 +39,8 @@ class CompressedProcess:
         self, network: Network, model: FiniteModel, quantiser: Quantiser, *, best: int
     ) -> None:
         self._quantiser = quantiser
-        self._weights = mixed_network(network, quantiser.mixing).weights
+        mixed = mixed_network(network, quantiser.mixing)
+        self._weights = mixed.weights
         others = [m for m in range(len(model.hypotheses)) if m != best]
         self._column = None if best == 0 else others.index(0)
         prior = model.log_priors[model.assignment]
@@ -48,12 +50,9 @@ class CompressedProcess:
         turns = np.array([(m or best) - 1 for m in others], dtype=np.int64)
         frame = quantiser.frame(len(others))
         heard = np.bincount(off_diagonal(network.weights).column, minlength=network.agents)
-        self._bytes: IntArray | None = None if frame is None else heard * frame
-        self._exchange: Exchange = (
-            PlainMessages(self._weights, quantiser)
-            if isinstance(quantiser, Plain)
-            else SharedReplicas(self._weights, quantiser, turns)
-        )
+        each = None if frame is None else frame + quantiser.answer
+        self._bytes: IntArray | None = None if each is None else heard * each
+        self._exchange = _exchange(mixed, quantiser, turns)
         self.restart(np.random.SeedSequence(0), replicates=1, columns=len(others))
 
     def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:
@@ -89,3 +88,16 @@ class CompressedProcess:
 
     def _empty(self, replicates: int) -> Tally:
         return Tally(self._bytes, float(self._quantiser.step), replicates, len(self._prior))
+
+
+def _exchange(mixed: Network, quantiser: Quantiser, turns: IntArray) -> Exchange:
+    """What carries the messages of a quantiser."""
+    match quantiser:
+        case Plain():
+            return PlainMessages(mixed.weights, quantiser)
+        case Acknowledged():
+            return AcknowledgedReplicas(mixed, quantiser)
+        case Unacknowledged():
+            return UnacknowledgedReplicas(mixed, quantiser)
+        case _:
+            return SharedReplicas(mixed.weights, quantiser, turns)

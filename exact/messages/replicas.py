@@ -105,7 +105,7 @@ class PlainMessages:
 
 
 def pooled(weights: Weights, values: FloatArray) -> FloatArray:
-    """W times values of shape (N, R, C)."""
+    """A matrix such as W times values of shape (N, R, C)."""
     rows = values.reshape(values.shape[0], -1)
     found = sparse.csr_array(weights) @ rows if sparse.issparse(weights) else weights @ rows
-    return np.asarray(found).reshape(values.shape)
+    return np.asarray(found).reshape(-1, *values.shape[1:])

@@ -32,6 +32,11 @@ class Tally:
         self._sent = np.zeros((agents, replicates), dtype=np.int64)
         self._error = np.zeros(replicates)
         self._cells = np.zeros((replicates, BINS), dtype=np.int64)
+        self._saved = np.zeros(replicates, dtype=np.int64)
+
+    def saved(self, count: IntArray) -> None:
+        """Bytes of a round's messages that were not sent after all, shape (R,)."""
+        self._saved += count
 
     def message(self, speaks: np.ndarray) -> None:
         """Messages of a round, shape (N, R): how many, or whether there is one."""
@@ -54,7 +59,7 @@ class Tally:
         sent = self._sent[:, :replicates]
         weighed = np.zeros((0, replicates), dtype=np.int64)
         if self._each is not None:
-            weighed = (self._each @ sent)[None]
+            weighed = (self._each @ sent - self._saved[:replicates])[None]
         return {
             "sent": sent.sum(axis=1),
             "sent_bytes": weighed.sum(axis=1),

@@ -9,10 +9,12 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from peerbayes.messages import problem_error
 from peerbayes.problem.entries import (
+    Number,
     PositiveNumber,
     Rational,
     Section,
     allowed_with,
+    given,
     number_text,
     only_with,
 )
@@ -26,6 +28,16 @@ def _share(number: Rational) -> Rational:
     return number
 
 
+def _probability(number: Rational) -> Rational:
+    if not 0 <= number < 1:
+        raise problem_error((), "a number in [0, 1)", number_text(number), "use less than 1")
+    return number
+
+
+Probability = Annotated[Number, AfterValidator(_probability)]
+_LOSING = ("acknowledged", "unacknowledged")
+
+
 class MessagesSection(Section):
     """Quantised differences to replicas of the beliefs, or the beliefs themselves, rounded."""
 
@@ -34,14 +46,26 @@ class MessagesSection(Section):
             "allOf": [
                 only_with("threshold", {"quantiser": "deadband"}),
                 allowed_with("choice", {"quantiser": "single"}),
+                allowed_with("burst", {"quantiser": "acknowledged"}),
+                {
+                    "if": {
+                        "required": ["quantiser"],
+                        "properties": {"quantiser": {"enum": list(_LOSING)}},
+                    },
+                    "then": given("loss"),
+                    "else": {"not": given("loss")},
+                },
             ]
         },
     )
 
-    quantiser: Literal["uniform", "deadband", "single", "plain"] = Field(
+    quantiser: Literal[
+        "uniform", "deadband", "single", "acknowledged", "unacknowledged", "plain"
+    ] = Field(
         default="uniform",
         description="Differences to a replica: all in every round, all once one is beyond a "
-        "threshold, or one in every round; or no replica at all.",
+        "threshold, one in every round, or, where links lose messages, to what a listener is known "
+        "to have or not; or no replica at all.",
     )
     step: PositiveNumber = Field(description="Width of a cell, in nats.")
     mixing: Annotated[PositiveNumber, AfterValidator(_share)] = Field(
@@ -57,30 +81,44 @@ class MessagesSection(Section):
         default=None,
         description="Single: which log-ratio is sent; in turn if left out.",
     )
+    loss: Probability | None = Field(
+        default=None, description="(Un)acknowledged: how likely a link loses a message, below 1."
+    )
+    burst: int | None = Field(
+        default=None,
+        ge=0,
+        description="Acknowledged: so many messages in a row are lost at most; left out: no bound.",
+    )
     header: int = Field(default=HEADER, ge=0, description="Bytes of a message besides its numbers.")
 
     @model_validator(mode="after")
     def _consistent(self) -> MessagesSection:
-        if self.quantiser == "deadband" and self.threshold is None:
-            wanted = "the key 'threshold' with quantiser = \"deadband\""
-            raise problem_error(("threshold",), wanted, "none", "add it")
-        self._only_with("threshold", "deadband")
+        self._needs("threshold", "deadband")
+        self._needs("loss", *_LOSING)
         self._only_with("choice", "single")
+        self._only_with("burst", "acknowledged")
         if self.threshold is not None and self.threshold <= self.step / 2:
             wanted = f"more than half a step, {number_text(self.step / 2)}"
             got = number_text(self.threshold)
             raise problem_error(("threshold",), wanted, got, "raise it")
         return self
 
-    def _only_with(self, key: str, quantiser: str) -> None:
-        if getattr(self, key) is not None and self.quantiser != quantiser:
-            wanted = f'{key} with quantiser = "{quantiser}" only'
+    def _needs(self, key: str, *quantisers: str) -> None:
+        if self.quantiser in quantisers and getattr(self, key) is None:
+            wanted = f'the key {key!r} with quantiser = "{self.quantiser}"'
+            raise problem_error((key,), wanted, "none", "add it")
+        self._only_with(key, *quantisers)
+
+    def _only_with(self, key: str, *quantisers: str) -> None:
+        if getattr(self, key) is not None and self.quantiser not in quantisers:
+            names = " or ".join(f'"{name}"' for name in quantisers)
+            wanted = f"{key} with quantiser = {names} only"
             raise problem_error((key,), wanted, f'"{self.quantiser}"', "leave it out")
 
     def build(self) -> Quantiser:
         """What agents send."""
-        given = {"threshold": self.threshold, "choice": self.choice}
-        more: dict[str, Any] = {key: one for key, one in given.items() if one is not None}
+        keys = ("threshold", "choice", "loss", "burst")
+        more = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
         return QUANTISERS[self.quantiser](
             step=self.step, mixing=self.mixing, levels=self.levels, header=self.header, **more
         )

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     )
     from theory.messages.quantiser import (
         QUANTISERS,
+        Acknowledged,
         Deadband,
         Plain,
         Quantiser,
         Single,
+        Unacknowledged,
         Uniform,
     )
     from theory.messages.speaking import SpeakingShares, speaking_shares
@@ -33,6 +35,7 @@ else:
 
 __all__ = [
     "QUANTISERS",
+    "Acknowledged",
     "CertifiedMessages",
     "CompressedLearning",
     "Deadband",
@@ -45,6 +48,7 @@ __all__ = [
     "ReplicaDeviation",
     "Single",
     "SpeakingShares",
+    "Unacknowledged",
     "Uniform",
     "certified_replica_deviation",
     "certify_messages",

@@ -8,6 +8,7 @@ fraction that is at most e^−β. Then `theory.certified.ladder` proves that so 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,7 +25,7 @@ from theory.messages.compressed import with_levels
 from theory.messages.levels import MessageLevels
 from theory.messages.mixing import mixed_rational
 from theory.messages.proved import certified_replica_deviation
-from theory.messages.quantiser import Deadband, Quantiser, Single
+from theory.messages.quantiser import Acknowledged, Deadband, Quantiser
 from theory.numbers import Enclosure, as_fmpq, as_fraction, precision
 from theory.rational import RationalModel, RationalNetwork
 from theory.showing import Shown
@@ -46,7 +47,8 @@ class CertifiedMessages(Shown):
     quantiser
         With its levels: its own, or the least odd number that is proved to be enough.
     deviation
-        B_i ē of each agent, in nats: an interval around the bound on what compression does.
+        B_i ē, or what takes the place of B_i, of each agent, in nats: an interval around the bound
+        on what compression does.
     least
         The fewest levels that are proved never to overload.
     links, frame
@@ -113,14 +115,26 @@ def certify_messages(
     evidence = Evidence(mixed, model)
     first = certified_replica_deviation(mixed)
     second = certified_replica_deviation(mixed, order=2)
+    certified = certify_network(mixed, relative_width=_WIDTH)
     with precision(START_BITS):
         step = as_fraction(quantiser.step)
         kept = as_fraction(quantiser.threshold) if isinstance(quantiser, Deadband) else step / 2
-        grown = _Growth.of(evidence, first, second)
-        ball = grown.error(arb(as_fmpq(kept)), quantiser)
-        deviation = tuple(
-            Enclosure.from_ball(ball * arb(one.lower).union(arb(one.upper))) for one in first
-        )
+        moved = [_ball(one) for one in first]
+        feedback = [arb(one.upper) for one in second]
+        if isinstance(quantiser, Acknowledged):
+            most = 2 * extreme(
+                [arb(1 - mixed.matrix[i, i]) for i in range(mixed.agents)], largest=True
+            )
+            feedback = [most * arb(one.upper) for one in first]
+            moved = [
+                most * (2 * (1 - _ball(v)) + _ball(settling))
+                for v, settling in zip(
+                    certified.stationary_distribution, certified.deviation, strict=True
+                )
+            ]
+        grown = _Growth.of(evidence, first, feedback)
+        ball = grown.error(arb(as_fmpq(kept)), quantiser.waits(evidence.hypotheses - 1))
+        deviation = tuple(Enclosure.from_ball(ball * one) for one in moved)
         growth, start = grown.most(ball), grown.start
         least = max(2, _ceiling(2 * (growth + ball).max(start) / arb(as_fmpq(step))))
         silence = 1
@@ -131,10 +145,10 @@ def certify_messages(
     quantiser = with_levels(quantiser, levels)
     frame = quantiser.frame(len(model.hypotheses) - 1)
     assert frame is not None
+    frame += quantiser.answer
     best = decide_reference(evidence).hypotheses
-    moved = Evidence(mixed, _handicapped(model, best, shift))
-    settling = certify_network(mixed, relative_width=_WIDTH).deviation
-    ladder = Ladder(moved, decide_reference(moved), deviation=settling)
+    moved_odds = Evidence(mixed, _handicapped(model, best, shift))
+    ladder = Ladder(moved_odds, decide_reference(moved_odds), deviation=certified.deviation)
     sizes = certify_sample_sizes(
         ladder, delta=delta, exponent=exponent, second_eigenvalue=None, progress=progress
     )
@@ -150,19 +164,17 @@ class _Growth:
     """What a round adds to what there is to send, as in `theory.messages.levels`: upper ends.
 
     Agent by agent `least` + `feedback` · ē; `start` is what the first round brings, `prior` what
-    was there before it, and `waits` the log-ratios that a message with one of them leaves out.
+    was there before it.
     """
 
     least: tuple[arb, ...]
     feedback: tuple[arb, ...]
     start: arb
     prior: arb
-    waits: int
 
     @classmethod
-    def of(
-        cls, evidence: Evidence, first: tuple[Enclosure, ...], second: tuple[Enclosure, ...]
-    ) -> _Growth:
+    def of(cls, evidence: Evidence, first: tuple[Enclosure, ...], feedback: list[arb]) -> _Growth:
+        """From B_i, and from what takes the place of B²_i."""
         model, matrix = evidence.model, evidence.network.matrix
         reach, halves, priors, spreads = [], [], [], []
         for other in range(1, evidence.hypotheses):
@@ -178,30 +190,34 @@ class _Growth:
             spreads.append(high - low)
         largest, half = extreme(reach, largest=True), extreme(halves, largest=True)
         spread, prior = extreme(spreads, largest=True), extreme(priors, largest=True)
-        least, feedback = [], []
-        for i, (one, two) in enumerate(zip(first, second, strict=True)):
+        least, grown = [], []
+        for i, (one, back) in enumerate(zip(first, feedback, strict=True)):
             leaving = arb(1 - matrix[i, i])
             least.append((largest + half * arb(one.upper) + leaving * spread).upper())
-            feedback.append((2 * leaving + arb(two.upper)).upper())
-        waits = evidence.hypotheses - 2
-        return cls(tuple(least), tuple(feedback), (prior + largest).upper(), prior.upper(), waits)
+            grown.append((2 * leaving + back).upper())
+        return cls(tuple(least), tuple(grown), (prior + largest).upper(), prior.upper())
 
     def most(self, error: arb) -> arb:
         """Of any agent, if replicas are off by `error` at most."""
         parts = [a + b * error for a, b in zip(self.least, self.feedback, strict=True)]
         return extreme(parts, largest=True).upper()
 
-    def error(self, kept: arb, quantiser: Quantiser) -> arb:
-        """ē, of a quantiser that leaves out `kept` of what it sends."""
-        if not isinstance(quantiser, Single) or self.waits == 0:
+    def error(self, kept: arb, waits: float) -> arb:
+        """ē, of a quantiser that leaves out `kept` of what it sends after so many rounds."""
+        if waits == 0:
             return kept
-        left = [1 - self.waits * one for one in self.feedback]
-        if quantiser.choice == "random" or not all(one > 0 for one in left):
-            wanted = "a choice that is no chance, and little mixing"
-            raise fail("quantiser", wanted, "log-ratios that wait without bound", "mix less")
+        left = [] if math.isinf(waits) else [1 - int(waits) * one for one in self.feedback]
+        if not left or not all(one > 0 for one in left):
+            wanted = "one whose log-ratios wait for few rounds, and not by chance"
+            raise fail("quantiser", wanted, "one of which nothing is proved", "mix less")
         base = kept.max(self.prior)
-        parts = [(base + self.waits * a) / b for a, b in zip(self.least, left, strict=True)]
+        parts = [(base + int(waits) * a) / b for a, b in zip(self.least, left, strict=True)]
         return extreme(parts, largest=True).upper()
+
+
+def _ball(enclosure: Enclosure) -> arb:
+    """The ball around both ends."""
+    return arb(enclosure.lower).union(arb(enclosure.upper))
 
 
 def _handicapped(model: RationalModel, best: tuple[int, ...], shift: arb) -> RationalModel:

@@ -18,10 +18,10 @@ import numpy as np
 
 from theory.bounds import SampleSizes, sample_sizes
 from theory.learning.model import FiniteModel
-from theory.messages.deviation import replica_deviation
+from theory.messages.exposure import exposure
 from theory.messages.levels import MessageLevels, message_levels
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser
+from theory.messages.quantiser import Deadband, Quantiser, Unacknowledged
 from theory.messages.speaking import SpeakingShares, speaking_shares
 from theory.network import Network
 from theory.network.structure import off_diagonal
@@ -67,8 +67,8 @@ class CompressedLearning(Shown):
     levels
         What the quantiser has to hold.
     heard, frame
-        Shape (N,): how many others hear each agent; and the bytes of a message, None without
-        levels.
+        Shape (N,): how many others hear each agent; and the bytes of a message, with those of its
+        answer, None without levels.
     speaking
         How often agents send a message, in the mean of the long run.
     uncompressed, compressed, easier
@@ -203,11 +203,13 @@ def compressed_learning(
     quantiser = with_levels(quantiser, levels)
     mixed = mixed_network(network, quantiser.mixing)
     frame = quantiser.frame(len(model.hypotheses) - 1)
+    if frame is not None:
+        frame += quantiser.answer
     compressed, easier = None, None
     deviation = mean_deviation = np.full(network.agents, np.inf)
     if quantiser.has_replica:
-        each = replica_deviation(mixed).upper * _UP
-        deviation, mean_deviation = each * levels.error, each * levels.mean_error
+        moved = exposure(mixed, quantiser).moved * _UP
+        deviation, mean_deviation = moved * levels.error, moved * levels.mean_error
     if np.isfinite(deviation).all():
         worst = float(deviation.max())
         compressed = sample_sizes(mixed, shifted(mixed, model, -worst), delta=delta)
@@ -234,10 +236,12 @@ def compressed_learning(
 
 def _note(quantiser: Quantiser, levels: MessageLevels, frame: int | None) -> str:
     """Why a number is missing; empty if none is."""
+    if isinstance(quantiser, Unacknowledged):
+        return "nothing is guaranteed of replicas that get out of step"
     if not quantiser.has_replica:
         return "nothing is guaranteed without a replica"
     if math.isfinite(levels.mean_error) and math.isinf(levels.error):
-        return "log-ratios sent by chance may wait without end: bounds are on means alone"
+        return "log-ratios wait by chance, without end: bounds are on means alone"
     if math.isinf(levels.error):
         return "where log-ratios wait, nothing is proved with so much mixing, nor of normal data"
     return "unbounded log-ratios have no code of fixed length" if frame is None else ""

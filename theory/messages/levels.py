@@ -10,8 +10,9 @@ z the log-ratios against the first hypothesis, 2h the length of an interval that
 p the prior's and s their spread, B²_i the sum of order 2, and ē the quantiser's error bound. L
 cells of width Δ hold it if LΔ/2 is as large. Where a number waits for w rounds to be sent, ē is
 the solution of ē = r + w g(ē), r what is left out when it is sent and g the first bound without
-its last ē. Conversely, if (L − 1)Δ/2 is below
-ν = max |Σ_j v_j z_j|, some data that may come leave the replicas behind for ever, however large ē.
+its last ē; other replicas have another factor of ē (`theory.messages.exposure`). Conversely, if
+(L − 1)Δ/2 is below ν = max |Σ_j v_j z_j|, some data that may come leave the replicas behind for
+ever, however large ē.
 (docs: mathematics/compressed-beliefs)
 """
 
@@ -26,8 +27,9 @@ import numpy as np
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.messages.deviation import ReplicaDeviation, replica_deviation
+from theory.messages.exposure import exposure
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser, Single
+from theory.messages.quantiser import Deadband, Quantiser
 from theory.network import Network
 from theory.network.structure import EPS
 from theory.showing import Shown
@@ -93,21 +95,20 @@ def message_levels(network: Network, model: FiniteModel, quantiser: Quantiser) -
     """
     check_same_agents(network, model)
     mixed = mixed_network(network, quantiser.mixing)
-    first, second = replica_deviation(mixed), replica_deviation(mixed, order=2)
     evidence = _Evidence.of(model)
-    waits = evidence.lower.shape[1] - 1 if isinstance(quantiser, Single) else 0
-    if not math.isfinite(evidence.largest):
-        error = math.inf if waits else quantiser.error_bound
+    numbers = len(model.hypotheses) - 1
+    waits, mean_waits = quantiser.waits(numbers), quantiser.mean_waits(numbers)
+    if not quantiser.has_replica or not math.isfinite(evidence.largest):
+        known = quantiser.has_replica and waits == 0
+        error = quantiser.error_bound if known else math.inf
         return MessageLevels(math.inf, math.inf, None, None, 1, error, error)
     step = float(quantiser.step)
-    least = _growth(evidence, first, second, _leaving(mixed), 0.0) * (1 + _DOUBT)
-    feedback = (2 * _leaving(mixed) + second.upper) * (1 + _DOUBT)
-    error = mean = quantiser.error_bound
-    if waits:
-        # Before its first turn a replica is off by the prior.
-        error = mean = _waiting_error(max(error, evidence.prior), waits, least, feedback)
-    if isinstance(quantiser, Single) and quantiser.choice == "random" and waits:
-        error = math.inf
+    least = _growth(evidence, replica_deviation(mixed), _leaving(mixed)) * (1 + _DOUBT)
+    feedback = exposure(mixed, quantiser).feedback * (1 + _DOUBT)
+    error, mean = (
+        _waiting_error(quantiser.error_bound, evidence.prior, waiting, least, feedback)
+        for waiting in (waits, mean_waits)
+    )
     drift = (evidence.drift(mixed.stationary_distribution)) * (1 - _DOUBT)
     necessary = max(2, math.ceil(2 * drift / step + 1))
     if math.isinf(error):
@@ -129,10 +130,19 @@ def message_levels(network: Network, model: FiniteModel, quantiser: Quantiser) -
     )
 
 
-def _waiting_error(kept: float, waits: int, growth: FloatArray, feedback: FloatArray) -> float:
-    """The least ē ≥ kept + waits · (growth + feedback · ē); inf if there is none."""
+def _waiting_error(
+    kept: float, prior: float, waits: float, growth: FloatArray, feedback: FloatArray
+) -> float:
+    """The least ē ≥ kept + waits · (growth + feedback · ē); inf if there is none.
+
+    Before its first message a replica is off by the prior, if it has to wait for that.
+    """
+    if waits == 0:
+        return kept
     left = 1 - waits * feedback
-    return math.inf if (left <= 0).any() else float(((kept + waits * growth) / left).max())
+    if math.isinf(waits) or (left <= 0).any():
+        return math.inf
+    return float(((max(kept, prior) + waits * growth) / left).max())
 
 
 @typed
@@ -158,7 +168,7 @@ def finest_step(
     mixed = mixed_network(network, mixing)
     first, second = replica_deviation(mixed), replica_deviation(mixed, order=2)
     leaving = _leaving(mixed)
-    least = _growth(evidence, first, second, leaving, 0.0)
+    least = _growth(evidence, first, leaving)
     room = count - 1 - 2 * leaving - second.upper
     if (room <= 0).any():
         return None
@@ -240,16 +250,10 @@ class _Evidence:
         return float(max(np.abs(end).max() for end in ends))
 
 
-def _growth(
-    evidence: _Evidence,
-    first: ReplicaDeviation,
-    second: ReplicaDeviation,
-    leaving: FloatArray,
-    error: float,
-) -> FloatArray:
-    """|((W − I)ŷ)_i| + max |z| at most, shape (N,): what x grows by if replicas stay."""
+def _growth(evidence: _Evidence, first: ReplicaDeviation, leaving: FloatArray) -> FloatArray:
+    """What x grows by if replicas stay, at most and but for what was left out, shape (N,)."""
     moved = evidence.half * first.upper + leaving * evidence.spread
-    return np.asarray(evidence.largest + moved + (2 * leaving + second.upper) * error)
+    return np.asarray(evidence.largest + moved)
 
 
 def _leaving(network: Network) -> FloatArray:

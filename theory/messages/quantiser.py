@@ -12,6 +12,9 @@ everybody adds it to ŷ_j, and then
                    `threshold`: event-triggered sending
 ``Single``         Q rounds one number a message: each in its turn, the one that is off most, or
                    one at random; the replicas of the others wait
+``Acknowledged``   Q rounds each number for each listener by itself: links lose messages, and
+                   agents keep what every listener is known to have
+``Unacknowledged`` links lose messages and nobody notices: replicas get out of step; no guarantee
 ``Plain``          no replica: agents send Q(y_j) and pool what they hear as it is; no guarantee
 =================  ==============================================================================
 
@@ -22,6 +25,7 @@ A message is one whole number below L^(M−1), in as many whole bytes as that ta
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, TypeAlias, get_args
@@ -67,6 +71,20 @@ class _Cells(Shown):
     header: int = HEADER
 
     has_replica: ClassVar[bool] = True
+    """Whether anything is promised of beliefs."""
+
+    @property
+    def answer(self) -> int:
+        """Bytes that a listener sends back for each message."""
+        return 0
+
+    def waits(self, numbers: int) -> float:
+        """Rounds that one of so many log-ratios waits at most between two that bring it."""
+        return 0.0
+
+    def mean_waits(self, numbers: int) -> float:
+        """What takes the place of `waits` in bounds on means over runs."""
+        return self.waits(numbers)
 
     def __post_init__(self) -> None:
         as_positive("step", self.step)
@@ -205,6 +223,101 @@ class Single(_Cells):
             return None
         return self._bytes(self.levels * (numbers if self.choice == "largest" else 1))
 
+    def waits(self, numbers: int) -> float:
+        """All others come first; by chance there is no most."""
+        return math.inf if self.choice == "random" and numbers > 1 else numbers - 1.0
+
+    def mean_waits(self, numbers: int) -> float:
+        """All others, however they are chosen."""
+        return numbers - 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lost(_Cells):
+    """Links lose messages.
+
+    Parameters
+    ----------
+    loss
+        p in [0, 1): how likely a link loses a message, whatever it lost before.
+
+    Raises
+    ------
+    ValueError
+        As for all quantisers; if `loss` is not in [0, 1).
+    """
+
+    loss: Real
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.loss, bool) or not isinstance(self.loss, float | int | Fraction):
+            raise fail("loss", "a number in [0, 1)", repr(self.loss), "use a number")
+        if not 0 <= self.loss < 1:
+            raise fail("loss", "a number in [0, 1)", f"{self.loss:g}", "use less than 1")
+
+    @property
+    def error_bound(self) -> float:
+        """The most that a replica is off after a message that arrived, if nothing overloads."""
+        return float(self.step) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acknowledged(_Lost):
+    """Sends every listener the difference to what that listener is known to have, rounded.
+
+    Listeners answer each message with a header. What a listener adds with weight W_ij, the speaker
+    takes off with v_i W_ij/v_j, by the listener's own replica: nothing is gained or lost.
+
+    Parameters
+    ----------
+    burst
+        At most so many messages in a row are lost on a link: the next one arrives. None for no
+        such bound.
+
+    Examples
+    --------
+    >>> Acknowledged(step=0.5, loss=0.25).mean_waits(1)  # p/(1 − p)
+    0.3333333333333333
+    >>> Acknowledged(step=0.5, loss=0.25, burst=3).waits(1)
+    3.0
+    """
+
+    burst: int | None = None
+
+    name: ClassVar[str] = "acknowledged"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.burst is not None:
+            object.__setattr__(self, "burst", as_integer("burst", self.burst, minimum=0))
+
+    @property
+    def answer(self) -> int:
+        """A header, that a message arrived."""
+        return self.header
+
+    def waits(self, numbers: int) -> float:
+        """Those that are lost in a row."""
+        if self.loss == 0:
+            return 0.0
+        return math.inf if self.burst is None else float(self.burst)
+
+    def mean_waits(self, numbers: int) -> float:
+        """p/(1 − p), the mean number of losses in a row."""
+        return min(self.waits(numbers), float(self.loss / (1 - self.loss)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unacknowledged(_Lost):
+    """Sends all listeners the same difference; who misses it has another replica from then on.
+
+    On trial beside the others: learning stops.
+    """
+
+    name: ClassVar[str] = "unacknowledged"
+    has_replica: ClassVar[bool] = False
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plain(_Cells):
@@ -223,9 +336,18 @@ class Plain(_Cells):
         return float(self.step) / 2
 
 
-Quantiser: TypeAlias = Uniform | Deadband | Single | Plain
+Quantiser: TypeAlias = Uniform | Deadband | Single | Acknowledged | Unacknowledged | Plain
 
-QUANTISERS: dict[str, type[Uniform] | type[Deadband] | type[Single] | type[Plain]] = {
-    kind.name: kind for kind in (Uniform, Deadband, Single, Plain)
+Kind: TypeAlias = (
+    type[Uniform]
+    | type[Deadband]
+    | type[Single]
+    | type[Acknowledged]
+    | type[Unacknowledged]
+    | type[Plain]
+)
+
+QUANTISERS: dict[str, Kind] = {
+    kind.name: kind for kind in (Uniform, Deadband, Single, Acknowledged, Unacknowledged, Plain)
 }
 """The quantisers by the names that problem files give them."""

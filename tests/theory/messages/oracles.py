@@ -174,3 +174,67 @@ def travelled(weights: Sequence[Sequence[float]], rounds: int, order: int = 1) -
         total = [total[i] + math.fsum(abs(entry) for entry in rows[i]) for i in size]
         power = times(power, weights)
     return total
+
+
+class Lossy(NamedTuple):
+    """Round by round Λ, and what the replica of each link is off."""
+
+    history: list[Row]
+    errors: list[Row]
+
+
+def acknowledged_run(
+    weights: Sequence[Sequence[Fraction]],
+    stationary: Sequence[Fraction],
+    evidence: Sequence[Sequence[Fraction]],
+    step: Fraction,
+    lost: Callable[[int, int, int], bool],
+    *,
+    levels: int | None = None,
+    prior: Sequence[Fraction] | None = None,
+) -> Lossy:
+    """One log-ratio; `lost` says of a round from 0, a listener and a speaker what is lost."""
+    agents = range(len(weights))
+    links = [(i, j) for i in agents for j in agents if i != j and weights[i][j]]
+    held = list(prior) if prior is not None else [Fraction(0) for _ in agents]
+    replica = {link: Fraction(0) for link in links}
+    found = Lossy([], [])
+    for n, seen in enumerate(evidence):
+        public = [held[i] + seen[i] for i in agents]
+        for i, j in links:
+            if not lost(n, i, j):
+                replica[i, j] += rounded(public[j] - replica[i, j], step, levels)
+        found.errors.append([public[j] - replica[i, j] for i, j in links])
+        held = list(public)
+        for i, j in links:
+            held[i] += weights[i][j] * replica[i, j]
+            held[j] -= stationary[i] * weights[i][j] / stationary[j] * replica[i, j]
+        found.history.append(held)
+    return found
+
+
+def unacknowledged_run(
+    weights: Sequence[Sequence[Fraction]],
+    evidence: Sequence[Sequence[Fraction]],
+    step: Fraction,
+    lost: Callable[[int, int, int], bool],
+) -> list[Row]:
+    """Λ after each round where everybody is sent the same, and misses some of it."""
+    agents = range(len(weights))
+    held = [Fraction(0) for _ in agents]
+    own = [Fraction(0) for _ in agents]
+    heard = [[Fraction(0) for _ in agents] for _ in agents]
+    history = []
+    for n, seen in enumerate(evidence):
+        public = [held[i] + seen[i] for i in agents]
+        for j in agents:
+            said = rounded(public[j] - own[j], step, None)
+            own[j] += said
+            for i in agents:
+                heard[i][j] += 0 if lost(n, i, j) else said
+        held = [
+            public[i] + sum(weights[i][j] * (heard[i][j] - own[i]) for j in agents if j != i)
+            for i in agents
+        ]
+        history.append(held)
+    return history

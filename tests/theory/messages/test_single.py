@@ -236,7 +236,7 @@ def test_what_waits_without_bound_is_said() -> None:
     normal = FiniteModel.from_agents(["a", "b", "c"], [agent], counts=[2])
     assert compressed_learning(network, normal, Single(step=1, mixing=0.01)).note == found.note
     exact = RationalNetwork.from_rows([["9/10", "1/10"], ["3/5", "2/5"]])
-    with pytest.raises(ValueError, match="quantiser: expected a choice that is no chance"):
+    with pytest.raises(ValueError, match="quantiser: expected one whose log-ratios wait"):
         certify_messages(
             exact,
             RationalModel.from_model(dice(2)),
