@@ -23,11 +23,13 @@ from tests.peerbayes.regressions import LINE
 from tests.peerbayes.test_bad_input import complaint
 from theory import Network
 from theory.messages import (
+    Acknowledged,
     Deadband,
     MeanBytes,
     Plain,
     Quantiser,
     Single,
+    Unacknowledged,
     Uniform,
     compressed_learning,
 )
@@ -66,6 +68,9 @@ def test_a_file_says_what_is_sent() -> None:
         Deadband(step=Fraction(1), threshold=Fraction(9, 2), mixing=0.25),
         Single(step=0.5, mixing=Fraction(1, 8)),
         Single(step=Fraction(1, 2), choice="largest", levels=90),
+        Acknowledged(step=0.5, mixing=Fraction(1, 9), loss=Fraction(1, 10), burst=1),
+        Acknowledged(step=0.5, loss=0.25),
+        Unacknowledged(step=0.5, loss=Fraction(1, 4)),
         Plain(step=1.5, levels=7),
     ],
     ids=lambda quantiser: quantiser.name,
@@ -125,6 +130,13 @@ def test_simulate_prints_what_was_sent(tmp_path: Path, capsys: pytest.CaptureFix
         HALF,
         {"step": 4, "mixing": "1/4"},
         {"quantiser": "deadband", "step": 1, "threshold": 12, "mixing": "1/20"},
+        {
+            "quantiser": "acknowledged",
+            "step": "1/2",
+            "loss": "1/10",
+            "burst": 1,
+            "mixing": "1/10",
+        },
     ],
 )
 def test_verify_holds_and_leaves_a_report(messages: dict[str, Any], tmp_path: Path) -> None:
@@ -159,6 +171,29 @@ def test_verify_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = pb.verify(coins(HALF))
     broken = [statement.statement for statement in outcome.statements if statement.is_broken]
     assert broken == ["compression moves a log-ratio, in nats: at most"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        (
+            {"quantiser": "acknowledged", "step": 1, "loss": 0.3, "mixing": "1/10"},
+            ["mean log-odds of every agent", "learning rate K"],
+        ),
+        (
+            {"quantiser": "unacknowledged", "step": "1/4", "loss": 0.3},
+            ["mean log-ratios stop where replicas out of step"],
+        ),
+    ],
+)
+def test_verify_says_of_means_what_is_proved_of_them(
+    messages: dict[str, Any], words: list[str]
+) -> None:
+    statements = pb.verify(coins(messages)).statements
+    assert all(one.holds for one in statements)
+    assert len(statements) == len(words)
+    for one, word in zip(statements, words, strict=True):
+        assert word in one.statement
 
 
 def test_nothing_is_claimed_of_plain_rounding() -> None:
@@ -199,6 +234,22 @@ BAD: list[tuple[str, Any, list[str]]] = [
         "a mistyped choice",
         {"step": 1, "quantiser": "single", "choice": "rotate"},
         ["messages.choice", "'rotation'"],
+    ),
+    ("losses for nothing", {"step": 1, "loss": 0.1}, ["messages.loss", "acknowledged"]),
+    (
+        "no losses",
+        {"step": 1, "quantiser": "acknowledged"},
+        ["messages.loss: expected the key 'loss'", "add it"],
+    ),
+    (
+        "nothing but losses",
+        {"step": 1, "quantiser": "unacknowledged", "loss": "1"},
+        ["messages.loss: expected a number in [0, 1), got 1"],
+    ),
+    (
+        "a burst of replicas out of step",
+        {"step": 1, "quantiser": "unacknowledged", "loss": 0.1, "burst": 2},
+        ["messages.burst", '"acknowledged" only'],
     ),
     ("a mistyped key", {"step": 1, "level": 9}, ["messages.level", "'levels'"]),
     ("no table", 3, ["messages"]),

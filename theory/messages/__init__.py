@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from theory.messages.deviation import ReplicaDeviation, replica_deviation
     from theory.messages.levels import MessageLevels, finest_step, message_levels, stalling_step
     from theory.messages.mixing import mixed_network, mixed_rational
+    from theory.messages.out_of_step import OutOfStep, out_of_step
     from theory.messages.proved import (
         RationalReplicaDeviation,
         certified_replica_deviation,
@@ -42,6 +43,7 @@ __all__ = [
     "FewestBytes",
     "MeanBytes",
     "MessageLevels",
+    "OutOfStep",
     "Plain",
     "Quantiser",
     "RationalReplicaDeviation",
@@ -58,6 +60,7 @@ __all__ = [
     "message_levels",
     "mixed_network",
     "mixed_rational",
+    "out_of_step",
     "rational_replica_deviation",
     "replica_deviation",
     "speaking_shares",

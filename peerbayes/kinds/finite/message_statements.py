@@ -16,7 +16,14 @@ from peerbayes.comparison import (
 )
 from peerbayes.comparison import allowed_deviation as by_chance
 from peerbayes.kinds.finite.runs import Measurement
-from theory.messages import CompressedLearning, Deadband, MeanBytes, speaking_shares
+from theory.messages import (
+    CompressedLearning,
+    Deadband,
+    MeanBytes,
+    Unacknowledged,
+    out_of_step,
+    speaking_shares,
+)
 from theory.validation import FloatArray
 
 
@@ -28,6 +35,8 @@ def message_statements(result: Measurement) -> list[Comparison]:
     measured = [one for one in runs if one is not None]
     statements = [_bytes(result, found, measured)]
     statements += _mean_bytes(result, found)
+    if isinstance(found.quantiser, Unacknowledged) and found.quantiser.loss > 0:
+        statements.append(_stopped(result, found.quantiser))
     if np.isfinite(found.deviation).all():
         statements += [
             _at_most(
@@ -91,6 +100,27 @@ def _mean_bytes(result: Measurement, found: CompressedLearning) -> list[Comparis
         )
         for word, (side, limit, holds) in zip(("most", "least"), sides, strict=True)
     ]
+
+
+def _stopped(result: Measurement, quantiser: Unacknowledged) -> Comparison:
+    """The mean log-ratios of replicas that are out of step, against the first hypothesis."""
+    run, problem = result.rates, result.problem
+    rounds = int(run.rounds[-1])
+    known = out_of_step(problem.network, problem.model, quantiser, rounds=rounds)
+    mean, error = run.mean[-1], run.standard_error[-1]
+    difference = np.abs((mean - mean[:, :1])[:, 1:] - known.ratios)
+    allowed = STANDARD_ERRORS * (error + error[:, :1])[:, 1:] + known.slack
+    return Comparison(
+        problem=problem.name,
+        statement="mean log-ratios stop where replicas out of step hold them, as a share of what "
+        "chance and rounding allow",
+        predicted=1.0,
+        measured=float((difference / allowed).max()),
+        standard_error=None,
+        kind="bound",
+        holds=bool((difference <= allowed).all()),
+        note=f"after {rounds} rounds; {STANDARD_ERRORS:g} standard errors are allowed",
+    )
 
 
 def _at_most(result: Measurement, what: str, *, limit: float, measured: float) -> Comparison:

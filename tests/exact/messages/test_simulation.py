@@ -10,30 +10,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact import Run, simulate
+from exact.messages import lossy
 from exact.messages.process import CompressedProcess
 from tests.strategies import Problem, problems, seeds
 from tests.theory.messages.oracles import (
+    acknowledged_run,
     compressed_run,
+    lazy,
     picked_run,
     plain_run,
+    unacknowledged_run,
     uncompressed_run,
 )
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import PeriodicNetwork, Phase
 from theory.messages import (
+    Acknowledged,
     Deadband,
     MeanBytes,
     Plain,
     Quantiser,
     Single,
+    Unacknowledged,
     Uniform,
     compressed_learning,
     message_levels,
     mixed_network,
+    out_of_step,
     replica_deviation,
     speaking_shares,
 )
-from theory.network.structure import as_dense
+from theory.messages.exposure import exposure
+from theory.network.structure import as_dense, off_diagonal
 from theory.robustness import Faults
 
 STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
@@ -157,6 +165,91 @@ def test_several_columns_are_those_of_the_oracle(kind: str, best: int) -> None:
         atol=ROUNDING,
     )
     assert process.counted(1)["sent"].tolist() == expected.sent
+
+
+@pytest.mark.parametrize("kind", [Acknowledged, Unacknowledged])
+def test_losses_are_those_of_the_oracle(
+    kind: type[Acknowledged | Unacknowledged], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same losses on both sides: what is lost is seen on its way into the process."""
+    network = Network([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]])
+    ends = off_diagonal(network.weights)
+    seen_arriving: list[np.ndarray] = []
+    drawn = lossy._Links.arrived
+
+    def arrived(self: lossy._Links) -> np.ndarray:
+        seen_arriving.append(drawn(self)[:, 0])
+        return seen_arriving[-1][:, None]
+
+    monkeypatch.setattr(lossy._Links, "arrived", arrived)
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[3])
+    process = CompressedProcess(network, model, kind(step=0.25, mixing=0.5, loss=0.4), best=0)
+    process.restart(np.random.SeedSequence(3), replicates=1, columns=1)
+    seen_arriving.clear()
+    state = np.zeros((3, 1, 1))
+    logs = np.random.default_rng(5).normal(size=(15, 3))
+    for seen in logs:
+        state = process.advance(state, seen[:, None, None].copy())
+    links = list(zip(ends.row.tolist(), ends.column.tolist(), strict=True))
+
+    def lost(n: int, i: int, j: int) -> bool:
+        return (i, j) in links and not seen_arriving[n][links.index((i, j))]
+
+    weights = lazy(
+        [[Fraction(float(x)) for x in row] for row in as_dense(network.weights)], Fraction(1, 2)
+    )
+    evidence = [[Fraction(float(x)) for x in row] for row in logs]
+    if kind is Unacknowledged:
+        history = unacknowledged_run(weights, evidence, Fraction(1, 4), lost)
+    else:
+        v = [Fraction(float(x)) for x in network.stationary_distribution]
+        history = acknowledged_run(weights, v, evidence, Fraction(1, 4), lost).history
+    assert any(lost(n, i, j) for n in range(15) for i, j in links)
+    np.testing.assert_allclose(state[:, 0, 0], np.array(history[-1], dtype=float), atol=ROUNDING)
+
+
+def test_acknowledged_losses_leave_the_rate_and_their_bounds_hold() -> None:
+    quantiser = Acknowledged(step=0.5, mixing=0.05, loss=0.2, burst=2)
+    levels = message_levels(STAR, COINS, quantiser)
+    moved = exposure(mixed_network(STAR, 0.05), quantiser).moved.max()
+    found = simulate(STAR, COINS, messages=quantiser, run=RUN)
+    plain = simulate(STAR, COINS, run=RUN)
+    v = STAR.stationary_distribution
+    np.testing.assert_allclose(found.mean[:, :, 1] @ v, plain.mean[:, :, 1] @ v, atol=1e-9)
+    assert found.messages is not None
+    assert 0.25 * levels.error < found.messages.largest_error <= levels.error
+    assert 0 < found.messages.largest_deviation <= moved * levels.error
+    # Sixteen links, five bytes each; four more where they arrive: 1 − p/(1 + p + …) of the time.
+    lost = (0.2 + 0.2**2) / (1 + 0.2 + 0.2**2)
+    assert found.messages.bytes_per_round is not None
+    assert found.messages.bytes_per_round == pytest.approx(16 * (5 + 4 * (1 - lost)), rel=0.01)
+
+
+def test_losses_without_bound_move_means_by_no_more_than_is_proved() -> None:
+    quantiser = Acknowledged(step=0.5, mixing=0.05, loss=0.5)
+    levels = message_levels(STAR, COINS, quantiser)
+    moved = exposure(mixed_network(STAR, 0.05), quantiser).moved.max()
+    found = simulate(STAR, COINS, messages=quantiser, run=RUN)
+    plain = simulate(mixed_network(STAR, 0.05), COINS, run=RUN)
+    assert found.messages is not None
+    assert found.messages.largest_error > levels.mean_error
+    assert abs(found.mean - plain.mean).max() <= moved * levels.mean_error
+
+
+def test_replicas_out_of_step_stop_learning_where_theory_says() -> None:
+    quantiser = Unacknowledged(step=0.05, loss=0.1)
+    known = out_of_step(STAR, COINS, quantiser)
+    run = Run(rounds=400, replicates=100, seed=3, record=[200, 400])
+    found = simulate(STAR, COINS, messages=quantiser, run=run)
+    mean, error = found.mean[-1, :, 1], found.standard_error[-1, :, 1]
+    assert (abs(mean - known.ratios[:, 0]) <= known.slack + 5 * error).all()
+    assert abs(found.mean[1] - found.mean[0]).max() < 5 * error.max() + 0.1
+    # Without losses it would be 57 nats by then.
+    assert mean.max() < 4
+    late = out_of_step(STAR, COINS, quantiser, rounds=400).ratios
+    np.testing.assert_allclose(late, known.ratios, rtol=1e-6)
+    with pytest.raises(ValueError, match="loss: expected a number above 0"):
+        out_of_step(STAR, COINS, Unacknowledged(step=1, loss=0))
 
 
 @pytest.mark.parametrize("choice", ["rotation", "largest", "random"])
