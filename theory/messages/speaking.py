@@ -13,7 +13,6 @@ As mixing goes to zero, agents speak like lone random walks that leave an interv
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +31,8 @@ _DOUBT = 1e-9
 # −ζ(1/2)/√(2π): a random walk overshoots a level by about so many standard deviations of a step.
 _OVERSHOOT = 0.5825971579390106
 _OCTAVES = 60
+# What is left of a sum in which terms fall faster than geometrically.
+_TAIL = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,7 @@ class _Drive:
         held = np.abs(priors).max(axis=0)
         spread = np.ptp(priors, axis=0) / 2
         late = settled + held + (1 + first[:, None]) * threshold
-        swing = _swings(as_dense(mixed.weights), variances.sum(axis=1))
+        swing = _swings(mixed, variances.sum(axis=1))
         largest = np.abs(rates).max() + np.sqrt(swing)
         size = np.minimum(largest, np.sqrt((rates**2).sum() + swing))
         size = size + (2 * leaving + feedback) * threshold
@@ -172,18 +173,19 @@ class _Drive:
         return np.asarray(np.minimum(alone.max(axis=1), 1.0))
 
 
-def _swings(weights: FloatArray, variances: FloatArray) -> FloatArray:
+def _swings(network: Network, variances: FloatArray) -> FloatArray:
     """Σ_k Σ_j [W^k (W − I)]²_ij s²_j, by doubling: the variance of (W − I)y, shape (N,)."""
-    agents = len(weights)
-    missing = np.eye(agents) - weights
+    weights = as_dense(network.weights)
+    missing = np.eye(network.agents) - weights
+    # v(W − I) = 0: what rounding leaves of it would double with every octave.
+    projection = np.eye(network.agents) - network.stationary_distribution
     found = (missing * variances) @ missing.T
     power = weights
     for _ in range(_OCTAVES):
         added = power @ found @ power.T
-        found = found + added
-        if float(np.abs(added).max()) <= 1e-14 * float(np.abs(found).max()):
-            break
+        found = projection @ (found + added) @ projection.T
+        if float(np.abs(added).max()) <= _TAIL * float(np.abs(found).max()):
+            return np.asarray(found.diagonal() * (1 + _DOUBT))
         power = power @ power
         power = power / power.sum(axis=1, keepdims=True)
-    diagonal = np.asarray(found.diagonal()) * (1 + _DOUBT)
-    return np.asarray(diagonal + math.ulp(float(variances.max(initial=0.0))) * agents)
+    return np.full(network.agents, np.inf)

@@ -11,7 +11,14 @@ import pytest
 
 from tests.theory.messages.oracles import compressed_run, lazy
 from theory import FiniteAgent, FiniteModel, Network
-from theory.messages import Deadband, SpeakingShares, Uniform, message_levels, speaking_shares
+from theory.messages import (
+    Deadband,
+    SpeakingShares,
+    Uniform,
+    message_levels,
+    speaking,
+    speaking_shares,
+)
 from theory.messages.mixing import mixed_network
 
 COIN = FiniteAgent.from_tables(
@@ -108,6 +115,18 @@ def test_both_ends_meet_at_the_rate_over_the_threshold() -> None:
         assert found.estimate.max() <= found.upper.min()
         assert found.upper.max() < allowed * found.lower.min()
         assert found.estimate == pytest.approx(RATE / threshold, rel=0.02)
+
+
+@pytest.mark.parametrize("mixing", [1.0, 0.05])
+def test_swings_are_sums_over_rounds(mixing: float) -> None:
+    """Directed, with unequal variances; 5 000 rounds one by one leave nothing that counts."""
+    network = mixed_network(Network([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.7, 0.2, 0.1]]), mixing)
+    W, variances = np.asarray(network.weights), np.array([0.3017372358, 1.0, 0.01])
+    rows, total = W - np.eye(3), np.zeros(3)
+    for _ in range(5000):
+        total += (rows * rows) @ variances
+        rows = W @ rows
+    np.testing.assert_allclose(speaking._swings(network, variances), total, rtol=2e-9)
 
 
 def test_others_always_speak() -> None:
