@@ -12,7 +12,7 @@ from rich.text import Text
 from peerbayes.documents import Document, Number
 from peerbayes.documents import number as json_number
 from peerbayes.tables import facts_table, figures_table, number, rounds
-from theory.messages import CompressedLearning, MeanBytes
+from theory.messages import CompressedLearning, MeanBytes, Samples
 
 MaybeInterval = Annotated[list[int | None], Field(min_length=2, max_length=2)]
 """Both ends of an interval; null: not known."""
@@ -37,7 +37,7 @@ class MessagesDocument(Document):
     """What compressed beliefs cost; null: not known, see note."""
 
     quantiser: str
-    step: float = Field(gt=0, description="in nats")
+    step: Number = Field(description="in nats; null for samples")
     mixing: float = Field(gt=0, le=1)
     levels: int | None = Field(description="those of the quantiser, or as many as it needs")
     least_levels: int | None = Field(description="with fewer no proof says that none overloads")
@@ -60,7 +60,7 @@ class MessagesDocument(Document):
         quantiser = found.quantiser
         return cls(
             quantiser=quantiser.name,
-            step=float(quantiser.step),
+            step=None if isinstance(quantiser, Samples) else float(quantiser.step),
             mixing=float(quantiser.mixing),
             levels=quantiser.levels,
             least_levels=found.levels.least if quantiser.has_replica else None,
@@ -107,7 +107,8 @@ def messages_parts(result: MessagesDocument | None) -> list[RenderableType]:
     if result is None:
         return []
     facts = {
-        "quantiser": f"{result.quantiser}, steps of {number(result.step)} nats",
+        "quantiser": result.quantiser
+        + ("" if result.step is None else f", steps of {number(result.step)} nats"),
         "mixing": number(result.mixing),
         "levels (least)": f"{rounds(result.levels)} ({rounds(result.least_levels)})",
         "bytes a message": rounds(result.message_bytes),

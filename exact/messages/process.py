@@ -15,9 +15,17 @@ from exact.checkpoint import Arrays
 from exact.learning import change_reference
 from exact.messages.lossy import AcknowledgedReplicas, UnacknowledgedReplicas
 from exact.messages.replicas import Exchange, PlainMessages, SharedReplicas, pooled
+from exact.messages.samples import SampledBeliefs
 from exact.messages.tally import Tally
 from theory import FiniteModel, Network
-from theory.messages import Acknowledged, Plain, Quantiser, Unacknowledged, mixed_network
+from theory.messages import (
+    Acknowledged,
+    Plain,
+    Quantiser,
+    Samples,
+    Unacknowledged,
+    mixed_network,
+)
 from theory.network.structure import off_diagonal
 from theory.validation import FloatArray, IntArray
 
@@ -93,6 +101,8 @@ class CompressedProcess:
 def _exchange(mixed: Network, quantiser: Quantiser, turns: IntArray) -> Exchange:
     """What carries the messages of a quantiser."""
     match quantiser:
+        case Samples():
+            return SampledBeliefs(mixed.weights, quantiser)
         case Plain():
             return PlainMessages(mixed.weights, quantiser)
         case Acknowledged():

@@ -19,7 +19,8 @@ from peerbayes.problem.entries import (
     only_with,
 )
 from theory.messages import QUANTISERS, Quantiser
-from theory.messages.quantiser import HEADER, Choice
+from theory.messages.cells import HEADER
+from theory.messages.quantiser import Choice
 
 
 def _share(number: Rational) -> Rational:
@@ -46,6 +47,11 @@ class MessagesSection(Section):
             "allOf": [
                 only_with("threshold", {"quantiser": "deadband"}),
                 allowed_with("choice", {"quantiser": "single"}),
+                only_with("draws", {"quantiser": "samples"}),
+                allowed_with("smoothing", {"quantiser": "samples"}),
+                {"anyOf": [given("step"), given("draws")]},
+                {"not": {"allOf": [given("step"), given("draws")]}},
+                {"not": {"allOf": [given("levels"), given("draws")]}},
                 allowed_with("burst", {"quantiser": "acknowledged"}),
                 {
                     "if": {
@@ -60,14 +66,22 @@ class MessagesSection(Section):
     )
 
     quantiser: Literal[
-        "uniform", "deadband", "single", "acknowledged", "unacknowledged", "plain"
+        "uniform", "deadband", "single", "acknowledged", "unacknowledged", "samples", "plain"
     ] = Field(
         default="uniform",
         description="Differences to a replica: all in every round, all once one is beyond a "
         "threshold, one in every round, or, where links lose messages, to what a listener is known "
-        "to have or not; or no replica at all.",
+        "to have or not; or no replica at all: samples of beliefs, or what is rounded itself.",
     )
-    step: PositiveNumber = Field(description="Width of a cell, in nats.")
+    step: PositiveNumber | None = Field(
+        default=None, description="Width of a cell, in nats; needed by all but samples."
+    )
+    draws: int | None = Field(
+        default=None, ge=1, description="Samples: how many hypotheses an agent draws."
+    )
+    smoothing: PositiveNumber | None = Field(
+        default=None, description="Samples: what is added to each count; 1/2 if left out."
+    )
     mixing: Annotated[PositiveNumber, AfterValidator(_share)] = Field(
         default=Fraction(1), description="Share of the way to what is heard, in (0, 1]."
     )
@@ -93,11 +107,18 @@ class MessagesSection(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> MessagesSection:
+        self._needs("draws", "samples")
+        self._only_with("smoothing", "samples")
+        self._needs("step", *(name for name in QUANTISERS if name != "samples"))
+        if self.quantiser == "samples" and self.levels is not None:
+            raise problem_error(("levels",), "none with samples", self.levels, "leave it out")
         self._needs("threshold", "deadband")
         self._needs("loss", *_LOSING)
         self._only_with("choice", "single")
         self._only_with("burst", "acknowledged")
-        if self.threshold is not None and self.threshold <= self.step / 2:
+        if self.threshold is None or self.step is None:
+            return self
+        if self.threshold <= self.step / 2:
             wanted = f"more than half a step, {number_text(self.step / 2)}"
             got = number_text(self.threshold)
             raise problem_error(("threshold",), wanted, got, "raise it")
@@ -117,11 +138,9 @@ class MessagesSection(Section):
 
     def build(self) -> Quantiser:
         """What agents send."""
-        keys = ("threshold", "choice", "loss", "burst")
-        more = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
-        return QUANTISERS[self.quantiser](
-            step=self.step, mixing=self.mixing, levels=self.levels, header=self.header, **more
-        )
+        keys = ("step", "levels", "threshold", "choice", "loss", "burst", "draws", "smoothing")
+        given = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
+        return QUANTISERS[self.quantiser](mixing=self.mixing, header=self.header, **given)
 
 
 def messages_table(quantiser: Quantiser) -> dict[str, Any]:

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from theory.messages.cheapest import FewestBytes, fewest_bytes
     from theory.messages.compressed import CompressedLearning, MeanBytes, compressed_learning
     from theory.messages.deviation import ReplicaDeviation, replica_deviation
-    from theory.messages.levels import MessageLevels, finest_step, message_levels, stalling_step
+    from theory.messages.levels import (
+        MessageLevels,
+        finest_step,
+        message_levels,
+        sampled_ceiling,
+        stalling_step,
+    )
+    from theory.messages.losing import Acknowledged, Unacknowledged
     from theory.messages.mixing import mixed_network, mixed_rational
     from theory.messages.out_of_step import OutOfStep, out_of_step
     from theory.messages.proved import (
@@ -22,12 +29,11 @@ if TYPE_CHECKING:
     )
     from theory.messages.quantiser import (
         QUANTISERS,
-        Acknowledged,
         Deadband,
         Plain,
         Quantiser,
+        Samples,
         Single,
-        Unacknowledged,
         Uniform,
     )
     from theory.messages.speaking import SpeakingShares, speaking_shares
@@ -48,6 +54,7 @@ __all__ = [
     "Quantiser",
     "RationalReplicaDeviation",
     "ReplicaDeviation",
+    "Samples",
     "Single",
     "SpeakingShares",
     "Unacknowledged",
@@ -63,6 +70,7 @@ __all__ = [
     "out_of_step",
     "rational_replica_deviation",
     "replica_deviation",
+    "sampled_ceiling",
     "speaking_shares",
     "stalling_step",
 ]

@@ -21,7 +21,7 @@ from theory.learning.model import FiniteModel
 from theory.messages.exposure import exposure
 from theory.messages.levels import MessageLevels, message_levels
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser, Unacknowledged
+from theory.messages.quantiser import Deadband, Quantiser, Samples, Unacknowledged
 from theory.messages.speaking import SpeakingShares, speaking_shares
 from theory.network import Network
 from theory.network.structure import off_diagonal
@@ -238,6 +238,8 @@ def _note(quantiser: Quantiser, levels: MessageLevels, frame: int | None) -> str
     """Why a number is missing; empty if none is."""
     if isinstance(quantiser, Unacknowledged):
         return "nothing is guaranteed of replicas that get out of step"
+    if isinstance(quantiser, Samples):
+        return "log-ratios stay bounded where samples are pooled, and learning ends"
     if not quantiser.has_replica:
         return "nothing is guaranteed without a replica"
     if math.isfinite(levels.mean_error) and math.isinf(levels.error):
@@ -257,7 +259,9 @@ def with_levels(quantiser: Quantiser, levels: MessageLevels) -> Quantiser:
     ValueError
         If it has levels and a replica, and they are too few, or log-ratios have no bound.
     """
-    if not quantiser.has_replica or (quantiser.levels is None and levels.least is None):
+    if isinstance(quantiser, Samples) or not quantiser.has_replica:
+        return quantiser
+    if quantiser.levels is None and levels.least is None:
         return quantiser
     if levels.least is None:
         wanted = "no number of levels where what there is to send has no proved bound"

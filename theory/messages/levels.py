@@ -29,7 +29,7 @@ from theory.learning.rate import check_same_agents
 from theory.messages.deviation import ReplicaDeviation, replica_deviation
 from theory.messages.exposure import exposure
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser
+from theory.messages.quantiser import Deadband, Quantiser, Samples
 from theory.network import Network
 from theory.network.structure import EPS
 from theory.showing import Shown
@@ -196,6 +196,29 @@ def stalling_step(network: Network, model: FiniteModel) -> float:
         return math.inf
     held = max(evidence.prior, most * evidence.largest / (1 - most))
     return 2 * (held + evidence.largest) * (1 + _DOUBT)
+
+
+@typed
+def sampled_ceiling(network: Network, model: FiniteModel, quantiser: Samples) -> float:
+    """What no log-ratio exceeds where agents pool samples of beliefs; inf if some listen to nobody.
+
+    With w the largest weight that an agent gives itself in W_γ and S = log((m + α)/α), the most
+    that counts say: max(max |p|, S + w max |z|/(1 − w)), against the first hypothesis. Rigorous up
+    to rounding.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents.
+    """
+    check_same_agents(network, model)
+    evidence = _Evidence.of(model)
+    most = 1 - float(_leaving(mixed_network(network, quantiser.mixing)).min())
+    if most >= 1 or not math.isfinite(evidence.largest):
+        return math.inf
+    smoothing = float(quantiser.smoothing)
+    said = math.log((quantiser.draws + smoothing) / smoothing)
+    return max(evidence.prior, said + most * evidence.largest / (1 - most)) * (1 + _DOUBT)
 
 
 @dataclass(frozen=True, eq=False)

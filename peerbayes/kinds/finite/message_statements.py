@@ -20,8 +20,10 @@ from theory.messages import (
     CompressedLearning,
     Deadband,
     MeanBytes,
+    Samples,
     Unacknowledged,
     out_of_step,
+    sampled_ceiling,
     speaking_shares,
 )
 from theory.validation import FloatArray
@@ -37,6 +39,8 @@ def message_statements(result: Measurement) -> list[Comparison]:
     statements += _mean_bytes(result, found)
     if isinstance(found.quantiser, Unacknowledged) and found.quantiser.loss > 0:
         statements.append(_stopped(result, found.quantiser))
+    if isinstance(found.quantiser, Samples):
+        statements.append(_ended(result, found.quantiser))
     if np.isfinite(found.deviation).all():
         statements += [
             _at_most(
@@ -120,6 +124,16 @@ def _stopped(result: Measurement, quantiser: Unacknowledged) -> Comparison:
         kind="bound",
         holds=bool((difference <= allowed).all()),
         note=f"after {rounds} rounds; {STANDARD_ERRORS:g} standard errors are allowed",
+    )
+
+
+def _ended(result: Measurement, quantiser: Samples) -> Comparison:
+    """No log-ratio ever passes what samples can say, so neither does a mean."""
+    ceiling = sampled_ceiling(result.problem.network, result.problem.model, quantiser)
+    means = [run.mean - run.mean[..., :1] for run in (result.rates, result.failures)]
+    measured = max(float(np.abs(mean).max()) for mean in means)
+    return _at_most(
+        result, "mean log-ratios where samples are pooled", limit=ceiling, measured=measured
     )
 
 
