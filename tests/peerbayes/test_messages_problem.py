@@ -28,6 +28,7 @@ from theory.messages import (
     MeanBytes,
     Plain,
     Quantiser,
+    Samples,
     Single,
     Unacknowledged,
     Uniform,
@@ -71,6 +72,8 @@ def test_a_file_says_what_is_sent() -> None:
         Acknowledged(step=0.5, mixing=Fraction(1, 9), loss=Fraction(1, 10), burst=1),
         Acknowledged(step=0.5, loss=0.25),
         Unacknowledged(step=0.5, loss=Fraction(1, 4)),
+        Samples(draws=10),
+        Samples(draws=3, smoothing=0.25, mixing=Fraction(1, 2), header=1),
         Plain(step=1.5, levels=7),
     ],
     ids=lambda quantiser: quantiser.name,
@@ -184,6 +187,10 @@ def test_verify_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
             {"quantiser": "unacknowledged", "step": "1/4", "loss": 0.3},
             ["mean log-ratios stop where replicas out of step"],
         ),
+        (
+            {"quantiser": "samples", "draws": 7},
+            ["bytes a round", "mean log-ratios where samples are pooled"],
+        ),
     ],
 )
 def test_verify_says_of_means_what_is_proved_of_them(
@@ -250,6 +257,18 @@ BAD: list[tuple[str, Any, list[str]]] = [
         "a burst of replicas out of step",
         {"step": 1, "quantiser": "unacknowledged", "loss": 0.1, "burst": 2},
         ["messages.burst", '"acknowledged" only'],
+    ),
+    ("samples of nothing", {"quantiser": "samples"}, ["messages.draws", "add it"]),
+    (
+        "samples in steps",
+        {"quantiser": "samples", "draws": 5, "step": 1},
+        ["messages.step", "leave it out"],
+    ),
+    ("draws for nothing", {"step": 1, "draws": 5}, ["messages.draws", '"samples" only']),
+    (
+        "samples in cells",
+        {"quantiser": "samples", "draws": 5, "levels": 9},
+        ["messages.levels: expected none with samples"],
     ),
     ("a mistyped key", {"step": 1, "level": 9}, ["messages.level", "'levels'"]),
     ("no table", 3, ["messages"]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -30,6 +32,7 @@ from theory.messages import (
     MeanBytes,
     Plain,
     Quantiser,
+    Samples,
     Single,
     Unacknowledged,
     Uniform,
@@ -38,6 +41,7 @@ from theory.messages import (
     mixed_network,
     out_of_step,
     replica_deviation,
+    sampled_ceiling,
     speaking_shares,
 )
 from theory.messages.exposure import exposure
@@ -250,6 +254,47 @@ def test_replicas_out_of_step_stop_learning_where_theory_says() -> None:
     np.testing.assert_allclose(late, known.ratios, rtol=1e-6)
     with pytest.raises(ValueError, match="loss: expected a number above 0"):
         out_of_step(STAR, COINS, Unacknowledged(step=1, loss=0))
+
+
+def test_one_round_of_samples_in_expectation() -> None:
+    """Three hypotheses: the mean pooled log-ratio, from all multinomial counts."""
+    network = Network([["9/10", "1/10"], ["3/5", "2/5"]])
+    kind = FiniteAgent.from_tables(inputs=[1.0], truth=[[1.0]], likelihood=[[[1.0]]] * 3)
+    prior = [0.6, 0.3, 0.1]
+    model = FiniteModel.from_agents(["a", "b", "c"], [kind], counts=[2], priors=[prior])
+    draws, smoothing = 4, 0.25
+    said = np.zeros(2)
+    for a, b in itertools.product(range(draws + 1), repeat=2):
+        c = draws - a - b
+        if c < 0:
+            continue
+        chance = math.comb(draws, a) * math.comb(draws - a, b) * 0.6**a * 0.3**b * 0.1**c
+        logs = [math.log(n + smoothing) for n in (a, b, c)]
+        said += chance * (logs[0] - np.array(logs[1:]))
+    own = np.array([0.9, 0.4])[:, None]
+    expected = own * np.log(0.6 / np.array(prior[1:])) + (1 - own) * said
+    process = CompressedProcess(network, model, Samples(draws=draws, smoothing=smoothing), best=1)
+    count = 20000
+    process.restart(np.random.SeedSequence(4), replicates=count, columns=2)
+    state = np.repeat(
+        np.log(0.3 / np.array([0.6, 0.1]))[None, None, :].repeat(2, axis=0), count, axis=1
+    )
+    found = process.advance(state, np.zeros_like(state))
+    # Against b: (b/a, b/c), from which a/b and a/c follow.
+    ratios = np.stack((-found[:, :, 0], found[:, :, 1] - found[:, :, 0]), axis=2)
+    error = ratios.std(axis=1) / math.sqrt(count)
+    assert (abs(ratios.mean(axis=1) - expected) <= 5 * error).all()
+
+
+def test_learning_ends_where_samples_are_pooled() -> None:
+    quantiser = Samples(draws=20)
+    run = Run(rounds=400, replicates=100, seed=2, record=[200, 400])
+    found = simulate(STAR, COINS, messages=quantiser, run=run)
+    ceiling = sampled_ceiling(STAR, COINS, quantiser)
+    assert abs(found.mean).max() < ceiling
+    assert abs(found.mean[1] - found.mean[0]).max() < 8 * found.standard_error.max()
+    assert found.messages is not None
+    assert found.messages.bytes_per_round == 16 * 5
 
 
 @pytest.mark.parametrize("choice", ["rotation", "largest", "random"])
