@@ -54,7 +54,7 @@ class SharedReplicas:
         said = self._quantiser.cells(difference)
         self._replica = self._replica + np.where(sent, said, 0.0)
         self._round += 1
-        tally.message(sent.any(axis=2))
+        tally.message(np.asarray(sent.any(axis=2)))
         tally.numbers(said, sent)
         tally.error(public - self._replica)
         return public + (pooled(self._weights, self._replica) - self._replica)
