@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from exact.messages.tally import Tally
-from theory.messages import Deadband, Plain, Quantiser, Single
+from theory.messages import Deadband, Plain, Single, Uniform
 from theory.network.structure import Weights
 from theory.validation import FloatArray, IntArray
 
@@ -38,7 +38,9 @@ class SharedReplicas:
         Shape (C,): when each column has its turn, counted from 0.
     """
 
-    def __init__(self, weights: Weights, quantiser: Quantiser, turns: IntArray) -> None:
+    def __init__(
+        self, weights: Weights, quantiser: Uniform | Deadband | Single, turns: IntArray
+    ) -> None:
         self._weights, self._quantiser, self._turns = weights, quantiser, turns
 
     def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:

@@ -40,4 +40,4 @@ class SampledBeliefs:
         tally.message(np.ones(public.shape[:2], dtype=bool))
         tally.numbers(counts[:, :, 1:].astype(np.float64), np.ones(public.shape, dtype=bool))
         tally.error(public - said)
-        return pooled(self._weights, said) + self._own * (public - said)
+        return np.asarray(pooled(self._weights, said) + self._own * (public - said))

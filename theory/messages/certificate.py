@@ -23,9 +23,10 @@ from theory.certified.network import certify_network
 from theory.certified.rounds import CertifiedRounds
 from theory.messages.compressed import with_levels
 from theory.messages.levels import MessageLevels
+from theory.messages.losing import Acknowledged
 from theory.messages.mixing import mixed_rational
 from theory.messages.proved import certified_replica_deviation
-from theory.messages.quantiser import Acknowledged, Deadband, Quantiser
+from theory.messages.quantiser import Deadband, Quantiser
 from theory.numbers import Enclosure, as_fmpq, as_fraction, precision
 from theory.rational import RationalModel, RationalNetwork
 from theory.showing import Shown

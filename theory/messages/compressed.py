@@ -20,8 +20,9 @@ from theory.bounds import SampleSizes, sample_sizes
 from theory.learning.model import FiniteModel
 from theory.messages.exposure import exposure
 from theory.messages.levels import MessageLevels, message_levels
+from theory.messages.losing import Unacknowledged
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser, Samples, Unacknowledged
+from theory.messages.quantiser import Deadband, Quantiser, Samples
 from theory.messages.speaking import SpeakingShares, speaking_shares
 from theory.network import Network
 from theory.network.structure import off_diagonal

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory.messages.deviation import replica_deviation
-from theory.messages.quantiser import Acknowledged, Quantiser
+from theory.messages.losing import Acknowledged
+from theory.messages.quantiser import Quantiser
 from theory.network import Network
 from theory.showing import Shown
 from theory.validation import FloatArray

@@ -17,8 +17,8 @@ import numpy as np
 
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
+from theory.messages.losing import Unacknowledged
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Unacknowledged
 from theory.network import Network
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import as_dense
