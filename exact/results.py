@@ -50,6 +50,8 @@ class MeasuredMessages(Value):
     bytes_per_round
         Of all links together, in the mean over rounds and replicates; None where a message has no
         code of fixed length.
+    bytes_standard_error
+        Of the mean over replicates; None as above, NaN for a single replicate.
     entropy
         In bits: of the numbers that were sent, taken as independent draws of one law. An estimate
         of what an entropy coder would need for one; NaN if nothing was sent.
@@ -60,6 +62,7 @@ class MeasuredMessages(Value):
 
     sent: IntArray
     bytes_per_round: float | None
+    bytes_standard_error: float | None
     entropy: float
     largest_error: float
     largest_deviation: float
@@ -183,19 +186,25 @@ def measured(
         paths=read_only(sums["paths"]),
         watched=read_only(watched),
         discarded=read_only(discarded),
-        messages=_messages(sums, count * run.last) if "sent" in sums else None,
+        messages=_messages(sums, count, run.last) if "sent" in sums else None,
     )
 
 
-def _messages(sums: Arrays, rounds: int) -> MeasuredMessages:
-    """What was sent in so many rounds, those of all replicates together."""
+def _messages(sums: Arrays, replicates: int, rounds: int) -> MeasuredMessages:
+    """What was sent in so many rounds of each replicate."""
     cells = sums["sent_cells"][sums["sent_cells"] > 0]
     shares = cells / cells.sum() if cells.size else np.array([np.nan])
+    each, error = None, None
     # Empty where a message has no code.
-    bytes_sent = sums["sent_bytes"].tolist()
+    if sums["sent_bytes"].size:
+        total, squares = float(sums["sent_bytes"][0]), sums["sent_bytes_squares"]
+        each = total / (replicates * rounds)
+        spread = np.maximum(squares - total * (total / replicates), 0.0)
+        error = float(standard_error(spread, replicates)[0]) / rounds
     return MeasuredMessages(
         sent=read_only(sums["sent"]),
-        bytes_per_round=bytes_sent[0] / rounds if bytes_sent else None,
+        bytes_per_round=each,
+        bytes_standard_error=error,
         entropy=float(abs((shares * np.log2(shares)).sum())),
         largest_error=float(sums["largest_error"][0]),
         largest_deviation=float(sums["largest_deviation"][0]),

@@ -299,6 +299,7 @@ class SentDocument(Document):
     """What was sent where beliefs are compressed, over all rounds and replicates."""
 
     bytes_per_round: Number = Field(description="of all links, in the mean; null without levels")
+    bytes_standard_error: Number = Field(default=None, description="of bytes_per_round")
     messages: int = Field(ge=0, description="each counted once, however many agents hear it")
     entropy: Number = Field(description="of one number that was sent, in bits: an estimate")
     largest_error: Number = Field(description="of a replica after a round, in nats")
@@ -313,6 +314,9 @@ class SentDocument(Document):
             return None
         return cls(
             bytes_per_round=sent.bytes_per_round,
+            bytes_standard_error=None
+            if sent.bytes_standard_error is None
+            else number(sent.bytes_standard_error),
             messages=int(sent.sent.sum()),
             entropy=number(sent.entropy),
             largest_error=sent.largest_error,

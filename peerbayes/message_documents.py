@@ -12,24 +12,43 @@ from rich.text import Text
 from peerbayes.documents import Document, Number
 from peerbayes.documents import number as json_number
 from peerbayes.tables import facts_table, figures_table, number, rounds
-from theory.messages import CompressedLearning
+from theory.messages import CompressedLearning, MeanBytes, Samples
 
 MaybeInterval = Annotated[list[int | None], Field(min_length=2, max_length=2)]
 """Both ends of an interval; null: not known."""
+
+
+class MeanBytesDocument(Document):
+    """Expected bytes a round on all links: bounds for the long run, and an estimate between."""
+
+    lower: float = Field(ge=0)
+    estimate: float = Field(ge=0, description="for little mixing; no bound")
+    upper: float = Field(ge=0)
+
+    @classmethod
+    def of(cls, found: MeanBytes | None) -> Self | None:
+        """The document; None where nothing is known."""
+        if found is None:
+            return None
+        return cls(lower=found.lower, estimate=found.estimate, upper=found.upper)
 
 
 class MessagesDocument(Document):
     """What compressed beliefs cost; null: not known, see note."""
 
     quantiser: str
-    step: float = Field(gt=0, description="in nats")
+    step: Number = Field(description="in nats; null for samples")
     mixing: float = Field(gt=0, le=1)
     levels: int | None = Field(description="those of the quantiser, or as many as it needs")
     least_levels: int | None = Field(description="with fewer no proof says that none overloads")
     links: int = Field(ge=0, description="directed")
     message_bytes: int | None
     bytes_per_round: Number = Field(description="of all links; at most, where some are silent")
+    mean_bytes_per_round: MeanBytesDocument | None = None
     deviation: Number = Field(description="bound on what compression moves a log-ratio by, in nats")
+    mean_deviation: Number = Field(
+        default=None, description="bound on the mean over runs of what compression moves it by"
+    )
     extra_rounds: int | None = Field(description="certified rounds with compression, less without")
     certified_rounds: MaybeInterval
     certified_bytes: MaybeInterval
@@ -41,14 +60,16 @@ class MessagesDocument(Document):
         quantiser = found.quantiser
         return cls(
             quantiser=quantiser.name,
-            step=float(quantiser.step),
+            step=None if isinstance(quantiser, Samples) else float(quantiser.step),
             mixing=float(quantiser.mixing),
             levels=quantiser.levels,
             least_levels=found.levels.least if quantiser.has_replica else None,
             links=found.links,
             message_bytes=found.frame,
             bytes_per_round=found.bytes_per_round,
+            mean_bytes_per_round=MeanBytesDocument.of(found.mean_bytes_per_round),
             deviation=json_number(float(found.deviation.max())),
+            mean_deviation=json_number(float(found.mean_deviation.max())),
             extra_rounds=found.extra_rounds,
             certified_rounds=list(found.certified_rounds),
             certified_bytes=list(found.certified_bytes),
@@ -86,18 +107,37 @@ def messages_parts(result: MessagesDocument | None) -> list[RenderableType]:
     if result is None:
         return []
     facts = {
-        "quantiser": f"{result.quantiser}, steps of {number(result.step)} nats",
+        "quantiser": result.quantiser
+        + ("" if result.step is None else f", steps of {number(result.step)} nats"),
         "mixing": number(result.mixing),
         "levels (least)": f"{rounds(result.levels)} ({rounds(result.least_levels)})",
         "bytes a message": rounds(result.message_bytes),
         "bytes a round": f"{number(result.bytes_per_round)} on {result.links} links",
+        **_mean_bytes(result),
         "moves a log-ratio by at most": f"{number(result.deviation)} nats",
+        **_mean_deviation(result),
         "certified rounds": _ends(result.certified_rounds),
         "  more than without": rounds(result.extra_rounds),
         "certified bytes": _ends(result.certified_bytes),
     }
     notes = [Text(f"note: {result.note}")] if result.note else []
     return [Text(), facts_table("Messages", facts), *notes]
+
+
+def _mean_bytes(result: MessagesDocument) -> dict[str, str]:
+    """What is sent in the mean, where that is not what is sent at most."""
+    mean = result.mean_bytes_per_round
+    if mean is None or mean.lower == mean.upper:
+        return {}
+    ends = f"{number(mean.lower)} to {number(mean.upper)}"
+    return {"  in the mean of many": f"{ends}, about {number(mean.estimate)}"}
+
+
+def _mean_deviation(result: MessagesDocument) -> dict[str, str]:
+    """How far log-ratios are moved in the mean, where that alone is bounded."""
+    if result.deviation is not None or result.mean_deviation is None:
+        return {}
+    return {"  in the mean over runs": f"{number(result.mean_deviation)} nats"}
 
 
 def price_parts(prices: Sequence[PriceDocument]) -> list[RenderableType]:

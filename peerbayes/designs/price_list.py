@@ -14,7 +14,7 @@ from peerbayes.problem.finite import Problem
 from theory.design import Constraints, baselines
 from theory.design.time_budget import is_spent
 from theory.messages import FewestBytes, fewest_bytes
-from theory.messages.quantiser import HEADER
+from theory.messages.cells import HEADER
 from theory.network.structure import as_dense
 from theory.progress import Progress
 from theory.validation import fail

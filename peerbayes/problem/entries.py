@@ -110,6 +110,12 @@ def only_with(key: str, others: Mapping[str, str]) -> dict[str, Any]:
     return {"if": named, "then": given(key), "else": {"not": given(key)}}
 
 
+def allowed_with(key: str, others: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON schema of a table that may have `key` if others have these values, and only then."""
+    values = {name: {"const": value} for name, value in others.items()}
+    return {"if": given(key), "then": {"required": list(others), "properties": values}}
+
+
 def parse_number(value: object) -> Rational:
     """A file's number: a `Fraction` if written as a string, else a finite float.
 

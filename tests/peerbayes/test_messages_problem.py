@@ -22,7 +22,18 @@ from tests.peerbayes.documents import TWO_COINS
 from tests.peerbayes.regressions import LINE
 from tests.peerbayes.test_bad_input import complaint
 from theory import Network
-from theory.messages import Deadband, Plain, Quantiser, Uniform, compressed_learning
+from theory.messages import (
+    Acknowledged,
+    Deadband,
+    MeanBytes,
+    Plain,
+    Quantiser,
+    Samples,
+    Single,
+    Unacknowledged,
+    Uniform,
+    compressed_learning,
+)
 
 PROBLEM = Draft202012Validator(read_schema("problem"))
 HALF = {"quantiser": "uniform", "step": "1/2", "mixing": "1"}
@@ -56,6 +67,13 @@ def test_a_file_says_what_is_sent() -> None:
         Uniform(step=Fraction(1, 3), mixing=Fraction(2, 7), levels=40),
         Uniform(step=0.1, header=0),
         Deadband(step=Fraction(1), threshold=Fraction(9, 2), mixing=0.25),
+        Single(step=0.5, mixing=Fraction(1, 8)),
+        Single(step=Fraction(1, 2), choice="largest", levels=90),
+        Acknowledged(step=0.5, mixing=Fraction(1, 9), loss=Fraction(1, 10), burst=1),
+        Acknowledged(step=0.5, loss=0.25),
+        Unacknowledged(step=0.5, loss=Fraction(1, 4)),
+        Samples(draws=10),
+        Samples(draws=3, smoothing=0.25, mixing=Fraction(1, 2), header=1),
         Plain(step=1.5, levels=7),
     ],
     ids=lambda quantiser: quantiser.name,
@@ -115,6 +133,13 @@ def test_simulate_prints_what_was_sent(tmp_path: Path, capsys: pytest.CaptureFix
         HALF,
         {"step": 4, "mixing": "1/4"},
         {"quantiser": "deadband", "step": 1, "threshold": 12, "mixing": "1/20"},
+        {
+            "quantiser": "acknowledged",
+            "step": "1/2",
+            "loss": "1/10",
+            "burst": 1,
+            "mixing": "1/10",
+        },
     ],
 )
 def test_verify_holds_and_leaves_a_report(messages: dict[str, Any], tmp_path: Path) -> None:
@@ -127,12 +152,55 @@ def test_verify_holds_and_leaves_a_report(messages: dict[str, Any], tmp_path: Pa
     assert "Certified bytes" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_verify_checks_expected_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ends; and an end that is a tenth of the way beyond what is sent is found out."""
+    problem = coins({"quantiser": "deadband", "step": 1, "threshold": 4, "mixing": "1/4"})
+    expected = [one for one in pb.verify(problem).statements if "expected bytes" in one.statement]
+    assert [(one.side, one.holds) for one in expected] == [("upper", True), ("lower", True)]
+    measured = expected[0].measured
+    assert measured is not None
+
+    def wrong(speaking: Any, bytes_each: Any) -> MeanBytes:
+        return MeanBytes(1.1 * measured, measured, 0.9 * measured)
+
+    monkeypatch.setattr(MeanBytes, "of", wrong)
+    broken = [one.statement for one in pb.verify(problem).statements if one.is_broken]
+    assert broken == [one.statement for one in expected]
+
+
 def test_verify_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that is ten times too small is found out."""
     monkeypatch.setattr("theory.messages.compressed._UP", 0.1)
     outcome = pb.verify(coins(HALF))
     broken = [statement.statement for statement in outcome.statements if statement.is_broken]
     assert broken == ["compression moves a log-ratio, in nats: at most"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        (
+            {"quantiser": "acknowledged", "step": 1, "loss": 0.3, "mixing": "1/10"},
+            ["mean log-odds of every agent", "learning rate K"],
+        ),
+        (
+            {"quantiser": "unacknowledged", "step": "1/4", "loss": 0.3},
+            ["mean log-ratios stop where replicas out of step"],
+        ),
+        (
+            {"quantiser": "samples", "draws": 7},
+            ["bytes a round", "mean log-ratios where samples are pooled"],
+        ),
+    ],
+)
+def test_verify_says_of_means_what_is_proved_of_them(
+    messages: dict[str, Any], words: list[str]
+) -> None:
+    statements = pb.verify(coins(messages)).statements
+    assert all(one.holds for one in statements)
+    assert len(statements) == len(words)
+    for one, word in zip(statements, words, strict=True):
+        assert word in one.statement
 
 
 def test_nothing_is_claimed_of_plain_rounding() -> None:
@@ -168,6 +236,40 @@ BAD: list[tuple[str, Any, list[str]]] = [
         ["messages.threshold: expected more than half a step, 1, got 1"],
     ),
     ("a threshold for nothing", {"step": 1, "threshold": 3}, ["messages.threshold", "deadband"]),
+    ("a choice for nothing", {"step": 1, "choice": "largest"}, ["messages.choice", "single"]),
+    (
+        "a mistyped choice",
+        {"step": 1, "quantiser": "single", "choice": "rotate"},
+        ["messages.choice", "'rotation'"],
+    ),
+    ("losses for nothing", {"step": 1, "loss": 0.1}, ["messages.loss", "acknowledged"]),
+    (
+        "no losses",
+        {"step": 1, "quantiser": "acknowledged"},
+        ["messages.loss: expected the key 'loss'", "add it"],
+    ),
+    (
+        "nothing but losses",
+        {"step": 1, "quantiser": "unacknowledged", "loss": "1"},
+        ["messages.loss: expected a number in [0, 1), got 1"],
+    ),
+    (
+        "a burst of replicas out of step",
+        {"step": 1, "quantiser": "unacknowledged", "loss": 0.1, "burst": 2},
+        ["messages.burst", '"acknowledged" only'],
+    ),
+    ("samples of nothing", {"quantiser": "samples"}, ["messages.draws", "add it"]),
+    (
+        "samples in steps",
+        {"quantiser": "samples", "draws": 5, "step": 1},
+        ["messages.step", "leave it out"],
+    ),
+    ("draws for nothing", {"step": 1, "draws": 5}, ["messages.draws", '"samples" only']),
+    (
+        "samples in cells",
+        {"quantiser": "samples", "draws": 5, "levels": 9},
+        ["messages.levels: expected none with samples"],
+    ),
     ("a mistyped key", {"step": 1, "level": 9}, ["messages.level", "'levels'"]),
     ("no table", 3, ["messages"]),
 ]

@@ -10,10 +10,18 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from theory.messages.certificate import CertifiedMessages, certify_messages
     from theory.messages.cheapest import FewestBytes, fewest_bytes
-    from theory.messages.compressed import CompressedLearning, compressed_learning
+    from theory.messages.compressed import CompressedLearning, MeanBytes, compressed_learning
     from theory.messages.deviation import ReplicaDeviation, replica_deviation
-    from theory.messages.levels import MessageLevels, finest_step, message_levels, stalling_step
+    from theory.messages.levels import (
+        MessageLevels,
+        finest_step,
+        message_levels,
+        sampled_ceiling,
+        stalling_step,
+    )
+    from theory.messages.losing import Acknowledged, Unacknowledged
     from theory.messages.mixing import mixed_network, mixed_rational
+    from theory.messages.out_of_step import OutOfStep, out_of_step
     from theory.messages.proved import (
         RationalReplicaDeviation,
         certified_replica_deviation,
@@ -24,22 +32,32 @@ if TYPE_CHECKING:
         Deadband,
         Plain,
         Quantiser,
+        Samples,
+        Single,
         Uniform,
     )
+    from theory.messages.speaking import SpeakingShares, speaking_shares
 else:
     show_lazily(__name__)
 
 __all__ = [
     "QUANTISERS",
+    "Acknowledged",
     "CertifiedMessages",
     "CompressedLearning",
     "Deadband",
     "FewestBytes",
+    "MeanBytes",
     "MessageLevels",
+    "OutOfStep",
     "Plain",
     "Quantiser",
     "RationalReplicaDeviation",
     "ReplicaDeviation",
+    "Samples",
+    "Single",
+    "SpeakingShares",
+    "Unacknowledged",
     "Uniform",
     "certified_replica_deviation",
     "certify_messages",
@@ -49,7 +67,10 @@ __all__ = [
     "message_levels",
     "mixed_network",
     "mixed_rational",
+    "out_of_step",
     "rational_replica_deviation",
     "replica_deviation",
+    "sampled_ceiling",
+    "speaking_shares",
     "stalling_step",
 ]

@@ -8,6 +8,7 @@ fraction that is at most e^−β. Then `theory.certified.ladder` proves that so 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,6 +23,7 @@ from theory.certified.network import certify_network
 from theory.certified.rounds import CertifiedRounds
 from theory.messages.compressed import with_levels
 from theory.messages.levels import MessageLevels
+from theory.messages.losing import Acknowledged
 from theory.messages.mixing import mixed_rational
 from theory.messages.proved import certified_replica_deviation
 from theory.messages.quantiser import Deadband, Quantiser
@@ -46,7 +48,8 @@ class CertifiedMessages(Shown):
     quantiser
         With its levels: its own, or the least odd number that is proved to be enough.
     deviation
-        B_i ē of each agent, in nats: an interval around the bound on what compression does.
+        B_i ē, or what takes the place of B_i, of each agent, in nats: an interval around the bound
+        on what compression does.
     least
         The fewest levels that are proved never to overload.
     links, frame
@@ -113,27 +116,40 @@ def certify_messages(
     evidence = Evidence(mixed, model)
     first = certified_replica_deviation(mixed)
     second = certified_replica_deviation(mixed, order=2)
+    certified = certify_network(mixed, relative_width=_WIDTH)
     with precision(START_BITS):
         step = as_fraction(quantiser.step)
-        error = as_fraction(quantiser.threshold) if isinstance(quantiser, Deadband) else step / 2
-        ball = arb(as_fmpq(error))
-        deviation = tuple(
-            Enclosure.from_ball(ball * arb(one.lower).union(arb(one.upper))) for one in first
-        )
-        growth, start = _growth(evidence, first, second, ball)
+        kept = as_fraction(quantiser.threshold) if isinstance(quantiser, Deadband) else step / 2
+        moved = [_ball(one) for one in first]
+        feedback = [arb(one.upper) for one in second]
+        if isinstance(quantiser, Acknowledged):
+            most = 2 * extreme(
+                [arb(1 - mixed.matrix[i, i]) for i in range(mixed.agents)], largest=True
+            )
+            feedback = [most * arb(one.upper) for one in first]
+            moved = [
+                most * (2 * (1 - _ball(v)) + _ball(settling))
+                for v, settling in zip(
+                    certified.stationary_distribution, certified.deviation, strict=True
+                )
+            ]
+        grown = _Growth.of(evidence, first, feedback)
+        ball = grown.error(arb(as_fmpq(kept)), quantiser.waits(evidence.hypotheses - 1))
+        deviation = tuple(Enclosure.from_ball(ball * one) for one in moved)
+        growth, start = grown.most(ball), grown.start
         least = max(2, _ceiling(2 * (growth + ball).max(start) / arb(as_fmpq(step))))
         silence = 1
         if isinstance(quantiser, Deadband):
-            silence = 1 + int((arb(as_fmpq(error - step / 2)) / growth).lower().floor().fmpz())
+            silence = 1 + int((arb(as_fmpq(kept - step / 2)) / growth).lower().floor().fmpz())
         shift = extreme([arb(one.upper) for one in deviation], largest=True)
-    levels = MessageLevels(0.0, 0.0, least, None, silence)
+    levels = MessageLevels(0.0, 0.0, least, None, silence, 0.0, 0.0)
     quantiser = with_levels(quantiser, levels)
     frame = quantiser.frame(len(model.hypotheses) - 1)
     assert frame is not None
+    frame += quantiser.answer
     best = decide_reference(evidence).hypotheses
-    moved = Evidence(mixed, _handicapped(model, best, shift))
-    settling = certify_network(mixed, relative_width=_WIDTH).deviation
-    ladder = Ladder(moved, decide_reference(moved), deviation=settling)
+    moved_odds = Evidence(mixed, _handicapped(model, best, shift))
+    ladder = Ladder(moved_odds, decide_reference(moved_odds), deviation=certified.deviation)
     sizes = certify_sample_sizes(
         ladder, delta=delta, exponent=exponent, second_eigenvalue=None, progress=progress
     )
@@ -144,32 +160,65 @@ def certify_messages(
     )
 
 
-def _growth(
-    evidence: Evidence, first: tuple[Enclosure, ...], second: tuple[Enclosure, ...], error: arb
-) -> tuple[arb, arb]:
-    """Upper ends, as in `theory.messages.levels`: what a round adds, and what the first brings."""
-    model, matrix = evidence.model, evidence.network.matrix
-    reach, halves, priors, spreads = [], [], [], []
-    for other in range(1, evidence.hypotheses):
-        laws = evidence.at(START_BITS).laws(0, other)
-        ends = [mean for k in evidence.present for mean in laws[k].means]
-        top, bottom = extreme(ends, largest=True), extreme(ends, largest=False)
-        reach += [abs(top).max(abs(bottom))]
-        halves.append((top - bottom) / 2)
-        odds = model.prior_log_odds(0, other)
-        balls = [odds[k].ball() for k in evidence.present]
-        high, low = extreme(balls, largest=True), extreme(balls, largest=False)
-        priors.append(abs(high).max(abs(low)))
-        spreads.append(high - low)
-    largest, half = extreme(reach, largest=True), extreme(halves, largest=True)
-    spread = extreme(spreads, largest=True)
-    grown = []
-    for i, (one, two) in enumerate(zip(first, second, strict=True)):
-        leaving = arb(1 - matrix[i, i])
-        moved = half * arb(one.upper) + leaving * spread
-        grown.append(largest + moved + (2 * leaving + arb(two.upper)) * error)
-    start = extreme(priors, largest=True) + largest
-    return extreme(grown, largest=True).upper(), start.upper()
+@dataclass(frozen=True)
+class _Growth:
+    """What a round adds to what there is to send, as in `theory.messages.levels`: upper ends.
+
+    Agent by agent `least` + `feedback` · ē; `start` is what the first round brings, `prior` what
+    was there before it.
+    """
+
+    least: tuple[arb, ...]
+    feedback: tuple[arb, ...]
+    start: arb
+    prior: arb
+
+    @classmethod
+    def of(cls, evidence: Evidence, first: tuple[Enclosure, ...], feedback: list[arb]) -> _Growth:
+        """From B_i, and from what takes the place of B²_i."""
+        model, matrix = evidence.model, evidence.network.matrix
+        reach, halves, priors, spreads = [], [], [], []
+        for other in range(1, evidence.hypotheses):
+            laws = evidence.at(START_BITS).laws(0, other)
+            ends = [mean for k in evidence.present for mean in laws[k].means]
+            top, bottom = extreme(ends, largest=True), extreme(ends, largest=False)
+            reach += [abs(top).max(abs(bottom))]
+            halves.append((top - bottom) / 2)
+            odds = model.prior_log_odds(0, other)
+            balls = [odds[k].ball() for k in evidence.present]
+            high, low = extreme(balls, largest=True), extreme(balls, largest=False)
+            priors.append(abs(high).max(abs(low)))
+            spreads.append(high - low)
+        largest, half = extreme(reach, largest=True), extreme(halves, largest=True)
+        spread, prior = extreme(spreads, largest=True), extreme(priors, largest=True)
+        least, grown = [], []
+        for i, (one, back) in enumerate(zip(first, feedback, strict=True)):
+            leaving = arb(1 - matrix[i, i])
+            least.append((largest + half * arb(one.upper) + leaving * spread).upper())
+            grown.append((2 * leaving + back).upper())
+        return cls(tuple(least), tuple(grown), (prior + largest).upper(), prior.upper())
+
+    def most(self, error: arb) -> arb:
+        """Of any agent, if replicas are off by `error` at most."""
+        parts = [a + b * error for a, b in zip(self.least, self.feedback, strict=True)]
+        return extreme(parts, largest=True).upper()
+
+    def error(self, kept: arb, waits: float) -> arb:
+        """ē, of a quantiser that leaves out `kept` of what it sends after so many rounds."""
+        if waits == 0:
+            return kept
+        left = [] if math.isinf(waits) else [1 - int(waits) * one for one in self.feedback]
+        if not left or not all(one > 0 for one in left):
+            wanted = "one whose log-ratios wait for few rounds, and not by chance"
+            raise fail("quantiser", wanted, "one of which nothing is proved", "mix less")
+        base = kept.max(self.prior)
+        parts = [(base + int(waits) * a) / b for a, b in zip(self.least, left, strict=True)]
+        return extreme(parts, largest=True).upper()
+
+
+def _ball(enclosure: Enclosure) -> arb:
+    """The ball around both ends."""
+    return arb(enclosure.lower).union(arb(enclosure.upper))
 
 
 def _handicapped(model: RationalModel, best: tuple[int, ...], shift: arb) -> RationalModel:

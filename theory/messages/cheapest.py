@@ -15,11 +15,12 @@ from fractions import Fraction
 
 from theory.bounds import SampleSizes, sample_sizes
 from theory.learning.model import FiniteModel
+from theory.messages.cells import HEADER
 from theory.messages.compressed import CompressedLearning, compressed_learning, shifted
 from theory.messages.deviation import replica_deviation
 from theory.messages.levels import finest_step
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import HEADER, Uniform
+from theory.messages.quantiser import Uniform
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed

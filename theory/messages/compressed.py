@@ -11,23 +11,41 @@ started with log-odds higher by β does, since all W^n have rows that sum to one
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from theory.bounds import SampleSizes, sample_sizes
 from theory.learning.model import FiniteModel
-from theory.messages.deviation import replica_deviation
+from theory.messages.exposure import exposure
 from theory.messages.levels import MessageLevels, message_levels
+from theory.messages.losing import Unacknowledged
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser
+from theory.messages.quantiser import Deadband, Quantiser, Samples
+from theory.messages.speaking import SpeakingShares, speaking_shares
 from theory.network import Network
 from theory.network.structure import off_diagonal
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_probability, fail, read_only
+from theory.validation import FloatArray, IntArray, as_probability, fail, read_only
 
 _UP = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class MeanBytes(Shown):
+    """Expected bytes a round on all links together: bounds, and an estimate for little mixing."""
+
+    lower: float
+    estimate: float
+    upper: float
+
+    @classmethod
+    def of(cls, speaking: SpeakingShares, bytes_each: IntArray) -> MeanBytes:
+        """Those of agents that speak so often, with so many bytes each time, shape (N,)."""
+        ends = (speaking.lower, speaking.estimate, speaking.upper)
+        return cls(*(float(bytes_each @ end) for end in ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +61,17 @@ class CompressedLearning(Shown):
         log-ratios are unbounded, and for a quantiser without a replica.
     deviation
         Shape (N,): an upper bound on how far compression moves a log-ratio against the first
-        hypothesis, in nats; inf without a replica.
+        hypothesis, in nats; inf where nothing is proved, as without a replica.
+    mean_deviation
+        Shape (N,): the same of the mean over runs. It is `deviation`, but where chance decides
+        what is sent.
     levels
         What the quantiser has to hold.
-    links, frame
-        How many directed links carry messages, and the bytes of one; None without levels.
+    heard, frame
+        Shape (N,): how many others hear each agent; and the bytes of a message, with those of its
+        answer, None without levels.
+    speaking
+        How often agents send a message, in the mean of the long run.
     uncompressed, compressed, easier
         The ladder of W without compression, and the ladders of W_γ with prior log-odds lower and
         higher by β; None without a replica.
@@ -58,13 +82,27 @@ class CompressedLearning(Shown):
     network: Network
     quantiser: Quantiser
     deviation: FloatArray
+    mean_deviation: FloatArray
     levels: MessageLevels
-    links: int
+    heard: IntArray
     frame: int | None
+    speaking: SpeakingShares | None
     uncompressed: SampleSizes
     compressed: SampleSizes | None
     easier: SampleSizes | None
     note: str
+
+    @property
+    def links(self) -> int:
+        """Directed links, each of which carries messages."""
+        return int(self.heard.sum())
+
+    @property
+    def mean_bytes_per_round(self) -> MeanBytes | None:
+        """Of all links together, in the mean of the long run; None without a code."""
+        if self.frame is None or self.speaking is None:
+            return None
+        return MeanBytes.of(self.speaking, self.heard * self.frame)
 
     @property
     def certified_rounds(self) -> tuple[int | None, int | None]:
@@ -166,29 +204,50 @@ def compressed_learning(
     quantiser = with_levels(quantiser, levels)
     mixed = mixed_network(network, quantiser.mixing)
     frame = quantiser.frame(len(model.hypotheses) - 1)
-    note, compressed, easier = "", None, None
-    deviation = np.full(network.agents, np.inf)
-    if not quantiser.has_replica:
-        note = "nothing is guaranteed without a replica"
-    else:
-        deviation = replica_deviation(mixed).upper * quantiser.error_bound * _UP
+    if frame is not None:
+        frame += quantiser.answer
+    compressed, easier = None, None
+    deviation = mean_deviation = np.full(network.agents, np.inf)
+    if quantiser.has_replica:
+        moved = exposure(mixed, quantiser).moved * _UP
+        deviation, mean_deviation = moved * levels.error, moved * levels.mean_error
+    if np.isfinite(deviation).all():
         worst = float(deviation.max())
         compressed = sample_sizes(mixed, shifted(mixed, model, -worst), delta=delta)
         easier = sample_sizes(mixed, shifted(mixed, model, worst), delta=delta)
-        if frame is None:
-            note = "unbounded log-ratios have no code of fixed length"
+    speaking = None
+    if math.isfinite(levels.reach):
+        speaking = speaking_shares(mixed, model, quantiser, levels)
+    columns = off_diagonal(network.weights).column
     return CompressedLearning(
         network=mixed,
         quantiser=quantiser,
         deviation=read_only(deviation),
+        mean_deviation=read_only(mean_deviation),
         levels=levels,
-        links=len(off_diagonal(network.weights).row),
+        heard=read_only(np.bincount(columns, minlength=network.agents).astype(np.int64)),
         frame=frame,
+        speaking=speaking,
         uncompressed=uncompressed or sample_sizes(network, model, delta=delta),
         compressed=compressed,
         easier=easier,
-        note=note,
+        note=_note(quantiser, levels, frame),
     )
+
+
+def _note(quantiser: Quantiser, levels: MessageLevels, frame: int | None) -> str:
+    """Why a number is missing; empty if none is."""
+    if isinstance(quantiser, Unacknowledged):
+        return "nothing is guaranteed of replicas that get out of step"
+    if isinstance(quantiser, Samples):
+        return "log-ratios stay bounded where samples are pooled, and learning ends"
+    if not quantiser.has_replica:
+        return "nothing is guaranteed without a replica"
+    if math.isfinite(levels.mean_error) and math.isinf(levels.error):
+        return "log-ratios wait by chance, without end: bounds are on means alone"
+    if math.isinf(levels.error):
+        return "where log-ratios wait, nothing is proved with so much mixing, nor of normal data"
+    return "unbounded log-ratios have no code of fixed length" if frame is None else ""
 
 
 def with_levels(quantiser: Quantiser, levels: MessageLevels) -> Quantiser:
@@ -201,10 +260,12 @@ def with_levels(quantiser: Quantiser, levels: MessageLevels) -> Quantiser:
     ValueError
         If it has levels and a replica, and they are too few, or log-ratios have no bound.
     """
-    if not quantiser.has_replica or (quantiser.levels is None and levels.least is None):
+    if isinstance(quantiser, Samples) or not quantiser.has_replica:
+        return quantiser
+    if quantiser.levels is None and levels.least is None:
         return quantiser
     if levels.least is None:
-        wanted = "no number of levels where log-ratios are unbounded"
+        wanted = "no number of levels where what there is to send has no proved bound"
         raise fail("levels", wanted, quantiser.levels, "leave it out")
     if quantiser.levels is None:
         return replace(quantiser, levels=levels.least | 1)

@@ -8,8 +8,11 @@ What agent i has to round in round n is x = e^(n−1) + ((W − I)ŷ^(n−1))_i 
 
 z the log-ratios against the first hypothesis, 2h the length of an interval that contains them all,
 p the prior's and s their spread, B²_i the sum of order 2, and ē the quantiser's error bound. L
-cells of width Δ hold it if LΔ/2 is as large. Conversely, if (L − 1)Δ/2 is below
-ν = max |Σ_j v_j z_j|, some data that may come leave the replicas behind for ever, however large ē.
+cells of width Δ hold it if LΔ/2 is as large. Where a number waits for w rounds to be sent, ē is
+the solution of ē = r + w g(ē), r what is left out when it is sent and g the first bound without
+its last ē; other replicas have another factor of ē (`theory.messages.exposure`). Conversely, if
+(L − 1)Δ/2 is below ν = max |Σ_j v_j z_j|, some data that may come leave the replicas behind for
+ever, however large ē.
 (docs: mathematics/compressed-beliefs)
 """
 
@@ -24,8 +27,9 @@ import numpy as np
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.messages.deviation import ReplicaDeviation, replica_deviation
+from theory.messages.exposure import exposure
 from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser
+from theory.messages.quantiser import Deadband, Quantiser, Samples
 from theory.network import Network
 from theory.network.structure import EPS
 from theory.showing import Shown
@@ -52,6 +56,11 @@ class MessageLevels(Shown):
         With fewer levels some data that may come make the errors grow without end; None as above.
     silence
         Rounds from one message of an agent to its next, at least: 1 if it may speak every round.
+    error
+        ē: the most that a replica is off after a round, in nats, if nothing overloads; inf where
+        nothing is proved.
+    mean_error
+        The same of its mean over runs: `error`, but where numbers wait by chance.
     """
 
     reach: float
@@ -59,6 +68,8 @@ class MessageLevels(Shown):
     least: int | None
     necessary: int | None
     silence: int
+    error: float
+    mean_error: float
 
 
 @typed
@@ -84,15 +95,26 @@ def message_levels(network: Network, model: FiniteModel, quantiser: Quantiser) -
     """
     check_same_agents(network, model)
     mixed = mixed_network(network, quantiser.mixing)
-    first, second = replica_deviation(mixed), replica_deviation(mixed, order=2)
     evidence = _Evidence.of(model)
-    if not math.isfinite(evidence.largest):
-        return MessageLevels(math.inf, math.inf, None, None, 1)
-    step, error = float(quantiser.step), quantiser.error_bound
-    leaving = _leaving(mixed)
-    growth = float(_growth(evidence, first, second, leaving, error).max()) * (1 + _DOUBT)
-    reach = max(evidence.start, growth + error) * (1 + _DOUBT)
+    numbers = len(model.hypotheses) - 1
+    waits, mean_waits = quantiser.waits(numbers), quantiser.mean_waits(numbers)
+    if not quantiser.has_replica or not math.isfinite(evidence.largest):
+        known = quantiser.has_replica and waits == 0
+        error = quantiser.error_bound if known else math.inf
+        return MessageLevels(math.inf, math.inf, None, None, 1, error, error)
+    step = float(quantiser.step)
+    least = _growth(evidence, replica_deviation(mixed), _leaving(mixed)) * (1 + _DOUBT)
+    feedback = exposure(mixed, quantiser).feedback * (1 + _DOUBT)
+    error, mean = (
+        _waiting_error(quantiser.error_bound, evidence.prior, waiting, least, feedback)
+        for waiting in (waits, mean_waits)
+    )
     drift = (evidence.drift(mixed.stationary_distribution)) * (1 - _DOUBT)
+    necessary = max(2, math.ceil(2 * drift / step + 1))
+    if math.isinf(error):
+        return MessageLevels(math.inf, math.inf, None, None, 1, error, mean)
+    growth = float((least + feedback * error).max())
+    reach = max(evidence.start, growth + error) * (1 + _DOUBT)
     silence = 1
     if isinstance(quantiser, Deadband):
         room = (error - step / 2) * (1 - _DOUBT)
@@ -101,9 +123,26 @@ def message_levels(network: Network, model: FiniteModel, quantiser: Quantiser) -
         reach=reach,
         growth=growth,
         least=max(2, math.ceil(2 * reach / step * (1 - 4 * EPS))),
-        necessary=max(2, math.ceil(2 * drift / step + 1)),
+        necessary=necessary,
         silence=silence,
+        error=error,
+        mean_error=mean,
     )
+
+
+def _waiting_error(
+    kept: float, prior: float, waits: float, growth: FloatArray, feedback: FloatArray
+) -> float:
+    """The least ē ≥ kept + waits · (growth + feedback · ē); inf if there is none.
+
+    Before its first message a replica is off by the prior, if it has to wait for that.
+    """
+    if waits == 0:
+        return kept
+    left = 1 - waits * feedback
+    if math.isinf(waits) or (left <= 0).any():
+        return math.inf
+    return float(((max(kept, prior) + waits * growth) / left).max())
 
 
 @typed
@@ -129,7 +168,7 @@ def finest_step(
     mixed = mixed_network(network, mixing)
     first, second = replica_deviation(mixed), replica_deviation(mixed, order=2)
     leaving = _leaving(mixed)
-    least = _growth(evidence, first, second, leaving, 0.0)
+    least = _growth(evidence, first, leaving)
     room = count - 1 - 2 * leaving - second.upper
     if (room <= 0).any():
         return None
@@ -157,6 +196,29 @@ def stalling_step(network: Network, model: FiniteModel) -> float:
         return math.inf
     held = max(evidence.prior, most * evidence.largest / (1 - most))
     return 2 * (held + evidence.largest) * (1 + _DOUBT)
+
+
+@typed
+def sampled_ceiling(network: Network, model: FiniteModel, quantiser: Samples) -> float:
+    """What no log-ratio exceeds where agents pool samples of beliefs; inf if some listen to nobody.
+
+    With w the largest weight that an agent gives itself in W_γ and S = log((m + α)/α), the most
+    that counts say: max(max |p|, S + w max |z|/(1 − w)), against the first hypothesis. Rigorous up
+    to rounding.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents.
+    """
+    check_same_agents(network, model)
+    evidence = _Evidence.of(model)
+    most = 1 - float(_leaving(mixed_network(network, quantiser.mixing)).min())
+    if most >= 1 or not math.isfinite(evidence.largest):
+        return math.inf
+    smoothing = float(quantiser.smoothing)
+    said = math.log((quantiser.draws + smoothing) / smoothing)
+    return max(evidence.prior, said + most * evidence.largest / (1 - most)) * (1 + _DOUBT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,16 +273,10 @@ class _Evidence:
         return float(max(np.abs(end).max() for end in ends))
 
 
-def _growth(
-    evidence: _Evidence,
-    first: ReplicaDeviation,
-    second: ReplicaDeviation,
-    leaving: FloatArray,
-    error: float,
-) -> FloatArray:
-    """|((W − I)ŷ)_i| + max |z| at most, shape (N,): what x grows by if replicas stay."""
+def _growth(evidence: _Evidence, first: ReplicaDeviation, leaving: FloatArray) -> FloatArray:
+    """What x grows by if replicas stay, at most and but for what was left out, shape (N,)."""
     moved = evidence.half * first.upper + leaving * evidence.spread
-    return np.asarray(evidence.largest + moved + (2 * leaving + second.upper) * error)
+    return np.asarray(evidence.largest + moved)
 
 
 def _leaving(network: Network) -> FloatArray:

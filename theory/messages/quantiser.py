@@ -10,6 +10,13 @@ everybody adds it to ŷ_j, and then
 ``Uniform``        Q rounds each number to the nearest of the middles of cells of width `step`
 ``Deadband``       the same, and nothing at all is sent while no number is off by more than
                    `threshold`: event-triggered sending
+``Single``         Q rounds one number a message: each in its turn, the one that is off most, or
+                   one at random; the replicas of the others wait
+``Acknowledged``   Q rounds each number for each listener by itself: links lose messages, and
+                   agents keep what every listener is known to have
+``Unacknowledged`` links lose messages and nobody notices: replicas get out of step; no guarantee
+``Samples``        no replica: agents send how often each hypothesis came up in draws from their
+                   belief, and logarithms of these counts are pooled; no guarantee
 ``Plain``          no replica: agents send Q(y_j) and pool what they hear as it is; no guarantee
 =================  ==============================================================================
 
@@ -20,82 +27,22 @@ A message is one whole number below L^(M−1), in as many whole bytes as that ta
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
-import numpy as np
-
+from theory.messages.cells import HEADER, Cells, Real
+from theory.messages.losing import Acknowledged, Unacknowledged
 from theory.showing import Shown
-from theory.validation import FloatArray, as_integer, as_positive, fail
+from theory.validation import as_integer, as_positive, fail
 
-HEADER = 4
-"""Bytes before the numbers of a message: the round, as 32 bits."""
-
-Real: TypeAlias = "float | Fraction"
+Choice: TypeAlias = Literal["rotation", "largest", "random"]
+"""Which log-ratio a message carries that carries one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cells(Shown):
-    """Cells of equal width, and how a message of their numbers is framed.
-
-    Parameters
-    ----------
-    step
-        Δ, the width of a cell in nats, positive. Fractions stay exact.
-    mixing
-        γ, in (0, 1]: the share of the way that agents go towards what they hear.
-    levels
-        L ≥ 2, the number of cells; None for as many as are needed, without a bound.
-    header
-        Bytes of a message besides its numbers, at least 0.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
-
-    step: Real
-    mixing: Real = Fraction(1)
-    levels: int | None = None
-    header: int = HEADER
-
-    has_replica: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        as_positive("step", self.step)
-        mixing = as_positive("mixing", self.mixing)
-        if mixing > 1:
-            raise fail("mixing", "a number in (0, 1]", f"{mixing:g}", "use 1 or less")
-        if self.levels is not None:
-            object.__setattr__(self, "levels", as_integer("levels", self.levels, minimum=2))
-        object.__setattr__(self, "header", as_integer("header", self.header, minimum=0))
-
-    def cells(self, values: FloatArray) -> FloatArray:
-        """The middles of the cells that values lie in; the shape of `values`, in nats.
-
-        Middles are multiples of `step` if L is odd or None, and halfway between them if L is even.
-        """
-        step = float(self.step)
-        if self.levels is None:
-            return np.asarray(np.rint(values / step) * step)
-        half = self.levels // 2
-        if self.levels % 2:
-            return np.asarray(np.clip(np.rint(values / step), -half, half) * step)
-        return np.asarray((np.clip(np.floor(values / step), -half, half - 1) + 0.5) * step)
-
-    def frame(self, numbers: int) -> int | None:
-        """Bytes of one message of so many log-ratios; None if L is None: a code needs levels."""
-        if self.levels is None:
-            return None
-        largest = int(self.levels**numbers) - 1
-        payload = largest.bit_length()
-        return self.header + -(-payload // 8)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Uniform(_Cells):
+class Uniform(Cells):
     """Sends the difference to the replica, rounded, in every round.
 
     Examples
@@ -119,7 +66,7 @@ class Uniform(_Cells):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deadband(_Cells):
+class Deadband(Cells):
     """Sends nothing while every log-ratio is within `threshold` of its replica.
 
     Parameters
@@ -156,7 +103,60 @@ class Deadband(_Cells):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plain(_Cells):
+class Single(Cells):
+    """Sends one of the M − 1 differences a round, rounded.
+
+    Parameters
+    ----------
+    choice
+        ``"rotation"``: each in its turn; ``"largest"``: the one that is off most, with its number
+        in the message; ``"random"``: any of them, by draws that listeners repeat.
+
+    Raises
+    ------
+    ValueError
+        As for all quantisers; if `choice` is none of these.
+
+    Examples
+    --------
+    >>> Single(step=0.5, levels=100, choice="rotation").frame(8)
+    5
+    >>> Single(step=0.5, levels=100, choice="largest").frame(8)  # 800 messages
+    6
+    """
+
+    choice: Choice = "rotation"
+
+    name: ClassVar[str] = "single"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.choice not in get_args(Choice):
+            wanted = f"one of {', '.join(get_args(Choice))}"
+            raise fail("choice", wanted, repr(self.choice), "choose one of them")
+
+    @property
+    def error_bound(self) -> float:
+        """The most that the number that was sent is off, in nats; others wait, and are off more."""
+        return float(self.step) / 2
+
+    def frame(self, numbers: int) -> int | None:
+        """Bytes of a message: of one number, and of which it is where that is chosen by size."""
+        if self.levels is None:
+            return None
+        return self._bytes(self.levels * (numbers if self.choice == "largest" else 1))
+
+    def waits(self, numbers: int) -> float:
+        """All others come first; by chance there is no most."""
+        return math.inf if self.choice == "random" and numbers > 1 else numbers - 1.0
+
+    def mean_waits(self, numbers: int) -> float:
+        """All others, however they are chosen."""
+        return numbers - 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plain(Cells):
     """Sends the rounded log-ratios themselves, which listeners take as they are.
 
     On trial beside the others: what rounding loses is lost for good (see
@@ -172,9 +172,82 @@ class Plain(_Cells):
         return float(self.step) / 2
 
 
-Quantiser: TypeAlias = Uniform | Deadband | Plain
+@dataclass(frozen=True, kw_only=True)
+class Samples(Shown):
+    """Sends counts of m draws of a hypothesis from the public belief.
 
-QUANTISERS: dict[str, type[Uniform] | type[Deadband] | type[Plain]] = {
-    kind.name: kind for kind in (Uniform, Deadband, Plain)
+    Listeners take log((c_1 + α)/(c_θ + α)) for the speaker's log-ratio: of bounded size, so that
+    learning ends (`theory.messages.sampled_ceiling`). On trial beside the others.
+
+    Parameters
+    ----------
+    draws
+        m ≥ 1.
+    smoothing
+        α > 0, which stands for draws that nobody made: without it a hypothesis that does not come
+        up once would be ruled out for good.
+    mixing, header
+        As for all quantisers.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> Samples(draws=255).frame(1)  # 0 to 255 of one of two hypotheses
+    5
+    """
+
+    draws: int
+    smoothing: Real = Fraction(1, 2)
+    mixing: Real = Fraction(1)
+    header: int = HEADER
+
+    name: ClassVar[str] = "samples"
+    has_replica: ClassVar[bool] = False
+    levels: ClassVar[None] = None
+    answer: ClassVar[int] = 0
+    # Counts are whole numbers.
+    step: ClassVar[float] = 1.0
+    error_bound: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", as_integer("draws", self.draws, minimum=1))
+        as_positive("smoothing", self.smoothing)
+        if as_positive("mixing", self.mixing) > 1:
+            raise fail("mixing", "a number in (0, 1]", f"{self.mixing:g}", "use 1 or less")
+        object.__setattr__(self, "header", as_integer("header", self.header, minimum=0))
+
+    def frame(self, numbers: int) -> int:
+        """Bytes of one message about so many hypotheses besides the first."""
+        messages = math.comb(self.draws + numbers, numbers)
+        return self.header + -(-(messages - 1).bit_length() // 8)
+
+    def waits(self, numbers: int) -> float:
+        """Nothing waits."""
+        return 0.0
+
+    def mean_waits(self, numbers: int) -> float:
+        """Nothing waits."""
+        return 0.0
+
+
+Quantiser: TypeAlias = Uniform | Deadband | Single | Acknowledged | Unacknowledged | Samples | Plain
+
+Kind: TypeAlias = (
+    type[Uniform]
+    | type[Deadband]
+    | type[Single]
+    | type[Acknowledged]
+    | type[Unacknowledged]
+    | type[Samples]
+    | type[Plain]
+)
+
+QUANTISERS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (Uniform, Deadband, Single, Acknowledged, Unacknowledged, Samples, Plain)
 }
 """The quantisers by the names that problem files give them."""

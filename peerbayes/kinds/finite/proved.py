@@ -11,6 +11,7 @@ Value objects in, a result object out; nothing is printed here (docs: reference/
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ from peerbayes.kinds.shared.network_proofs import (
 from peerbayes.kinds.shared.proved_documents import ProvedNetworkDocument
 from peerbayes.problem.finite import Problem
 from peerbayes.records import check_folder
+from theory.messages import message_levels
 from theory.progress import Progress
 from theory.validation import as_probability
 
@@ -98,7 +100,7 @@ class ProvedAnalysis(Documented):
             n for part in (self.network, self.learning, self.samples) for n in part.notes or ()
         ]
         if self.problem.messages is not None and self.messages is None:
-            notes.append("messages: nothing is proved without a replica, nor of normal data")
+            notes.append(f"messages: {_unproved(self.problem)}")
         return notes
 
     def document(self) -> ProvedAnalysisDocument:
@@ -173,8 +175,7 @@ def analyse_proved(
     learning = part("learning", _LEARNING, proofs.learning_part)
     samples = part("samples", _SAMPLES, proofs.samples_part)
     messages = None
-    bounded = problem.rational_model.log_ratio_bound is not None
-    if problem.messages is not None and problem.messages.has_replica and bounded:
+    if problem.messages is not None and not _unproved(problem):
         messages = part("messages", _MESSAGES, lambda: proofs.messages_part(samples))
     report(_STAGES * _STEPS, _STAGES * _STEPS)
     record = store.path if store is not None and store.path.exists() else None
@@ -183,3 +184,14 @@ def analyse_proved(
 
 def _kept(store: PartStore, name: str, kind: TypeAdapter[D], compute: Callable[[], D]) -> D:
     return kind.validate_python(store.part(name, lambda: compute().as_json()))
+
+
+def _unproved(problem: Problem) -> str:
+    """Why nothing is proved of the table [messages]; empty if something is."""
+    quantiser = problem.messages
+    assert quantiser is not None
+    if not quantiser.has_replica or problem.rational_model.log_ratio_bound is None:
+        return "nothing is proved without a replica, nor of normal data"
+    if math.isinf(message_levels(problem.network, problem.model, quantiser).error):
+        return "nothing is proved where log-ratios wait by chance, or with so much mixing"
+    return ""
