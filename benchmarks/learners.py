@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -37,7 +38,6 @@ from empirical.nets.architecture import Architecture, perceptron
 from empirical.train.data.dealing import Dirichlet
 from empirical.train.learners import learner_of
 from exact.whole_files import replacing
-from peerbayes.experiments.net_measures import mean_and_error
 from peerbayes.experiments.tuned_runs import images_of
 from peerbayes.experiments.tuned_search import METHODS, Settings
 from peerbayes.experiments.tuned_training import Length, SplitImages, judged, train_network
@@ -212,8 +212,8 @@ def shown(values: list[float], digits: int) -> str:
     """Mean and standard error."""
     if not values:
         return "–"
-    mean, error = mean_and_error(values)
-    return f"{mean:.{digits}f} ± {math.nan if error is None else error:.{digits}f}"
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{statistics.mean(values):.{digits}f} ± {error:.{digits}f}"
 
 
 def main() -> None:
