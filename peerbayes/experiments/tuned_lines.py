@@ -7,7 +7,8 @@ No theorem speaks of these numbers: no line is predicted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +30,25 @@ _PAIRED = "the best with beliefs and the best without, by validation data; seeds
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds and its standard error; None for a single seed."""
+    """A mean over some seeds and its standard error; None for a single seed."""
 
     mean: float
     error: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Collection[float]) -> Estimate:
+        """The estimate from one value a seed."""
+        return cls(*mean_and_error(list(values)), len(values))
+
+    @property
+    def margin(self) -> float:
+        """Half the 95 % interval by Student's t: a normal law of the seeds is assumed."""
+        if self.error is None:
+            return math.inf
+        from scipy.stats import t
+
+        return self.error * float(t.ppf(0.975, self.seeds - 1))
 
     def __str__(self) -> str:
         error = "" if self.error is None else f" ± {self.error:.3f}"
@@ -46,7 +62,7 @@ class MethodResult:
     Attributes
     ----------
     course
-        Such as ``50 steps a round``.
+        Such as ``50 steps a round``; with the build where there are several.
     method
         Who learnt how.
     tests
@@ -70,7 +86,7 @@ class MethodResult:
     def estimate(self, measure: str) -> Estimate | None:
         """Mean and standard error over seeds; None where it was not measured."""
         values = list(self.by_seed(measure).values())
-        return Estimate(*mean_and_error(values)) if values else None
+        return Estimate.of(values) if values else None
 
     @property
     def megabytes(self) -> float:
@@ -107,13 +123,15 @@ class MethodResult:
 def method_results(parts: Mapping[str, Any]) -> tuple[MethodResult, ...]:
     """One result a course, method and build, of the tests that are there."""
     tests = [one for one in trainings_of(parts) if one.purpose == "seed"]
-    groups: dict[tuple[str, str, str], list[TunedTraining]] = {}
+    several = len({one.build for one in tests}) > 1
+    groups: dict[tuple[str, str], list[TunedTraining]] = {}
     for one in tests:
-        key = f"{one.course.local_steps} steps a round", one.method, one.build
-        groups.setdefault(key, []).append(one)
+        course = f"{one.course.local_steps} steps a round"
+        words = f"{course} (build {one.build})" if several else course
+        groups.setdefault((words, one.method), []).append(one)
     return tuple(
         MethodResult(course, METHODS[name], tuple(one for one in own if not one.failed), len(own))
-        for (course, name, _), own in groups.items()
+        for (course, name), own in groups.items()
     )
 
 
@@ -162,7 +180,7 @@ def difference(one: MethodResult, other: MethodResult, measure: str) -> Estimate
     """One less the other over the seeds that both have; None where there is none."""
     first, second = one.by_seed(measure), other.by_seed(measure)
     gaps = [value - second[seed] for seed, value in first.items() if seed in second]
-    return Estimate(*mean_and_error(gaps)) if gaps else None
+    return Estimate.of(gaps) if gaps else None
 
 
 def _differences(results: Sequence[MethodResult]) -> list[Line]:
@@ -176,5 +194,7 @@ def _differences(results: Sequence[MethodResult]) -> list[Line]:
         gap = difference(bayes, plain, measure)
         if gap is not None:
             what = f"{name}, {bayes.method.name} less {plain.method.name}, {bayes.course}"
-            lines.append(Line(what, "", gap.mean, gap.error, None, None, _PAIRED))
+            beyond = "beyond" if abs(gap.mean) > gap.margin else "not beyond"
+            remark = f"{_PAIRED}; {beyond} a 95 % margin of {gap.margin:.3g}"
+            lines.append(Line(what, "", gap.mean, gap.error, None, None, remark))
     return lines
