@@ -35,12 +35,13 @@ from benchmarks.tables import Row, report
 from empirical.data import Images, load_digits
 from empirical.dealing import DEALINGS
 from empirical.nets.architecture import Architecture, perceptron
+from empirical.train.comparing import Length, judged, train_network
 from empirical.train.data.dealing import Dirichlet
 from empirical.train.learners import learner_of
+from empirical.train.split_images import SplitImages
 from exact.whole_files import replacing
 from peerbayes.experiments.tuned_runs import images_of
 from peerbayes.experiments.tuned_search import METHODS, Settings
-from peerbayes.experiments.tuned_training import Length, SplitImages, judged, train_network
 from peerbayes.progress import Stages
 from theory import Network
 from theory.validation import IntArray

@@ -44,7 +44,7 @@ def build_of_tuned() -> str:
     train = _HOUSE / "empirical" / "train"
     files = [path for path in sorted(train.rglob("*.py")) if path.parent.name != "data"]
     own = _HOUSE / "peerbayes" / "experiments"
-    files += [own / f"tuned_{name}.py" for name in ("plan", "runs", "search", "training")]
+    files += [own / f"tuned_{name}.py" for name in ("plan", "runs", "search")]
     return fingerprint_of_code(
         path.read_text(encoding="utf-8")
         for path in (*deciding_files(), *files)

@@ -28,7 +28,8 @@ from theory.progress import Progress
 if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
     from empirical.nets.shares import Shares
-    from peerbayes.experiments.tuned_training import Length, SplitImages, Trained
+    from empirical.train.comparing import Length, Trained
+    from empirical.train.split_images import SplitImages
 
 
 def run_tuned(
@@ -54,7 +55,7 @@ def run_tuned(
     """
     from empirical.nets.architecture import perceptron
     from empirical.nets.training import TrainingFailed
-    from peerbayes.experiments.tuned_training import Length, judged
+    from empirical.train.comparing import Length, judged
 
     method, is_test = METHODS[part.method], part.purpose == "seed"
     before = [one.trial for one in trials]
@@ -123,13 +124,13 @@ def _trained(
     progress: Progress | None,
 ) -> Trained:
     """What a method makes of the data."""
-    from empirical.train.learners import learner_of
-    from peerbayes.experiments.tuned_training import (
+    from empirical.train.comparing import (
         train_alone,
         train_central,
         train_network,
         train_server,
     )
+    from empirical.train.learners import learner_of
 
     if method.way == "server":
         return train_server(
@@ -159,7 +160,7 @@ def _held(shares: Shares) -> list[list[int]]:
 def images_of(dataset: str, folder: Path | None, device: str, is_quick: bool) -> SplitImages:
     """The images of a data set, and some of the other one; a sample of both for a quick run."""
     from empirical.data import load_images
-    from peerbayes.experiments.tuned_training import SplitImages
+    from empirical.train.split_images import SplitImages
 
     train, test = (load_images(dataset, split=s, directory=folder) for s in ("train", "test"))
     other = next(name for name in CHECKSUMS if name != dataset)

@@ -21,7 +21,16 @@ import torch
 from empirical.data import Images
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
+from empirical.train.comparing import (
+    Length,
+    Trained,
+    judged,
+    train_alone,
+    train_network,
+    train_server,
+)
 from empirical.train.learners import learner_of
+from empirical.train.split_images import SplitImages
 from peerbayes import cli
 from peerbayes.experiments import campaign_worker
 from peerbayes.experiments.campaign import Campaign
@@ -32,15 +41,6 @@ from peerbayes.experiments.tuned_documents import TunedTraining
 from peerbayes.experiments.tuned_lines import contenders, difference, method_results, tuned_lines
 from peerbayes.experiments.tuned_search import METHODS, SEARCH, Method, Settings, Trial
 from peerbayes.experiments.tuned_tasks import TunedTask
-from peerbayes.experiments.tuned_training import (
-    Length,
-    SplitImages,
-    Trained,
-    judged,
-    train_alone,
-    train_network,
-    train_server,
-)
 from peerbayes.records import read_record
 from tests.peerbayes.test_bad_input import complaint
 from tests.peerbayes.tiny_nets import make_tiny
@@ -88,6 +88,15 @@ def test_an_optimum_beyond_the_grid_is_followed_there() -> None:
     found = searched(METHODS["averaging"], bowl(rate=1e-6))
     assert [one.settings["rate"] for one in found[8:]] == [0.0015, 0.00075, 0.000375, 0.000188]
     assert SEARCH.chosen(METHODS["averaging"], found).edges == ("rate",)
+
+
+def test_a_setting_stops_at_its_limit() -> None:
+    sites = METHODS["sites"]
+    short = Method("", "", "network", "sites", sites.grid, {"standing": 0.7})
+    found = searched(short, bowl(standing=5.0, rate=0.3, trust=3.0))
+    assert max(float(one.settings["standing"]) for one in found) == 0.7
+    assert SEARCH.chosen(short, found).settings["standing"] == 0.7
+    assert "standing" not in SEARCH.chosen(short, found).edges
 
 
 def test_an_optimum_within_the_grid_is_closed_in_on() -> None:
