@@ -6,9 +6,10 @@ Everything that needs torch is imported when a part is run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, versions
 from peerbayes.experiments.tuned_documents import TunedCourse, TunedTraining
 from peerbayes.experiments.tuned_plan import TunedPart
-from peerbayes.experiments.tuned_search import METHODS, Method, Search, Settings
+from peerbayes.experiments.tuned_search import METHODS, Method, Search, Settings, Trial
 from theory.changing import AnyNetwork
 from theory.progress import Progress
 
@@ -51,109 +52,114 @@ def run_tuned(
     Raises
     ------
     ValueError
-        If trials are missing, or parts do not fit each other.
+        If trials are missing.
     """
     from empirical.nets.architecture import perceptron
-    from empirical.nets.training import TrainingFailed
-    from empirical.train.comparing import Length, judged
+    from empirical.train.comparing import Length
 
-    method, is_test = METHODS[part.method], part.purpose == "seed"
-    before = [one.trial for one in trials]
-    choice = search.chosen(method, before) if is_test else None
-    if choice is None:
-        settings = search.settings(method, before) if before else method.grid[part.number - 1]
-    else:
-        settings = choice.settings
+    method, before = METHODS[part.method], [one.trial for one in trials]
+    choice = search.chosen(method, before) if part.purpose == "seed" else None
     variant = row.variant(row.main)
     data = images_of(row.dataset, setting.data, setting.device, is_quick)
-    dealing = DEALINGS[variant.dealing]
-    shares = data.shares(lambda labels: dealing.deal(labels, seed=seed).indices)
-    architecture = perceptron(*data.input_shape, *row.hidden, outputs=data.classes)
-    length = Length(part.rounds, part.course.local_steps, part.course.batch)
-    trained, measures, failed = None, {}, ""
-    try:
-        trained = _trained(
-            method, settings, architecture, shares, network_of(variant.network), length,
-            seed=seed, device=setting.device, progress=progress,
-        )  # fmt: skip
-    except TrainingFailed as error:
-        failed = str(error)
-    if trained is not None:
-        others = data.others if is_test else None
-        examples = data.test if is_test else data.validation
-        try:
-            measures = judged(architecture, trained, examples, others=others, seed=seed)
-        except ValueError as error:  # a prediction is not finite
-            failed = str(error)
+    shares = data.shares(lambda labels: DEALINGS[variant.dealing].deal(labels, seed=seed).indices)
+    attempt = _Attempt(
+        method,
+        _settings(method, part, before, search) if choice is None else choice.settings,
+        perceptron(*data.input_shape, *row.hidden, outputs=data.classes),
+        shares,
+        network_of(variant.network),
+        Length(part.rounds, part.course.local_steps, part.course.batch),
+        seed,
+        setting.device,
+    )
+    ended = attempt.run(data, is_test=choice is not None, progress=progress)
     return TunedTraining(
         method=method.name,
         purpose=part.purpose,
         number=part.number,
         course=TunedCourse(
-            local_steps=length.local_steps, batch=length.batch, rounds=length.rounds
+            local_steps=part.course.local_steps, batch=part.course.batch, rounds=part.rounds
         ),
-        settings=dict(settings),
+        settings=dict(attempt.settings),
         edges=[] if choice is None else list(choice.edges),
         validation_loss=None if choice is None else choice.loss,
         agents=shares.agents,
         sizes=list(shares.sizes),
-        labels=_held(shares),
-        measures={name: [float(v) for v in values] for name, values in measures.items()},
-        failed=failed,
-        bytes_sent=0 if trained is None else trained.bytes_sent,
-        local_steps=0 if trained is None else trained.local_steps,
-        seconds=0.0 if trained is None else trained.seconds,
+        labels=[sorted(set(shares.labels[rows].tolist())) for rows in shares.indices],
         seed=seed,
         mark=mark,
         build=build_of_tuned(),
         versions=versions(),
         data=dict(CHECKSUMS[row.dataset]),
+        **ended,
     )
 
 
-def _trained(
-    method: Method,
-    settings: Settings,
-    architecture: Architecture,
-    shares: Shares,
-    network: AnyNetwork,
-    length: Length,
-    *,
-    seed: int,
-    device: str,
-    progress: Progress | None,
-) -> Trained:
-    """What a method makes of the data."""
-    from empirical.train.comparing import (
-        train_alone,
-        train_central,
-        train_network,
-        train_server,
-    )
-    from empirical.train.learners import learner_of
-
-    if method.way == "server":
-        return train_server(
-            architecture, shares, network, length,
-            rate=float(settings["rate"]), seed=seed, progress=progress,
-        )  # fmt: skip
-    own = {name: value for name, value in settings.items() if name != "mixture"}
-    learner = learner_of(method.learner, **own)
-    if method.way == "alone":
-        return train_alone(
-            architecture, shares, network, learner, length, mixture=str(settings["mixture"]),
-            seed=seed, device=device, progress=progress,
-        )  # fmt: skip
-    train = train_central if method.way == "central" else train_network
-    return train(
-        architecture, shares, network, learner, length,
-        seed=seed, device=device, progress=progress,
-    )  # fmt: skip
+def _settings(method: Method, part: TunedPart, before: Sequence[Trial], search: Search) -> Settings:
+    """What a trial tries: those of the grid depend on no other."""
+    return search.settings(method, before) if before else method.grid[part.number - 1]
 
 
-def _held(shares: Shares) -> list[list[int]]:
-    """The labels that each agent has."""
-    return [sorted(set(shares.labels[rows].tolist())) for rows in shares.indices]
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """A method with settings, on data and a network."""
+
+    method: Method
+    settings: Settings
+    architecture: Architecture
+    shares: Shares
+    network: AnyNetwork
+    length: Length
+    seed: int
+    device: str
+
+    def run(self, data: SplitImages, *, is_test: bool, progress: Progress | None) -> dict[str, Any]:
+        """What it comes to by validation or test data, or why it broke down."""
+        from empirical.nets.training import TrainingFailed
+        from empirical.train.comparing import judged
+
+        try:
+            trained = self._trained(progress)
+        except TrainingFailed as error:
+            return {"measures": {}, "failed": str(error), "seconds": 0.0}
+        cost = {
+            "bytes_sent": trained.bytes_sent,
+            "local_steps": trained.local_steps,
+            "seconds": trained.seconds,
+        }
+        others = data.others if is_test else None
+        examples = data.test if is_test else data.validation
+        try:
+            found = judged(self.architecture, trained, examples, others=others, seed=self.seed)
+        except ValueError as error:  # a prediction is not finite
+            return {"measures": {}, "failed": str(error), **cost}
+        return {"measures": {name: values.tolist() for name, values in found.items()}, **cost}
+
+    def _trained(self, progress: Progress | None) -> Trained:
+        """The nets that the method makes of the data."""
+        from empirical.train.comparing import (
+            train_alone,
+            train_central,
+            train_network,
+            train_server,
+        )
+        from empirical.train.learners import learner_of
+
+        what = self.architecture, self.shares, self.network
+        if self.method.way == "server":
+            rate = float(self.settings["rate"])
+            return train_server(*what, self.length, rate=rate, seed=self.seed, progress=progress)
+        own = {name: value for name, value in self.settings.items() if name != "mixture"}
+        learner = learner_of(self.method.learner, **own)
+        if self.method.way == "alone":
+            return train_alone(
+                *what, learner, self.length, mixture=str(self.settings["mixture"]),
+                seed=self.seed, device=self.device, progress=progress,
+            )  # fmt: skip
+        train = train_central if self.method.way == "central" else train_network
+        return train(
+            *what, learner, self.length, seed=self.seed, device=self.device, progress=progress
+        )
 
 
 @cache

@@ -431,6 +431,10 @@ def test_a_campaign_goes_on_from_short_records_alone(tmp_path: Path) -> None:
         if not task.name.endswith(("seed-1", "seed-2"))
     ]  # fmt: skip
     found = {name: run(home, name) for name in names}
+    # A short record has every digit: later trials follow from it.
+    for name, content in found.items():
+        file = home.out / "fmnist-2-iid-tuned.parts" / f"{name.partition(': ')[2]}.json"
+        assert read_record(file).body["content"] == content
     # Elsewhere the full records are not there; the choice and its test are the same.
     other = Campaign(tmp_path / "elsewhere", tmp_path / "short")
     (last,) = [name for name in names if name.endswith("seed-0")]
