@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.table import Table
 
 pytest.importorskip("torch")
 
@@ -32,10 +34,12 @@ from empirical.train.comparing import (
 from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
 from peerbayes import cli
-from peerbayes.experiments import campaign_worker
-from peerbayes.experiments.campaign import Campaign
+from peerbayes.experiments import campaign, campaign_worker
+from peerbayes.experiments.campaign import Campaign, run_campaign
+from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.tables import campaign_parts
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.experiments.tuned_documents import TunedTraining
 from peerbayes.experiments.tuned_lines import contenders, difference, method_results, tuned_lines
@@ -417,12 +421,68 @@ def test_the_plan_of_a_campaign_has_every_comparison() -> None:
     assert by_name["timevarying-25-tuned: 10-steps-sites-search-1"].steps == 6 * 10 * 120
 
 
+# Says when a part began and ended, and keeps nothing.
+WORKER = """
+import json, sys, time
+order = json.loads(sys.argv[1])
+def tell(word):
+    with open(order["out"] + "/log", "a") as file:
+        file.write(word + " " + order["task"] + "\\n")
+tell("begin"); time.sleep(0.02); tell("end")
+print(json.dumps({"kept": "nowhere"}))
+"""
+
+
+@pytest.mark.usefixtures("tiny")
+def test_parts_wait_for_the_trials_that_they_follow_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "WORKER", (sys.executable, "-c", WORKER))
+    home = Campaign(tmp_path / "out", tmp_path / "short")
+    tasks = selected("fmnist-2-iid-tuned: 2-steps-*averaging*")
+    assert len(tasks) == 2 * 15
+    done = run_campaign(home, tasks, workers=3).finished
+    assert sorted(done) == sorted(task.name for task in tasks)
+    log = (home.out / "log").read_text().splitlines()
+    for task in tasks:
+        if task.needs is not None:
+            assert log.index(f"end {task.needs}") < log.index(f"begin {task.name}")
+    # Two methods go on side by side.
+    assert [line.split()[0] for line in log[:4]].count("begin") >= 2
+
+
+def test_parts_that_stand_alike_have_one_line() -> None:
+    parts = [
+        TaskDocument(
+            row=row, part=part, state=state, share=0.0, seconds=60.0, build="", remark=""
+        )
+        for row, part, state in (
+            ("star-mnist-2", "paper seed 0", "missing"), ("star-mnist-2", "best seed 0", "missing"),
+            ("star-mnist-2-tuned", "a-search-1", "done"),
+            ("star-mnist-2-tuned", "a-search-2", "missing"),
+            ("star-mnist-2-tuned", "a-search-3", "missing"),
+        )
+    ]  # fmt: skip
+    document = CampaignDocument(
+        build="0" * 12, out="", records="", hours_left=1.0, finished=[], parts=parts
+    )
+    table = campaign_parts(document)[0]
+    assert isinstance(table, Table)
+    cells = [[str(cell) for cell in column.cells] for column in table.columns]
+    assert cells[0] == [
+        "star-mnist-2: paper seed 0", "star-mnist-2: best seed 0",
+        "star-mnist-2-tuned: a-search-1",
+        "star-mnist-2-tuned: a-search-2 … a-search-3 (2 parts)",
+    ]  # fmt: skip
+    assert cells[2][-1] == "about 2 min"
+
+
 @pytest.mark.usefixtures("tiny")
 def test_a_campaign_goes_on_from_short_records_alone(tmp_path: Path) -> None:
     home = Campaign(tmp_path / "out", tmp_path / "short")
 
-    def run(campaign: Campaign, name: str) -> dict[str, Any]:
-        order = {"task": name, "out": str(campaign.out), "records": str(campaign.records)}
+    def run(place: Campaign, name: str) -> dict[str, Any]:
+        order = {"task": name, "out": str(place.out), "records": str(place.records)}
         path = campaign_worker.run_order({**order, "device": "cpu", "data": None})
         return dict(read_record(path).body["content"])
 
