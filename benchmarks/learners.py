@@ -16,59 +16,43 @@ taken up. Fashion-MNIST and MNIST are looked for as everywhere.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from torch import Tensor
 
 from benchmarks.tables import Row, report
-from empirical.data import Images, load_digits, load_images
+from empirical.data import Images, load_digits
 from empirical.dealing import DEALINGS
 from empirical.nets.architecture import Architecture, perceptron
-from empirical.nets.shares import Shares, as_inputs, as_labels
+from empirical.train.comparing import Length, judged, train_network
 from empirical.train.data.dealing import Dirichlet
-from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
-from empirical.train.likelihoods.classes import Classes
-from empirical.train.run import TrainingRun
-from empirical.train.scores import score
+from empirical.train.split_images import SplitImages
 from exact.whole_files import replacing
+from peerbayes.experiments.tuned_runs import images_of
+from peerbayes.experiments.tuned_search import METHODS, Settings
 from peerbayes.progress import Stages
 from theory import Network
 from theory.validation import IntArray
 
-DRAWS = 10
-# What is held out, and who holds what, is the same for all learners, settings and seeds.
+# Who holds what is the same for all learners, settings and seeds.
 DEALT = 0
 MEASURES = ("accuracy", "nll", "calibration_error", "other_data_auroc")
-
-Settings = dict[str, float]
-
-
-def grid(**choices: Sequence[float]) -> list[Settings]:
-    """Every combination."""
-    return [
-        dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())
-    ]
-
-
-# Eight settings each.
-SEARCH: Mapping[str, list[Settings]] = {
-    "averaging": grid(rate=[0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4]),
-    "averaging-adam": grid(rate=[3e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3, 1e-2]),
-    "natural-gradient": grid(rate=[0.03, 0.1, 0.3, 1.0], initial_curvature=[0.1, 1.0]),
-    "sites": grid(rate=[0.1, 0.3], trust=[1.0, 3.0], standing=[0.25, 0.5]),
+# Eight settings each: the grids of `peerbayes run ROW --recipe tuned`.
+SEARCH: Mapping[str, Sequence[Settings]] = {
+    name: METHODS[name].grid
+    for name in ("averaging", "averaging-adam", "natural-gradient", "sites")
 }
 
 
@@ -82,8 +66,13 @@ class Task:
     batch: int
     local_steps: int
     steps: int
-    data: Data
+    data: str
     learners: tuple[str, ...] = tuple(SEARCH)
+
+    @property
+    def length(self) -> Length:
+        """Rounds, steps and batch."""
+        return Length(self.steps // self.local_steps, self.local_steps, self.batch)
 
     def deal(self, labels: IntArray) -> tuple[IntArray, ...]:
         """Rows of each agent."""
@@ -93,49 +82,21 @@ class Task:
         return rule.deal(labels, seed=DEALT).indices
 
 
-class Data:
-    """Images to learn from, to choose settings by, and to judge by; and those of another kind."""
+@cache
+def data_of(name: str) -> SplitImages:
+    """The images of a data set; of the digits, those upside down are of another kind."""
+    if name != "digits":
+        return images_of(name, None, "cpu", False)
+    digits = load_digits()
+    test = np.arange(len(digits)) % 4 == 0
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def some(pixels: NDArray[np.uint8], rows: NDArray[np.bool_]) -> Images:
+        return Images(pixels[rows], digits.labels[rows], "digits", digits.classes, digits.white)
 
-    def _images(self, split: str, name: str = "") -> Images:
-        if self.name == "digits":
-            digits = load_digits()
-            some = np.arange(len(digits)) % 4 == 0
-            some = some if split == "test" else ~some
-            pixels = digits.pixels[some][:, ::-1] if name else digits.pixels[some]
-            return Images(pixels, digits.labels[some], "digits", digits.classes, white=16)
-        return load_images(name or self.name, split)
-
-    @cached_property
-    def train(self) -> tuple[Tensor, Tensor]:
-        return as_tensors(self._images("train"))
-
-    @cached_property
-    def test(self) -> tuple[Tensor, Tensor]:
-        return as_tensors(self._images("test"))
-
-    @cached_property
-    def others(self) -> Tensor:
-        """2 000 test images of another kind."""
-        return as_tensors(self._images("test", "mnist"))[0][:2000]
-
-    @cached_property
-    def held_out(self) -> IntArray:
-        """A sixth of the training images, in random order."""
-        count = len(self.train[1])
-        return np.random.default_rng(DEALT).permutation(count)[: count // 6]
-
-    @property
-    def validation(self) -> tuple[Tensor, Tensor]:
-        inputs, labels = self.train
-        return inputs[self.held_out], labels[self.held_out]
-
-
-def as_tensors(images: Images) -> tuple[Tensor, Tensor]:
-    size = math.prod(images.pixels.shape[1:])
-    return as_inputs(images, input_shape=(size,)), as_labels(images)
+    upside_down = digits.pixels[:, ::-1]
+    return SplitImages(
+        *(some(digits.pixels, rows) for rows in (~test, test)), some(upside_down, test)
+    )
 
 
 def tasks() -> list[Task]:
@@ -144,7 +105,7 @@ def tasks() -> list[Task]:
     star = Network.from_topology("star", agents=9, edge_confidence=0.7)
     torus = Network.from_topology("torus", shape=(4, 4))
     small, large = perceptron(784, 400, outputs=10), perceptron(784, 200, 200, outputs=10)
-    data = Data("fashion-mnist")
+    data = "fashion-mnist"
     pairs = (
         ("fmnist-2-balanced-a", pair, small, 100),
         ("fmnist-2-balanced-b", pair, small, 100),
@@ -169,46 +130,22 @@ def tasks() -> list[Task]:
 
 def toy_tasks() -> list[Task]:
     ring = Network.from_topology("ring", agents=3)
-    return [Task("toy", ring, perceptron(64, 8, outputs=10), 10, 2, 4, Data("digits"))]
+    return [Task("toy", ring, perceptron(64, 8, outputs=10), 10, 2, 4, "digits")]
 
 
 def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> list[float]:
     """Scores in the order of `MEASURES`, and bytes that an agent sends in a round; none: failed."""
-    inputs, labels = task.data.train
-    rest = np.setdiff1d(np.arange(len(labels)), task.data.held_out)
-    dealt = tuple(torch.from_numpy(rest[own]) for own in task.deal(labels.numpy()[rest]))
-    net, likelihood = KernelNet(task.net), Classes(task.net.outputs)
-    run = TrainingRun(
-        net,
-        likelihood,
-        Shares(inputs, labels, dealt),
-        task.network,
-        learner_of(learner, **settings),
-        rounds=task.steps // task.local_steps,
-        local_steps=task.local_steps,
-        batch=task.batch,
-        seed=seed,
-    )
+    data = data_of(task.data)
+    shares, how = data.shares(task.deal), learner_of(learner, **settings)
     try:
-        reports = [run.run_round() for _ in range(run.rounds)]
-        belief = run.belief()
-        width = belief.variance
-        agents = range(task.network.agents)
-        found = score(
-            net,
-            likelihood,
-            [(k, belief.mean[k], None if width is None else width[k]) for k in agents],
-            [task.data.test if test else task.data.validation] * len(agents),
-            draws=0 if width is None else DRAWS,
-            seed=seed,
-            others=task.data.others if test else None,
-        )
+        trained = train_network(task.net, shares, task.network, how, task.length, seed=seed)
+        examples = data.test if test else data.validation
+        others = data.others if test else None
+        found = judged(task.net, trained, examples, others=others, seed=seed)
     except ValueError:  # a loss, a message or a prediction is not finite
         return []
-    known = [measure for measure in MEASURES if measure in found.measures]
-    return [float(found[measure].mean()) for measure in known] + [
-        reports[0].bytes_sent / len(agents)
-    ]
+    scores = [float(found[measure].mean()) for measure in MEASURES if measure in found]
+    return [*scores, trained.bytes_sent / task.length.rounds / shares.agents]
 
 
 class Trials:
@@ -231,7 +168,9 @@ class Trials:
                     file.write((json.dumps(self.known, indent=1) + "\n").encode())
         return self.known[key]
 
-    def finished(self, task: Task, learner: str, choices: list[Settings], *, seeds: int) -> bool:
+    def finished(
+        self, task: Task, learner: str, choices: Sequence[Settings], *, seeds: int
+    ) -> bool:
         """Whether all that a line of the table needs is on file."""
 
         def known(settings: Settings, seed: int, *, test: bool) -> bool:
@@ -242,12 +181,12 @@ class Trials:
 
 
 def _key(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> str:
-    words = [task.name, task.local_steps, task.steps, learner, settings, seed]
+    words = [task.name, task.local_steps, task.steps, learner, dict(settings), seed]
     return json.dumps([*words, "test" if test else "validation"])
 
 
 def compare(
-    task: Task, learner: str, choices: list[Settings], trials: Trials, *, seeds: int
+    task: Task, learner: str, choices: Sequence[Settings], trials: Trials, *, seeds: int
 ) -> Row:
     """One line of the table: settings chosen on held-out images, scores on the test images."""
     looked = [trials.scores(task, learner, one, seed=0, test=False) for one in choices]

@@ -14,7 +14,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from peerbayes.experiments.campaign_plan import planned
+from peerbayes.experiments.campaign_plan import NetTask, planned
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_measures import WHEN, group_mean, way_of
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
@@ -91,7 +91,7 @@ def builds(row: str) -> str:
 
 def progress() -> str:
     """How much of the plan is on record, in a sentence."""
-    tasks = [task for task in planned() if task.row in PARTS]
+    tasks = [task for task in planned() if isinstance(task, NetTask)]
     done = [task for task in tasks if task.part.name in PARTS[task.row]]
     paper = [task for task in tasks if task.part.recipe == "paper"]
     share = [task for task in done if task.part.recipe == "paper"]

@@ -34,7 +34,7 @@ def run_named_experiment(
         typer.Option(
             "--recipe",
             metavar="NAME",
-            help="paper, best or once; best if left out.",
+            help="paper, best, once or tuned; best if left out.",
             rich_help_panel=NETS,
         ),
     ] = None,

@@ -36,6 +36,23 @@ def build_of_nets() -> str:
 
 
 @cache
+def build_of_tuned() -> str:
+    """The fingerprint of the code that trains and judges the methods of `tuned`: 12 hex digits.
+
+    The learners of `empirical.train` and what they are built on; data of others decide nothing.
+    """
+    train = _HOUSE / "empirical" / "train"
+    files = [path for path in sorted(train.rglob("*.py")) if path.parent.name != "data"]
+    own = _HOUSE / "peerbayes" / "experiments"
+    files += [own / f"tuned_{name}.py" for name in ("plan", "runs", "search")]
+    return fingerprint_of_code(
+        path.read_text(encoding="utf-8")
+        for path in (*deciding_files(), *files)
+        if path.name != "__init__.py"
+    )
+
+
+@cache
 def build_of_gae() -> str:
     """The fingerprint of the code that trains and measures GAE: 12 hex digits."""
     empirical = _HOUSE / "empirical"

@@ -78,7 +78,7 @@ class CampaignResult(Documented):
             finished=list(self.finished),
             parts=[
                 TaskDocument(
-                    row=one.task.row,
+                    row=one.task.record,
                     part=one.task.part.name,
                     state=one.state,
                     share=round(one.share, 4),
@@ -215,8 +215,9 @@ class _Crew:
 
     def _next(self) -> Task | None:
         """The first that waits for no other; None if all of them do."""
+        ahead = {task.name for task in self.waiting} | self._running
         for task in self.waiting:
-            if task.needs not in self._running and not self._is_run_elsewhere(task.needs):
+            if task.needs not in ahead and not self._is_run_elsewhere(task.needs):
                 self.waiting.remove(task)
                 self._running.add(task.name)
                 return task

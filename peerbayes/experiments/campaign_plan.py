@@ -2,8 +2,8 @@
 
 First the papers' own settings (`paper`): every row's main network with the first seed; two more
 seeds of the two-node rows and of `star-mnist-1`; then every other network of a row. After them
-this program's own recipes, one seed, with what they are compared with. The runs of `gae`, which
-are others' nets, come last.
+the methods of `tuned`; and this program's own recipes, one seed, with what they are compared with.
+The runs of `gae`, which are others' nets, come last.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from peerbayes.experiments.net_problem import network_of, server_recipe
 from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.tuned_tasks import TunedTask, tuned_tasks
 from peerbayes.messages import guessed
 from theory.validation import fail
 
@@ -46,6 +47,11 @@ class NetTask:
 
     row: str
     part: Part
+
+    @property
+    def record(self) -> str:
+        """The experiment whose records it goes to."""
+        return self.row
 
     @property
     def name(self) -> str:
@@ -105,7 +111,7 @@ class NetTask:
         return network_of(table).agents
 
 
-Task: TypeAlias = NetTask | GaeTask
+Task: TypeAlias = NetTask | TunedTask | GaeTask
 """One part of a campaign."""
 
 
@@ -141,6 +147,8 @@ def planned() -> tuple[Task, ...]:
                 tasks += chosen(row, recipe, main=True, seeds=(0,))
         for row in rows:
             tasks += chosen(row, recipe, main=False, seeds=(0,))
+        if recipe == "paper":
+            tasks += tuned_tasks()
     return (*tasks, *gae_tasks())
 
 

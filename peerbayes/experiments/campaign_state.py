@@ -13,16 +13,21 @@ from pathlib import Path
 from shutil import disk_usage
 from typing import Any
 
-from peerbayes.experiments.build import build_of_gae, build_of_nets
+from peerbayes.experiments.build import build_of_gae, build_of_nets, build_of_tuned
 from peerbayes.experiments.campaign_documents import State
 from peerbayes.experiments.campaign_plan import Task
-from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_plan import GaeTask
 from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.net_run import Setting, lock_of, share_done
-from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.run import parts_folder
-from peerbayes.experiments.short_parts import read_short, settings_mark, short_path
+from peerbayes.experiments.short_parts import (
+    CampaignExperiment,
+    read_short,
+    settings_mark,
+    short_path,
+)
+from peerbayes.experiments.tuned import TunedExperiment
+from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record, write_record
 from theory.validation import fail
@@ -42,6 +47,8 @@ def usual_records(out: Path) -> Path:
 
 def build_of(task: Task) -> str:
     """The fingerprint of the code that decides a part's numbers."""
+    if isinstance(task, TunedTask):
+        return build_of_tuned()
     return build_of_gae() if isinstance(task, GaeTask) else build_of_nets()
 
 
@@ -94,10 +101,11 @@ class Campaign:
     data: Path | None = None
     again: bool = False
 
-    def experiment(self, task: Task) -> NetExperiment | GaeExperiment:
-        """The experiment of a part, ready to run."""
-        folder = parts_folder(self.out, task.row)
-        return task.experiment(Setting(self.device, self.data, folder, resume=True))
+    def experiment(self, task: Task) -> CampaignExperiment:
+        """The experiment of a part, ready to run; earlier trials are looked for in both folders."""
+        folder = parts_folder(self.out, task.record)
+        found = task.experiment(Setting(self.device, self.data, folder, resume=True))
+        return replace(found, records=self.records) if isinstance(found, TunedExperiment) else found
 
     def states(self, tasks: Sequence[Task]) -> tuple[TaskState, ...]:
         """Where the parts stand; what is expected of the rest follows what was measured here.
@@ -122,7 +130,7 @@ class Campaign:
 
     def state(self, task: Task, *, is_claimed: bool = False) -> TaskState:
         """Where one part stands; whoever has claimed it does not run it by that."""
-        path = short_path(self.records, task.row, task.part.name)
+        path = short_path(self.records, task.record, task.part.name)
         remark = ""
         if path.exists():
             short = read_short(path)
@@ -132,7 +140,7 @@ class Campaign:
                 remark = f"the record is of build {short.build}"
             else:
                 return TaskState(task, "done", 1.0, short.seconds, short.build)
-        folder = parts_folder(self.out, task.row)
+        folder = parts_folder(self.out, task.record)
         share = share_done(task.part, folder)
         left = (1.0 - share) * task.seconds
         claimed = not is_claimed and is_held(self.claim_path(task))
@@ -146,13 +154,13 @@ class Campaign:
 
     def claim_path(self, task: Task) -> Path:
         """The file that a campaign holds while it looks after a part."""
-        lock = lock_of(task.part, parts_folder(self.out, task.row))
+        lock = lock_of(task.part, parts_folder(self.out, task.record))
         return lock.with_suffix(".claimed")
 
     def failure_path(self, task: Task) -> Path:
         """The file that says why the last try failed."""
         name = file_name(task.part.name).removesuffix(".json")
-        return parts_folder(self.out, task.row) / f"{name}.failed.json"
+        return parts_folder(self.out, task.record) / f"{name}.failed.json"
 
     def note_failure(self, task: Task, reason: str) -> None:
         """Keep why a part failed; nothing more can be done if the disk is full."""

@@ -28,6 +28,11 @@ class GaeTask:
     dataset: str = "mnist"
 
     @property
+    def record(self) -> str:
+        """The experiment whose records it goes to."""
+        return self.row
+
+    @property
     def name(self) -> str:
         """Such as ``gae: GAE balanced 4 seed 0``."""
         return f"{self.row}: {self.part.name}"

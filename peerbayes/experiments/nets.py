@@ -92,7 +92,8 @@ class NetExperiment:
             If there is no such recipe, or no such part.
         """
         if recipe not in RECIPE_NAMES:
-            remedy = guessed(recipe, RECIPE_NAMES, otherwise="choose one of them")
+            names = (*RECIPE_NAMES, "tuned")
+            remedy = guessed(recipe, names, otherwise="choose one of them, or tuned")
             raise fail("--recipe", " or ".join(RECIPE_NAMES), repr(recipe), remedy)
         first = self.seeds if seeds is None else seeds
         own = [

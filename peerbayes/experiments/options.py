@@ -12,6 +12,8 @@ from peerbayes.experiments.link import RateLink
 from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.run import parts_folder
+from peerbayes.experiments.tuned import RECIPE as TUNED
+from peerbayes.experiments.tuned import TunedExperiment
 from theory.validation import fail
 
 DEFAULT_RECIPE = "best"
@@ -63,6 +65,12 @@ def configured(
     chosen = recipe or DEFAULT_RECIPE
     seeds = replicates or (1 if quick else experiment.seeds)
     # Seeds that are on record stay there, though fewer be asked for.
+    if chosen == TUNED:
+        tuned = TunedExperiment(experiment.row, max(seeds, experiment.seeds), is_quick=quick)
+        folder = parts_folder(out, tuned.name)
+        tuned = tuned.with_setting(Setting(device or "cpu", data, folder, resume, notice))
+        tuned.check()
+        return tuned, tuned.parts_with(part or "", seeds=seeds)
     found = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
     only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
     folder = parts_folder(out, found.name)

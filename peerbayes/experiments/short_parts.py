@@ -11,14 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.record_names import file_name
 from peerbayes.records import checksum, plain, read_record, write_record
 from theory.validation import fail
+
+CampaignExperiment: TypeAlias = NetExperiment | TunedExperiment | GaeExperiment
+"""What a campaign runs the parts of."""
 
 KIND = "short-part"
 _DIGITS = 4
@@ -73,9 +77,7 @@ def short_path(folder: Path, row: str, part: str) -> Path:
     return folder / row / file_name(part)
 
 
-def write_short(
-    folder: Path, experiment: NetExperiment | GaeExperiment, part: str, content: Any
-) -> Path:
+def write_short(folder: Path, experiment: CampaignExperiment, part: str, content: Any) -> Path:
     """Keep a part's short record.
 
     Raises
@@ -119,7 +121,7 @@ def read_row(folder: Path, row: str) -> dict[str, ShortPart]:
     return {one.part: one for one in found}
 
 
-def settings_mark(experiment: NetExperiment | GaeExperiment, part: str) -> str:
+def settings_mark(experiment: CampaignExperiment, part: str) -> str:
     """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
     settings = {k: v for k, v in experiment.part_settings(part).items() if k != "build"}
     content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
@@ -139,6 +141,8 @@ def shortened(content: Mapping[str, Any]) -> dict[str, Any]:
     >>> short["curve"]["points"][0]["after"]
     {'mean': {'accuracy': [0.1235]}}
     """
+    if "measures" in content:  # later trials follow from every digit of these
+        return dict(content)
     if "role" not in content:  # nets without beliefs have little to leave out
         return {key: _rounded(value) for key, value in content.items()}
     curve = content["curve"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from peerbayes.experiments.campaign_documents import STATES, CampaignDocument
+from peerbayes.experiments.campaign_documents import STATES, CampaignDocument, TaskDocument
 from peerbayes.experiments.documents import RunPrinted
 from peerbayes.resources import duration
 from peerbayes.tables import number
@@ -53,14 +55,18 @@ def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
     table.add_column("state", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("build, or why", overflow="fold")
-    for one in result.parts:
-        state, time = str(one.state), duration(one.seconds)
+    for same in _together(result.parts):
+        one = same[0]
+        state, time = str(one.state), duration(sum(each.seconds for each in same))
         if state != "done":
             share = f" {100 * one.share:.0f} %" if one.share > 0 else ""
             state, time = f"{state}{share}", f"about {time}"
         style = "bold red" if one.state == "failed" else ""
         remark = Text(one.build or one.remark)
-        table.add_row(Text(f"{one.row}: {one.part}"), Text(state, style=style), time, remark)
+        name = f"{one.row}: {one.part}"
+        if len(same) > 1:
+            name += f" … {same[-1].part} ({len(same)} parts)"
+        table.add_row(Text(name), Text(state, style=style), time, remark)
     counts = Counter(one.state for one in result.parts)
     words = [f"{counts[s]} {s}" for s in STATES if counts[s]]
     left = result.hours_left
@@ -70,3 +76,16 @@ def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
         Text(f"{', '.join(words)}{ending}"),
         Text(f"this build: {result.build}; short records: {result.records}"),
     ]
+
+
+def _together(parts: Sequence[TaskDocument]) -> Iterator[Sequence[TaskDocument]]:
+    """Parts that one line says enough about: neighbours of one row's comparison that stand alike.
+
+    A comparison (`tuned`) has over a hundred short parts; other parts have a line each.
+    """
+    for key, some in groupby(parts, lambda one: (one.row, one.state, one.build, one.remark)):
+        same = list(some)
+        if key[0].endswith("-tuned"):
+            yield same
+        else:
+            yield from ([one] for one in same)

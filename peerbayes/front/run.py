@@ -94,8 +94,9 @@ def run(
     resume
         Take parts that are on record, whole and of these very settings, instead of running them.
     recipe, part, quick, device
-        Of experiments with neural nets: ``"paper"``, ``"best"`` or ``"once"``; words of the names
-        of the parts to run; whether to look for less than a minute; ``"cpu"`` or ``"cuda"``.
+        Of experiments with neural nets: ``"paper"``, ``"best"``, ``"once"`` or ``"tuned"``; words
+        of the names of the parts to run; whether to look for less than a minute; ``"cpu"`` or
+        ``"cuda"``.
     out
         Folder of the records.
     data

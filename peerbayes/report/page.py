@@ -18,6 +18,7 @@ from peerbayes.experiments.link_documents import LinkRun
 from peerbayes.experiments.net_documents import NetRun
 from peerbayes.experiments.posterior_files import damaged_posteriors
 from peerbayes.experiments.regression import RegressionRun
+from peerbayes.experiments.tuned_documents import TunedRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.compact import share_styles
 from peerbayes.figures.views import (
@@ -44,6 +45,7 @@ from peerbayes.report.nets import net_run_view
 from peerbayes.report.run_view import RunView, run_view
 from peerbayes.report.summary import SummaryRow, summary_row
 from peerbayes.report.trained import TrainView, train_view
+from peerbayes.report.tuned import tuned_view
 from theory.validation import fail
 
 
@@ -236,6 +238,8 @@ def _run_view(form: str | None, body: Any, *, key: str) -> RunView:
         return net_run_view(NetRun.model_validate(body), key=key)
     if form == "gae":
         return gae_view(GaeRun.model_validate(body), key=key)
+    if form == "tuned":
+        return tuned_view(TunedRun.model_validate(body), key=key)
     if form == "rate-link":
         return link_view(LinkRun.model_validate(body), key=key)
     return run_view(RegressionRun.model_validate(body), key=key)

@@ -12,7 +12,11 @@ from peerbayes.experiments import EXPERIMENTS
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.short_parts import read_short, settings_mark, short_path
+from peerbayes.experiments.short_parts import read_row, read_short, settings_mark, short_path
+from peerbayes.experiments.tuned import TunedExperiment, tuned_name
+from peerbayes.experiments.tuned_documents import TunedTraining
+from peerbayes.experiments.tuned_plan import COURSES, tuned_parts
+from peerbayes.experiments.tuned_search import METHODS, SEARCH
 
 FOLDER = Path(__file__).parents[2] / "docs/experiments"
 PARTS = sorted(path for row in ROWS for path in (FOLDER / row).glob("*.json"))
@@ -101,3 +105,54 @@ def test_the_asymmetry_of_two_nodes_changes_sides_at_consensus() -> None:
     # Node 1 takes shirts, which it does not hold, for what it holds.
     confusion = short.content["curve"]["last_before"]["sampled"]["confusion"][0]
     assert sum(confusion[6][label] for label in (0, 2, 3, 4)) > 0.9 * sum(confusion[6])
+
+
+TUNED = [row for row in COURSES if (FOLDER / tuned_name(row)).is_dir()]
+
+
+@pytest.mark.parametrize("row", TUNED)
+def test_comparisons_on_record_follow_from_their_trials(row: str) -> None:
+    experiment = TunedExperiment(ROWS[row])
+    shorts = read_row(FOLDER, tuned_name(row))
+    plan = {part.name: part for part in tuned_parts(ROWS[row], seeds=3, is_quick=False)}
+    assert set(shorts) <= set(plan)
+    trials: dict[tuple[str, str], list[TunedTraining]] = {}
+    for name in (name for name in plan if name in shorts):
+        part, short = plan[name], shorts[name]
+        assert short.settings == settings_mark(experiment, name)
+        found = TunedTraining.model_validate(short.content)
+        assert (found.method, found.number, found.course.rounds) == (
+            part.method, part.number, part.rounds,
+        )  # fmt: skip
+        method, own = METHODS[part.method], trials.setdefault((part.course.name, part.method), [])
+        tried = [one.trial for one in own]
+        if part.purpose == "search":
+            assert found.settings == SEARCH.settings(method, tried)
+            assert "other_data_auroc" not in found.measures
+            own.append(found)
+        else:
+            choice = SEARCH.chosen(method, tried)
+            assert (found.settings, tuple(found.edges)) == (choice.settings, choice.edges)
+            assert found.validation_loss == choice.loss
+
+
+def test_the_page_says_of_every_comparison_whether_it_was_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.delitem(sys.modules, "tuned", raising=False)
+    import tuned
+
+    said = tuned.progress()
+    assert all(f"`{row}`" in said for row in COURSES)
+    missing = said.partition("Not yet run at all")[2]
+    assert [row for row in COURSES if f"`{row}`" in missing] == [
+        row for row in COURSES if row not in TUNED
+    ]
+    for row in TUNED:
+        tests = [one for one in tuned.contents(row).values() if one["purpose"] == "seed"]
+        methods = {(one["course"]["local_steps"], one["method"]) for one in tests}
+        shown = tuned.table()
+        assert shown.count(f"| `{row}`, ") == len(methods)
+        for steps, method in methods:
+            assert f"| `{row}`, {steps} | `{method}` |" in shown

@@ -429,6 +429,14 @@ def test_the_order_is_read_off_the_speeds() -> None:
     assert lines[f"{least}, edges, best, before consensus"].measured == 2
 
 
+def test_every_accuracy_says_how_entropy_tells_other_data(run: Run) -> None:
+    result = run("fmnist-2-iid", "--recipe", "best", "--replicates", "1")
+    lines = [line for line in result["lines"] if line["what"].startswith("accuracy [%]")]
+    # Before and after consensus at two nodes, averaging at one; two nodes alone, a central one.
+    assert len(lines) == 2 * 2 + 2 + 2 + 1
+    assert all("AUROC of other data 0." in line["remark"] for line in lines)
+
+
 def test_builds_are_never_averaged(run: Run, tmp_path: Path) -> None:
     result = run("fmnist-2-iid", "--part", "best seed", "--replicates", "2")
     content = read_record(result["record"]).body["content"]

@@ -16,6 +16,7 @@ from typing import Any
 from peerbayes.experiments.net_parts import part_values
 from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.tuned_plan import COURSES, Course
 
 SetAttribute = Callable[[str, Any], None]
 EXPERIMENTS = "peerbayes.experiments"
@@ -34,6 +35,7 @@ def make_tiny(change: SetAttribute, *, rounds: int = 4) -> None:
         return values | {"rounds": some, "rounds_run": some}
 
     small = {name: replace(row, hidden=(8,)) for name, row in ROWS.items()}
+    _tiny_comparisons(change, images, test, small)
     change(f"{EXPERIMENTS}.net_problem._images", lambda *arguments: (images, test))
     change(
         "empirical.data.load_images",
@@ -44,6 +46,20 @@ def make_tiny(change: SetAttribute, *, rounds: int = 4) -> None:
         change(f"{EXPERIMENTS}.{module}.part_values", tiny)
     change(f"{EXPERIMENTS}.campaign_plan.ROWS", small)
     change(f"{EXPERIMENTS}.find_experiment", lambda name: NetExperiment(small[name], seeds=2))
+
+
+def _tiny_comparisons(change: SetAttribute, images: Any, test: Any, small: dict[str, Row]) -> None:
+    """The same of `tuned`; images upside down are of another kind."""
+    from empirical.data import Images
+    from empirical.train.split_images import SplitImages
+
+    others = Images(test.pixels[:, ::-1], test.labels, "digits", test.classes, 16)
+    split = SplitImages(images, test, others)
+    courses = dict.fromkeys(COURSES, (Course(2, 10, 10, 10),))
+    change(f"{EXPERIMENTS}.tuned_runs.images_of", lambda *arguments: split)
+    change(f"{EXPERIMENTS}.tuned_plan.COURSES", courses)
+    change(f"{EXPERIMENTS}.tuned_tasks.COURSES", courses)
+    change(f"{EXPERIMENTS}.tuned_tasks.ROWS", small)
 
 
 def set_attribute(place: str, value: Any) -> None:

@@ -1,0 +1,148 @@
+"""The comparison of methods that were tuned alike, from the short records here.
+
+``ROW-tuned/PART.json`` are parts as `peerbayes campaign` keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from peerbayes.experiments.campaign_plan import planned
+from peerbayes.experiments.short_parts import ShortPart, read_row
+from peerbayes.experiments.tuned import tuned_name
+from peerbayes.experiments.tuned_lines import (
+    MEASURES,
+    Estimate,
+    MethodResult,
+    contenders,
+    difference,
+    method_results,
+)
+from peerbayes.experiments.tuned_plan import COURSES
+from peerbayes.experiments.tuned_search import METHODS
+from peerbayes.experiments.tuned_tasks import TunedTask
+
+HERE = Path(__file__).parent
+PARTS: Mapping[str, Mapping[str, ShortPart]] = {
+    row: read_row(HERE, tuned_name(row)) for row in COURSES
+}
+_DIGITS = {"accuracy": 2, "nll": 3, "calibration_error": 3, "other_data_auroc": 3}
+
+
+def contents(row: str) -> dict[str, Any]:
+    """What the parts of a row found, in the order of the plan."""
+    found = PARTS[row]
+    order = [task.part.name for task in planned() if task.record == tuned_name(row)]
+    return {name: found[name].content for name in order if name in found}
+
+
+def progress() -> str:
+    """How much of the plan is on record, in sentences."""
+    tasks = [task for task in planned() if isinstance(task, TunedTask)]
+    done = [task for task in tasks if task.part.name in PARTS[task.row]]
+    missing = [task for task in tasks if task not in done]
+    whole = sorted({(one.row, one.part.course.name) for one in tasks} - _places(missing))
+    begun = sorted(_places(done) - set(whole))
+    untouched = [f"`{name}`" for name in COURSES if not PARTS[name]]
+    return (
+        f"On record: {len(done)} of {len(tasks)} parts. Whole: {_named(whole)}. Begun: "
+        f"{_named(begun)}. **Not yet run at all**: {', '.join(untouched) or 'none'}."
+    )
+
+
+def _places(tasks: list[TunedTask]) -> set[tuple[str, str]]:
+    return {(task.row, task.part.course.name) for task in tasks}
+
+
+def _named(places: list[tuple[str, str]]) -> str:
+    words = (f"`{row}`, {course.removesuffix('-steps')} steps a round" for row, course in places)
+    return "; ".join(words) or "none"
+
+
+def methods() -> str:
+    """Who learns how, and what is searched."""
+    text = ["| method | what | grid |", "|---|---|---|"]
+    for method in METHODS.values():
+        words = [
+            f"{name} {', '.join(dict.fromkeys(_word(one[name]) for one in method.grid))}"
+            for name in method.grid[0]
+        ]
+        text.append(f"| `{method.name}` | {method.title} | {'; '.join(words)} |")
+    return "\n".join(text)
+
+
+def _word(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def table() -> str:
+    """One line a row, course and method."""
+    heads = [name.partition(" [")[0] for name in MEASURES.values()]
+    text = [
+        f"| row, steps a round | method | chosen | {' | '.join(heads)} | MB an agent | steps |",
+        f"|---|---|---|{'---:|' * (len(heads) + 2)}",
+    ]
+    text += [_table_row(row, one) for row, one in _results()]
+    return "\n".join(text)
+
+
+def _table_row(row: str, one: MethodResult) -> str:
+    who = f"`{row}`, {one.course.partition(' ')[0]} | `{one.method.name}`"
+    if not one.tests:
+        return f"| {who} | no test ended | {' | ' * (len(MEASURES) + 1)} |"
+    cells = [_shown(one.estimate(measure), measure) for measure in MEASURES]
+    ended = "" if len(one.tests) == one.begun else f" ({len(one.tests)} of {one.begun} ended)"
+    last = f"{one.megabytes:.4g} | {one.steps:.0f}"
+    return f"| {who} | {one.settings}{ended} | {' | '.join(cells)} | {last} |"
+
+
+def gaps() -> str:
+    """What the best with beliefs gains over the best that averages weights, row by row."""
+    heads = [name.partition(" [")[0] for name in MEASURES.values()]
+    text = [
+        f"| row, steps a round | data of the largest agent | compared | {' | '.join(heads)} |",
+        f"|---|---:|---|{'---:|' * len(heads)}",
+    ]
+    for row in COURSES:
+        results = [one for name, one in _results() if name == row]
+        for course in dict.fromkeys(one.course for one in results):
+            pair = contenders([one for one in results if one.course == course])
+            if pair is None:
+                continue
+            sizes = pair[0].tests[0].sizes
+            cells = [_gap(*pair, measure) for measure in MEASURES]
+            # The five methods that pool over the network.
+            own = [m.name for m in METHODS.values() if m.way == "network"]
+            found = [one for one in results if one.course == course and one.method.name in own]
+            so_far = "" if len(found) == len(own) else f" (so far, of {len(found)} methods)"
+            text.append(
+                f"| `{row}`, {course.partition(' ')[0]} | {100 * max(sizes) / sum(sizes):.0f} % "
+                f"| `{pair[0].method.name}` − `{pair[1].method.name}`{so_far} "
+                f"| {' | '.join(cells)} |"
+            )
+    return "\n".join(text)
+
+
+def _gap(one: MethodResult, other: MethodResult, measure: str) -> str:
+    """Bold where the 95 % interval leaves 0 out."""
+    gap = difference(one, other, measure)
+    if gap is None:
+        return ""
+    text = _shown(gap, measure, sign="+")
+    return f"**{text}**" if abs(gap.mean) > gap.margin else text
+
+
+def _shown(found: Estimate | None, measure: str, *, sign: str = "") -> str:
+    if found is None:
+        return ""
+    digits = _DIGITS[measure]
+    error = "" if found.error is None else f" ± {found.error:.{digits}f}"
+    return f"{found.mean:{sign}.{digits}f}{error}"
+
+
+def _results() -> Iterator[tuple[str, MethodResult]]:
+    for row in COURSES:
+        for one in method_results(contents(row)):
+            yield row, one

@@ -1,0 +1,304 @@
+"""Ways to learn that are compared: networks, lone nets, all data in one place, a server.
+
+All of them end in nets, each with a mean and perhaps a variance of its weights, and a count of
+bytes and steps; one function judges them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from empirical.nets.architecture import Architecture
+from empirical.nets.fedavg import FedAvg
+from empirical.nets.fedavg_recipe import FedAvgRecipe
+from empirical.nets.metrics import (
+    accuracy,
+    calibration_error,
+    detection_auroc,
+    image_scores,
+    negative_log_likelihood,
+)
+from empirical.nets.shares import Shares
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners.learner import Learner
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.mixture import predict
+from empirical.train.rounds import NetworkRounds
+from empirical.train.run import TrainingRun
+from empirical.train.scores import score
+from theory.changing import AnyNetwork
+from theory.network import Network
+from theory.progress import Progress
+from theory.validation import FloatArray, IntArray
+
+# Posterior samples that a prediction averages.
+DRAWS = 10
+_LONE = Network(np.ones((1, 1)))
+
+
+@dataclass(frozen=True)
+class Length:
+    """Rounds of a training, local steps of a round, examples of a step."""
+
+    rounds: int
+    local_steps: int
+    batch: int
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Nets that were trained, and what it took.
+
+    Attributes
+    ----------
+    beliefs
+        Of each net: whose it is, mean and variance of the weights; no variance of a plain net.
+    bytes_sent, local_steps
+        Of all agents together.
+    seconds
+        Of training.
+    mixture
+        Weights with which the nets' predictions are mixed into one; None: each predicts by itself.
+    """
+
+    beliefs: Sequence[tuple[int, Tensor, Tensor | None]]
+    bytes_sent: int
+    local_steps: int
+    seconds: float
+    mixture: FloatArray | None = None
+
+
+def train_network(
+    architecture: Architecture,
+    shares: Shares,
+    network: AnyNetwork,
+    learner: Learner,
+    length: Length,
+    *,
+    seed: int,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a network from its first round to its last.
+
+    Raises
+    ------
+    TrainingFailed
+        If a loss or a message is not finite any more; the message names agent and round.
+    """
+    run = TrainingRun(
+        KernelNet(architecture),
+        Classes(architecture.outputs),
+        shares,
+        network,
+        learner,
+        rounds=length.rounds,
+        local_steps=length.local_steps,
+        batch=length.batch,
+        seed=seed,
+        device=device,
+    )
+    reports = []
+    for done in range(length.rounds):
+        reports.append(run.run_round())
+        if progress is not None:
+            progress(done + 1, length.rounds)
+    found = run.belief()
+    width = found.variance
+    return Trained(
+        [(k, found.mean[k], None if width is None else width[k]) for k in range(shares.agents)],
+        sum(report.bytes_sent for report in reports),
+        sum(report.local_steps for report in reports),
+        sum(report.seconds for report in reports),
+    )
+
+
+def train_alone(
+    architecture: Architecture,
+    shares: Shares,
+    network: AnyNetwork,
+    learner: Learner,
+    length: Length,
+    *,
+    mixture: str,
+    seed: int,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Trained:
+    """Train every agent by itself, for as many rounds as it trains in the network.
+
+    Each begins with weights of its own and sends its net to every other once, at the end.
+
+    Parameters
+    ----------
+    mixture
+        ``"agents"``: predictions count alike; ``"data"``: by how many examples an agent holds.
+    """
+    parts = []
+    for agent, rounds in enumerate(_rounds_of_agents(network, length.rounds)):
+        own = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)[0]
+        share = Length(int(rounds), length.local_steps, length.batch)
+        part = train_network(
+            architecture,
+            shares.of([agent]),
+            _LONE,
+            learner,
+            share,
+            seed=int(own >> np.uint64(2)),
+            device=device,
+        )
+        parts.append(part)
+        if progress is not None:
+            progress(agent + 1, shares.agents)
+    held = np.array(shares.sizes if mixture == "data" else [1] * shares.agents, dtype=np.float64)
+    links = shares.agents * (shares.agents - 1)
+    return Trained(
+        [(agent, *part.beliefs[0][1:]) for agent, part in enumerate(parts)],
+        links * architecture.parameters * 4,
+        sum(part.local_steps for part in parts),
+        sum(part.seconds for part in parts),
+        held / held.sum(),
+    )
+
+
+def train_central(
+    architecture: Architecture,
+    shares: Shares,
+    network: AnyNetwork,
+    learner: Learner,
+    length: Length,
+    *,
+    seed: int,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Trained:
+    """Train one net on all data, with as many examples a step as the network takes together."""
+    whole = Length(length.rounds, length.local_steps, length.batch * active(network, length.rounds))
+    return train_network(
+        architecture, shares.together(), _LONE, learner, whole,
+        seed=seed, device=device, progress=progress,
+    )  # fmt: skip
+
+
+def train_server(
+    architecture: Architecture,
+    shares: Shares,
+    network: AnyNetwork,
+    length: Length,
+    *,
+    rate: float,
+    seed: int,
+    progress: Progress | None = None,
+) -> Trained:
+    """Federated averaging, with as many clients a round as train in the network.
+
+    Raises
+    ------
+    TrainingFailed
+        If a client's weights are not finite any more.
+    """
+    recipe = FedAvgRecipe(
+        rounds=length.rounds,
+        fraction=active(network, length.rounds) / shares.agents,
+        local_steps=length.local_steps,
+        batch=length.batch,
+        rate=rate,
+        schedule="cosine",
+    )
+    run = FedAvg(shares, recipe, architecture=architecture, seed=seed)
+    reports = []
+    for done in range(length.rounds):
+        reports.append(run.run_round())
+        if progress is not None:
+            progress(done + 1, length.rounds)
+    return Trained(
+        [(0, run.served, None)],
+        sum(report.bytes_sent for report in reports),
+        sum(report.local_steps for report in reports),
+        sum(report.seconds for report in reports),
+    )
+
+
+def active(network: AnyNetwork, rounds: int) -> int:
+    """How many agents train in a round, the mean over the rounds, rounded.
+
+    Examples
+    --------
+    >>> from theory.changing import rotating_star
+    >>> active(rotating_star(groups=5, group_size=5, edge_confidence=0.5), 10)
+    6
+    """
+    return max(1, round(float(_rounds_of_agents(network, rounds).sum()) / rounds))
+
+
+def _rounds_of_agents(network: AnyNetwork, rounds: int) -> IntArray:
+    """In how many rounds each agent trains, shape (N,)."""
+    walk = NetworkRounds(network, seed=0)
+    trains = np.array([walk.at(t).observes for t in range(1, rounds + 1)], dtype=np.int64)
+    return np.asarray(trains.sum(axis=0))
+
+
+def judged(
+    architecture: Architecture,
+    trained: Trained,
+    examples: tuple[Tensor, Tensor],
+    *,
+    others: Tensor | None,
+    seed: int,
+) -> dict[str, FloatArray]:
+    """Measures by name, one number a net or, of a mixture, one number: accuracy first.
+
+    Accuracy; ``nll``, mean −log p of the labels, nats; ``calibration_error``; and, where there are
+    others, ``other_data_auroc``. Beliefs predict by the mean of `DRAWS` posterior samples.
+
+    Raises
+    ------
+    ValueError
+        If a prediction is not finite.
+    """
+    if trained.mixture is not None:
+        return _mixture_judged(architecture, trained, trained.mixture, examples, others)
+    found = score(
+        KernelNet(architecture),
+        Classes(architecture.outputs),
+        trained.beliefs,
+        [examples] * len(trained.beliefs),
+        draws=0 if trained.beliefs[0][2] is None else DRAWS,
+        seed=seed,
+        others=others,
+    )
+    return {measure: found[measure] for measure in found.measures}
+
+
+def _mixture_judged(
+    architecture: Architecture,
+    trained: Trained,
+    mixture: FloatArray,
+    examples: tuple[Tensor, Tensor],
+    others: Tensor | None,
+) -> dict[str, FloatArray]:
+    def probabilities(inputs: Tensor) -> FloatArray:
+        """Of the mixture of plain nets, shape (1, n, classes)."""
+        net, likelihood = KernelNet(architecture), Classes(architecture.outputs)
+        total = sum(
+            share * predict(net, likelihood, mean, None, inputs, draws=0, seed=0, agent=k).mean
+            for share, (k, mean, _) in zip(mixture, trained.beliefs, strict=True)
+        )
+        return np.asarray(total)[None]
+
+    inputs, labels = examples
+    own = image_scores(probabilities(inputs), labels)
+    found = {
+        "accuracy": accuracy(own),
+        "nll": negative_log_likelihood(own),
+        "calibration_error": calibration_error(own),
+    }
+    if others is not None:
+        # Their labels do not matter: entropy has none.
+        strange = image_scores(probabilities(others), np.zeros(len(others), dtype=np.int64))
+        found["other_data_auroc"] = np.array([detection_auroc(strange.entropy[0], own.entropy[0])])
+    return found
