@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from peerbayes.experiments.codecs import CodecsExperiment
 from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.link import RateLink
@@ -37,16 +38,23 @@ def configured(
     ValueError
         If an option is of no use to it, or what it needs is missing; in one line.
     """
+    if recipe and isinstance(experiment, RateLink | GaeExperiment | CodecsExperiment):
+        raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
     if isinstance(experiment, RateLink):
-        if recipe:
-            raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
         link = experiment.quick() if quick else experiment
         link = link.placed(device=device or "cpu", data=data)
         link.check()
         return link, link.parts_with(part or "")
+    if isinstance(experiment, CodecsExperiment):
+        if device not in (None, "cpu"):
+            raise fail("--device", "cpu, where codecs work", repr(device), "leave it out")
+        seeds = replicates or (1 if quick else experiment.seeds)
+        setting = replace(experiment.setting, data=data)
+        codecs = replace(experiment, seeds=max(seeds, experiment.seeds), setting=setting)
+        codecs = codecs.quick() if quick else codecs
+        codecs.check()
+        return codecs, codecs.parts_with(part or "", seeds=seeds)
     if isinstance(experiment, GaeExperiment):
-        if recipe:
-            raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
         seeds = replicates or (1 if quick else experiment.seeds)
         gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
         folder = parts_folder(out, gae.name)

@@ -129,7 +129,8 @@ def _bytes_plots(record: TrainRecord, names: list[str]) -> Iterator[Plot]:
     for measure, values in (drawn or {"": history.loss}).items():
         what = measure_words(measure) if measure else "training loss [nats]"
         yield course_plot(
-            sent, floats(values), names, title=f"Against bytes: {what}", quantity=what, along="MB sent",
+            sent, floats(values), names,
+            title=f"Against bytes: {what}", quantity=what, along="MB sent",
             finding="Against what all agents together have sent so far, over all links.",
         )  # fmt: skip
 

@@ -146,7 +146,7 @@ def test_it_shows_draws_and_tabulates(signs: Any) -> None:
         signs.history.bytes_sent.tolist()
     )
     assert (against.lines[1].get_ydata() == axes.lines[1].get_ydata()).all()
-    with pytest.raises(ValueError, match="^along: expected 'rounds' or 'bytes', got 'time'"):
+    with pytest.raises(ValueError, match=r"^along: expected 'rounds' or 'bytes', got 'time'"):
         signs.plot(along="time")
 
 
