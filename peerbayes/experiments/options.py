@@ -26,6 +26,7 @@ def configured(
     part: str | None,
     quick: bool,
     device: str | None,
+    codec: str | None = None,
     data: Path | None,
     resume: bool,
     out: Path,
@@ -38,6 +39,9 @@ def configured(
     ValueError
         If an option is of no use to it, or what it needs is missing; in one line.
     """
+    codec = None if codec == "none" else codec
+    if codec is not None and not isinstance(experiment, NetExperiment):
+        raise fail("--codec", "a row of Bayesian nets", experiment.name, "leave it out")
     if recipe and isinstance(experiment, RateLink | GaeExperiment | CodecsExperiment):
         raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
     if isinstance(experiment, RateLink):
@@ -71,10 +75,13 @@ def configured(
     chosen = recipe or DEFAULT_RECIPE
     seeds = replicates or (1 if quick else experiment.seeds)
     # Seeds that are on record stay there, though fewer be asked for.
-    found = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
-    only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
+    found = replace(
+        experiment, seeds=max(seeds, experiment.seeds), is_quick=quick, codec=codec or ""
+    )
     folder = parts_folder(out, found.name)
-    setting = Setting(device or "cpu", data, folder, resume, notice)
-    found = found.with_setting(setting)
+    found = found.with_setting(Setting(device or "cpu", data, folder, resume, notice))
+    if codec:  # which parts there are depends on what it can write
+        found.check()
+    only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
     found.check()
     return found, only
