@@ -125,7 +125,6 @@ def run_net_part(
         problem, part, values,
         seed=seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
     )  # fmt: skip
-    generations = unfinished(part, setting, fingerprint)
     schedule = Schedule(**schedule_values(row, is_quick=is_quick))
     with alone(part, setting):
         curve = follow(
@@ -134,7 +133,7 @@ def run_net_part(
             rounds=rounds,
             schedule=schedule,
             seed=seed,
-            generations=generations,
+            generations=unfinished(part, setting, fingerprint),
             resume=setting.resume,
             progress=progress,
             say=sayer(progress),

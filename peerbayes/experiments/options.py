@@ -52,14 +52,9 @@ def configured(
     if isinstance(experiment, CodecsExperiment):
         if device not in (None, "cpu"):
             raise fail("--device", "cpu, where codecs work", repr(device), "leave it out")
-        seeds = replicates or (1 if quick else experiment.seeds)
-        setting = replace(experiment.setting, data=data)
-        codecs = replace(experiment, seeds=max(seeds, experiment.seeds), setting=setting)
-        codecs = codecs.quick() if quick else codecs
-        codecs.check()
-        return codecs, codecs.parts_with(part or "", seeds=seeds)
+        return _codecs(experiment, replicates, part or "", quick=quick, data=data)
+    seeds = replicates or (1 if quick else experiment.replicates)
     if isinstance(experiment, GaeExperiment):
-        seeds = replicates or (1 if quick else experiment.seeds)
         gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
         folder = parts_folder(out, gae.name)
         gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice))
@@ -72,8 +67,6 @@ def configured(
                 wanted = "an experiment with neural nets"
                 raise fail(option, wanted, experiment.name, "leave it out")
         return experiment, None
-    chosen = recipe or DEFAULT_RECIPE
-    seeds = replicates or (1 if quick else experiment.seeds)
     # Seeds that are on record stay there, though fewer be asked for.
     found = replace(
         experiment, seeds=max(seeds, experiment.seeds), is_quick=quick, codec=codec or ""
@@ -82,6 +75,22 @@ def configured(
     found = found.with_setting(Setting(device or "cpu", data, folder, resume, notice))
     if codec:  # which parts there are depends on what it can write
         found.check()
-    only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
+    only = found.parts_with(recipe=recipe or DEFAULT_RECIPE, words=part or "", seeds=seeds)
     found.check()
     return found, only
+
+
+def _codecs(
+    experiment: CodecsExperiment,
+    replicates: int | None,
+    words: str,
+    *,
+    quick: bool,
+    data: Path | None,
+) -> tuple[CodecsExperiment, tuple[str, ...]]:
+    seeds = replicates or (1 if quick else experiment.seeds)
+    setting = replace(experiment.setting, data=data)
+    found = replace(experiment, seeds=max(seeds, experiment.seeds), setting=setting)
+    found = found.quick() if quick else found
+    found.check()
+    return found, found.parts_with(words, seeds=seeds)
