@@ -39,12 +39,8 @@ from empirical.messages.selected import largest
 from empirical.messages.sets import FORMER, MEMBER, Flags, Kinds, enumeration_bits, subset
 from empirical.messages.trials import primed
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
-from empirical.nets.shares import Shares, as_inputs, as_labels
-from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
-from empirical.train.likelihoods.classes import Classes
-from empirical.train.overhearing import Overheard, overheard
-from theory import Network
+from empirical.train.overhearing import Overheard, overheard_of_two
 from theory.validation import IntArray
 
 # Steps of means in standard deviations: from four bits a weight to less than one.
@@ -99,13 +95,9 @@ TOYS = (
 def messages(task: Task) -> Overheard:
     """What the first of two agents says in each round."""
     images = load_digits() if task.data == "digits" else load_images(task.data, "train")
-    inputs, labels = as_inputs(images, input_shape=task.net.input_shape), as_labels(images)
-    rows = torch.arange(len(labels))
-    return overheard(
-        KernelNet(task.net),
-        Classes(10),
-        Shares(inputs, labels, (rows[::2], rows[1::2])),
-        Network([[0.5, 0.5], [0.5, 0.5]]),
+    return overheard_of_two(
+        images,
+        task.net,
         learner_of(task.learner),
         rounds=task.rounds,
         local_steps=task.local_steps,

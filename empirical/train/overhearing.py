@@ -5,16 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
+import torch
 from torch import Tensor
 
+from empirical.data import Images
 from empirical.messages.codec import Layout
-from empirical.nets.shares import Shares
+from empirical.nets.architecture import Architecture
+from empirical.nets.shares import Shares, as_inputs, as_labels
 from empirical.train.fitting import layout_of_messages, share_of
+from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.learner import Learner, State
+from empirical.train.likelihoods.classes import Classes
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
 from empirical.train.run import TrainingRun
 from theory.changing import AnyNetwork
+from theory.network import Network
 
 # Of a training that nobody sees the end of: learning rates stay what they are at its beginning.
 _ROUNDS = 10**3
@@ -86,3 +92,36 @@ def overheard(
         run.run_round()
         said.append(listened.said[-1])
     return Overheard(layout, tuple(said))
+
+
+def overheard_of_two(
+    images: Images,
+    architecture: Architecture,
+    learner: Learner,
+    *,
+    rounds: int,
+    local_steps: int,
+    batch: int,
+    seed: int,
+) -> Overheard:
+    """What the first of two agents says, who hold every other image each and trust both alike.
+
+    Raises
+    ------
+    ValueError
+        As :func:`overheard`.
+    """
+    inputs = as_inputs(images, input_shape=architecture.input_shape)
+    labels = as_labels(images)
+    rows = torch.arange(len(labels))
+    return overheard(
+        KernelNet(architecture),
+        Classes(architecture.outputs),
+        Shares(inputs, labels, (rows[::2], rows[1::2])),
+        Network([[0.5, 0.5], [0.5, 0.5]]),
+        learner,
+        rounds=rounds,
+        local_steps=local_steps,
+        batch=batch,
+        seed=seed,
+    )

@@ -85,28 +85,16 @@ def _curve(both: Curves) -> LimitCurve:
 
 
 def _overheard(setting: CodecSetting, *, seed: int) -> Overheard:
-    """What the first of two agents says, who hold every other image each."""
-    import torch
-
+    """What one of two agents says."""
     from empirical.nets.architecture import perceptron
-    from empirical.nets.shares import Shares, as_inputs, as_labels
-    from empirical.train.kernel_net import KernelNet
     from empirical.train.learners import learner_of
-    from empirical.train.likelihoods.classes import Classes
-    from empirical.train.overhearing import overheard
-    from theory import Network
+    from empirical.train.overhearing import overheard_of_two
 
     images = _images(setting)
     pixels = math.prod(images.pixels.shape[1:])
-    classes = len(images.classes)
-    rows = torch.arange(len(images.labels))
-    return overheard(
-        KernelNet(perceptron(pixels, *setting.hidden, outputs=classes)),
-        Classes(classes),
-        Shares(
-            as_inputs(images, input_shape=(pixels,)), as_labels(images), (rows[::2], rows[1::2])
-        ),
-        Network([[0.5, 0.5], [0.5, 0.5]]),
+    return overheard_of_two(
+        images,
+        perceptron(pixels, *setting.hidden, outputs=len(images.classes)),
         learner_of(setting.learner),
         rounds=setting.rounds,
         local_steps=setting.local_steps,
