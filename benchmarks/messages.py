@@ -17,21 +17,19 @@ from __future__ import annotations
 
 import argparse
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
-from torch import Tensor
 
 from benchmarks.limits import interleaved
 from benchmarks.tables import Row, report
 from empirical.data import load_digits, load_images
-from empirical.messages.codec import Codec, Coder, Layout, Memory
+from empirical.messages.codec import Codec, Coder, Layout, Memory, Said
 from empirical.messages.codecs import codec_of
 from empirical.messages.codecs.posterior import Posterior
 from empirical.messages.entropy import Writer
@@ -39,14 +37,10 @@ from empirical.messages.limit import groups_limit, measured, moves, shannon_limi
 from empirical.messages.scales import Scales
 from empirical.messages.selected import largest
 from empirical.messages.sets import FORMER, MEMBER, Flags, Kinds, enumeration_bits, subset
+from empirical.messages.trials import primed
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
-from empirical.nets.shares import Shares, as_inputs, as_labels
-from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
-from empirical.train.learners.learner import Learner, State
-from empirical.train.likelihoods.classes import Classes
-from empirical.train.run import TrainingRun
-from theory import Network
+from empirical.train.overhearing import Overheard, overheard_of_two
 from theory.validation import IntArray
 
 # Steps of means in standard deviations: from four bits a weight to less than one.
@@ -98,65 +92,31 @@ TOYS = (
 )
 
 
-class Listened:
-    """A learner, and a note of what its first agent says."""
-
-    def __init__(self, learner: Learner) -> None:
-        self._learner = learner
-        self.said: list[dict[str, Tensor]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._learner, name)
-
-    def message(self, state: State) -> dict[str, Tensor]:
-        """The learner's."""
-        found = self._learner.message(state)
-        self.said.append({name: values[0].clone() for name, values in found.items()})
-        return found
-
-
-def messages(task: Task) -> tuple[Layout, list[dict[str, Tensor]]]:
+def messages(task: Task) -> Overheard:
     """What the first of two agents says in each round."""
     images = load_digits() if task.data == "digits" else load_images(task.data, "train")
-    inputs, labels = as_inputs(images, input_shape=task.net.input_shape), as_labels(images)
-    rows = torch.arange(len(labels))
-    net, learner = KernelNet(task.net), Listened(learner_of(task.learner))
-    run = TrainingRun(
-        net,
-        Classes(10),
-        Shares(inputs, labels, (rows[::2], rows[1::2])),
-        Network([[0.5, 0.5], [0.5, 0.5]]),
-        learner,
-        rounds=10**3,
+    return overheard_of_two(
+        images,
+        task.net,
+        learner_of(task.learner),
+        rounds=task.rounds,
         local_steps=task.local_steps,
         batch=task.batch,
         seed=0,
     )
-    said = []
-    for _ in range(task.rounds):
-        run.run_round()
-        said.append(learner.said[-1])
-    examples = len(labels) if "precision" in said[0] else 1
-    return Layout(learner.said[0], net.blocks, examples), said
 
 
-def codecs(layout: Layout, said: list[dict[str, Tensor]], *, repeats: int) -> list[Row]:
+def codecs(layout: Layout, said: Sequence[Said], *, repeats: int) -> list[Row]:
     """The last message by each codec, all before it said, and how long it takes."""
     last, numbers = said[-1], b"".join(v.numpy().tobytes() for v in said[-1].values())
     rows = []
     for name, codec in CODECS.items():
         coder = codec.coder(layout)
-        here, there = coder.memory(), coder.memory()
-        for number, one in enumerate(said[:-1]):
-            heard = coder.decode(coder.encode(one, here, seed=number), there, seed=number)
+        before = primed(coder, layout, said[:-1], seed=0)
+        there = before.memory
         body = coder.encode(last, copied(there), seed=99)
         point = measured(
-            coder,
-            copied(there),
-            last,
-            seed=99,
-            examples=int(layout.examples),
-            known=known(heard.vectors, layout),
+            coder, copied(there), last, seed=99, examples=layout.examples, known=before.known
         )
 
         def encode(coder: Coder = coder, memory: Memory = there) -> bytes:
@@ -181,18 +141,12 @@ def codecs(layout: Layout, said: list[dict[str, Tensor]], *, repeats: int) -> li
     return rows
 
 
-def known(vectors: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
-    """What a receiver has: what was heard last, or else what all begin with."""
-    usable = vectors["precision"] > 0
-    return {k: v.where(usable, layout.begin[k]) for k, v in vectors.items()}
-
-
 def copied(memory: Memory) -> Memory:
     """The same numbers in tensors of their own."""
     return {name: values.clone() for name, values in memory.items()}
 
 
-def sets(layout: Layout, said: list[dict[str, Tensor]], *, kept: int) -> list[Row]:
+def sets(layout: Layout, said: Sequence[Said], *, kept: int) -> list[Row]:
     """The largest weights of each round, by what is known of them."""
     kinds = Kinds(layout, layout.begin["mean"].numpy())
     state, last = np.zeros(layout.size, dtype=np.uint8), layout.begin["mean"].numpy().copy()
@@ -225,10 +179,10 @@ def bits_of(chosen: Flags, kinds: IntArray) -> int:
     return 8 * len(writer.done())
 
 
-def limit(layout: Layout, said: list[dict[str, Tensor]]) -> list[Row]:
+def limit(layout: Layout, said: Sequence[Said]) -> list[Row]:
     """Messages at several steps, beside the curve of their own moves."""
     rows, scales = [], Scales(layout.blocks)
-    examples = int(layout.examples)
+    examples = layout.examples
     for step in STEPS:
         coder = Posterior(step=step).coder(layout)
         memory = coder.memory()
@@ -265,9 +219,11 @@ def main() -> None:
     torch.set_num_threads(1)
     beliefs, weights = TOYS if options.quick else (BELIEFS, WEIGHTS)
     with threadpool_limits(1):
-        layout, said = messages(beliefs)
-        rows = codecs(layout, said, repeats=options.repeats) + limit(layout, said)
-        rows += sets(*messages(weights), kept=weights.kept)
+        found = messages(beliefs)
+        rows = codecs(found.layout, found.said, repeats=options.repeats)
+        rows += limit(found.layout, found.said)
+        found = messages(weights)
+        rows += sets(found.layout, found.said, kept=weights.kept)
     libraries = [f"torch {torch.__version__}", f"constriction {version('constriction')}"]
     report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
 

@@ -111,6 +111,27 @@ def forward(
 
 
 @njit(cache=True, nogil=True)
+def _second_gradients(
+    inner: Floats,
+    windows: NDArray[np.uint32],
+    factors: Floats,
+    counts: NDArray[np.int64],
+    summed: Floats,
+    biases: Floats,
+) -> None:
+    """Adds an image's gradients of the second layer, of weights to `summed`."""
+    for o in range(OUTER):
+        add_rows(
+            inner.ctypes.data, WIDTH * INNER, windows[o].ctypes.data, factors[o].ctypes.data,
+            counts[o], summed[o].ctypes.data, STRETCH,
+        )  # fmt: skip
+        total = np.float32(0.0)
+        for k in range(counts[o]):
+            total += factors[o, k]
+        biases[o] += total
+
+
+@njit(cache=True, nogil=True)
 def backward(
     images: Floats,
     first: Floats,
@@ -166,14 +187,6 @@ def backward(
                     shares[place].ctypes.data, lengths[place],
                     into[pixel].ctypes.data, WIDTH * INNER,
                 )  # fmt: skip
-        for o in range(OUTER):
-            add_rows(
-                inner.ctypes.data, WIDTH * INNER, windows[o].ctypes.data, factors[o].ctypes.data,
-                counts[o], summed[o].ctypes.data, STRETCH,
-            )  # fmt: skip
-            total = np.float32(0.0)
-            for k in range(counts[o]):
-                total += factors[o, k]
-            gradients[3][o] += total
+        _second_gradients(inner, windows, factors, counts, summed, gradients[3])
         _first_gradients(images[n], inner, into, gradients[0], gradients[1])
     gradients[2][:] += summed.T

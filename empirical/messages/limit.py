@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theory.validation import FloatArray, as_float_array, as_integer, fail
+from theory.validation import FloatArray, as_float_array, as_positive, fail
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -170,7 +170,7 @@ class Point:
 
 
 def moves(
-    said: Mapping[str, Tensor], replica: Mapping[str, Tensor], *, examples: int = 1
+    said: Mapping[str, Tensor], replica: Mapping[str, Tensor], *, examples: float = 1.0
 ) -> FloatArray:
     """How far means moved since the replica, in standard deviations of what is said; shape (d,).
 
@@ -186,7 +186,7 @@ def moves(
 
 
 def divergence(
-    heard: Mapping[str, Tensor], said: Mapping[str, Tensor], *, examples: int = 1
+    heard: Mapping[str, Tensor], said: Mapping[str, Tensor], *, examples: float = 1.0
 ) -> FloatArray:
     """KL(heard ‖ said) of each weight in nats, in closed form; arguments as of :func:`moves`."""
     ratio = _belief(said)[0] / _belief(heard)[0]
@@ -247,7 +247,7 @@ def measured(
     said: Mapping[str, Tensor],
     *,
     seed: int,
-    examples: int = 1,
+    examples: float = 1.0,
     known: Mapping[str, Tensor] | None = None,
 ) -> Point:
     """What one message costs, and how far from the belief what is heard is.
@@ -266,7 +266,7 @@ def measured(
     ValueError
         If coordinates are left out and nothing is known of them.
     """
-    examples = as_integer("examples", examples, minimum=1)
+    examples = as_positive("examples", examples)
     other = {name: values.clone() for name, values in memory.items()}
     body = coder.encode(said, memory, seed=seed)
     heard = coder.decode(body, other, seed=seed)

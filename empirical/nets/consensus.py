@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.messages import Encoding, Message, Natural, PlainMessages
+from empirical.nets.messages import Message, Natural
 from empirical.nets.pooling import WeightRows, check_beliefs, pool_all, pool_heard
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import Phase
@@ -128,15 +128,52 @@ class _Plan:
     links: tuple[int, ...]  # how many listen to each agent
 
 
+class RoundPooling(Protocol):
+    """What ends a round of training: messages go to listeners, who pool."""
+
+    @property
+    def own(self) -> range:
+        """The agents of this process."""
+        ...
+
+    def observes(self, round: int) -> tuple[bool, ...]:
+        """Whether each agent of this process learns from data in a round, counted from 1."""
+        ...
+
+    def collect(self, rows: Tensor) -> Tensor:
+        """Rows of all N agents, on every process, from one for each agent of this process."""
+        ...
+
+    def pool_in_place(self, mean: Tensor, variance: Tensor, *, round: int) -> int:
+        """Pool beliefs of own agents, shape (n, d) each, in place; returns the bytes they sent.
+
+        Raises
+        ------
+        ValueError
+            If an agent that speaks or listens has numbers that are no Gaussian's; in one line with
+            agent and round.
+        """
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """What later rounds depend on, as named tensors."""
+        ...
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from there."""
+        ...
+
+
 class Consensus:
-    """Pooling over a network, round by round.
+    """Pooling over a network, round by round, of beliefs that are sent as they are.
 
     Parameters
     ----------
     network
         Fixed weights, or phases in turn.
-    encoding
-        How messages are written.
+    variance
+        The variance of every weight of every agent, where all know it: averaging of nets. The
+        shifts alone are sent then, 4 d bytes in place of 8 d. None: it is not known.
     exchange
         Which agents this process holds, and how it reaches the others.
 
@@ -165,13 +202,12 @@ class Consensus:
         self,
         network: Network | PeriodicNetwork,
         *,
-        encoding: Encoding | None = None,
+        variance: float | None = None,
         exchange: Exchange | None = None,
     ) -> None:
-        self.network = network
-        self.encoding: Encoding = PlainMessages() if encoding is None else encoding
+        self.network, self._variance = network, variance
         self.exchange: Exchange = OneProcess() if exchange is None else exchange
-        self.own = block_of(
+        self.own: range = block_of(
             network.agents, processes=self.exchange.processes, rank=self.exchange.rank
         )
         phases = (Phase(network.weights),) if isinstance(network, Network) else network.phases
@@ -218,15 +254,36 @@ class Consensus:
         if out is None:
             out = torch.empty_like(mean), torch.empty_like(variance)
         links = torch.tensor([plan.links[agent] for agent in self.own])
-        if isinstance(self.encoding, PlainMessages) and self.exchange.processes == 1:
+        sent = links * self._bytes(mean)
+        if self.exchange.processes == 1:
             # Nobody looks at these messages: they are written and read within one sweep.
             pool_all(plan.rows, mean, variance, round=round, out=out)
-            return ConsensusResult(*out, links * self.encoding.bytes_of(mean))
+            return ConsensusResult(*out, sent)
         messages = self._messages(mean, variance, plan, round=round)
-        sent = [messages[agent].bytes if agent in messages else 0 for agent in self.own]
         received = {**messages, **self.exchange.gather(messages, plan.heard)}
-        self._receive(received, mean, variance, plan, round=round, out=out)
-        return ConsensusResult(*out, links * torch.tensor(sent))
+        heard = self._heard(received, plan.rows.heard, like=mean)
+        pool_heard(plan.rows, mean, variance, heard, round=round, out=out)
+        return ConsensusResult(*out, sent)
+
+    def pool_in_place(self, mean: Tensor, variance: Tensor, *, round: int) -> int:
+        """See :class:`RoundPooling`."""
+        return self.pool(mean, variance, round=round, out=(mean, variance)).bytes_sent
+
+    def state(self) -> dict[str, Tensor]:
+        """Nothing: plain messages are forgotten."""
+        return {}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a :meth:`state`.
+
+        Raises
+        ------
+        ValueError
+            If it is of coded messages.
+        """
+        if state:
+            got = ", ".join(sorted(state))
+            raise fail("state", "none of a codec", got, "use the codec that the run began with")
 
     def _messages(
         self, mean: Tensor, variance: Tensor, plan: _Plan, *, round: int
@@ -237,45 +294,29 @@ class Consensus:
             if plan.links[agent]:
                 natural = Natural.from_moments(mean[row], variance[row])
                 natural.check(agents=[agent], round=round)
-                messages[agent] = self.encoding.encode(natural, sender=agent, round=round)
+                payload = {"shift": natural.shift}
+                if self._variance is None:
+                    payload["precision"] = natural.precision
+                messages[agent] = Message(payload, self._bytes(mean))
         return messages
 
-    def _receive(
-        self,
-        messages: Mapping[int, Message],
-        mean: Tensor,
-        variance: Tensor,
-        plan: _Plan,
-        *,
-        round: int,
-        out: tuple[Tensor, Tensor],
-    ) -> None:
-        """Decode what own agents hear, and pool."""
-        if self.encoding.broadcast:
-            heard = self._decoded(messages, plan.rows.heard, like=mean, receiver=self.own[0])
-            pool_heard(plan.rows, mean, variance, heard, round=round, out=out)
-            return
-        for row, agent in enumerate(self.own):
-            some = slice(row, row + 1)
-            own = plan.rows.of(agent)
-            heard = self._decoded(messages, own.heard, like=mean, receiver=agent)
-            views = out[0][some], out[1][some]
-            pool_heard(own, mean[some], variance[some], heard, round=round, out=views)
+    def _bytes(self, values: Tensor) -> int:
+        """What a message costs of vectors like these, shape (…, d)."""
+        vectors = 2 if self._variance is None else 1
+        return vectors * values.shape[-1] * values.element_size()
 
-    def _decoded(
-        self,
-        messages: Mapping[int, Message],
-        senders: Sequence[int],
-        *,
-        like: Tensor,
-        receiver: int,
+    def _heard(
+        self, messages: Mapping[int, Message], senders: Sequence[int], *, like: Tensor
     ) -> Natural:
         """What senders said, stacked in their order, shape (senders, d)."""
         table = Natural(*(like.new_empty(len(senders), like.shape[1]) for _ in range(2)))
+        if self._variance is not None:
+            table.precision.fill_(self._variance).reciprocal_()
         for row, sender in enumerate(senders):
-            natural = self.encoding.decode(messages[sender], receiver=receiver)
-            table.precision[row] = natural.precision
-            table.shift[row] = natural.shift
+            payload = messages[sender].payload
+            table.shift[row] = payload["shift"]
+            if self._variance is None:
+                table.precision[row] = payload["precision"]
         return table
 
     def _plan(self, phase: Phase) -> _Plan:

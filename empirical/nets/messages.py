@@ -1,19 +1,17 @@
-"""What an agent sends: its belief's natural parameters, encoded and decoded here and nowhere else.
+"""What an agent sends where no codec writes it: its belief's natural parameters.
 
 A Gaussian of mean μ and variance σ² has, coordinate by coordinate, the natural parameters
 
     precision 1/σ²,     shift μ/σ²,
 
-in which pooling is linear (P1 eq. 3). Agent j encodes them once a round, and every agent that
-listens to j gets that message over a link of its own: a round's traffic is the sum of the bytes of
-the messages over the directed links in use. An agent's own belief is not sent, hence not encoded.
+in which pooling is linear (P1 eq. 3). Every agent that listens to j gets its message over a link of
+its own: a round's traffic is the sum of the bytes of the messages over the directed links in use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -99,101 +97,6 @@ class Message:
 
     payload: Mapping[str, Tensor]
     bytes: int
-
-
-class Encoding(Protocol):
-    """How beliefs become messages and messages beliefs.
-
-    An encoding may remember something of each sender, such as what it left out so far; then it
-    says so in :meth:`state_dict`, so that a run can be taken up where it stopped.
-    """
-
-    @property
-    def broadcast(self) -> bool:
-        """Whether every receiver decodes the same; a message is then decoded once."""
-        ...
-
-    def encode(self, natural: Natural, *, sender: int, round: int) -> Message:
-        """The message of one sender in one round, from a Gaussian's parameters, shape (d,)."""
-        ...
-
-    def decode(self, message: Message, *, receiver: int) -> Natural:
-        """What a receiver takes the sender's parameters to be, shape (d,)."""
-        ...
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """What it remembers, as named tensors."""
-        ...
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Remember that instead."""
-        ...
-
-
-@dataclass(frozen=True)
-class PlainMessages:
-    """The natural parameters as they are: 8 d bytes in float32, or 4 d where widths are known.
-
-    Parameters
-    ----------
-    variance
-        The variance of every weight of every agent, where all know it: averaging of nets. The
-        shifts alone are sent then. None: it is not known.
-
-    Examples
-    --------
-    >>> belief = Natural.from_moments(torch.zeros(100), torch.ones(100))
-    >>> PlainMessages().encode(belief, sender=0, round=1).bytes
-    800
-    >>> PlainMessages(variance=1.0).encode(belief, sender=0, round=1).bytes
-    400
-    """
-
-    variance: float | None = None
-
-    @property
-    def broadcast(self) -> bool:
-        """True: nothing depends on the receiver."""
-        return True
-
-    def encode(self, natural: Natural, *, sender: int, round: int) -> Message:
-        """Both vectors, or the shifts alone."""
-        payload = {"shift": natural.shift}
-        if self.variance is None:
-            payload["precision"] = natural.precision
-        return Message(payload, self.bytes_of(natural.shift))
-
-    def decode(self, message: Message, *, receiver: int) -> Natural:
-        """Both vectors."""
-        shift = message.payload["shift"]
-        if self.variance is None:
-            return Natural(message.payload["precision"], shift)
-        return Natural(torch.full_like(shift, self.variance).reciprocal(), shift)
-
-    def bytes_of(self, values: Tensor) -> int:
-        """What a message costs whose vectors are like this one, shape (d,)."""
-        vectors = 2 if self.variance is None else 1
-        return vectors * values.shape[-1] * values.element_size()
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Nothing."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Nothing to remember.
-
-        Raises
-        ------
-        ValueError
-            If there is something: it was another encoding's.
-        """
-        if state:
-            raise fail(
-                "state",
-                "nothing: plain messages remember nothing",
-                ", ".join(sorted(state)),
-                "use the encoding that the run began with",
-            )
 
 
 def _first_improper(precision: Tensor, shift: Tensor) -> int:

@@ -17,10 +17,9 @@ import torch
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture
-from empirical.nets.consensus import Consensus, Exchange
+from empirical.nets.consensus import Consensus, Exchange, RoundPooling
 from empirical.nets.descent import Beliefs, Descent
 from empirical.nets.likelihood import Categorical, Likelihood
-from empirical.nets.messages import Encoding, PlainMessages
 from empirical.nets.posterior import Posterior, kl_divergence, shared_initialisation
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Order, Shares
@@ -35,6 +34,8 @@ from theory.validation import FloatArray, as_integer, fail
 # Agents whose gradients are computed in one batched product: on a CPU so few that their tensors
 # stay in the cache (measured), elsewhere all.
 AT_ONCE = 1
+# What names of the consensus's part of a state begin with.
+_CONSENSUS = "consensus."
 
 
 class TrainingFailed(ValueError):  # noqa: N818  # it names what happened
@@ -88,12 +89,13 @@ class Training:
         Of the beginning, the noise and the order of the data.
     likelihood
         What a net's outputs mean; left out: classes.
-    encoding
-        How messages are written; left out: natural parameters in float32, or the means alone where
-        the recipe averages nets.
+    consensus
+        What pools, where a codec writes the messages
+        (:class:`empirical.train.coded_consensus.CodedConsensus`); left out: beliefs are sent as
+        natural parameters in float32, or as means alone where the recipe averages nets.
     exchange
         Which agents this process holds, and how it reaches the others (:func:`connect`); left out:
-        all of them.
+        all of them. A `consensus` brings its own.
     start
         Beliefs to begin from, shape (N, d); left out: :func:`shared_initialisation`.
     device
@@ -115,7 +117,7 @@ class Training:
         architecture: Architecture,
         seed: int,
         likelihood: Likelihood | None = None,
-        encoding: Encoding | None = None,
+        consensus: RoundPooling | None = None,
         exchange: Exchange | None = None,
         start: Posterior | None = None,
         device: str = "cpu",
@@ -132,8 +134,11 @@ class Training:
         self.seed = as_integer("seed", seed, minimum=0)
         self.device = check_device(device)
         self._known_variance = _known_variance(recipe, start)
-        self.encoding = encoding or PlainMessages(self._known_variance)
-        self.consensus = Consensus(network, encoding=self.encoding, exchange=exchange)
+        if consensus is not None and exchange is not None:
+            raise fail("exchange", "none beside a consensus", "both", "give it to the consensus")
+        self.consensus: RoundPooling = consensus or Consensus(
+            network, variance=self._known_variance, exchange=exchange
+        )
         self.own = self.consensus.own
         self._at_once = min(AT_ONCE, len(self.own)) if self.device == "cpu" else len(self.own)
         self._likelihood = likelihood or Categorical()
@@ -205,15 +210,12 @@ class Training:
         """The consensus that ends a round; returns the bytes sent by own agents."""
         mean, variance = self.posterior.mean, self.posterior.variance
         try:
-            pooled = self.consensus.pool(mean, variance, round=self.round, out=(mean, variance))
+            sent = self.consensus.pool_in_place(mean, variance, round=self.round)
         except ValueError as error:
             raise TrainingFailed(str(error)) from None
-        if pooled.mean is not mean:
-            mean.copy_(pooled.mean)
-            variance.copy_(pooled.variance)
         if self._known_variance is not None:
             variance.fill_(self._known_variance)  # to the last bit, which pooling may round
-        return pooled.bytes_sent
+        return sent
 
     def divergence(self) -> FloatArray:
         """KL of each own agent's belief from its prior of this round, nats."""
@@ -234,7 +236,7 @@ class Training:
             "steps": torch.tensor(self._steps),
             "since": torch.tensor(self._since),
             "round": torch.tensor([self.round]),
-            **{f"encoding.{key}": value for key, value in self.encoding.state_dict().items()},
+            **{_CONSENSUS + key: value for key, value in self.consensus.state().items()},
         }
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
@@ -245,20 +247,13 @@ class Training:
         ValueError
             If a tensor is missing or of another shape.
         """
-        mine = {
-            key: value for key, value in self.state().items() if not key.startswith("encoding.")
-        }
+        mine = {k: v for k, v in self.state().items() if not k.startswith(_CONSENSUS)}
         restore_tensors(mine, state)
         self._steps = mine["steps"].numpy()
         self._since = mine["since"].numpy()
         self.round = int(mine["round"][0])
-        self.encoding.load_state_dict(
-            {
-                key.removeprefix("encoding."): value
-                for key, value in state.items()
-                if key.startswith("encoding.")
-            }
-        )
+        pooled = {k: v for k, v in state.items() if k.startswith(_CONSENSUS)}
+        self.consensus.restore({k.removeprefix(_CONSENSUS): v for k, v in pooled.items()})
 
     # The steps --------------------------------------------------------------------------------
 

@@ -85,17 +85,22 @@ def pooling_of(
     ValueError
         As :class:`CodedPooling`.
     """
-    begin = {name: values[0].clone() for name, values in learner.message(first).items()}
     if codec is None:
+        begin = {name: values[0].clone() for name, values in learner.message(first).items()}
         return Pooling(rounds, exchange=exchange, begin=begin)
-    said = {name: values.cpu() for name, values in begin.items()}
-    examples, variance = 1.0, learner.belief(first).variance
-    if PRECISION in said and variance is not None:
-        examples = 1.0 / float((variance[0].double().cpu() * said[PRECISION].double()).mean())
-    layout = Layout(said, net.blocks, examples)
+    layout = layout_of_messages(net, learner, first)
     return CodedPooling(
         rounds, exchange=exchange, codec=codec, layout=layout, missing=missing, seed=seed
     )
+
+
+def layout_of_messages(net: Net, learner: Learner, first: State) -> Layout:
+    """What messages look like; `first` is what one agent keeps before round 1."""
+    said = {name: values[0].cpu().clone() for name, values in learner.message(first).items()}
+    examples, variance = 1.0, learner.belief(first).variance
+    if PRECISION in said and variance is not None:
+        examples = 1.0 / float((variance[0].double().cpu() * said[PRECISION].double()).mean())
+    return Layout(said, net.blocks, examples)
 
 
 def agreed_products(setting: str, net: Net, exchange: Exchange, *, agents: int, device: str) -> str:

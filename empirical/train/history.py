@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from theory.frames import frame, long_columns
 from theory.showing import Shown
-from theory.validation import FloatArray, IntArray, read_only
+from theory.validation import FloatArray, IntArray, fail, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+# What scores are drawn against, and the label of the axis.
+ALONG = {"rounds": "round", "bytes": "MB sent"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +121,26 @@ class History(Shown):
         }
         axes = {"round": self.rounds.tolist(), "agent": agents}
         return frame(long_columns(axes, loss=self.loss, **columns))
+
+    def plot(
+        self, title: str, names: Sequence[str], ax: Axes | None = None, *, along: str = "rounds"
+    ) -> Axes:
+        """See :meth:`empirical.train.trained.TrainedNetwork.plot`; `names` are those of agents."""
+        if along not in ALONG:
+            raise fail("along", " or ".join(map(repr, ALONG)), repr(along), "choose one of them")
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots(layout="constrained")[1]
+        x = self.rounds if along == "rounds" else self.bytes_sent / 1e6
+        scored = np.isfinite(self.validation).any()
+        values = self.validation[:, :, 0] if scored else self.loss
+        what = f"validation {self.measures[0]}" if scored else "training loss [nats]"
+        for agent, name in enumerate(names):
+            ax.plot(x, values[:, agent], label=name if agent < 10 else None)
+        ax.set(title=title, xlabel=ALONG[along], ylabel=what.replace("_", " "))
+        ax.legend()
+        return ax
 
 
 def plain(values: NDArray[Any]) -> Any:

@@ -224,26 +224,22 @@ class TrainedNetwork(Shown):
         """The history as a table, one row a round and agent (pandas)."""
         return self.history.to_frame()
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The main validation score over the rounds, a line an agent; the loss without such data.
+    def plot(self, ax: Axes | None = None, *, along: str = "rounds") -> Axes:
+        """The main validation score, a line an agent; the training loss without such data.
 
         Parameters
         ----------
         ax
             Axes of matplotlib; left out: new ones.
-        """
-        if ax is None:
-            import matplotlib.pyplot as plt
+        along
+            ``"rounds"``, or ``"bytes"``: what all agents sent so far, in MB.
 
-            ax = plt.subplots(layout="constrained")[1]
-        scored = self.metrics.validation is not None
-        values = self.history.validation[:, :, 0] if scored else self.history.loss
-        what = f"validation {self.history.measures[0]}" if scored else "training loss [nats]"
-        for agent, name in enumerate(self.agents):
-            ax.plot(self.history.rounds, values[:, agent], label=name if agent < 10 else None)
-        ax.set(title=self.name, xlabel="round", ylabel=what.replace("_", " "))
-        ax.legend()
-        return ax
+        Raises
+        ------
+        ValueError
+            If `along` is neither.
+        """
+        return self.history.plot(self.name, self.agents, ax, along=along)
 
     # Pieces -----------------------------------------------------------------------------------
 

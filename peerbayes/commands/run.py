@@ -59,6 +59,16 @@ def run_named_experiment(
             "--device", metavar="NAME", help="cpu, or cuda for a GPU.", rich_help_panel=NETS
         ),
     ] = None,
+    codec: Annotated[
+        str | None,
+        typer.Option(
+            "--codec",
+            metavar="NAME",
+            help="How agents write messages, such as posterior, or difference+sign, in records of "
+            "its own; left out, or none: as they are.",
+            rich_help_panel=NETS,
+        ),
+    ] = None,
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
@@ -87,6 +97,7 @@ def run_named_experiment(
                 part=part,
                 quick=quick,
                 device=device,
+                codec=codec,
                 seed=seed,
                 out=out,
                 data=data,

@@ -64,6 +64,15 @@ def build_of_gae() -> str:
     return fingerprint_of_code(path.read_text(encoding="utf-8") for path in files)
 
 
+@cache
+def build_of_codecs() -> str:
+    """The fingerprint of the code that trains with, and tries, codecs: 12 hex digits."""
+    files = list(deciding_files())
+    for folder in ("messages", "train"):
+        files += sorted((_HOUSE / "empirical" / folder).rglob("*.py"))
+    return fingerprint_of_code(path.read_text(encoding="utf-8") for path in files)
+
+
 def fingerprint_of_code(sources: Iterable[str]) -> str:
     r"""12 hex digits of the SHA-256 of what these modules define.
 

@@ -48,7 +48,7 @@ def train_autoencoder(
     ValueError
         If there is no folder for it, training breaks down, or a file cannot be written.
     """
-    from empirical.gae.fitting import SPLITS, fit, held_out_curves
+    from empirical.gae.fitting import SPLITS, held_out_curves
     from empirical.gae.passes import passes
     from empirical.gae.snapshots import snapshots
     from empirical.messages.autoencoder import weights_of
@@ -63,16 +63,12 @@ def train_autoencoder(
         setting.folder / "snapshots", recipe=recipe, device=setting.device,
         progress=_from(progress, 0, steps), notice=setting.notice,
     )  # fmt: skip
-    fits: list[Fit] = []
+    fits = []
     for number, split in enumerate(SPLITS):
-        begin = snapshot_plan.trajectories + number * plan.epochs
-        kept = unfinished(part, setting, f"{fingerprint} {split}")
-        if kept is not None and not setting.resume:
-            kept.remove()
+        report = _from(progress, snapshot_plan.trajectories + number * plan.epochs, steps)
+        mark = f"{fingerprint} {split}"
         own = replace(plan, split=split)
-        fits.append(
-            fit(curves, own, recipe, generations=kept, progress=_from(progress, begin, steps))
-        )
+        fits.append(_fitted(part, setting, mark, curves, own, recipe, report))
     used = replace(fits[0].autoencoder, words=words)
     sha256 = used.save(setting.folder / FILE)
     held = [held_out_curves(curves, replace(plan, split=split), recipe) for split in SPLITS]
@@ -93,6 +89,24 @@ def train_autoencoder(
         versions=versions(),
         seconds=time.perf_counter() - start,
     )  # fmt: skip
+
+
+def _fitted(
+    part: GaePart,
+    setting: Setting,
+    mark: str,
+    curves: Any,
+    plan: FitPlan,
+    recipe: Recipe,
+    progress: Progress | None,
+) -> Fit:
+    """One training, gone on with where it was if that is asked for."""
+    from empirical.gae.fitting import fit
+
+    kept = unfinished(part, setting, mark)
+    if kept is not None and not setting.resume:
+        kept.remove()
+    return fit(curves, plan, recipe, generations=kept, progress=progress)
 
 
 def _as_document(split: str, one: Fit, curves: Any, recipe: Recipe) -> GaeFit:

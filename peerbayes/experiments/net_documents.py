@@ -124,6 +124,8 @@ class PosteriorFile(Document):
 class NetPart(Document):
     """One run of one recipe with one seed."""
 
+    left_out: ClassVar[frozenset[str]] = frozenset({"codec"})
+
     recipe: str
     role: Role
     variant: str
@@ -136,6 +138,7 @@ class NetPart(Document):
     build: str = "unknown"
     versions: dict[str, str] = Field(default_factory=dict)
     posterior: PosteriorFile | None = None
+    codec: dict[str, Any] | None = Field(default=None, description="what wrote the messages")
 
     @property
     def name(self) -> str:
@@ -161,6 +164,7 @@ class NetSettings(Document):
     confusion: bool
     groups: list[tuple[str, tuple[int, ...]]]
     quick: bool
+    codec: dict[str, Any] | None = None
 
 
 class NetRun(RunSummary):

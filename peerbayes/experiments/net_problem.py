@@ -24,7 +24,9 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     from empirical.data import Images
+    from empirical.messages.codec import Codec
     from empirical.nets.architecture import Architecture
+    from empirical.nets.consensus import RoundPooling
     from empirical.nets.curve import Test
     from empirical.nets.learners import Learner
     from empirical.nets.shares import Shares
@@ -144,12 +146,22 @@ def influence_of(network: Network | PeriodicNetwork) -> list[float]:
 
 
 def part_learner(
-    problem: NetProblem, part: Part, values: Mapping[str, Any], *, seed: int, device: str
+    problem: NetProblem,
+    part: Part,
+    values: Mapping[str, Any],
+    *,
+    seed: int,
+    device: str,
+    codec: Codec | None = None,
 ) -> tuple[Learner, int, dict[str, Any]]:
-    """Who learns, for how many rounds, and by which numbers in full."""
+    """Who learns, for how many rounds, and by which numbers in full.
+
+    `codec` writes what agents of a network send each other; None: beliefs are sent as they are.
+    """
     from empirical.nets.learners import Alone, Server, Together
     from empirical.nets.recipe import Recipe
     from empirical.nets.training import Training
+    from empirical.train.coded_consensus import CodedConsensus, layout_of_beliefs
 
     if "server" in values:
         from empirical.nets.fedavg import FedAvg
@@ -161,7 +173,10 @@ def part_learner(
     alone = Network(np.ones((1, 1)))
 
     def training(
-        shares: Shares, network: Network | PeriodicNetwork, plan: Recipe = recipe
+        shares: Shares,
+        network: Network | PeriodicNetwork,
+        plan: Recipe = recipe,
+        consensus: RoundPooling | None = None,
     ) -> Training:
         return Training(
             shares,
@@ -169,6 +184,7 @@ def part_learner(
             plan,
             architecture=problem.architecture,
             seed=seed,
+            consensus=consensus,
             device=device,
         )
 
@@ -181,7 +197,11 @@ def part_learner(
         learner = Alone([training(problem.shares.of([k]), alone, plans[k]) for k in agents])
     else:
         assert problem.network is not None
-        learner = Together(training(problem.shares, problem.network))
+        coded = None
+        if codec is not None:
+            layout = layout_of_beliefs(problem.architecture, recipe, seed=seed)
+            coded = CodedConsensus(problem.network, codec, layout, seed=seed)
+        learner = Together(training(problem.shares, problem.network, consensus=coded))
     return learner, int(values["rounds_run"]), recipe.as_json()
 
 

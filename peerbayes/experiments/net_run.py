@@ -17,6 +17,7 @@ from exact.whole_files import remove_leftovers
 from peerbayes import __version__
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.holding import Held, held
+from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_parts import Part, part_values, schedule_values
 from peerbayes.experiments.net_rows import Row
@@ -98,12 +99,13 @@ def run_net_part(
     part: Part,
     *,
     is_quick: bool,
+    codec: str = "",
     setting: Setting,
     seed: int,
     fingerprint: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> NetPart:
-    """Train and measure.
+    """Train and measure; `codec` names what writes the messages, if anything does.
 
     Raises
     ------
@@ -119,8 +121,10 @@ def run_net_part(
         row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=seed
     )
     values = part_values(row, part, is_quick=is_quick)
-    learner, rounds, recipe = part_learner(problem, part, values, seed=seed, device=setting.device)
-    generations = unfinished(part, setting, fingerprint)
+    learner, rounds, recipe = part_learner(
+        problem, part, values,
+        seed=seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
+    )  # fmt: skip
     schedule = Schedule(**schedule_values(row, is_quick=is_quick))
     with alone(part, setting):
         curve = follow(
@@ -129,7 +133,7 @@ def run_net_part(
             rounds=rounds,
             schedule=schedule,
             seed=seed,
-            generations=generations,
+            generations=unfinished(part, setting, fingerprint),
             resume=setting.resume,
             progress=progress,
             say=sayer(progress),
@@ -148,6 +152,7 @@ def run_net_part(
         build=build_of_nets(),
         versions=versions(),
         posterior=_kept_beliefs(learner.posterior, part, setting.folder, words),
+        codec=codec_settings(codec) if codec else None,
     )
 
 

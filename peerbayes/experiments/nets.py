@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.build import build_of_codecs, build_of_nets
 from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
@@ -39,6 +40,9 @@ class NetExperiment:
     is_quick
         A look of seconds: a tenth of the images, a few hundred steps, and one seed. It has a name,
         and so records, of its own.
+    codec
+        Name of what writes the messages; empty: they are sent as they are. With one, only the
+        parts whose messages it can write are run, in records of their own.
     setting
         Where and how it runs.
     """
@@ -46,6 +50,7 @@ class NetExperiment:
     row: Row
     seeds: int = 3
     is_quick: bool = False
+    codec: str = ""
     setting: Setting = field(default_factory=Setting)
 
     def __post_init__(self) -> None:
@@ -53,13 +58,14 @@ class NetExperiment:
 
     @property
     def name(self) -> str:
-        """Name of the experiment: that of its row, followed by `quick` for a quick run."""
-        return f"{self.row.name} quick" if self.is_quick else self.row.name
+        """Name of its row, then `quick` for a quick run, then the codec if there is one."""
+        words = self.row.name, "quick" * self.is_quick, self.codec
+        return " ".join(word for word in words if word)
 
     @property
     def title(self) -> str:
         """One line that says what the row is about."""
-        return self.row.title
+        return f"{self.row.title}, messages by {self.codec}" if self.codec else self.row.title
 
     @property
     def source(self) -> str:
@@ -101,8 +107,11 @@ class NetExperiment:
             for name, part in self._parts.items()
             if part.recipe == recipe and part.seed < first
         ]
-        if not own:
+        if not own and not self.codec:
             raise fail("--recipe", "paper or best", repr(recipe), f"{self.row.name} has no priors")
+        if not own:
+            got, remedy = repr(self.codec), "take the recipe 'best', which averages nets too"
+            raise fail("--codec", f"one that writes the beliefs of {recipe!r}", got, remedy)
         chosen = tuple(name for name in own if words in name)
         if not chosen:
             raise fail("--part", f"words of {', '.join(own[:12])}", repr(words), "use such words")
@@ -114,13 +123,17 @@ class NetExperiment:
         Raises
         ------
         ValueError
-            If torch, the data or the device are missing; in one line that says how to get them.
+            If torch, the data or the device are missing; in one line that says how to get them. Or
+            if the codec can write nothing of the row.
         """
         check_setting(self.row, self.setting)
+        if self.codec:
+            check_codec(self.row, self.codec)
 
     def settings(self) -> dict[str, Any]:
         """What all parts have in common."""
         row = self.row
+        coded = {"codec": codec_settings(self.codec)} if self.codec else {}
         return {
             "form": FORM,
             "row": row.name,
@@ -132,6 +145,7 @@ class NetExperiment:
             "groups": [[name, list(agents)] for name, agents in row.groups],
             "quick": self.is_quick,
             "device": self.setting.device,
+            **coded,
         }
 
     def part_settings(self, name: str) -> dict[str, Any]:
@@ -156,6 +170,7 @@ class NetExperiment:
             "quick": self.is_quick,
             "device": self.setting.device,
             "build": build_of_nets(),
+            **self._coding,
         }
 
     def stream(self, name: str) -> int:
@@ -176,6 +191,7 @@ class NetExperiment:
                 self.row,
                 self._parts[name],
                 is_quick=self.is_quick,
+                codec=self.codec,
                 setting=self.setting,
                 seed=seed,
                 fingerprint=fingerprint(self.name, name, seed, self.part_settings(name)),
@@ -208,4 +224,12 @@ class NetExperiment:
     @property
     def _parts(self) -> dict[str, Part]:
         parts = parts_of(self.row, seeds=self.seeds, is_quick=self.is_quick)
-        return {part.name: part for part in parts}
+        chosen = [p for p in parts if not self.codec or written(self.row, p, self.codec)]
+        return {part.name: part for part in chosen}
+
+    @property
+    def _coding(self) -> dict[str, Any]:
+        """What numbers depend on where a codec writes the messages."""
+        if not self.codec:
+            return {}
+        return {"codec": codec_settings(self.codec), "codec_build": build_of_codecs()}

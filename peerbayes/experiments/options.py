@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from peerbayes.experiments.codecs import CodecsExperiment
 from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.link import RateLink
@@ -27,6 +28,7 @@ def configured(
     part: str | None,
     quick: bool,
     device: str | None,
+    codec: str | None = None,
     data: Path | None,
     resume: bool,
     out: Path,
@@ -39,17 +41,22 @@ def configured(
     ValueError
         If an option is of no use to it, or what it needs is missing; in one line.
     """
+    codec = None if codec == "none" else codec
+    if codec is not None and not isinstance(experiment, NetExperiment):
+        raise fail("--codec", "a row of Bayesian nets", experiment.name, "leave it out")
+    if recipe and isinstance(experiment, RateLink | GaeExperiment | CodecsExperiment):
+        raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
     if isinstance(experiment, RateLink):
-        if recipe:
-            raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
         link = experiment.quick() if quick else experiment
         link = link.placed(device=device or "cpu", data=data)
         link.check()
         return link, link.parts_with(part or "")
+    if isinstance(experiment, CodecsExperiment):
+        if device not in (None, "cpu"):
+            raise fail("--device", "cpu, where codecs work", repr(device), "leave it out")
+        return _codecs(experiment, replicates, part or "", quick=quick, data=data)
+    seeds = replicates or (1 if quick else experiment.replicates)
     if isinstance(experiment, GaeExperiment):
-        if recipe:
-            raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
-        seeds = replicates or (1 if quick else experiment.seeds)
         gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
         folder = parts_folder(out, gae.name)
         gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice))
@@ -62,19 +69,39 @@ def configured(
                 wanted = "an experiment with neural nets"
                 raise fail(option, wanted, experiment.name, "leave it out")
         return experiment, None
-    chosen = recipe or DEFAULT_RECIPE
-    seeds = replicates or (1 if quick else experiment.seeds)
     # Seeds that are on record stay there, though fewer be asked for.
+    chosen = recipe or DEFAULT_RECIPE
     if chosen == TUNED:
+        if codec:
+            raise fail("--codec", "no codec with --recipe tuned", codec, "leave one of them out")
         tuned = TunedExperiment(experiment.row, max(seeds, experiment.seeds), is_quick=quick)
         folder = parts_folder(out, tuned.name)
         tuned = tuned.with_setting(Setting(device or "cpu", data, folder, resume, notice))
         tuned.check()
         return tuned, tuned.parts_with(part or "", seeds=seeds)
-    found = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
-    only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
+    found = replace(
+        experiment, seeds=max(seeds, experiment.seeds), is_quick=quick, codec=codec or ""
+    )
     folder = parts_folder(out, found.name)
-    setting = Setting(device or "cpu", data, folder, resume, notice)
-    found = found.with_setting(setting)
+    found = found.with_setting(Setting(device or "cpu", data, folder, resume, notice))
+    if codec:  # which parts there are depends on what it can write
+        found.check()
+    only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
     found.check()
     return found, only
+
+
+def _codecs(
+    experiment: CodecsExperiment,
+    replicates: int | None,
+    words: str,
+    *,
+    quick: bool,
+    data: Path | None,
+) -> tuple[CodecsExperiment, tuple[str, ...]]:
+    seeds = replicates or (1 if quick else experiment.seeds)
+    setting = replace(experiment.setting, data=data)
+    found = replace(experiment, seeds=max(seeds, experiment.seeds), setting=setting)
+    found = found.quick() if quick else found
+    found.check()
+    return found, found.parts_with(words, seeds=seeds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from peerbayes.experiments.codecs import CODECS
 from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.gae import GAE
 from peerbayes.experiments.link import LINKS
@@ -30,6 +31,7 @@ _ALL: tuple[Experiment, ...] = (
     ),
     *(NetExperiment(row, seeds=row.seeds) for row in ROWS.values()),
     GAE,
+    CODECS,
     *LINKS,
 )
 

@@ -106,6 +106,26 @@ def loss_plot(courses: Sequence[Course]) -> Plot:
     )
 
 
+def traffic_plot(courses: Sequence[Course], *, quantity: str) -> Plot:
+    """A quantity after consensus over the MB that all agents have sent so far."""
+    shown = list(courses[:_MOST_SERIES])
+    values = np.concatenate([one.after for one in shown])
+    along = log_scale(np.concatenate([one.along for one in shown]))
+    figure, axes = panel(along, linear_scale(values[np.isfinite(values)]))
+    legend = _courses(axes, shown)
+    axis_label(axes, x="MB sent", y=quantity)
+    last = ", ".join(
+        f"{one.name} {number(one.after[-1], 3)} after {number(one.along[-1], 3)} MB"
+        for one in shown[:5]
+    )
+    return Plot(
+        figure,
+        f"Against bytes: {quantity}",
+        f"After consensus, over all that was sent on all links. At the end: {last}.",
+        legend,
+    )
+
+
 def _courses(axes: Any, courses: Sequence[Course]) -> tuple[LegendEntry, ...]:
     """Draw them; their legend."""
     legend = []

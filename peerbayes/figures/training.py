@@ -24,7 +24,8 @@ def course_plot(
     title: str,
     finding: str,
     quantity: str,
-    kept: int | None = None,
+    kept: float | None = None,
+    along: str = "round",
 ) -> Plot:
     """A quantity over the rounds: a line an agent for nine agents, mean and range for more.
 
@@ -34,6 +35,8 @@ def course_plot(
         Shapes (T,) and (T, N); NaN where nothing was measured.
     kept
         The round whose beliefs were kept, if it is worth a mark.
+    along
+        What `rounds` are, where they are others: such as bytes sent so far.
     """
     wide = rounds[-1] > _WIDE * rounds[0]
     x = log_scale(rounds) if wide else linear_scale(rounds)
@@ -62,7 +65,7 @@ def course_plot(
     if kept is not None:
         axes.axvline(kept, color=COLOURS["ink"], linewidth=1, dashes=(4, 2.5), zorder=3)
         legend.append(LegendEntry("dashes", "ink", "beliefs kept"))
-    axis_label(axes, x="round", y=quantity)
+    axis_label(axes, x=along, y=quantity)
     return Plot(figure, title, finding, tuple(legend))
 
 

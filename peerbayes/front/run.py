@@ -75,6 +75,7 @@ def run(
     part: str | None = None,
     quick: bool = False,
     device: str | None = None,
+    codec: str | None = None,
     seed: int = 0,
     out: str | Path = DEFAULT_OUT,
     data: str | Path | None = None,
@@ -97,6 +98,10 @@ def run(
         Of experiments with neural nets: ``"paper"``, ``"best"``, ``"once"`` or ``"tuned"``; words
         of the names of the parts to run; whether to look for less than a minute; ``"cpu"`` or
         ``"cuda"``.
+    codec
+        What writes the messages of a row of Bayesian nets, in records of its own: a name
+        (``empirical.messages.codecs.CODECS``), or such as ``"difference+sign"``, a codec around
+        another. Left out, or ``"none"``: beliefs are sent as they are.
     out
         Folder of the records.
     data
@@ -125,6 +130,7 @@ def run(
             part=part,
             quick=quick,
             device=device,
+            codec=codec,
             data=None if data is None else Path(data),
             resume=resume,
             out=folder,

@@ -37,6 +37,12 @@ class Series:
         )
         return Course(self.name, self._steps, after, before)
 
+    def against_bytes(self, measure: Measure) -> Course:
+        """A measure after consensus over the MB that all agents have sent so far."""
+        sent = _points(self.runs, lambda point: point.bytes / 1e6)
+        values = self._over_rounds("after", measure)
+        return Course(self.name, sent, values, np.full(values.shape, np.nan))
+
     def confidence(self, when: When) -> Confidence:
         """In labels that the agents hold, and in others'."""
         return Confidence(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from peerbayes.experiments.net_documents import NetPart, NetRun, NetSettings
 from peerbayes.experiments.net_measures import (
@@ -21,10 +23,12 @@ from peerbayes.figures.trained import (
     label_plot,
     loss_plot,
     sigma_plot,
+    traffic_plot,
 )
 from peerbayes.figures.views import Fact, picture
 from peerbayes.figures.wording import DASH, count, number
-from peerbayes.report.net_courses import Series, who
+from peerbayes.nets.tables import codec_words
+from peerbayes.report.net_courses import Measure, Series, who
 from peerbayes.report.run_view import RunView, line_row
 
 COLUMNS = (
@@ -64,6 +68,8 @@ def net_run_view(run: NetRun, *, key: str) -> RunView:
         Fact("Parts", count(len(runs)), f"seed {run.seed}"),
         Fact("Images an agent", _range(first.sizes)),
     ]
+    if settings.codec is not None:
+        facts.append(Fact("Codec", codec_words(settings.codec), "whole frames are counted"))
     return RunView(
         key=key,
         name=run.experiment,
@@ -134,7 +140,21 @@ def _recipe_plots(
     ]
     if len(compared) > 1:
         plots.append(loss_plot([one.loss() for one in compared]))
-    return plots
+    sending = [one for one in compared if all(run.curve.points[0].bytes for run in one.runs)]
+    return [*plots, *_traffic(sending)] if sending else plots
+
+
+def _traffic(series: Sequence[Series]) -> Iterator[Plot]:
+    """Accuracy, log-likelihood and calibration against what was sent, as far as they are known."""
+    measures: dict[str, Measure] = {
+        "accuracy": lambda one: one.accuracy,
+        "NLL [nats]": lambda one: one.nll,
+        "calibration error": lambda one: one.calibration_error,
+    }
+    for quantity, measure in measures.items():
+        courses = [one.against_bytes(measure) for one in series]
+        if all(np.isfinite(one.after).any() for one in courses):
+            yield traffic_plot(courses, quantity=quantity)
 
 
 def _accuracies(recipe: str, series: Sequence[Series], *, by_steps: bool = False) -> Plot:

@@ -13,6 +13,7 @@ import jinja2
 
 from peerbayes import __version__
 from peerbayes.claims import ClaimsRecord
+from peerbayes.experiments.codecs_documents import CodecsRun
 from peerbayes.experiments.gae_documents import GaeRun
 from peerbayes.experiments.link_documents import LinkRun
 from peerbayes.experiments.net_documents import NetRun
@@ -38,6 +39,7 @@ from peerbayes.kinds.shared.simulated_view import SimulationView
 from peerbayes.nets.kept import damaged_beliefs
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.claims import ClaimsView, claims_view
+from peerbayes.report.codecs import codecs_view
 from peerbayes.report.designed import DesignView, design_view, placement_view
 from peerbayes.report.gae import gae_view
 from peerbayes.report.link import link_view
@@ -240,6 +242,8 @@ def _run_view(form: str | None, body: Any, *, key: str) -> RunView:
         return gae_view(GaeRun.model_validate(body), key=key)
     if form == "tuned":
         return tuned_view(TunedRun.model_validate(body), key=key)
+    if form == "codecs":
+        return codecs_view(CodecsRun.model_validate(body), key=key)
     if form == "rate-link":
         return link_view(LinkRun.model_validate(body), key=key)
     return run_view(RegressionRun.model_validate(body), key=key)

@@ -17,6 +17,8 @@ from peerbayes.nets.tables import codec_words, measure_words
 
 # More agents than this are not listed one by one.
 _MOST_ROWS = 50
+# Measures drawn against bytes: score, log-likelihood, calibration.
+_AGAINST_BYTES = 3
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,27 @@ def _plots(record: TrainRecord) -> Iterator[Plot | None]:
                 f"{_value(measure, last)}.",
                 kept=kept,
             )  # fmt: skip
+    yield from _bytes_plots(record, names)
     scores = record.test or record.validation
     if scores is not None and scores.bins is not None:
         draw = reliability_plot if scores.main == "accuracy" else rank_plot
         yield draw(floats(scores.bins))
+
+
+def _bytes_plots(record: TrainRecord, names: list[str]) -> Iterator[Plot]:
+    """Validation scores, or the training loss without such data, against what was sent so far."""
+    history = record.history
+    sent = floats(history.bytes_sent) / 1e6
+    if not sent.size or sent[0] == sent[-1]:
+        return
+    drawn = dict(list(history.validation.items())[:_AGAINST_BYTES])
+    for measure, values in (drawn or {"": history.loss}).items():
+        what = measure_words(measure) if measure else "training loss [nats]"
+        yield course_plot(
+            sent, floats(values), names,
+            title=f"Against bytes: {what}", quantity=what, along="MB sent",
+            finding="Against what all agents together have sent so far, over all links.",
+        )  # fmt: skip
 
 
 def _table(

@@ -148,6 +148,49 @@ def test_a_replica_around_any_codec_is_the_same_at_both_ends(inner: str, names: 
         assert all(torch.equal(replica[name], heard.vectors[name]) for name in layout.names)
 
 
+class InPlace:
+    """A codec that counts its messages in place, and knows only by reading what it says."""
+
+    name = "in place"
+
+    def words(self) -> dict[str, Any]:
+        return {"codec": self.name}
+
+    def coder(self, layout: Layout) -> Any:
+        self._layout = layout
+        return self
+
+    def memory(self) -> Memory:
+        return {"count": torch.zeros(1, dtype=torch.int64)}
+
+    def encode(self, said: Any, memory: Memory, *, seed: int) -> bytes:
+        memory["count"].add_(1)
+        values = torch.cat([said[name] for name in self._layout.names])
+        return bytes([int(memory["count"])]) + values.numpy().tobytes()
+
+    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+        memory["count"].add_(1)
+        if int(memory["count"]) != body[0]:
+            raise ValueError(f"body: expected message {int(memory['count'])}, got {body[0]}")
+        values = torch.frombuffer(bytearray(body[1:]), dtype=torch.float32)
+        parts = values.reshape(len(self._layout.names), -1)
+        return Heard(dict(zip(self._layout.names, parts, strict=True)))
+
+
+def test_a_difference_keeps_the_inner_memory_of_its_own_reading() -> None:
+    """Where the sender has to read what it wrote, writing must not have moved that memory."""
+    layout = layout_of(300, NAMES["mean"])
+    coder = Difference(InPlace()).coder(layout)
+    here, there = coder.memory(), coder.memory()
+    for seed in range(3):
+        said = message(300, layout.names, seed=seed)
+        heard = coder.decode(coder.encode(said, here, seed=seed), there, seed=seed)
+        assert same(here, there)
+        assert int(here["inner.count"]) == seed + 1  # not moved once more by reading
+        # float32 differences to a replica add up again to one rounding each.
+        assert torch.allclose(heard.vectors["mean"], said["mean"], rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("names", ["mean", "belief"])
 @pytest.mark.parametrize("codec", KINDS)
 def test_memory_goes_on_from_what_was_saved(codec: str, names: str) -> None:

@@ -12,14 +12,15 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from empirical.messages.codec import Block, Layout
+from empirical.messages.codecs import codec_from_words
 from empirical.nets.architecture import perceptron
 from empirical.nets.consensus import Consensus, Exchange
 from empirical.nets.distributed import connect
-from empirical.nets.messages import PlainMessages
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Shares
 from empirical.nets.training import Training
-from tests.empirical.nets.encodings import HalfMessages, PrivateMessages
+from empirical.train.coded_consensus import CodedConsensus
 from theory import Network
 from theory.changing.periodic import rotating_star
 
@@ -30,28 +31,46 @@ NETWORKS: dict[str, Any] = {
     # In phases 1 and 2 of 4 the second of two processes has the centre's listeners or none.
     "rotating": rotating_star(groups=4, group_size=2, edge_confidence=0.3),
 }
-ENCODINGS = {"plain": PlainMessages, "half": HalfMessages, "private": PrivateMessages}
+SIZE = 1500
+# As beliefs are; half as long; with a replica for each listener, where a network changes.
+CODECS: dict[str, dict[str, Any] | None] = {
+    "plain": None,
+    "half": {"codec": "plain", "kind": "bfloat16"},
+    "replica": {"codec": "difference", "inner": "sign"},
+}
+
+
+def consensus_of(kind: str, network: Any, exchange: Exchange) -> Any:
+    """What pools in a round."""
+    words = CODECS[kind]
+    if words is None:
+        return Consensus(network, exchange=exchange)
+    ones = torch.ones(SIZE)
+    layout = Layout({"precision": ones, "shift": 0 * ones}, (Block("w", 0, (SIZE,)),))
+    codec = codec_from_words(words)
+    return CodedConsensus(network, codec, layout, seed=1, exchange=exchange)
 
 
 def consensus_only(exchange: Exchange, *, broken: bool) -> dict[str, torch.Tensor]:
     """Beliefs after rounds of pooling with a nudge before each, and what was sent."""
     found = {}
     for name, network in NETWORKS.items():
-        for kind, encoding in ENCODINGS.items():
-            consensus = Consensus(network, encoding=encoding(), exchange=exchange)
+        for kind in CODECS:
+            consensus = consensus_of(kind, network, exchange)
             own = torch.tensor(list(consensus.own))
             generator = torch.Generator().manual_seed(5)
-            shape = (network.agents, 1500)
+            shape = (network.agents, SIZE)
             mean = torch.randn(shape, generator=generator)[own]
             variance = torch.exp(torch.randn(shape, generator=generator))[own]
             for rounds in range(1, ROUNDS + 1):
                 mean += 0.1 * own[:, None]
                 if broken and rounds == 2:
                     mean[own == network.agents - 1, 7] = torch.nan
-                done = consensus.pool(mean, variance, round=rounds, out=(mean, variance))
+                sent = torch.zeros(len(own), 1, dtype=torch.int64)
+                sent[0] = consensus.pool_in_place(mean, variance, round=rounds)
             found[f"{name}.{kind}.mean"] = consensus.collect(mean)
             found[f"{name}.{kind}.variance"] = consensus.collect(variance)
-            found[f"{name}.{kind}.sent"] = consensus.collect(done.sent)
+            found[f"{name}.{kind}.sent"] = consensus.collect(sent).sum()[None]
     return found
 
 

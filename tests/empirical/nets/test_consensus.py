@@ -1,6 +1,5 @@
-"""A round's exchange: who sends what to whom, what it costs, and encodings other than the plain."""
+"""A round's exchange: who sends what to whom, and what it costs."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,6 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from empirical.nets.consensus import Consensus, OneProcess, block_of  # noqa: E402
-from empirical.nets.messages import Message, Natural, PlainMessages  # noqa: E402
-from tests.empirical.nets.encodings import HalfMessages, PrivateMessages  # noqa: E402
 from theory import Network  # noqa: E402
 from theory.changing.periodic import PeriodicNetwork, rotating_star  # noqa: E402
 from theory.changing.phase import Phase  # noqa: E402
@@ -75,85 +72,49 @@ def test_phases_in_turn_and_who_rests() -> None:
 def test_a_phase_in_which_all_rest() -> None:
     network = PeriodicNetwork([Phase([[0.5, 0.5], [0.5, 0.5]]), Phase(np.eye(2), active=[])])
     mean, variance = drawn(2)
-    for encoding in (PlainMessages(), HalfMessages()):
-        done = Consensus(network, encoding=encoding).pool(mean, variance, round=2)
-        assert torch.equal(done.mean, mean)
-        assert done.bytes_sent == 0
+    done = Consensus(network).pool(mean, variance, round=2)
+    assert torch.equal(done.mean, mean)
+    assert done.bytes_sent == 0
 
 
 def test_in_place_and_apart_agree() -> None:
-    for encoding in (PlainMessages(), HalfMessages(), PrivateMessages()):
-        mean, variance = drawn(9)
-        consensus = Consensus(STAR, encoding=encoding)
-        apart = consensus.pool(mean, variance, round=1)
-        done = consensus.pool(mean, variance, round=1, out=(mean, variance))
-        assert done.mean is mean
-        assert torch.equal(mean, apart.mean)
-        assert torch.equal(variance, apart.variance)
-
-
-class Recorded:
-    """Plain messages, which no shortcut recognises as such, and a record of what was asked for."""
-
-    def __init__(self, *, broadcast: bool) -> None:
-        self.broadcast = broadcast
-        self.encoded: list[tuple[int, int]] = []
-        self.decoded: list[tuple[int, int]] = []
-
-    def encode(self, natural: Natural, *, sender: int, round: int) -> Message:
-        self.encoded.append((sender, round))
-        return Message(
-            {"who": torch.tensor(sender), "both": torch.stack([natural.precision, natural.shift])},
-            7,
-        )
-
-    def decode(self, message: Message, *, receiver: int) -> Natural:
-        self.decoded.append((int(message.payload["who"]), receiver))
-        return Natural(*message.payload["both"])
-
-    def state_dict(self) -> dict[str, Any]:
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        pass
+    mean, variance = drawn(9)
+    consensus = Consensus(STAR)
+    apart = consensus.pool(mean, variance, round=1)
+    assert consensus.pool_in_place(mean, variance, round=1) == apart.bytes_sent
+    assert torch.equal(mean, apart.mean)
+    assert torch.equal(variance, apart.variance)
 
 
 LINE = Network([[0.5, 0.5, 0], [0.2, 0.3, 0.5], [0, 0.6, 0.4]])
 
 
-@pytest.mark.parametrize("broadcast", [True, False])
-def test_each_sender_encodes_once_and_who_listens_decodes(broadcast: bool) -> None:
-    mean, variance = drawn(3)
-    encoding = Recorded(broadcast=broadcast)
-    done = Consensus(LINE, encoding=encoding).pool(mean, variance, round=4)
-    plain = Consensus(LINE).pool(mean, variance, round=4)
-    # Encoded as it is, it is the sweep without messages, bit by bit.
-    assert torch.equal(done.mean, plain.mean)
-    assert torch.equal(done.variance, plain.variance)
-    assert encoding.encoded == [(0, 4), (1, 4), (2, 4)]
-    links = [(1, 0), (0, 1), (2, 1), (1, 2)]  # sender, receiver
-    assert encoding.decoded == (links if not broadcast else [(0, 0), (1, 0), (2, 0)])
-    assert done.sent.tolist() == [7, 14, 7]
+@pytest.mark.parametrize("known", [None, 0.25])
+def test_messages_that_travel_say_what_the_sweep_says(known: float | None) -> None:
+    mean, variance = drawn(4)
+    if known is not None:
+        variance.fill_(known)
+    # The second process's agents keep to themselves, so that nothing is missing here.
+    apart = [[0.5, 0.5, 0, 0], [0.2, 0.8, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    pairs = PeriodicNetwork([Phase(apart), Phase([[0.25] * 4] * 4)])
+    spread = Consensus(pairs, variance=known, exchange=OneProcess(processes=2))
+    assert spread.own == range(2)
+    done = spread.pool(mean[:2], variance[:2], round=3)
+    plain = Consensus(pairs, variance=known).pool(mean, variance, round=3)
+    # Sent as it is, it is the sweep without messages, bit by bit.
+    assert torch.equal(done.mean, plain.mean[:2])
+    assert torch.equal(done.variance, plain.variance[:2])
+    # 6 parameters of 8 bytes each, of 4 where all know the variance.
+    size = 48 if known is None else 24
+    assert done.sent.tolist() == plain.sent.tolist()[:2] == [size, size]
 
 
-def test_half_precision_costs_half_and_shows() -> None:
-    mean, variance = drawn(3)
-    done = Consensus(LINE, encoding=HalfMessages()).pool(mean, variance, round=1)
-    plain = Consensus(LINE).pool(mean, variance, round=1)
-    assert 2 * done.bytes_sent == plain.bytes_sent == 4 * 48
-    ratio = done.variance / plain.variance
-    assert not torch.equal(ratio, torch.ones_like(ratio))
-    assert torch.allclose(ratio, torch.ones_like(ratio), rtol=2.0**-8)  # bfloat16: 8 bits
-
-
-def test_a_message_may_say_something_else_to_each() -> None:
-    mean, variance = drawn(3)
-    done = Consensus(LINE, encoding=PrivateMessages()).pool(mean, variance, round=1)
-    w = torch.from_numpy(np.array(LINE.weights))
-    factor = 1 + torch.arange(3.0, dtype=torch.float64)[:, None]  # row i hears (1 + i) times p
-    factor = torch.where(torch.eye(3, dtype=torch.bool), torch.ones(()), factor)
-    precision = (w * factor) @ (1 / variance.double())
-    assert torch.allclose(done.variance.double(), 1 / precision, rtol=1e-6)
+def test_plain_messages_remember_nothing() -> None:
+    consensus = Consensus(LINE)
+    assert consensus.state() == {}
+    consensus.restore({})
+    with pytest.raises(ValueError, match=r"^state: expected none of a codec, got streams.codec;"):
+        consensus.restore({"streams.codec": torch.zeros(1)})
 
 
 def test_equal_beliefs_stay() -> None:
@@ -167,13 +128,12 @@ def test_equal_beliefs_stay() -> None:
     assert torch.allclose(m, mean.expand(9, -1), rtol=40 * 2.0**-24, atol=0.0)
 
 
-@pytest.mark.parametrize("encoding", [PlainMessages(), HalfMessages(), PrivateMessages()])
-def test_a_broken_belief_names_agent_and_round(encoding: Any) -> None:
+def test_a_broken_belief_names_agent_and_round() -> None:
     mean, variance = drawn(9)
     mean[4, 2] = torch.nan
     said = r"^shift of agent 4 in round 12: expected finite numbers, got nan at parameter 2;"
     with pytest.raises(ValueError, match=said):
-        Consensus(STAR, encoding=encoding).pool(mean, variance, round=12)
+        Consensus(STAR).pool(mean, variance, round=12)
 
 
 def test_what_does_not_fit_the_network() -> None:

@@ -1,4 +1,4 @@
-"""What is sent: natural parameters, their bytes, and what is refused."""
+"""What is sent: natural parameters, and what is refused."""
 
 import math
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from empirical.nets.messages import Natural, PlainMessages  # noqa: E402
+from empirical.nets.messages import Natural  # noqa: E402
 
 U = 2.0**-24  # half a unit of float32's last place, relatively
 
@@ -24,25 +24,6 @@ def test_natural_parameters_keep_mean_and_variance(mean: float, variance: float)
     # exact.
     assert math.isclose(precision * variance, 1.0, rel_tol=U * 1.01)
     assert math.isclose(shift / precision, mean, rel_tol=U * 1.01)
-
-
-def test_a_plain_message_is_the_parameters_and_costs_their_size() -> None:
-    natural = Natural.from_moments(torch.tensor([1.0, -2.0, 0.0]), torch.tensor([0.5, 2.0, 4.0]))
-    plain = PlainMessages()
-    message = plain.encode(natural, sender=3, round=2)
-    assert message.bytes == sum(v.numel() * v.element_size() for v in message.payload.values())
-    assert message.bytes == 24
-    heard = plain.decode(message, receiver=0)
-    assert heard.precision.tolist() == [2.0, 0.5, 0.25]
-    assert heard.shift.tolist() == [2.0, -1.0, 0.0]
-
-
-def test_plain_messages_remember_nothing() -> None:
-    plain = PlainMessages()
-    assert plain.state_dict() == {}
-    plain.load_state_dict({})
-    with pytest.raises(ValueError, match=r"^state: expected nothing.*, got left_out; use the enc"):
-        plain.load_state_dict({"left_out": torch.zeros(1)})
 
 
 @pytest.mark.parametrize("by_torch", [False, True])

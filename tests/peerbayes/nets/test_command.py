@@ -37,6 +37,9 @@ def test_tables_record_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     page = (out / "train-wells-s4.html").read_text(encoding="utf-8")
     for words in ("Training loss", "Probability integral transform", "Validation: RMSE", "well-1"):
         assert words in page
+    # Score, likelihood, calibration.
+    for measure in ("RMSE", "NLL", "calibration error"):
+        assert f"Against bytes: {measure}" in page
     assert main(["report", "--out", str(out)]) == 0
     assert "wells, trained" in (out / "report.html").read_text(encoding="utf-8")
 

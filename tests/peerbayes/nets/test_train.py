@@ -140,6 +140,14 @@ def test_it_shows_draws_and_tabulates(signs: Any) -> None:
     axes = signs.plot()
     assert len(axes.lines) == 3
     assert axes.get_ylabel() == "validation accuracy"
+    against = signs.plot(along="bytes")
+    assert against.get_xlabel() == "MB sent"
+    assert (against.lines[1].get_xdata() * 1e6).round().tolist() == (
+        signs.history.bytes_sent.tolist()
+    )
+    assert (against.lines[1].get_ydata() == axes.lines[1].get_ydata()).all()
+    with pytest.raises(ValueError, match=r"^along: expected 'rounds' or 'bytes', got 'time'"):
+        signs.plot(along="time")
 
 
 def test_the_history_as_a_table(signs: Any, monkeypatch: pytest.MonkeyPatch) -> None:

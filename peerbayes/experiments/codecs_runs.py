@@ -1,0 +1,117 @@
+"""One part of `codecs`: a training overheard, and every codec tried on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from peerbayes.documents import number as known
+from peerbayes.experiments.build import build_of_codecs
+from peerbayes.experiments.codecs_documents import CodecsPart, CodecTrial, LimitCurve
+from peerbayes.experiments.codecs_setting import CodecSetting, Contender
+from peerbayes.experiments.net_run import versions
+from theory.progress import Progress
+
+if TYPE_CHECKING:
+    from empirical.data import Images
+    from empirical.messages.trials import Curves
+    from empirical.train.overhearing import Overheard
+
+# Points of a curve, from this divergence to that of silence.
+_POINTS, _LEAST_NATS = 120, 1e-8
+
+
+def run_codecs(
+    setting: CodecSetting,
+    contenders: Sequence[Contender],
+    *,
+    number: int,
+    seed: int,
+    progress: Progress | None,
+) -> CodecsPart:
+    """Train, and measure the last message by every codec.
+
+    Raises
+    ------
+    ValueError
+        If images are missing, training breaks down, or a codec does not fit the messages.
+    """
+    from empirical.messages.codecs import codec_from_words
+    from empirical.messages.trials import curves, trial
+
+    said = _overheard(setting, seed=seed)
+    steps = 1 + len(contenders)
+    if progress is not None:
+        progress(1, steps)
+    found = []
+    for place, one in enumerate(contenders, start=2):
+        codec = codec_from_words(one.words)
+        got = trial(codec, said.layout, said.said, seed=seed)
+        found.append(
+            CodecTrial(
+                family=one.family,
+                setting=one.setting,
+                codec=codec.words(),
+                bits=got.bits,
+                nats=got.nats,
+                limit=known(got.limit),
+                common=known(got.common),
+            )
+        )
+        if progress is not None:
+            progress(place, steps)
+    both = curves(said.layout, said.said)
+    return CodecsPart(
+        seed=number,
+        weights=said.layout.size,
+        silence=both.normal.silence,
+        curve=_curve(both),
+        trials=found,
+        build=build_of_codecs(),
+        versions={**versions(), **_coder_version()},
+    )
+
+
+def _curve(both: Curves) -> LimitCurve:
+    nats = np.geomspace(_LEAST_NATS, both.normal.silence, _POINTS).tolist()
+    return LimitCurve(
+        nats=nats,
+        normal=[both.normal.bits(one) for one in nats],
+        shannon=[both.shannon.bits(one) for one in nats],
+    )
+
+
+def _overheard(setting: CodecSetting, *, seed: int) -> Overheard:
+    """What one of two agents says."""
+    from empirical.nets.architecture import perceptron
+    from empirical.train.learners import learner_of
+    from empirical.train.overhearing import overheard_of_two
+
+    images = _images(setting)
+    pixels = math.prod(images.pixels.shape[1:])
+    return overheard_of_two(
+        images,
+        perceptron(pixels, *setting.hidden, outputs=len(images.classes)),
+        learner_of(setting.learner),
+        rounds=setting.rounds,
+        local_steps=setting.local_steps,
+        batch=setting.batch,
+        seed=seed,
+    )
+
+
+def _images(setting: CodecSetting) -> Images:
+    from empirical.data import load_digits, load_images
+
+    if setting.dataset == "digits":
+        return load_digits()
+    return load_images(setting.dataset, "train", directory=setting.data)
+
+
+def _coder_version() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {"constriction": version("constriction")}

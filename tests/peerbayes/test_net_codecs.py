@@ -1,0 +1,190 @@
+"""Rows of neural nets with a codec: records of their own, replicas that survive, bad input.
+
+Runs are of 8 x 8 digits and nets of eight hidden units.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from peerbayes import cli
+from peerbayes.experiments import find_experiment
+from peerbayes.experiments.nets import NetExperiment
+from peerbayes.records import read_record
+from peerbayes.schemas import read_schema
+from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.tiny_nets import make_tiny
+
+pytest.importorskip("torch")
+pytest.importorskip("constriction")
+
+ROW = "star-mnist-1"
+HEADER = 40  # bytes of a frame
+
+
+@pytest.fixture(autouse=True)
+def digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 x 8 digits in place of all data sets, nets of eight units, and few steps."""
+    make_tiny(monkeypatch.setattr)
+
+
+def run(capsys: pytest.CaptureFixture[str], folder: Path, *options: str) -> dict[str, Any]:
+    arguments = ["run", ROW, "--out", str(folder), "--json", "--quiet", *options]
+    assert cli.main(arguments) == 0
+    result = json.loads(capsys.readouterr().out)
+    Draft202012Validator(read_schema("run")).validate(result)
+    return dict(result)
+
+
+def parts(result: dict[str, Any]) -> dict[str, Any]:
+    """What was found, without what clocks say."""
+    content = dict(read_record(result["record"]).body["content"])
+    for part in content.values():
+        del part["curve"]["seconds"]
+        for point in part["curve"]["points"]:
+            del point["seconds"]
+    return content
+
+
+def test_coded_and_plain_parts_are_kept_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--part", "a=0.5", "--replicates", "1")
+    plain = run(capsys, tmp_path, *options)
+    before = Path(plain["record"]).read_bytes()
+    none = run(capsys, tmp_path / "none", *options, "--codec", "none")
+    coded = run(capsys, tmp_path, *options, "--codec", "plain")
+    assert coded["experiment"] == f"{ROW} plain"
+    assert coded["title"].endswith(", messages by plain")
+    assert Path(plain["record"]).read_bytes() == before
+    assert coded["record"] != plain["record"]
+    # Without a codec records have the form that they had.
+    body = read_record(plain["record"]).body
+    assert "codec" not in body["settings"]
+    assert "codec" not in body["content"]["best a=0.5 seed 0"]
+    assert parts(none) == parts(plain)
+
+    words = {"codec": "plain", "kind": "float32"}
+    body = read_record(coded["record"]).body
+    assert body["settings"]["codec"] == words
+    part, other = parts(coded)["best a=0.5 seed 0"], parts(plain)["best a=0.5 seed 0"]
+    assert part["codec"] == words
+    # A lossless codec says the same in frames: 16 directed links of a star of nine.
+    for here, there in zip(part["curve"]["points"], other["curve"]["points"], strict=True):
+        assert here["bytes"] == there["bytes"] + 16 * HEADER * here["round"] > 0
+    assert part["curve"]["last"]["mean"]["nll"] == pytest.approx(
+        other["curve"]["last"]["mean"]["nll"], rel=1e-3
+    )
+    page = Path(coded["report"]).read_text(encoding="utf-8")
+    for words_of_page in ("Against bytes: accuracy", "NLL [nats]", "plain (kind float32)"):
+        assert words_of_page in page
+    assert cli.main(["report", "--out", str(tmp_path)]) == 0
+
+
+def test_a_codec_runs_the_parts_that_it_can_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    star = find_experiment(ROW)
+    assert isinstance(star, NetExperiment)
+    both, beliefs, nets = (
+        {name.split(" seed")[0] for name in replace(star, codec=codec).parts if "best" in name}
+        for codec in ("difference+sign", "posterior", "spline")
+    )
+    stars = {f"best a={a}" for a in ("0.1", "0.2", "0.3", "0.5", "0.7")}
+    assert both == {*stars, "best averaging"}
+    assert beliefs == stars
+    assert nets == {"best averaging"}
+    options = ("--replicates", "1", "--part", "averaging", "--codec", "sign")
+    found = parts(run(capsys, tmp_path, *options))["best averaging seed 0"]
+    last = found["curve"]["points"][-1]
+    # 64-8-10 has 610 weights: a bit each, and a scale for each of two matrices and two biases.
+    assert last["bytes"] == last["round"] * 16 * (HEADER + 4 * 4 + 77)
+
+
+def test_what_a_coded_part_depends_on() -> None:
+    star = find_experiment(ROW)
+    assert isinstance(star, NetExperiment)
+    part = "best a=0.5 seed 0"
+    plain, sign, half = (
+        replace(star, codec=codec).part_settings(part) for codec in ("", "sign", "difference+sign")
+    )
+    assert "codec" not in plain
+    assert sign["codec"] == {"codec": "sign"}
+    assert {k: v for k, v in sign.items() if k not in ("codec", "codec_build")} == plain
+    assert half["codec"]["inner"] == {"codec": "sign"}
+    # The same seed, the same draws: codecs are compared on them.
+    assert replace(star, codec="sign").stream(part) == star.stream(part)
+
+
+def test_a_stopped_part_goes_on_with_its_replicas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from empirical.nets.learners import Together
+
+    options = ("--part", "a=0.5 seed 0", "--replicates", "1", "--codec", "difference+topk")
+    whole = run(capsys, tmp_path / "whole", *options)
+    advance, rounds = Together.advance, list[int]()
+
+    def stopped(self: Together, **given: Any) -> Any:
+        rounds.append(self.round)
+        if rounds.count(2) == 1 and self.round == 2:
+            raise KeyboardInterrupt
+        return advance(self, **given)
+
+    monkeypatch.setattr(Together, "advance", stopped)
+    arguments = ["run", ROW, "--out", str(tmp_path), "--quiet", *options]
+    assert cli.main(arguments) == 130
+    capsys.readouterr()
+    again = run(capsys, tmp_path, *options, "--resume")
+    assert rounds == [0, 1, 2, 1, 2, 3]
+    assert parts(again) == parts(whole)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([ROW, "--codec", "singe"], "codec: expected one of plain, .*, got 'singe'; did you mean"),
+        (["fedavg-iid", "--codec", "sign"], "--codec: expected a row whose agents send each other"),
+        (["fmnist-central", "--codec", "sign"], "--codec: expected a row whose agents send"),
+        ([ROW, "--codec", "autoencoder"], "expected a trained autoencoder, got none"),
+        (
+            [ROW, "--recipe", "paper", "--codec", "spline"],
+            "--codec: expected one that writes the beliefs of 'paper', got 'spline'; take the",
+        ),
+        ([ROW, "--codec", "posterior", "--part", "central"], "--part: expected words of best a="),
+    ],
+)
+def test_codecs_of_no_use(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = complaint(capsys, "run", *arguments, "--out", str(tmp_path))
+    assert re.search(said, text)
+
+
+def test_without_the_coder(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from peerbayes.experiments import net_codecs
+
+    net_codecs._misfit.cache_clear()
+    monkeypatch.setitem(sys.modules, "constriction", None)
+    text = complaint(capsys, "run", ROW, "--codec", "posterior", "--out", str(tmp_path))
+    assert "entropy-coded messages need constriction" in text
+    assert "pip install '.[messages]'" in text
+
+
+@pytest.mark.parametrize("name", ["regression-2", "gae", "rate-link", "codecs"])
+def test_other_experiments_take_no_codec(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    text = complaint(capsys, "run", name, "--codec", "sign")
+    assert f"--codec: expected a row of Bayesian nets, got {name}; leave it out" in text
