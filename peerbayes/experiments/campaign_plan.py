@@ -1,8 +1,8 @@
 """Which parts a campaign runs, most telling first, and what each is expected to take.
 
 First the papers' own settings (`paper`): every row's main network with the first seed; two more
-seeds of the two-node rows and of `star-mnist-1`; then every other network of a row. After them
-this program's own recipes, one seed, with what they are compared with. The runs of `gae`, which
+seeds of the two-node rows and of `star-mnist-1`; three of these without a shared initialisation;
+then every other network of a row. After them this program's own recipes, one seed, with what they are compared with. The runs of `gae`, which
 are others' nets, come last.
 """
 
@@ -120,13 +120,16 @@ def planned() -> tuple[Task, ...]:
     rows = [ROWS[name] for name in _ORDER]
     all_parts = {row.name: parts_of(row, seeds=_SEEDS, is_quick=False) for row in rows}
 
-    def chosen(row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...]) -> list[Task]:
+    def chosen(
+        row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...], apart: bool = False
+    ) -> list[Task]:
         return [
             NetTask(row.name, part)
             for part in all_parts[row.name]
             if part.recipe == recipe
             and part.seed in seeds
             and main == (part.role != "cooperating" or part.variant == row.main)
+            and apart == (part.role == "own initialisation")
         ]
 
     tasks: list[Task] = []
@@ -135,6 +138,8 @@ def planned() -> tuple[Task, ...]:
     for row in rows:
         if row.name in _THREE_SEEDS:
             tasks += chosen(row, "paper", main=True, seeds=(1, 2))
+    for row in rows:
+        tasks += chosen(row, "paper", main=True, seeds=(0,), apart=True)
     for recipe in ("paper", "best", "once"):
         if recipe != "paper":
             for row in rows:

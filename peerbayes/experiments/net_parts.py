@@ -8,7 +8,9 @@ from typing import Any, Literal
 from peerbayes.experiments.net_recipes import RECIPE_NAMES, quick, recipe_values
 from peerbayes.experiments.net_rows import Row
 
-Role = Literal["cooperating", "alone", "central", "averaging", "fedavg"]
+Role = Literal[
+    "cooperating", "own initialisation", "alone", "central", "averaging", "fedavg"
+]  # fmt: skip
 
 # Of a quick run: images to learn from, rounds' worth of looking.
 QUICK_IMAGES = 6000
@@ -23,7 +25,8 @@ class Part:
     recipe
         Its name.
     role
-        The row's network ``cooperating``; each agent ``alone``; all data in one place,
+        The row's network ``cooperating``; the same with an ``own initialisation`` of each agent
+        in place of the shared one (P2 Remark 7); each agent ``alone``; all data in one place,
         ``central``; ``averaging`` of nets at the same cost; ``fedavg``, a server on the same split.
     variant
         The name of the row's variant.
@@ -52,6 +55,8 @@ def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
             continue
         for seed in range(seeds):
             parts += [Part(recipe, "cooperating", name, seed) for name in variants]
+            if recipe == "paper" and row.own_start:
+                parts.append(Part(recipe, "own initialisation", row.main, seed))
             if recipe == "best":
                 roles: list[tuple[Role, bool]] = [
                     ("alone", row.alone is not None),

@@ -113,6 +113,7 @@ def run_net_part(
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
     from peerbayes.experiments.net_problem import net_problem, part_learner
+    from peerbayes.experiments.own_start import begin_apart
 
     check_setting(row, setting)
     problem = net_problem(
@@ -120,6 +121,8 @@ def run_net_part(
     )
     values = part_values(row, part, is_quick=is_quick)
     learner, rounds, recipe = part_learner(problem, part, values, seed=seed, device=setting.device)
+    if part.role == "own initialisation":
+        begin_apart(learner.posterior, seed=seed)
     generations = unfinished(part, setting, fingerprint)
     schedule = Schedule(**schedule_values(row, is_quick=is_quick))
     with alone(part, setting):

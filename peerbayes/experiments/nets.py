@@ -19,6 +19,7 @@ from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedul
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
+from peerbayes.experiments.own_start import mark_of_own_start
 from peerbayes.messages import guessed
 from theory.progress import Progress
 from theory.validation import as_integer, fail
@@ -143,6 +144,7 @@ class NetExperiment:
         if "server" in values:
             values = {**server_recipe(values).as_json(), **values}
         variant = self.row.variant(part.variant)
+        apart = {"start": mark_of_own_start()} if part.role == "own initialisation" else {}
         return {
             "data": dict(CHECKSUMS[self.row.dataset]),
             "hidden": list(self.row.hidden),
@@ -155,6 +157,7 @@ class NetExperiment:
             "quick": self.is_quick,
             "device": self.setting.device,
             "build": build_of_nets(),
+            **apart,
         }
 
     def stream(self, name: str) -> int:
