@@ -1,9 +1,9 @@
 """Which parts a campaign runs, most telling first, and what each is expected to take.
 
 First the papers' own settings (`paper`): every row's main network with the first seed; two more
-seeds of the two-node rows and of `star-mnist-1`; three of these without a shared initialisation;
-then every other network of a row. After them this program's own recipes, one seed, with what they are compared with. The runs of `gae`, which
-are others' nets, come last.
+seeds of the two-node rows and of `star-mnist-1`; three rows without a shared initialisation; then
+every other network of a row. After them this program's own recipes, one seed, with what they are
+compared with. The runs of `gae`, which are others' nets, come last.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from peerbayes.experiments.net_measures import (
     mean_over_rounds,
 )
 from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.printed import LABELS, accuracy_verdict
 
 Groups = Sequence[tuple[str, tuple[int, ...]]]
 _CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}
@@ -96,16 +97,16 @@ def _accuracies(
 ) -> list[Line]:
     """One line a group of agents and belief; printed numbers are of the first."""
     whens = _whens(runs)
-    return [
-        _line(
-            f"accuracy [%], {head}, {name}{words}",
-            [group_mean(last_of(run, when).accuracy, agents) for run in runs],
-            printed=printed.get(name, "") if when == whens[0][0] else "",
-            remark=_remark(runs, agents, when),
-        )
-        for name, agents in groups
-        for when, words in whens
-    ]
+    lines = []
+    for name, agents in groups:
+        for when, words in whens:
+            values = [group_mean(last_of(run, when).accuracy, agents) for run in runs]
+            told = printed.get(name, "") if when == whens[0][0] else ""
+            remarks = (accuracy_verdict(head, told, values), _remark(runs, agents, when))
+            what = f"accuracy [%], {head}, {name}{words}"
+            remark = ", ".join(one for one in remarks if one)
+            lines.append(_line(what, values, printed=told, remark=remark))
+    return lines
 
 
 def _confidences(head: str, runs: Sequence[NetPart], groups: Groups) -> list[Line]:
@@ -159,6 +160,9 @@ def _remark(runs: Sequence[NetPart], agents: tuple[int, ...], when: When) -> str
 def _baselines(row: Row, head: str, runs: Sequence[NetPart]) -> list[Line]:
     """What the network is compared with."""
     lines: list[Line] = []
+    apart = _of(runs, "own initialisation", row.main)
+    if apart:
+        lines += _accuracies(f"{head}, own initialisation", apart, row.groups, {})
     alone = _of(runs, "alone", row.main)
     if alone:
         printed = dict(zip((name for name, _ in row.groups), row.alone or (), strict=False))
@@ -299,7 +303,7 @@ def _least_sure(row: Row, head: str, runs: Sequence[NetPart], when: When) -> lis
         lines.append(
             Line(
                 f"label of least confidence over the rounds, {name}, {head}{_CONSENSUS[when]}",
-                _printed_label(row.name, name) if when == "before" else "",
+                LABELS.get((row.name, name), "") if when == "before" else "",
                 float(label),
                 None,
                 float(expected[0]) if len(expected) == 1 else None,
@@ -308,13 +312,3 @@ def _least_sure(row: Row, head: str, runs: Sequence[NetPart], when: When) -> lis
             )
         )
     return lines
-
-
-def _printed_label(row: str, group: str) -> str:
-    printed = {
-        ("star-mnist-2", "centre"): "low confidence on 9",
-        ("star-mnist-2", "edges"): "low confidence on 4",
-        ("star-mnist-3", "centre"): "confidence recovers",
-        ("star-fmnist-2", "edges"): "low confidence on coat (4)",
-    }
-    return printed.get((row, group), "")
