@@ -13,8 +13,14 @@ from peerbayes.figures.wording import number
 from peerbayes.sources.documents import CurveDocument, PanelDocument
 
 
-def panel_plot(shown: PanelDocument) -> Plot:
-    """Draw a panel; a printed number is a line of long dashes across it."""
+def panel_plot(shown: PanelDocument, *, axes: Axes | None = None) -> Plot:
+    """Draw a panel; a printed number is a line of long dashes across it.
+
+    Parameters
+    ----------
+    axes
+        Where curves are drawn; left out: on a figure of their own, as confusions always are.
+    """
     if shown.confusion is not None:
         return confusion_plot(
             shown.confusion, shown.classes or [], shown.held or [], name=shown.title
@@ -24,7 +30,7 @@ def panel_plot(shown: PanelDocument) -> Plot:
     along = np.concatenate([floats(curve.along) for curve in shown.curves])
     everything = [*values[np.isfinite(values)], *levels]
     scale = log_scale(everything) if shown.log_y else linear_scale(everything)
-    figure, axes = panel(log_scale(along), scale)
+    figure, axes = panel(log_scale(along), scale, axes=axes)
     colours = _colours(shown.curves)
     legend = [
         _curve(axes, curve, colour) for curve, colour in zip(shown.curves, colours, strict=True)
