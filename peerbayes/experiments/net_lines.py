@@ -35,7 +35,9 @@ _CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}
 
 def net_lines(row: Row, parts: Mapping[str, Any]) -> tuple[Line, ...]:
     """All lines of a row, from the parts that are there: documents, or their plain values."""
-    runs = [NetPart.model_validate(part) for part in parts.values()]
+    found = [NetPart.model_validate(part) for part in parts.values()]
+    apart = [run for run in found if run.role == "own initialisation"]
+    runs = [run for run in found if run not in apart]
     builds = list(dict.fromkeys(run.build for run in runs))
     lines: list[Line] = []
     for recipe in dict.fromkeys(run.recipe for run in runs):
@@ -43,6 +45,10 @@ def net_lines(row: Row, parts: Mapping[str, Any]) -> tuple[Line, ...]:
             own = [run for run in runs if (run.recipe, run.build) == (recipe, build)]
             head = recipe if len(builds) == 1 else f"{recipe} (build {build})"
             lines += _recipe_lines(row, head, own)
+    for build in dict.fromkeys(run.build for run in apart):
+        alike = [run for run in apart if run.build == build]
+        also = "" if {build} == {run.build for run in found} else f" (build {build})"
+        lines += _accuracies(f"paper, own initialisation{also}", alike, row.groups, {})
     return tuple(lines)
 
 
@@ -160,9 +166,6 @@ def _remark(runs: Sequence[NetPart], agents: tuple[int, ...], when: When) -> str
 def _baselines(row: Row, head: str, runs: Sequence[NetPart]) -> list[Line]:
     """What the network is compared with."""
     lines: list[Line] = []
-    apart = _of(runs, "own initialisation", row.main)
-    if apart:
-        lines += _accuracies(f"{head}, own initialisation", apart, row.groups, {})
     alone = _of(runs, "alone", row.main)
     if alone:
         printed = dict(zip((name for name, _ in row.groups), row.alone or (), strict=False))
