@@ -98,7 +98,8 @@ class SourceFigure:
         if verdict == "reproduced":
             words = f"Reproduced: {_all(len(checks))}."
         elif verdict == "not reproduced":
-            words = f"Not reproduced: {_failures(checks)}. {self._other_readings(kept)}"
+            words = f"Not reproduced: {_failures(checks)}. {self._other_readings(kept)}".strip()
+            words += f" Beyond that {_lacking(missing)}." if missing else ""
         elif missing:
             held = sum(check.holds is True for check in checks)
             known = f"{held} of {len(checks)} things printed hold so far; " if held else ""

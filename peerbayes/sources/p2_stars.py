@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.printed import Printed, accuracy_tolerance
 from peerbayes.sources.checks import above, accuracy_check, undecided
@@ -151,17 +152,27 @@ def _fails_apart(kept: Kept, reading: Reading) -> list[CheckDocument]:
         pooled = [float(accuracy_course(runs, (), "after")[1][0]) for runs in (shared, own)]
         last = [float(np.mean(accuracies(runs, (), reading))) for runs in (shared, own)]
         checks += [
-            _lost(what, printed, *values, len(own))
+            _lost(what, printed, *values, own=own, shared=shared)
             for what, printed, values in ((first, _SPOILED, pooled), (end, _DIVERGE, last))
         ]
     return checks
 
 
-def _lost(what: str, printed: str, shared: float, own: float, runs: int) -> CheckDocument:
+def _lost(
+    what: str,
+    printed: str,
+    with_it: float,
+    without: float,
+    *,
+    own: Sequence[NetPart],
+    shared: Sequence[NetPart],
+) -> CheckDocument:
     """A loss that is larger than the difference of two runs of one law."""
-    bound = accuracy_tolerance(Printed(f"{shared:.2f}", shared, 0.0), runs)
-    reason = "more than two runs of the same law differ; same data, noise and order of data"
-    return above(what, printed, shared - own, bound, reason)
+    bound = accuracy_tolerance(Printed(f"{with_it:.2f}", with_it, 0.0), len(own))
+    paired = {run.build for run in own} == {run.build for run in shared}
+    noise = "same noise and order of data" if paired else "other noise, for of another build"
+    reason = f"more than two runs of the same law differ; same data, {noise}"
+    return above(what, printed, with_it - without, bound, reason)
 
 
 def _draw_apart(kept: Kept) -> list[PanelDocument]:

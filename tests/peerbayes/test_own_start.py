@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+
+import torch
 
 from empirical.nets.architecture import perceptron
 from empirical.nets.posterior import shared_initialisation
@@ -59,7 +61,8 @@ def test_only_the_beginning_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (first.role, second.role) == ("own initialisation", "cooperating")
     assert first.network == second.network
     ours, theirs = (run.curve.points[0].before for run in (first, second))
-    assert ours is not None and theirs is not None
+    assert ours is not None
+    assert theirs is not None
     # Agent 0 begins where it always does, with the same noise and data; agent 1 elsewhere.
     assert ours.way.nll[0] == theirs.way.nll[0]
     assert ours.way.nll[1] != theirs.way.nll[1]

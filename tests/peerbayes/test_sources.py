@@ -200,7 +200,8 @@ def test_what_holds_in_another_reading_is_said_to(tmp_path: Path) -> None:
     assert "All of it holds when read after consensus" in figure.sentence
     # The names of two nodes exchanged is a reading only where that is what makes it hold.
     exchanged = OF_TWO_NODES[-1]
-    assert exchanged.agents((0,)) == (1,) and AS_PRINTED.agents((0,)) == (0,)
+    assert exchanged.agents((0,)) == (1,)
+    assert AS_PRINTED.agents((0,)) == (0,)
     row = "fmnist-2-balanced-a"
     shares = {"before": [0.5, 0.5], "after": [0.67, 0.83]}
     keep(tmp_path, row, made_up(row, "", lambda n, when: shares[when]))
@@ -304,7 +305,8 @@ def test_the_command_leaves_a_record_and_a_page(
     assert read_record(tmp_path / "figures.json").body["figures"] == printed["figures"]
     text = (tmp_path / "figures.html").read_text(encoding="utf-8")
     for one in printed["figures"]:
-        assert one["source"] in text and one["verdict"] in text
+        assert one["source"] in text
+        assert one["verdict"] in text
     assert text.count('class="plot"') == sum(len(one["panels"]) for one in printed["figures"]) > 1
     # On the page of everything in the folder as well.
     assert main(["report", "--out", str(tmp_path), "--quiet"]) == 0
@@ -324,14 +326,17 @@ def test_records_of_run_count_before_short_ones(tmp_path: Path) -> None:
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["figures", "p2-5x", "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "FIGURE" in error and "p2-5" in error
+    assert error.count("\n") == 1
+    assert "FIGURE" in error
+    assert "p2-5" in error
     keep(tmp_path / "short", "fmnist-2-iid", made_up("fmnist-2-iid", "", lambda n, w: [0.8, 0.8]))
     path = short_path(tmp_path / "short", "fmnist-2-iid", "paper seed 0")
     path.write_text(path.read_text(encoding="utf-8").replace("0.8", "0.9"), encoding="utf-8")
     options = ["--records", str(tmp_path / "short"), "--out", str(tmp_path), "--quiet"]
     assert main(["figures", "p1-2", *options]) == 2
     error = capsys.readouterr().err
-    assert error.count("\n") == 1 and str(path) in error
+    assert error.count("\n") == 1
+    assert str(path) in error
 
 
 def test_a_hostile_record_is_harmless_on_the_page(tmp_path: Path) -> None:
@@ -342,7 +347,8 @@ def test_a_hostile_record_is_harmless_on_the_page(tmp_path: Path) -> None:
     one["panels"][0]["curves"][0]["name"] = "<img src=x onerror=alert(2)>"
     record = write_record(tmp_path / "figures.json", kind="figures", body=body)
     text = write_report([record], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in text and "<img src=x" not in text
+    assert "<script>alert" not in text
+    assert "<img src=x" not in text
 
 
 # Regressions ------------------------------------------------------------------------------------
