@@ -14,7 +14,14 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from peerbayes.experiments.gae_plan import GaeTask, gae_tasks
-from peerbayes.experiments.net_parts import Part, active, is_served, part_values, parts_of
+from peerbayes.experiments.net_parts import (
+    Part,
+    active,
+    is_served,
+    part_values,
+    parts_apart,
+    parts_of,
+)
 from peerbayes.experiments.net_problem import network_of, server_recipe
 from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.net_run import Setting
@@ -120,16 +127,13 @@ def planned() -> tuple[Task, ...]:
     rows = [ROWS[name] for name in _ORDER]
     all_parts = {row.name: parts_of(row, seeds=_SEEDS, is_quick=False) for row in rows}
 
-    def chosen(
-        row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...], apart: bool = False
-    ) -> list[Task]:
+    def chosen(row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...]) -> list[Task]:
         return [
             NetTask(row.name, part)
             for part in all_parts[row.name]
             if part.recipe == recipe
             and part.seed in seeds
             and main == (part.role != "cooperating" or part.variant == row.main)
-            and apart == (part.role == "own initialisation")
         ]
 
     tasks: list[Task] = []
@@ -139,7 +143,7 @@ def planned() -> tuple[Task, ...]:
         if row.name in _THREE_SEEDS:
             tasks += chosen(row, "paper", main=True, seeds=(1, 2))
     for row in rows:
-        tasks += chosen(row, "paper", main=True, seeds=(0,), apart=True)
+        tasks += [NetTask(row.name, part) for part in parts_apart(row, seeds=1)]
     for recipe in ("paper", "best", "once"):
         if recipe != "paper":
             for row in rows:

@@ -55,8 +55,6 @@ def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
             continue
         for seed in range(seeds):
             parts += [Part(recipe, "cooperating", name, seed) for name in variants]
-            if recipe == "paper" and row.own_start:
-                parts.append(Part(recipe, "own initialisation", row.main, seed))
             if recipe == "best":
                 roles: list[tuple[Role, bool]] = [
                     ("alone", row.alone is not None),
@@ -66,6 +64,16 @@ def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
                 ]
                 parts += [Part(recipe, role, row.main, seed) for role, on in roles if on]
     return tuple(parts)
+
+
+def parts_apart(row: Row, *, seeds: int) -> tuple[Part, ...]:
+    """Those in which every agent begins from an initialisation of its own, where a row has them.
+
+    They are no part of the row as the paper has it: they are run where they are asked for.
+    """
+    return tuple(
+        Part("paper", "own initialisation", row.main, seed) for seed in range(seeds * row.own_start)
+    )
 
 
 def _in_quick(row: Row, variant: str) -> bool:

@@ -15,7 +15,13 @@ from typing import Any
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.net_documents import NetPart
-from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
+from peerbayes.experiments.net_parts import (
+    Part,
+    part_values,
+    parts_apart,
+    parts_of,
+    schedule_values,
+)
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
@@ -87,6 +93,8 @@ class NetExperiment:
     ) -> tuple[str, ...]:
         """The parts of one recipe, and of the first seeds, whose names contain these words.
 
+        Parts with initialisations of the agents' own are among them only if the words say "own".
+
         Raises
         ------
         ValueError
@@ -99,7 +107,9 @@ class NetExperiment:
         own = [
             name
             for name, part in self._parts.items()
-            if part.recipe == recipe and part.seed < first
+            if part.recipe == recipe
+            and part.seed < first
+            and (part.role != "own initialisation" or "own" in words)
         ]
         if not own:
             raise fail("--recipe", "paper or best", repr(recipe), f"{self.row.name} has no priors")
@@ -210,4 +220,5 @@ class NetExperiment:
     @property
     def _parts(self) -> dict[str, Part]:
         parts = parts_of(self.row, seeds=self.seeds, is_quick=self.is_quick)
-        return {part.name: part for part in parts}
+        apart = () if self.is_quick else parts_apart(self.row, seeds=self.seeds)
+        return {part.name: part for part in (*parts, *apart)}

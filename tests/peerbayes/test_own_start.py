@@ -75,3 +75,14 @@ def test_the_campaign_has_one_seed_of_each() -> None:
     assert names == [
         f"{row}: {APART}" for row in ("fmnist-2-balanced-a", "fmnist-2-iid", "star-mnist-1")
     ]
+
+
+def test_they_are_run_only_where_they_are_asked_for() -> None:
+    experiment = NetExperiment(ROWS["fmnist-2-iid"], seeds=2)
+    assert APART in experiment.parts
+    for words in ("", "seed 0", "paper"):
+        assert not any("own" in name for name in experiment.parts_with(recipe="paper", words=words))
+    chosen = experiment.parts_with(recipe="paper", words="own initialisation")
+    assert chosen == (APART, APART.replace("0", "1"))
+    with pytest.raises(ValueError, match="--part"):
+        experiment.parts_with(recipe="best", words="own initialisation")
