@@ -41,7 +41,7 @@ def figures(
     from peerbayes.experiments.campaign_state import usual_records
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
-    from peerbayes.sources.redraw import redraw
+    from peerbayes.front.figures import redraw
 
     check_folder(out)
     with Stages(quiet=quiet) as stages:

@@ -351,6 +351,18 @@ def test_a_hostile_record_is_harmless_on_the_page(tmp_path: Path) -> None:
     assert "<img src=x" not in text
 
 
+def test_what_the_page_of_experiments_says_of_remark_7() -> None:
+    """By the records of the documentation: lost at first on halves, and nowhere at the end."""
+    checks = {
+        check.what: check.holds for check in FIGURES["p2-remark-7"].redraw(Kept(RECORDS)).checks
+    }
+    lost = {what.rpartition("initialisation, ")[2]: holds for what, holds in checks.items()}
+    assert lost["fmnist-2-iid, by the first consensus [points]"] is True
+    assert lost["fmnist-2-balanced-a, by the first consensus [points]"] is False
+    for row in ("fmnist-2-iid", "fmnist-2-balanced-a"):
+        assert lost[f"{row}, at the end [points]"] is False
+
+
 # Regressions ------------------------------------------------------------------------------------
 
 
