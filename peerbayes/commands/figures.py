@@ -39,9 +39,9 @@ def figures(
     is missing is named. Records of 'run' in the --out folder count too.
     """
     from peerbayes.experiments.campaign_state import usual_records
+    from peerbayes.front.figures import redraw
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
-    from peerbayes.front.figures import redraw
 
     check_folder(out)
     with Stages(quiet=quiet) as stages:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
+from numpy.typing import ArrayLike
 from pydantic import Field
 
-from peerbayes.documents import Document, Number, Numbers
+from peerbayes.documents import Document, Number, Numbers, numbers
 
 Outcome = Literal["reproduced", "not reproduced", "undecidable here"]
 
@@ -18,6 +19,11 @@ class CurveDocument(Document):
     along: Numbers
     values: Numbers
     dashed: bool = False
+
+    @classmethod
+    def of(cls, name: str, along: ArrayLike, values: ArrayLike, *, dashed: bool = False) -> Self:
+        """A curve from arrays of shape (n,)."""
+        return cls(name=name, along=numbers(along), values=numbers(values), dashed=dashed)
 
 
 class LevelDocument(Document):

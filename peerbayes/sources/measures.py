@@ -147,9 +147,9 @@ def accuracy_curves(
     if not runs:
         return []
     rounds, before = accuracy_course(runs, agents)
-    curves = [CurveDocument(name=name, along=rounds, values=before)]
+    curves = [CurveDocument.of(name, rounds, before)]
     if when_of(runs, "before") == "before":
         after = accuracy_course(runs, agents, "after")[1]
         words = f"{name}, after consensus" if name else "after consensus"
-        curves.append(CurveDocument(name=words, along=rounds, values=after, dashed=True))
+        curves.append(CurveDocument.of(words, rounds, after, dashed=True))
     return curves

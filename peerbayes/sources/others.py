@@ -93,7 +93,7 @@ def _gae_draw(kept: Kept) -> list[PanelDocument]:
             means = [[np.mean(nodes) for nodes in one.accuracies] for one in own]
             values = 100 * np.mean(means, axis=0)
             name, dashed = run.name, not run.name.startswith("GAE")
-            curves.append(CurveDocument(name=name, along=along, values=values, dashed=dashed))
+            curves.append(CurveDocument.of(name, along, values, dashed=dashed))
     return [accuracy_panel("GAE and its baselines", curves)] if curves else []
 
 

@@ -103,9 +103,7 @@ def _draw_over_a(
                     words = "" if labels is None else f" {', '.join(map(str, shown))}"
                     name = f"{side}, {kind}{words}"
                     dashed = kind == "OOD"
-                    curves.append(
-                        CurveDocument(name=name, along=along, values=values, dashed=dashed)
-                    )
+                    curves.append(CurveDocument.of(name, along, values, dashed=dashed))
             if curves:
                 panels.append(PanelDocument(title=f"{row}, {a}", x="round", y="confidence",
                                             curves=curves))  # fmt: skip
@@ -181,10 +179,10 @@ def _draw_labels(row: str) -> Callable[[Kept], list[PanelDocument]]:
             for label, word in enumerate(runs[0].classes):
                 along, values = label_course(runs, agents, [label])
                 curves.append(
-                    CurveDocument(
-                        name=word if word == str(label) else f"{label} {word}",
-                        along=along,
-                        values=values,
+                    CurveDocument.of(
+                        word if word == str(label) else f"{label} {word}",
+                        along,
+                        values,
                         dashed=label not in runs[0].network.labels[agents[0]],
                     )
                 )

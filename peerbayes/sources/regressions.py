@@ -8,6 +8,7 @@ from functools import cache
 from peerbayes.error_curves import ErrorCurve
 from peerbayes.experiments.registry import find_experiment
 from peerbayes.experiments.run import part_seed
+from peerbayes.figures.panels import floats
 from peerbayes.sources.checks import above, below
 from peerbayes.sources.documents import CheckDocument, CurveDocument, PanelDocument
 from peerbayes.sources.figure import Judge, SourceFigure
@@ -89,12 +90,11 @@ def _draw(experiment: str, *, alone: bool) -> Callable[[Kept], list[PanelDocumen
         for name in names:
             one = curve(experiment, name)
             along = [float(n) for n in one.rounds]
-            curves.append(CurveDocument(name=name, along=along, values=one.measured))
+            curves.append(CurveDocument.of(name, along, floats(one.measured)))
             curves.append(
-                CurveDocument(name=f"{name}, predicted", along=along, values=one.predicted,
-                              dashed=True)
-            )  # fmt: skip
-        words = "without cooperation" if alone else "cooperating"
+                CurveDocument.of(f"{name}, predicted", along, floats(one.predicted), dashed=True)
+            )
+    words = "without cooperation" if alone else "cooperating"
         return [
             PanelDocument(
                 title=f"{find_experiment(experiment).title}, {words}",
