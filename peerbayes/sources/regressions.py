@@ -94,7 +94,7 @@ def _draw(experiment: str, *, alone: bool) -> Callable[[Kept], list[PanelDocumen
             curves.append(
                 CurveDocument.of(f"{name}, predicted", along, floats(one.predicted), dashed=True)
             )
-    words = "without cooperation" if alone else "cooperating"
+        words = "without cooperation" if alone else "cooperating"
         return [
             PanelDocument(
                 title=f"{find_experiment(experiment).title}, {words}",
