@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 from peerbayes.cli import main
 from peerbayes.experiments import find_experiment
 from peerbayes.experiments.gae import GaeExperiment
+from peerbayes.experiments.gae_rows import TABLE_1
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_measures import group_mean, last_of
 from peerbayes.experiments.net_rows import ROWS
@@ -188,6 +189,88 @@ def test_accuracy_that_rises_with_a_is_told_from_one_that_does_not(tmp_path: Pat
     failed = [check.what for check in figure.checks if check.holds is False]
     assert failed == ["mean accuracy over the rounds, a=0.3 less a=0.2 [points]"]
     assert failed[0] in figure.sentence
+
+
+DIGITS = [list(range(2, 10))] + [[0, 1]] * 8
+LAST_TWO = [list(range(8))] + [[8, 9]] * 8
+SHIRTS_TOGETHER = [[0, 2, 3, 4, 6, 8]] + [[1, 5, 7, 9]] * 8
+
+
+def test_confidence_at_the_edges_has_to_rise_with_a(tmp_path: Path) -> None:
+    """P2 Figs 3 and 8, from 0 at the edges and 2 at the centre."""
+    for far, verdict in ((0.3, "reproduced"), (0.5, "not reproduced")):
+        for name, heard in (("a=0.3", far), ("a=0.5", 0.4), ("a=0.7", 0.5)):
+            for row, labels in (("star-mnist-1", DIGITS), ("star-fmnist-1", SHIRTS_TOGETHER)):
+                own = [set(one) for one in labels]
+                sure = lambda k, c, own=own, heard=heard: 0.9 if c in own[k] else heard  # noqa: E731
+                content = made_up(row, name, star(0.8), confidence=sure, labels=labels)
+                keep(tmp_path, row, content)
+        for name in ("p2-3", "p2-8"):
+            figure = FIGURES[name].redraw(Kept(tmp_path))
+            assert figure.verdict == verdict
+            assert [check.measured for check in figure.checks[:2]] == pytest.approx([0.4, 0.4])
+            assert len(figure.panels) == 3
+
+
+@pytest.mark.parametrize(("four", "verdict"), [(0.2, "reproduced"), (0.6, "not reproduced")])
+def test_low_is_lower_than_the_other_labels(tmp_path: Path, four: float, verdict: str) -> None:
+    """P2 Fig. 5a: 9 at the centre, 4 at the edges."""
+    low = lambda k, c: (0.2 if c == 9 else 0.7) if k == 0 else (four if c == 4 else 0.62)  # noqa: E731
+    content = made_up("star-mnist-2", "a=0.5", star(0.9), confidence=low, labels=LAST_TWO)
+    keep(tmp_path, "star-mnist-2", content)
+    assert FIGURES["p2-5a"].redraw(Kept(tmp_path)).verdict == verdict
+
+
+@pytest.mark.parametrize(("parted", "verdict"), [(0.70, "reproduced"), (0.80, "not reproduced")])
+def test_the_milder_partition_improves_on_a_failure(
+    tmp_path: Path, parted: float, verdict: str
+) -> None:
+    for row, share, coat, labels in (
+        ("star-fmnist-1", 0.84, 0.6, SHIRTS_TOGETHER), ("star-fmnist-2", parted, 0.3, None),
+    ):  # fmt: skip
+        sure = lambda k, c, coat=coat: coat if c == 4 else 0.8  # noqa: E731
+        keep(tmp_path, row, made_up(row, "a=0.7", star(share), confidence=sure, labels=labels))
+    assert FIGURES["p2-5c"].redraw(Kept(tmp_path)).verdict == verdict
+
+
+def test_the_grid_and_the_networks_that_change(tmp_path: Path) -> None:
+    for name, share in (("centre", 0.9), ("corner", 0.8)):
+        keep(tmp_path, "grid-mnist", made_up("grid-mnist", name, star(share)))
+    shares = {"timevarying-25": (26, 0.951, 0.956), "timevarying-100": (101, 0.80, 0.923)}
+    for row, (agents, centre, others) in shares.items():
+        all_of_them = [centre] + [others] * (agents - 1)
+        keep(tmp_path, row, made_up(row, "", lambda n, when, own=all_of_them: own))
+    verdicts = {
+        name: FIGURES[name].redraw(Kept(tmp_path)).verdict
+        for name in ("p2-4", "p2-9", "p2-6a", "p2-6b", "p2-7")
+    }
+    assert verdicts == {
+        "p2-4": "reproduced", "p2-9": "reproduced", "p2-6a": "reproduced",
+        "p2-6b": "not reproduced",  # its centre
+        "p2-7": "undecidable here",
+    }  # fmt: skip
+
+
+def test_gae_is_held_against_its_table(tmp_path: Path) -> None:
+    content = {
+        f"{run.name} seed 0": {
+            "run": run.name, "seed": 0, "printed": run.printed, "recipe": {}, "images": 1,
+            "test_images": 1, "digits": [], "missing_digits": [], "rounds": [1, 300],
+            "accuracies": [[0.5], [float(run.printed)]], "mean_losses": [], "traffic": None,
+            "autoencoder": None, "build": "b", "versions": {}, "data": {}, "seconds": 1.0,
+        }
+        for run in TABLE_1
+    }  # fmt: skip
+    write_record(tmp_path / "run-gae.json", kind="run", body={"content": content})
+    figure = FIGURES["gae-4"].redraw(Kept(tmp_path, tmp_path))
+    assert (figure.verdict, len(figure.checks), len(figure.panels[0].curves)) == (
+        "reproduced",
+        9,
+        9,
+    )
+    content["GAE unbalanced 4 seed 0"]["accuracies"] = [[0.5], [0.9862]]  # .9260 is printed
+    write_record(tmp_path / "run-gae.json", kind="run", body={"content": content})
+    assert FIGURES["gae-4"].redraw(Kept(tmp_path, tmp_path)).verdict == "not reproduced"
 
 
 def test_what_holds_in_another_reading_is_said_to(tmp_path: Path) -> None:
