@@ -69,13 +69,15 @@ def drawing(panel: PanelDocument) -> Figure:
         figure = panel_plot(panel).figure
         figure.set_dpi(100)
         return figure
-    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
     axes = on_axes(lambda ax: panel_plot(panel, axes=ax), figure.subplots())
     axes.title.set_fontsize("medium")
     legend = axes.get_legend()
-    if legend is not None:
-        for text in legend.get_texts():
-            text.set_fontsize("x-small")
+    if legend is not None:  # beside the axes, where it covers nothing
+        axes.legend(
+            handles=legend.legend_handles, fontsize="x-small", frameon=False,
+            loc="center left", bbox_to_anchor=(1.0, 0.5),
+        )  # fmt: skip
     return figure
 
 
