@@ -12,6 +12,8 @@ Role = Literal[
     "cooperating", "own initialisation", "alone", "central", "averaging", "fedavg"
 ]  # fmt: skip
 
+# Rows whose main network is also run with an own initialisation of each agent.
+APART = ("fmnist-2-iid", "fmnist-2-balanced-a", "star-mnist-1")
 # Of a quick run: images to learn from, rounds' worth of looking.
 QUICK_IMAGES = 6000
 
@@ -71,9 +73,8 @@ def parts_apart(row: Row, *, seeds: int) -> tuple[Part, ...]:
 
     They are no part of the row as the paper has it: they are run where they are asked for.
     """
-    return tuple(
-        Part("paper", "own initialisation", row.main, seed) for seed in range(seeds * row.own_start)
-    )
+    own = range(seeds if row.name in APART else 0)
+    return tuple(Part("paper", "own initialisation", row.main, seed) for seed in own)
 
 
 def _in_quick(row: Row, variant: str) -> bool:

@@ -63,8 +63,6 @@ class Row:
         What is printed of all data in one place; None: it is not run.
     averaging
         Whether averaging of nets at the same cost is run beside it.
-    own_start
-        Whether the main network is also run with an own initialisation of each agent.
     server
         Recipe of federated averaging on the row's own split; empty: it is not run.
     printed_server
@@ -91,7 +89,6 @@ class Row:
     alone: tuple[str, ...] | None = ()
     central: str | None = ""
     averaging: bool = True
-    own_start: bool = False
     server: str = ""
     printed_server: str = ""
     confusion: bool = False
@@ -146,7 +143,6 @@ def _star(
     printed: Mapping[str, Mapping[str, str]],
     server: str,
     printed_server: str = "",
-    own_start: bool = False,
 ) -> Row:
     star = {"topology": "star", "agents": 9}
     variants = tuple(
@@ -163,7 +159,6 @@ def _star(
         (("all agents", ()), ("centre", (0,)), ("edges", tuple(range(1, 9)))),
         main=f"a={main}",
         quick=tuple(f"a={a}" for a in sorted({over[0], main, over[-1]})),
-        own_start=own_start,
         server=server,
         printed_server=printed_server,
         order="v",
@@ -223,7 +218,6 @@ _ALL = (
         alone=("87.07", "87.43"),
         together=("87.43", "87.84"),
         central="88.28",
-        own_start=True,
     ),
     _two(
         "fmnist-2-balanced-a",
@@ -232,7 +226,6 @@ _ALL = (
         alone=("44.89", "48.22"),
         together=("83", "67"),
         central="88.28",
-        own_start=True,
         confusion=True,
         forecast="fmnist-2-balanced-a",
     ),
@@ -264,7 +257,6 @@ _ALL = (
         printed={"0.5": {"all agents": "97.55"}},
         server="star-mnist",
         printed_server="98",
-        own_start=True,
     ),
     _star(
         "star-mnist-2",

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from peerbayes.experiments.net_documents import NetPart
+from peerbayes.experiments.net_parts import APART
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.printed import Printed, accuracy_tolerance
 from peerbayes.sources.checks import above, accuracy_check, undecided
@@ -123,8 +124,6 @@ def _accuracy(name: str, source: str, row: str, shows: str, judge: Judge) -> Sou
 
 # Remark 7 ---------------------------------------------------------------------------------------
 
-_APART = tuple(row.name for row in ROWS.values() if row.own_start)
-
 
 _SPOILED = "averaging can produce an arbitrarily bad model"
 _DIVERGE = "different random initialization can result in diverging local models"
@@ -138,7 +137,7 @@ def _apart(row: str, *, own: bool) -> Need:
 def _fails_apart(kept: Kept, reading: Reading) -> list[CheckDocument]:
     """What is lost where agents do not begin at one point: by the first consensus, at the end."""
     checks = []
-    for row in _APART:
+    for row in APART:
         own = kept.runs(_apart(row, own=True))
         seeds = [run.seed for run in own]
         shared = [one for one in kept.runs(_apart(row, own=False)) if one.seed in seeds]
@@ -177,7 +176,7 @@ def _lost(
 
 def _draw_apart(kept: Kept) -> list[PanelDocument]:
     panels = []
-    for row in _APART:
+    for row in APART:
         curves = [
             curve
             for own, name in ((False, "shared"), (True, "own initialisations"))
@@ -235,7 +234,7 @@ FIGURES: tuple[SourceFigure, ...] = (
     SourceFigure(
         "p2-remark-7", "P2 Remark 7",
         "Without a shared initialisation local models may diverge; no figure shows it.",
-        (*(_apart(row, own=True) for row in _APART), *(_apart(row, own=False) for row in _APART)),
+        (*(_apart(row, own=True) for row in APART), *(_apart(row, own=False) for row in APART)),
         _fails_apart, _draw_apart,
         remark="What a consensus leaves is itself shared, the more so the faster W mixes: with two"
         " nodes the next round begins from it.",
