@@ -22,6 +22,7 @@ import typer
 from peerbayes.commands.analyse import analyse
 from peerbayes.commands.campaign import campaign
 from peerbayes.commands.design import design
+from peerbayes.commands.figures import figures
 from peerbayes.commands.formula import formula
 from peerbayes.commands.list import list_problems
 from peerbayes.commands.output import BAD_INPUT, DONE, FAULT, INTERRUPTED, print_lines
@@ -79,6 +80,7 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "run": (run_named_experiment, "Run an experiment of the papers."),
     "train": (train, "Train a net of your own on a network."),
     "campaign": (campaign, "Run every experiment with nets that is not on record."),
+    "figures": (figures, "Redraw the papers' figures, each with a verdict."),
     "schema": (schema, "The JSON schema of files and results."),
 }
 for _name, (_command, _summary) in _COMMANDS.items():

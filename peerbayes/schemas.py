@@ -100,6 +100,11 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "Where every part of a campaign stands; keys may be added.",
             ("experiments.campaign_documents:CampaignDocument",),
         ),
+        "figures": _Printed(
+            "figures --json",
+            "Figures of the papers, redrawn, each with its verdict; keys may be added.",
+            ("sources.documents:FiguresPrinted",),
+        ),
         "claims": _Printed(
             "verify --claims --json",
             "One entry a statement, published or repaired; keys may be added.",

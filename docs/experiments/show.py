@@ -19,7 +19,10 @@ from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_measures import WHEN, group_mean, way_of
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.printed import accuracy_verdict
 from peerbayes.experiments.short_parts import ShortPart, read_row
+from peerbayes.sources.kept import Kept, Need
+from peerbayes.sources.measures import accuracies
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {row: read_row(HERE, row) for row in ROWS}
@@ -27,6 +30,7 @@ EARLIER: Mapping[str, Any] = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted((HERE / "earlier").glob("*.json"))
 }
+KEPT = Kept(HERE)
 _HEADS = ("| | printed | measured | ± s.e. | predicted | |", "|---|---|---:|---:|---:|---|")
 Line = Mapping[str, Any]
 
@@ -102,11 +106,11 @@ def progress() -> str:
 
 
 def glance() -> str:
-    """One line a row, network and group: what is printed, and accuracies by recipe and role."""
+    """One line a row, network and group: what is printed, its verdict, accuracies by recipe."""
     text = [
-        "| row | who | printed | `paper` before | after | `best` before | after | `once` after "
-        "| alone | central | averaging |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| row | who | printed | verdict | `paper` before | after | `best` before | after "
+        "| `once` after | alone | central | averaging |",
+        "|---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in ROWS.values():
         found = {line["what"]: line for line, _ in lines_of(row.name)}
@@ -144,7 +148,19 @@ def _glance_row(row: str, variant: str, group: str, found: Mapping[str, Line]) -
         return ""
     printed = ROWS[row].variant(variant).printed.get(group, "")
     who = f"{group}, {variant}" if variant else group
-    return f"| `{row}` | {who} | {printed} | {' | '.join([*cells, *beside])} |"
+    told = verdict(row, variant, group, printed)
+    return f"| `{row}` | {who} | {printed} | {told} | {' | '.join([*cells, *beside])} |"
+
+
+def verdict(row: str, variant: str, group: str, printed: str) -> str:
+    """Whether a printed accuracy is reproduced by `paper`; nothing where none is printed."""
+    if not printed:
+        return ""
+    served = ROWS[row].is_federated or row == "fmnist-central"
+    key = f"accuracies {'after' if served else 'before'} consensus"
+    runs = KEPT.runs(Need(row, variant, key))
+    values = accuracies(runs, dict(ROWS[row].groups)[group])
+    return accuracy_verdict("paper", printed, values) if values else "undecidable here"
 
 
 def two_node_curves() -> Figure:

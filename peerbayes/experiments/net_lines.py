@@ -27,6 +27,7 @@ from peerbayes.experiments.net_measures import (
     mean_over_rounds,
 )
 from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.printed import LABELS, accuracy_verdict
 
 Groups = Sequence[tuple[str, tuple[int, ...]]]
 _CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}
@@ -34,7 +35,9 @@ _CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}
 
 def net_lines(row: Row, parts: Mapping[str, Any]) -> tuple[Line, ...]:
     """All lines of a row, from the parts that are there: documents, or their plain values."""
-    runs = [NetPart.model_validate(part) for part in parts.values()]
+    found = [NetPart.model_validate(part) for part in parts.values()]
+    apart = [run for run in found if run.role == "own initialisation"]
+    runs = [run for run in found if run not in apart]
     builds = list(dict.fromkeys(run.build for run in runs))
     lines: list[Line] = []
     for recipe in dict.fromkeys(run.recipe for run in runs):
@@ -42,6 +45,10 @@ def net_lines(row: Row, parts: Mapping[str, Any]) -> tuple[Line, ...]:
             own = [run for run in runs if (run.recipe, run.build) == (recipe, build)]
             head = recipe if len(builds) == 1 else f"{recipe} (build {build})"
             lines += _recipe_lines(row, head, own)
+    for build in dict.fromkeys(run.build for run in apart):
+        alike = [run for run in apart if run.build == build]
+        also = "" if {build} == {run.build for run in found} else f" (build {build})"
+        lines += _accuracies(f"paper, own initialisation{also}", alike, row.groups, {})
     return tuple(lines)
 
 
@@ -96,16 +103,16 @@ def _accuracies(
 ) -> list[Line]:
     """One line a group of agents and belief; printed numbers are of the first."""
     whens = _whens(runs)
-    return [
-        _line(
-            f"accuracy [%], {head}, {name}{words}",
-            [group_mean(last_of(run, when).accuracy, agents) for run in runs],
-            printed=printed.get(name, "") if when == whens[0][0] else "",
-            remark=_remark(runs, agents, when),
-        )
-        for name, agents in groups
-        for when, words in whens
-    ]
+    lines = []
+    for name, agents in groups:
+        for when, words in whens:
+            values = [group_mean(last_of(run, when).accuracy, agents) for run in runs]
+            told = printed.get(name, "") if when == whens[0][0] else ""
+            remarks = (accuracy_verdict(head, told, values), _remark(runs, agents, when))
+            what = f"accuracy [%], {head}, {name}{words}"
+            remark = ", ".join(one for one in remarks if one)
+            lines.append(_line(what, values, printed=told, remark=remark))
+    return lines
 
 
 def _confidences(head: str, runs: Sequence[NetPart], groups: Groups) -> list[Line]:
@@ -299,7 +306,7 @@ def _least_sure(row: Row, head: str, runs: Sequence[NetPart], when: When) -> lis
         lines.append(
             Line(
                 f"label of least confidence over the rounds, {name}, {head}{_CONSENSUS[when]}",
-                _printed_label(row.name, name) if when == "before" else "",
+                LABELS.get((row.name, name), "") if when == "before" else "",
                 float(label),
                 None,
                 float(expected[0]) if len(expected) == 1 else None,
@@ -308,13 +315,3 @@ def _least_sure(row: Row, head: str, runs: Sequence[NetPart], when: When) -> lis
             )
         )
     return lines
-
-
-def _printed_label(row: str, group: str) -> str:
-    printed = {
-        ("star-mnist-2", "centre"): "low confidence on 9",
-        ("star-mnist-2", "edges"): "low confidence on 4",
-        ("star-mnist-3", "centre"): "confidence recovers",
-        ("star-fmnist-2", "edges"): "low confidence on coat (4)",
-    }
-    return printed.get((row, group), "")

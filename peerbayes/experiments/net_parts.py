@@ -8,8 +8,12 @@ from typing import Any, Literal
 from peerbayes.experiments.net_recipes import RECIPE_NAMES, quick, recipe_values
 from peerbayes.experiments.net_rows import Row
 
-Role = Literal["cooperating", "alone", "central", "averaging", "fedavg"]
+Role = Literal[
+    "cooperating", "own initialisation", "alone", "central", "averaging", "fedavg"
+]  # fmt: skip
 
+# Rows whose main network is also run with an own initialisation of each agent.
+APART = ("fmnist-2-iid", "fmnist-2-balanced-a", "star-mnist-1")
 # Of a quick run: images to learn from, rounds' worth of looking.
 QUICK_IMAGES = 6000
 
@@ -23,7 +27,8 @@ class Part:
     recipe
         Its name.
     role
-        The row's network ``cooperating``; each agent ``alone``; all data in one place,
+        The row's network ``cooperating``; the same with an ``own initialisation`` of each agent
+        in place of the shared one (P2 Remark 7); each agent ``alone``; all data in one place,
         ``central``; ``averaging`` of nets at the same cost; ``fedavg``, a server on the same split.
     variant
         The name of the row's variant.
@@ -61,6 +66,15 @@ def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
                 ]
                 parts += [Part(recipe, role, row.main, seed) for role, on in roles if on]
     return tuple(parts)
+
+
+def parts_apart(row: Row, *, seeds: int) -> tuple[Part, ...]:
+    """Those in which every agent begins from an initialisation of its own, where a row has them.
+
+    They are no part of the row as the paper has it: they are run where they are asked for.
+    """
+    own = range(seeds if row.name in APART else 0)
+    return tuple(Part("paper", "own initialisation", row.main, seed) for seed in own)
 
 
 def _in_quick(row: Row, variant: str) -> bool:

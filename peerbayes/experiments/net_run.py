@@ -115,6 +115,7 @@ def run_net_part(
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
     from peerbayes.experiments.net_problem import net_problem, part_learner
+    from peerbayes.experiments.own_start import begin_apart
 
     check_setting(row, setting)
     problem = net_problem(
@@ -125,6 +126,8 @@ def run_net_part(
         problem, part, values,
         seed=seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
     )  # fmt: skip
+    if part.role == "own initialisation":
+        begin_apart(learner.posterior, seed=seed)
     schedule = Schedule(**schedule_values(row, is_quick=is_quick))
     with alone(part, setting):
         curve = follow(

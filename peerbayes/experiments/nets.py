@@ -16,10 +16,17 @@ from peerbayes.experiments.build import build_of_codecs, build_of_nets
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
 from peerbayes.experiments.net_documents import NetPart
-from peerbayes.experiments.net_parts import Part, part_values, parts_of, schedule_values
+from peerbayes.experiments.net_parts import (
+    Part,
+    part_values,
+    parts_apart,
+    parts_of,
+    schedule_values,
+)
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
+from peerbayes.experiments.own_start import mark_of_own_start
 from peerbayes.messages import guessed
 from theory.progress import Progress
 from theory.validation import as_integer, fail
@@ -92,6 +99,8 @@ class NetExperiment:
     ) -> tuple[str, ...]:
         """The parts of one recipe, and of the first seeds, whose names contain these words.
 
+        Parts with initialisations of the agents' own are among them only if the words say "own".
+
         Raises
         ------
         ValueError
@@ -105,7 +114,9 @@ class NetExperiment:
         own = [
             name
             for name, part in self._parts.items()
-            if part.recipe == recipe and part.seed < first
+            if part.recipe == recipe
+            and part.seed < first
+            and (part.role != "own initialisation" or "own" in words)
         ]
         if not own and not self.codec:
             raise fail("--recipe", "paper or best", repr(recipe), f"{self.row.name} has no priors")
@@ -158,6 +169,7 @@ class NetExperiment:
         if "server" in values:
             values = {**server_recipe(values).as_json(), **values}
         variant = self.row.variant(part.variant)
+        apart = {"start": mark_of_own_start()} if part.role == "own initialisation" else {}
         return {
             "data": dict(CHECKSUMS[self.row.dataset]),
             "hidden": list(self.row.hidden),
@@ -170,6 +182,7 @@ class NetExperiment:
             "quick": self.is_quick,
             "device": self.setting.device,
             "build": build_of_nets(),
+            **apart,
             **self._coding,
         }
 
@@ -224,7 +237,8 @@ class NetExperiment:
     @property
     def _parts(self) -> dict[str, Part]:
         parts = parts_of(self.row, seeds=self.seeds, is_quick=self.is_quick)
-        chosen = [p for p in parts if not self.codec or written(self.row, p, self.codec)]
+        apart = () if self.is_quick or self.codec else parts_apart(self.row, seeds=self.seeds)
+        chosen = [p for p in (*parts, *apart) if not self.codec or written(self.row, p, self.codec)]
         return {part.name: part for part in chosen}
 
     @property

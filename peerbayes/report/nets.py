@@ -40,6 +40,7 @@ COLUMNS = (
 _ROLES = {
     "alone": "each alone",
     "central": "all data in one place",
+    "own initialisation": "without a shared initialisation",
     "averaging": "averaging of nets",
     "fedavg": "federated averaging",
 }

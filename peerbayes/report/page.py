@@ -45,9 +45,11 @@ from peerbayes.report.gae import gae_view
 from peerbayes.report.link import link_view
 from peerbayes.report.nets import net_run_view
 from peerbayes.report.run_view import RunView, run_view
+from peerbayes.report.sources import SourcesView, sources_view
 from peerbayes.report.summary import SummaryRow, summary_row
 from peerbayes.report.trained import TrainView, train_view
 from peerbayes.report.tuned import tuned_view
+from peerbayes.sources.documents import FiguresRecord
 from theory.validation import fail
 
 
@@ -104,6 +106,7 @@ class Chapter:
     experiment: RunView | None = None
     design: DesignView | None = None
     training: TrainView | None = None
+    sources: SourcesView | None = None
     other: str | None = None
     damaged: tuple[str, ...] = ()
 
@@ -231,6 +234,9 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
     if kind == "train":
         training = train_view(body, key=f"{key}-t")
         return Chapter(key, kind, training.name, training=training)
+    if kind == "figures":
+        sources = sources_view(FiguresRecord.model_validate(body), key=f"{key}-g")
+        return Chapter(key, kind, sources.summary, sources=sources)
     other = json.dumps(body, indent=1, ensure_ascii=False)
     return Chapter(key, kind, "as recorded", other=other)
 

@@ -57,6 +57,32 @@ EXAMPLES: dict[str, list[Any]] = {
             ],
         }
     ],
+    "figures": [
+        {
+            "figures": [
+                {
+                    "name": "p1-2", "source": "P1 Fig. 2", "shows": "s", "sentence": "s",
+                    "verdict": "not reproduced", "builds": ["0123456789ab"],
+                    "checks": [
+                        {
+                            "what": "w", "printed": "85.8", "measured": 71.7, "wanted": "85.8 ± 2",
+                            "holds": False, "reason": "r",
+                        }
+                    ],
+                    "panels": [
+                        {
+                            "title": "t", "x": "round", "y": "y", "log_y": False, "levels": [],
+                            "curves": [
+                                {"name": "n", "along": [1.0], "values": [0.5], "dashed": False}
+                            ],
+                        }
+                    ],
+                    "missing": [{"part": "p", "lacks": "the record", "command": "c"}],
+                }
+            ],
+            "record": "r", "report": "p",
+        }
+    ],
     "claims": [
         [
             {

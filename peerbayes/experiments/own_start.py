@@ -1,0 +1,46 @@
+"""P2's Remark 7 put to work: every agent begins from an initialisation of its own.
+
+Everything else is the row's: data, network, recipe, noise and order of the data. What stands here
+decides numbers of the parts ``own initialisation`` alone; their settings hold its fingerprint.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from peerbayes.experiments.build import fingerprint_of_code
+
+if TYPE_CHECKING:
+    from empirical.nets.posterior import Posterior
+
+
+def begin_apart(posterior: Posterior, *, seed: int) -> None:
+    """Draw the means of every agent but the first anew, in place; widths stay.
+
+    The law is that of :func:`empirical.nets.posterior.shared_initialisation`, whose draw with
+    `seed` the first agent keeps.
+
+    Parameters
+    ----------
+    posterior
+        Beliefs before the first round, all at one point.
+    seed
+        Of the shared initialisation; those of the other agents follow from it.
+    """
+    from empirical.nets.posterior import shared_initialisation
+
+    for agent in range(1, posterior.agents):
+        state = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)
+        own = int(state[0] >> np.uint64(2))
+        begin = shared_initialisation(posterior.architecture, 1, std=1.0, seed=own)
+        posterior.mean[agent].copy_(begin.mean[0])
+
+
+@cache
+def mark_of_own_start() -> str:
+    """The fingerprint of this file's code: 12 hex digits."""
+    return fingerprint_of_code([Path(__file__).read_text(encoding="utf-8")])
