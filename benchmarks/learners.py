@@ -33,8 +33,10 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from benchmarks.tables import Row, report
+from benchmarks.trials import Trials
 from empirical.data import Images, load_digits, load_images
 from empirical.dealing import DEALINGS
+from empirical.messages.codec import Codec
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.nets.shares import Shares, as_inputs, as_labels
 from empirical.train.data.dealing import Dirichlet
@@ -42,8 +44,7 @@ from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
 from empirical.train.likelihoods.classes import Classes
 from empirical.train.run import TrainingRun
-from empirical.train.scores import score
-from exact.whole_files import replacing
+from empirical.train.scores import Scores, score
 from peerbayes.progress import Stages
 from theory import Network
 from theory.validation import IntArray
@@ -172,15 +173,16 @@ def toy_tasks() -> list[Task]:
     return [Task("toy", ring, perceptron(64, 8, outputs=10), 10, 2, 4, Data("digits"))]
 
 
-def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> list[float]:
-    """Scores in the order of `MEASURES`, and bytes that an agent sends in a round; none: failed."""
+def begun(
+    task: Task, learner: str, settings: Settings, *, seed: int, codec: Codec | None = None
+) -> TrainingRun:
+    """A run on what is not held out, before its first round."""
     inputs, labels = task.data.train
     rest = np.setdiff1d(np.arange(len(labels)), task.data.held_out)
     dealt = tuple(torch.from_numpy(rest[own]) for own in task.deal(labels.numpy()[rest]))
-    net, likelihood = KernelNet(task.net), Classes(task.net.outputs)
-    run = TrainingRun(
-        net,
-        likelihood,
+    return TrainingRun(
+        KernelNet(task.net),
+        Classes(task.net.outputs),
         Shares(inputs, labels, dealt),
         task.network,
         learner_of(learner, **settings),
@@ -188,57 +190,65 @@ def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool
         local_steps=task.local_steps,
         batch=task.batch,
         seed=seed,
+        codec=codec,
     )
+
+
+def scored(
+    run: TrainingRun, examples: tuple[Tensor, Tensor], *, draws: int, others: Tensor | None = None
+) -> Scores:
+    """All agents on the same examples; `draws` of posteriors, if there are any."""
+    belief, agents = run.belief(), range(run.network.agents)
+    width = belief.variance
+    return score(
+        run.net,
+        run.likelihood,
+        [(k, belief.mean[k], None if width is None else width[k]) for k in agents],
+        [examples] * len(agents),
+        draws=0 if width is None else draws,
+        seed=run.seed,
+        others=others,
+    )
+
+
+def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> list[float]:
+    """Scores in the order of `MEASURES`, and bytes that an agent sends in a round; none: failed."""
+    run = begun(task, learner, settings, seed=seed)
     try:
         reports = [run.run_round() for _ in range(run.rounds)]
-        belief = run.belief()
-        width = belief.variance
-        agents = range(task.network.agents)
-        found = score(
-            net,
-            likelihood,
-            [(k, belief.mean[k], None if width is None else width[k]) for k in agents],
-            [task.data.test if test else task.data.validation] * len(agents),
-            draws=0 if width is None else DRAWS,
-            seed=seed,
-            others=task.data.others if test else None,
-        )
+        examples, others = task.data.validation, None
+        if test:
+            examples, others = task.data.test, task.data.others
+        found = scored(run, examples, draws=DRAWS, others=others)
     except ValueError:  # a loss, a message or a prediction is not finite
         return []
     known = [measure for measure in MEASURES if measure in found.measures]
     return [float(found[measure].mean()) for measure in known] + [
-        reports[0].bytes_sent / len(agents)
+        reports[0].bytes_sent / task.network.agents
     ]
 
 
-class Trials:
-    """Trials on file, by everything they follow from."""
+def scores(
+    trials: Trials, task: Task, learner: str, settings: Settings, *, seed: int, test: bool
+) -> list[float]:
+    """Of a trial, run now if it is not on file."""
+    found: list[float] = trials.result(
+        _key(task, learner, settings, seed=seed, test=test),
+        lambda: trial(task, learner, settings, seed=seed, test=test),
+    )
+    return found
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        there = path is not None and path.is_file()
-        self.known: dict[str, list[float]] = json.loads(path.read_text()) if path and there else {}
 
-    def scores(
-        self, task: Task, learner: str, settings: Settings, *, seed: int, test: bool
-    ) -> list[float]:
-        """Of a trial, run now if it is not on file."""
-        key = _key(task, learner, settings, seed=seed, test=test)
-        if key not in self.known:
-            self.known[key] = trial(task, learner, settings, seed=seed, test=test)
-            if self._path is not None:
-                with replacing(self._path) as file:
-                    file.write((json.dumps(self.known, indent=1) + "\n").encode())
-        return self.known[key]
+def is_finished(
+    trials: Trials, task: Task, learner: str, choices: list[Settings], *, seeds: int
+) -> bool:
+    """Whether all that a line of the table needs is on file."""
 
-    def finished(self, task: Task, learner: str, choices: list[Settings], *, seeds: int) -> bool:
-        """Whether all that a line of the table needs is on file."""
+    def known(settings: Settings, seed: int, *, test: bool) -> bool:
+        return _key(task, learner, settings, seed=seed, test=test) in trials
 
-        def known(settings: Settings, seed: int, *, test: bool) -> bool:
-            return _key(task, learner, settings, seed=seed, test=test) in self.known
-
-        tried = all(known(one, 0, test=False) for one in choices)
-        return tried and any(all(known(c, s, test=True) for s in range(seeds)) for c in choices)
+    tried = all(known(one, 0, test=False) for one in choices)
+    return tried and any(all(known(c, s, test=True) for s in range(seeds)) for c in choices)
 
 
 def _key(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> str:
@@ -250,10 +260,10 @@ def compare(
     task: Task, learner: str, choices: list[Settings], trials: Trials, *, seeds: int
 ) -> Row:
     """One line of the table: settings chosen on held-out images, scores on the test images."""
-    looked = [trials.scores(task, learner, one, seed=0, test=False) for one in choices]
-    losses = [scores[1] if scores else math.inf for scores in looked]
+    looked = [scores(trials, task, learner, one, seed=0, test=False) for one in choices]
+    losses = [one[1] if one else math.inf for one in looked]
     best = choices[losses.index(min(losses))]
-    runs = [trials.scores(task, learner, best, seed=seed, test=True) for seed in range(seeds)]
+    runs = [scores(trials, task, learner, best, seed=seed, test=True) for seed in range(seeds)]
     ended = [run for run in runs if run]
     row: dict[str, Any] = {
         "task": task.name,
@@ -296,7 +306,7 @@ def main() -> None:
     pairs = [(task, learner) for task in chosen for learner in search if learner in task.learners]
     if options.finished:
         seeds = options.repeats
-        pairs = [p for p in pairs if trials.finished(*p, search[p[1]], seeds=seeds)]
+        pairs = [p for p in pairs if is_finished(trials, *p, search[p[1]], seeds=seeds)]
     rows = []
     with threadpool_limits(1), Stages() as stages:
         progress = stages("tasks and learners")

@@ -1,0 +1,285 @@
+"""Whole runs by what they send: bytes until nets are good, and how good they are at equal bytes.
+
+Nine agents on the star of P2 4.2 (`star-mnist-1`, weight .5 on the centre, which has the labels 2
+to 9; the edges share 0 and 1), 784-200-200-10. For every learner a rate is chosen without a codec,
+then for every codec one setting at that rate, each by one run on images held out of the training
+images; what was chosen runs with several seeds, and those runs alone look at the test images.
+
+``target``  bytes of all agents together until the mean accuracy is 97.5 %, and the scores there
+``equal``   the scores when as many bytes are spent as difference coding of the largest hundredth
+            spends in all
+
+Scores are means over the agents, of predictions that average posterior samples where a learner has
+a belief. Runs are scored at some rounds alone, so that bytes are those of the first such round.
+
+    python -m benchmarks.message_runs [--out FILE] [--repeats 3] [--only PATTERN] [--finished]
+        [--quick]
+
+`--repeats` is the number of seeds. Every trial is kept at once, beside the file (FILE with the
+ending ``.trials.json``), and none that is there is run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from benchmarks.learners import Data, Settings, Task, begun, grid, scored, shown
+from benchmarks.tables import Row, report
+from benchmarks.trials import Trials
+from empirical.messages.codecs import codec_from_words
+from empirical.nets.architecture import perceptron
+from peerbayes.progress import Stages
+from theory import Network
+
+DRAWS = 4
+SCORED_AT = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+# Held-out images that settings are chosen by.
+CHOSEN_BY = 4000
+MEASURES = ("accuracy", "nll", "calibration_error")
+
+Words = dict[str, Any]
+# Rounds, bytes so far, and the scores in the order of `MEASURES`.
+Point = list[float]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner, and the settings of a codec that are tried; none: float32 without frames."""
+
+    learner: str
+    codecs: tuple[Words | None, ...] = (None,)
+
+
+def difference(inner: Words, *mixings: float) -> tuple[Words, ...]:
+    return tuple({"codec": "difference", "inner": inner, "mixing": one} for one in mixings)
+
+
+def posterior(*steps: float) -> tuple[Words, ...]:
+    return tuple({"codec": "posterior", "step": one} for one in steps)
+
+
+RATES: Mapping[str, list[Settings]] = {
+    "averaging": grid(rate=[0.01, 0.02, 0.04]),
+    "natural-gradient": grid(rate=[0.03, 0.1, 0.3], initial_curvature=[0.1]),
+    "sites": grid(rate=[0.03, 0.1, 0.3], trust=[3.0], standing=[0.5]),
+}
+HUNDREDTH: Words = {"codec": "topk", "share": 0.01}
+CHOCO = "averaging, difference + topk"
+METHODS: Mapping[str, Method] = {
+    "beliefs": Method("natural-gradient"),
+    "beliefs, posterior": Method("natural-gradient", posterior(1.0, 2.0, 4.0)),
+    "averaging": Method("averaging"),
+    CHOCO: Method("averaging", difference(HUNDREDTH, 0.1, 0.3, 1.0)),
+    "averaging, wavelet": Method(
+        "averaging", tuple({"codec": "wavelet", "share": 0.01, "step": one} for one in (0.1, 0.3))
+    ),
+    "averaging, difference + sign": Method("averaging", difference({"codec": "sign"}, 0.3, 1.0)),
+    "averaging, difference + quantised": Method(
+        "averaging", difference({"codec": "quantised", "step": 1.0}, 0.5, 1.0)
+    ),
+    "sites, posterior": Method("sites", posterior(1.0, 4.0)),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run, and which accuracy is wanted."""
+
+    task: Task
+    target: float
+
+
+def plan() -> Plan:
+    star = Network.from_topology("star", agents=9, edge_confidence=0.5)
+    net = perceptron(784, 200, 200, outputs=10)
+    return Plan(Task("star-mnist-1", star, net, 50, 20, 4000, Data("mnist")), 0.975)
+
+
+def toy() -> Plan:
+    ring = Network.from_topology("ring", agents=3)
+    net = perceptron(64, 8, outputs=10)
+    return Plan(Task("toy", ring, net, 10, 2, 8, Data("digits")), 0.05)
+
+
+def trial(
+    task: Task, learner: str, settings: Settings, codec: Words | None, *, seed: int, test: bool
+) -> list[Point]:
+    """The course of a run at the rounds that are scored; cut short where training failed."""
+    run = begun(
+        task, learner, settings, seed=seed, codec=codec and codec_from_words(codec)
+    )
+    examples = task.data.test if test else task.data.validation
+    if not test:
+        examples = examples[0][:CHOSEN_BY], examples[1][:CHOSEN_BY]
+    rounds, sent = {math.ceil(share * run.rounds) for share in SCORED_AT}, 0
+    points: list[Point] = []
+    try:
+        while run.round < run.rounds:
+            sent += run.run_round().bytes_sent
+            if run.round in rounds:
+                found = scored(run, examples, draws=DRAWS)
+                values = [float(found[measure].mean()) for measure in MEASURES]
+                points.append([run.round, sent, *values])
+    except ValueError:  # a loss, a message or a prediction is not finite
+        points.append([run.round, sent, 0.0, math.inf, 1.0])
+    return points
+
+
+@dataclass(frozen=True)
+class Search:
+    """Trials of one plan."""
+
+    plan: Plan
+    trials: Trials
+
+    def course(
+        self, learner: str, settings: Settings, codec: Words | None, *, seed: int, test: bool
+    ) -> list[Point]:
+        """Of a trial, run now if it is not on file."""
+        task = self.plan.task
+        words = [task.name, task.local_steps, task.steps, learner, settings, codec, seed]
+        found: list[Point] = self.trials.result(
+            json.dumps([*words, "test" if test else "validation"]),
+            lambda: trial(task, learner, settings, codec, seed=seed, test=test),
+        )
+        return found
+
+    def rate(self, learner: str) -> Settings:
+        """Of those tried without a codec the one with the least loss at the end."""
+        rates = RATES[learner]
+        ends = [self.course(learner, one, None, seed=0, test=False)[-1] for one in rates]
+        losses = [point[3] for point in ends]
+        return rates[losses.index(min(losses))]
+
+    def codec(self, method: Method, settings: Settings) -> Words | None:
+        """The one that needs the fewest bytes to the target; if none gets there, the least loss."""
+
+        def cost(codec: Words | None) -> tuple[float, float]:
+            course = self.course(method.learner, settings, codec, seed=0, test=False)
+            return reached(course, self.plan.target)[1], course[-1][3]
+
+        return min(method.codecs, key=cost) if len(method.codecs) > 1 else method.codecs[0]
+
+    def courses(self, method: Method, *, seeds: int) -> tuple[str, list[list[Point]]]:
+        """Settings in words, and the final runs."""
+        settings = self.rate(method.learner)
+        codec = self.codec(method, settings)
+        courses = [
+            self.course(method.learner, settings, codec, seed=seed, test=True)
+            for seed in range(seeds)
+        ]
+        return f"rate {settings['rate']:g}{knobs(codec)}", courses
+
+
+def knobs(codec: Words | None) -> str:
+    """The settings of a codec, those of the one within it among them."""
+    numbers = {} if codec is None else {**codec.get("inner", {}), **codec}
+    return "".join(f", {key} {v:g}" for key, v in numbers.items() if isinstance(v, float))
+
+
+def reached(course: list[Point], target: float) -> Point:
+    """The first point that is as accurate as that; of infinite cost if there is none."""
+    never = [math.inf, math.inf, 0.0, math.inf, 1.0]
+    return next((point for point in course if point[2] >= target), never)
+
+
+def spent(course: list[Point], most: float) -> Point:
+    """The last point with at most so many bytes; the first one if all have more."""
+    return next((point for point in reversed(course) if point[1] <= most), course[0])
+
+
+def rows(found: Mapping[str, tuple[str, list[list[Point]]]], target: float) -> list[Row]:
+    """Both tables."""
+    table: list[Row] = []
+    plain = {name: bytes_to(courses, target) for name, (_, courses) in found.items()}
+    for name, (settings, courses) in found.items():
+        points = [reached(course, target) for course in courses]
+        there = [point for point in points if math.isfinite(point[1])]
+        beside = plain.get("beliefs", math.nan)
+        table.append(
+            {
+                "part": "target",
+                "method": name,
+                "settings": settings,
+                "runs that got there": f"{len(there)} of {len(points)}",
+                "round": shown([point[0] for point in there], 0),
+                "megabytes": shown([point[1] / 1e6 for point in there], 2),
+                "beliefs over this": shown([beside / point[1] for point in there], 1),
+                **scores(there),
+                "best accuracy": shown([100 * max(p[2] for p in one) for one in courses], 2),
+            }
+        )
+    if CHOCO in found:
+        most = max(course[-1][1] for course in found[CHOCO][1])
+        for name, (_, courses) in found.items():
+            points = [spent(course, 1.01 * most) for course in courses]
+            table.append(
+                {
+                    "part": "equal",
+                    "method": name,
+                    "round": shown([point[0] for point in points], 0),
+                    "megabytes": shown([point[1] / 1e6 for point in points], 2),
+                    **scores(points),
+                }
+            )
+    return table
+
+
+def bytes_to(courses: list[list[Point]], target: float) -> float:
+    """Mean bytes of the runs that got there."""
+    there = [point[1] for point in (reached(one, target) for one in courses)]
+    some = [value for value in there if math.isfinite(value)]
+    return statistics.mean(some) if some else math.nan
+
+
+def scores(points: list[Point]) -> Row:
+    return {
+        "accuracy": shown([100 * point[2] for point in points], 2),
+        "nll": shown([point[3] for point in points], 4),
+        "calibration error": shown([point[4] for point in points], 4),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
+    parser.add_argument("--repeats", type=int, default=3, help="seeds of the final runs")
+    parser.add_argument("--only", default="*", help="methods by a pattern: 'averaging*'")
+    parser.add_argument("--finished", action="store_true", help="run nothing: what is on file")
+    parser.add_argument("--quick", action="store_true", help="a toy, to see that it runs")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    search = Search(
+        toy() if options.quick else plan(),
+        Trials(options.out and options.out.with_suffix(".trials.json"), fresh=not options.finished),
+    )
+    found = {}
+    names = [name for name in METHODS if fnmatch(name, options.only)]
+    with threadpool_limits(1), Stages() as stages:
+        progress = stages("methods")
+        for done, name in enumerate(names):
+            progress(done, len(names))
+            try:
+                found[name] = search.courses(METHODS[name], seeds=options.repeats)
+            except LookupError:  # not on file, and nothing is to be run
+                continue
+        progress(len(names), len(names))
+    libraries = [f"torch {torch.__version__}", f"constriction {version('constriction')}"]
+    rows_ = rows(found, search.plan.target)
+    report(rows_, repeats=options.repeats, out=options.out, libraries=libraries)
+
+
+if __name__ == "__main__":
+    main()
