@@ -292,7 +292,7 @@ def main() -> None:
             except LookupError:  # not on file, and nothing is to be run
                 continue
         progress(len(names), len(names))
-    libraries = [f"torch {torch.__version__}", f"constriction {version('constriction')}"]
+    libraries = [f"torch {torch.__version__}", f"numba {version('numba')}"]
     rows = [row for target in search.plan.targets for row in target_rows(found, target)]
     report(rows + equal_rows(found), repeats=options.repeats, out=options.out, libraries=libraries)
 

@@ -268,7 +268,7 @@ def main() -> None:
         layout, said = messages(beliefs)
         rows = codecs(layout, said, repeats=options.repeats) + limit(layout, said)
         rows += sets(*messages(weights), kept=weights.kept)
-    libraries = [f"torch {torch.__version__}", f"constriction {version('constriction')}"]
+    libraries = [f"torch {torch.__version__}", f"numba {version('numba')}"]
     report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
 
 
