@@ -2,9 +2,9 @@
 
 Nine agents on the star of P2 4.2 (`star-mnist-1`, weight .5 on the centre, which has the labels 2
 to 9; the edges share 0 and 1), 784-200-200-10. For every learner a rate is chosen without a codec,
-then for every codec one setting at that rate, each by one run of three tenths of the length on images
-held out of the training images; what was chosen runs with several seeds, and those runs alone look
-at the test images.
+then for every codec one setting at that rate, each by one run of three tenths of the length on
+images held out of the training images; what was chosen runs with several seeds, and those runs
+alone look at the test images.
 
 ``target``  bytes of all agents together until the mean accuracy is 97 and 97.5 %, and the scores
             there

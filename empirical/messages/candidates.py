@@ -25,6 +25,8 @@ _SHIFT = np.uint32(20)  # leaves the 12 leading bits
 _U = np.uint32
 # Candidates that are scored together; coordinates of one draw of words.
 _LANES, _QUARTER = 32, 4
+# Below every score; sums are compiled without infinities.
+_LEAST = np.float32(-1e30)
 
 
 @functools.lru_cache(maxsize=1)
@@ -136,13 +138,17 @@ def _choose(
             most -= linear[i] * linear[i] / (4 * square[i])
         square[end - start : end - start + _QUARTER] = np.float32(0.0)
         linear[end - start : end - start + _QUARTER] = np.float32(0.0)
-        best, taken, time, j = -math.inf, 0, 0.0, 0
-        while j < limits[block] and most - math.log(time + 1e-300) >= best:
+        best, taken, time, j = _LEAST, 0, 0.0, 0
+        while j < limits[block]:
+            # No later candidate is taken with less.
+            least = best + (math.log(time) if j else 0.0)
+            if most < least:
+                break
             _arrivals(gaps, _U(j), _U(block), four)
             _scored(scores, drawn, _U(j), _U(block), four, square, linear, end - start, table)
             for lane in range(min(_LANES, limits[block] - j)):
                 time += gaps[lane]
-                if scores[lane] > best:
+                if scores[lane] > least:
                     score = scores[lane] - math.log(time)
                     if score > best:
                         best, taken = score, j + lane
@@ -165,7 +171,7 @@ def _arrivals(gaps: Any, j: Any, block: Any, four: Any) -> None:
 def _scored(
     scores: Any, drawn: Any, j: Any, block: Any, four: Any, square: Any, linear: Any,
     length: Any, table: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Log density ratios of candidates j, …, four coordinates at a time."""
     scores[:] = np.float32(0.0)
     for first in range(0, length, 4):

@@ -106,9 +106,7 @@ def _quantile(low: Any, rest: Any, point: Any) -> Any:
 
 
 @numba.njit(forceinline=True)
-def _took(
-    low: Any, rest: Any, point: Any, state: Any, data: Any, left: Any, share: Any
-) -> Any:
+def _took(low: Any, rest: Any, point: Any, state: Any, data: Any, left: Any, share: Any) -> Any:
     scale = rest >> _BITS
     low, rest = low + scale * left, scale * share
     if rest < _SHORT:

@@ -14,7 +14,9 @@ from theory.validation import FloatArray, IntArray
 SHAPES = ((30, 25), (12,), (1,), (8, 3, 5), (4, 5), (100, 1))
 SIZES = [int(np.prod(shape)) for shape in SHAPES]
 STARTS = np.cumsum([0, *SIZES])[:-1].tolist()
-BLOCKS = tuple(Block(str(n), s, shape) for n, (s, shape) in enumerate(zip(STARTS, SHAPES)))
+BLOCKS = tuple(
+    Block(str(n), s, shape) for n, (s, shape) in enumerate(zip(STARTS, SHAPES, strict=True))
+)
 BIT = np.log(2.0) / 12
 
 
@@ -66,9 +68,11 @@ def test_classes_contexts_and_roundings_are_numpys(size: float) -> None:
     rng = np.random.default_rng(0)
     scales = Scales(BLOCKS)
     # Rows of unlike sizes, some of them silent; and numbers that are ties.
-    steps = rng.laplace(size=sum(SIZES)) * size * np.repeat(rng.random(sum(SIZES) // 4 + 1), 4)[
-        : sum(SIZES)
-    ]
+    steps = (
+        rng.laplace(size=sum(SIZES))
+        * size
+        * np.repeat(rng.random(sum(SIZES) // 4 + 1), 4)[: sum(SIZES)]
+    )
     steps[::7] = np.rint(2 * steps[::7]) / 2
     steps[:50] = 0.0
     values = np.rint(steps).astype(np.int64)
