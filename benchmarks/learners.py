@@ -19,7 +19,6 @@ import argparse
 import itertools
 import json
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -32,7 +31,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from benchmarks.tables import Row, report
+from benchmarks.tables import Row, report, shown
 from benchmarks.trials import Trials
 from empirical.data import Images, load_digits, load_images
 from empirical.dealing import DEALINGS
@@ -278,14 +277,6 @@ def compare(
         row[measure.replace("_", " ")] = shown(values, digits)
     row["megabytes"] = ended[0][-1] / 1e6 if ended else math.nan
     return row
-
-
-def shown(values: list[float], digits: int) -> str:
-    """Mean and standard error."""
-    if not values:
-        return "–"
-    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{statistics.mean(values):.{digits}f} ± {error:.{digits}f}"
 
 
 def main() -> None:

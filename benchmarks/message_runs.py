@@ -8,6 +8,7 @@ alone look at the test images.
 
 ``target``  bytes of all agents together until the mean accuracy is 97 and 97.5 %, and the scores
             there
+``end``     the scores at the end, and all bytes
 ``equal``   the scores when as many bytes are spent as difference coding of the largest hundredth
             spends in all
 
@@ -28,6 +29,7 @@ import json
 import math
 import statistics
 from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from importlib.metadata import version
@@ -37,8 +39,8 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from benchmarks.learners import Data, Settings, Task, begun, grid, scored, shown
-from benchmarks.tables import Row, report
+from benchmarks.learners import Data, Settings, Task, begun, grid, scored
+from benchmarks.tables import Row, report, shown
 from benchmarks.trials import Trials
 from empirical.messages.codecs import codec_from_words
 from empirical.nets.architecture import perceptron
@@ -64,10 +66,14 @@ Found = Mapping[str, tuple[str, list[list[Point]]]]
 
 @dataclass(frozen=True)
 class Method:
-    """A learner, and the settings of a codec that are tried; none: float32 without frames."""
+    """A learner, and the settings of a codec that are tried; none: float32 without frames.
+
+    `shape`: local steps of a round and steps in all, where they are not the plan's.
+    """
 
     learner: str
     codecs: tuple[Words | None, ...] = (None,)
+    shape: tuple[int, int] | None = None
 
 
 def difference(inner: Words, *mixings: float) -> tuple[Words, ...]:
@@ -90,6 +96,9 @@ METHODS: Mapping[str, Method] = {
     "beliefs": Method("natural-gradient"),
     CHOCO: Method("averaging", difference(HUNDREDTH, 0.1, 0.4)),
     "beliefs, posterior": Method("natural-gradient", posterior(1.0, 3.0)),
+    "beliefs, posterior, 40 rounds": Method(
+        "natural-gradient", posterior(2.0, 4.0), shape=(50, 2000)
+    ),
     "averaging, wavelet": Method("averaging", ({"codec": "wavelet", "share": 0.01},)),
     "averaging, difference + sign": Method("averaging", difference({"codec": "sign"}, 0.4, 1.0)),
     "averaging, difference + quantised": Method(
@@ -149,10 +158,13 @@ class Search:
     trials: Trials
 
     def course(
-        self, learner: str, settings: Settings, codec: Words | None, *, seed: int, test: bool
+        self, method: Method, settings: Settings, codec: Words | None, *, seed: int, test: bool
     ) -> list[Point]:
         """Of a trial, run now if it is not on file."""
-        task = self.plan.task
+        task, learner = self.plan.task, method.learner
+        if method.shape is not None:
+            local_steps, steps = method.shape
+            task = replace(task, local_steps=local_steps, steps=steps)
         if not test:
             task = replace(task, steps=math.ceil(SEARCHED * task.steps))
         words = [task.name, task.local_steps, task.steps, learner, settings, codec, seed]
@@ -165,7 +177,7 @@ class Search:
     def rate(self, learner: str) -> Settings:
         """Of those tried without a codec the one with the least loss at the end."""
         rates = RATES[learner]
-        ends = [self.course(learner, one, None, seed=0, test=False)[-1] for one in rates]
+        ends = [self.course(Method(learner), one, None, seed=0, test=False)[-1] for one in rates]
         losses = [point[3] for point in ends]
         return rates[losses.index(min(losses))]
 
@@ -173,7 +185,7 @@ class Search:
         """The one with the least loss at the end, by the bytes spent: see `price`."""
 
         def cost(codec: Words | None) -> float:
-            return price(self.course(method.learner, settings, codec, seed=0, test=False)[-1])
+            return price(self.course(method, settings, codec, seed=0, test=False)[-1])
 
         return min(method.codecs, key=cost) if len(method.codecs) > 1 else method.codecs[0]
 
@@ -181,10 +193,10 @@ class Search:
         """Settings in words, and the final runs."""
         settings = self.rate(method.learner)
         codec = self.codec(method, settings)
-        courses = [
-            self.course(method.learner, settings, codec, seed=seed, test=True)
-            for seed in range(seeds)
-        ]
+        courses = []
+        for seed in range(seeds):
+            with nullcontext() if self.trials.fresh or not seed else suppress(KeyError):
+                courses.append(self.course(method, settings, codec, seed=seed, test=True))
         return f"rate {settings['rate']:g}{knobs(codec)}", courses
 
 
@@ -200,71 +212,75 @@ def price(point: Point) -> float:
 
 
 def reached(course: list[Point], target: float) -> Point:
-    """The first point that is as accurate as that; of infinite cost if there is none."""
-    never = [math.inf, math.inf, 0.0, math.inf, 1.0]
-    return next((point for point in course if point[2] >= target), never)
+    """The first point that is as accurate as that; empty if there is none."""
+    return next((point for point in course if point[2] >= target), [])
 
 
 def spent(course: list[Point], most: float) -> Point:
-    """The last point with at most so many bytes; the first one if all have more."""
-    return next((point for point in reversed(course) if point[1] <= most), course[0])
+    """The last point with at most so many bytes; empty if all have more."""
+    return next((point for point in reversed(course) if point[1] <= most), [])
 
 
 def target_rows(found: Found, target: float) -> list[Row]:
     """Bytes to an accuracy."""
     table: list[Row] = []
-    beside = bytes_to(found["beliefs"][1], target) if "beliefs" in found else math.nan
-    for name, (settings, courses) in found.items():
-        points = [reached(course, target) for course in courses]
-        there = [point for point in points if math.isfinite(point[1])]
+    there = {
+        name: [point for point in (reached(one, target) for one in courses) if point]
+        for name, (_, courses) in found.items()
+    }
+    plain = [point[1] for point in there.get("beliefs", [])]
+    for name, points in there.items():
+        ratios = [statistics.mean(plain) / point[1] for point in points] if plain else []
         table.append(
             {
                 "part": "target",
                 "accuracy wanted": f"{100 * target:g}",
                 "method": name,
-                "settings": settings,
-                "runs that got there": f"{len(there)} of {len(points)}",
-                "round": shown([point[0] for point in there], 0),
-                "megabytes": shown([point[1] / 1e6 for point in there], 2),
-                "beliefs over this": shown([beside / point[1] for point in there], 1),
-                **scores(there),
+                "runs that got there": f"{len(points)} of {len(found[name][1])}",
+                "round": shown([point[0] for point in points], 0),
+                "beliefs over this": shown(ratios, 1),
+                **spent_and_scored(points),
             }
         )
     return table
+
+
+def end_rows(found: Found) -> list[Row]:
+    """Whole runs."""
+    return [
+        {
+            "part": "end",
+            "method": name,
+            "settings": settings,
+            "runs": len(courses),
+            "rounds": f"{courses[0][-1][0]:g}",
+            **spent_and_scored([course[-1] for course in courses]),
+        }
+        for name, (settings, courses) in found.items()
+    ]
 
 
 def equal_rows(found: Found) -> list[Row]:
     """Scores at the bytes that CHOCO spends."""
     if CHOCO not in found:
         return []
-    most = max(course[-1][1] for course in found[CHOCO][1])
+    most = 1.01 * max(course[-1][1] for course in found[CHOCO][1])
     table: list[Row] = []
     for name, (_, courses) in found.items():
-        points = [spent(course, 1.01 * most) for course in courses]
-        table.append(
-            {
-                "part": "equal",
-                "method": name,
-                "round": shown([point[0] for point in points], 0),
-                "megabytes": shown([point[1] / 1e6 for point in points], 2),
-                **scores(points),
-            }
-        )
+        points = [point for point in (spent(course, most) for course in courses) if point]
+        if points:
+            rounds = shown([point[0] for point in points], 0)
+            table.append(
+                {"part": "equal", "method": name, "round": rounds, **spent_and_scored(points)}
+            )
     return table
 
 
-def bytes_to(courses: list[list[Point]], target: float) -> float:
-    """Mean bytes of the runs that got there."""
-    there = [point[1] for point in (reached(one, target) for one in courses)]
-    some = [value for value in there if math.isfinite(value)]
-    return statistics.mean(some) if some else math.nan
-
-
-def scores(points: list[Point]) -> Row:
+def spent_and_scored(points: list[Point]) -> Row:
+    columns = (("megabytes", 1e-6, 2), ("accuracy", 100, 2), ("nll", 1, 4))
     return {
-        "accuracy": shown([100 * point[2] for point in points], 2),
-        "nll": shown([point[3] for point in points], 4),
-        "calibration error": shown([point[4] for point in points], 4),
+        name: shown([unit * point[1 + place] for point in points], digits)
+        for place, (name, unit, digits) in enumerate((*columns, ("calibration error", 1, 4)))
     }
 
 
@@ -281,20 +297,24 @@ def main() -> None:
         toy() if options.quick else plan(),
         Trials(options.out and options.out.with_suffix(".trials.json"), fresh=not options.finished),
     )
+    methods = METHODS
+    if options.quick:
+        methods = {name: replace(method, shape=None) for name, method in METHODS.items()}
     found = {}
-    names = [name for name in METHODS if fnmatch(name, options.only)]
+    names = [name for name in methods if fnmatch(name, options.only)]
     with threadpool_limits(1), Stages() as stages:
         progress = stages("methods")
         for done, name in enumerate(names):
             progress(done, len(names))
             try:
-                found[name] = search.courses(METHODS[name], seeds=options.repeats)
+                found[name] = search.courses(methods[name], seeds=options.repeats)
             except LookupError:  # not on file, and nothing is to be run
                 continue
         progress(len(names), len(names))
     libraries = [f"torch {torch.__version__}", f"numba {version('numba')}"]
     rows = [row for target in search.plan.targets for row in target_rows(found, target)]
-    report(rows + equal_rows(found), repeats=options.repeats, out=options.out, libraries=libraries)
+    rows += end_rows(found) + equal_rows(found)
+    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class Trials:
     """
 
     def __init__(self, path: Path | None, *, fresh: bool = True) -> None:
-        self._path, self._fresh = path, fresh
+        self._path, self.fresh = path, fresh
         there = path is not None and path.is_file()
         self._known: dict[str, Any] = json.loads(path.read_text()) if path and there else {}
 
@@ -38,7 +38,7 @@ class Trials:
             If it is not on file, and nothing is to be run.
         """
         if key not in self._known:
-            if not self._fresh:
+            if not self.fresh:
                 raise KeyError(key)
             self._known[key] = trial()
             if self._path is not None:
