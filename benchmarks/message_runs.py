@@ -6,8 +6,7 @@ then for every codec one setting at that rate, each by one run of three tenths o
 images held out of the training images; what was chosen runs with several seeds, and those runs
 alone look at the test images.
 
-``target``  bytes of all agents together until the mean accuracy is 97 and 97.5 %, and the scores
-            there
+``target``  bytes of all agents together until the mean accuracy is 97 and 97.5 %; scores there
 ``end``     the scores at the end, and all bytes
 ``equal``   the scores when as many bytes are spent as difference coding of the largest hundredth
             spends in all

@@ -33,6 +33,8 @@ from empirical.messages.steps_kernel import DIRECT, folded, unfolded
 from theory.validation import IntArray, fail
 
 Symbols = NDArray[np.uint16]
+# Where the symbols of a context are: what :func:`.range_coder.grouped` gives.
+Places = NDArray[np.int32]
 _SYMBOLS = DIRECT + 4 * (32 - DIRECT.bit_length() + 1)
 LARGEST = 2**31 - 1
 
@@ -41,7 +43,7 @@ class Tape(Protocol):
     """One direction of coding; the other gives back what this one was given."""
 
     def learnt(
-        self, values: Symbols | None, order: IntArray, ends: IntArray, prior: IntArray
+        self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
     ) -> Symbols:
         """Symbols by tables that are made on the way: see :func:`.range_coder.learnt`."""
         ...
@@ -59,7 +61,7 @@ class Writer:
         self._words = np.empty(1024, dtype=np.uint32)
 
     def learnt(
-        self, values: Symbols | None, order: IntArray, ends: IntArray, prior: IntArray
+        self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
     ) -> Symbols:
         """See :class:`Tape`; `values` has a symbol for every place in `order`."""
         assert values is not None
@@ -111,7 +113,7 @@ class Reader:
         self._ended = not data.endswith(b"\0")
 
     def learnt(
-        self, values: Symbols | None, order: IntArray, ends: IntArray, prior: IntArray
+        self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
     ) -> Symbols:
         """See :class:`Tape`; `values` is not looked at."""
         found = np.empty(len(order), dtype=np.uint16)
@@ -235,7 +237,7 @@ def integers(
     return given
 
 
-def _rest(tape: Tape, symbols: IntArray, values: IntArray, *, reads: bool) -> None:
+def _rest(tape: Tape, symbols: Symbols, values: IntArray, *, reads: bool) -> None:
     """What large numbers have beside their symbols: those of one length at a time."""
     large = np.flatnonzero(symbols >= DIRECT)
     lead = symbols[large].astype(np.int64) - DIRECT

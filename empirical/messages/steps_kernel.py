@@ -44,7 +44,7 @@ def unfolded(symbols: Any, values: Any) -> Any:
     """The integers of symbols that are all there is; how many are not, and get 0."""
     large = 0
     for i in range(len(symbols)):
-        number = np.int64(symbols[i])
+        number: Any = np.int64(symbols[i])
         if number >= DIRECT:
             large += 1
             number = 0
