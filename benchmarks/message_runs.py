@@ -8,8 +8,7 @@ alone look at the test images.
 
 ``target``  bytes of all agents together until the mean accuracy is 97 and 97.5 %; scores there
 ``end``     the scores at the end, and all bytes
-``equal``   the scores when as many bytes are spent as difference coding of the largest hundredth
-            spends in all
+``equal``   the scores at as many bytes as CHOCO with the largest hundredth spends in all
 
 Scores are means over the agents, of predictions that average posterior samples where a learner has
 a belief. Runs are scored at some rounds alone, so that bytes are those of the first such round.
@@ -95,6 +94,7 @@ METHODS: Mapping[str, Method] = {
     "beliefs": Method("natural-gradient"),
     CHOCO: Method("averaging", difference(HUNDREDTH, 0.1, 0.4)),
     "beliefs, posterior": Method("natural-gradient", posterior(1.0, 3.0)),
+    "beliefs, posterior, half steps": Method("natural-gradient", posterior(0.5)),
     "beliefs, posterior, 40 rounds": Method(
         "natural-gradient", posterior(2.0, 4.0), shape=(50, 2000)
     ),
