@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -31,7 +30,8 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.tables import Row, report
+from benchmarks.tables import Row, report, shown
+from benchmarks.trials import Trials
 from empirical.data import Images, load_digits
 from empirical.dealing import DEALINGS
 from empirical.nets.architecture import Architecture, perceptron
@@ -39,7 +39,6 @@ from empirical.train.comparing import Length, judged, train_network
 from empirical.train.data.dealing import Dirichlet
 from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
-from exact.whole_files import replacing
 from peerbayes.experiments.tuned_runs import images_of
 from peerbayes.experiments.tuned_search import METHODS, Settings
 from peerbayes.progress import Stages
@@ -148,36 +147,27 @@ def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool
     return [*scores, trained.bytes_sent / task.length.rounds / shares.agents]
 
 
-class Trials:
-    """Trials on file, by everything they follow from."""
+def scores(
+    trials: Trials, task: Task, learner: str, settings: Settings, *, seed: int, test: bool
+) -> list[float]:
+    """Of a trial, run now if it is not on file."""
+    found: list[float] = trials.result(
+        _key(task, learner, settings, seed=seed, test=test),
+        lambda: trial(task, learner, settings, seed=seed, test=test),
+    )
+    return found
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        there = path is not None and path.is_file()
-        self.known: dict[str, list[float]] = json.loads(path.read_text()) if path and there else {}
 
-    def scores(
-        self, task: Task, learner: str, settings: Settings, *, seed: int, test: bool
-    ) -> list[float]:
-        """Of a trial, run now if it is not on file."""
-        key = _key(task, learner, settings, seed=seed, test=test)
-        if key not in self.known:
-            self.known[key] = trial(task, learner, settings, seed=seed, test=test)
-            if self._path is not None:
-                with replacing(self._path) as file:
-                    file.write((json.dumps(self.known, indent=1) + "\n").encode())
-        return self.known[key]
+def is_finished(
+    trials: Trials, task: Task, learner: str, choices: Sequence[Settings], *, seeds: int
+) -> bool:
+    """Whether all that a line of the table needs is on file."""
 
-    def finished(
-        self, task: Task, learner: str, choices: Sequence[Settings], *, seeds: int
-    ) -> bool:
-        """Whether all that a line of the table needs is on file."""
+    def known(settings: Settings, seed: int, *, test: bool) -> bool:
+        return _key(task, learner, settings, seed=seed, test=test) in trials
 
-        def known(settings: Settings, seed: int, *, test: bool) -> bool:
-            return _key(task, learner, settings, seed=seed, test=test) in self.known
-
-        tried = all(known(one, 0, test=False) for one in choices)
-        return tried and any(all(known(c, s, test=True) for s in range(seeds)) for c in choices)
+    tried = all(known(one, 0, test=False) for one in choices)
+    return tried and any(all(known(c, s, test=True) for s in range(seeds)) for c in choices)
 
 
 def _key(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> str:
@@ -189,10 +179,10 @@ def compare(
     task: Task, learner: str, choices: Sequence[Settings], trials: Trials, *, seeds: int
 ) -> Row:
     """One line of the table: settings chosen on held-out images, scores on the test images."""
-    looked = [trials.scores(task, learner, one, seed=0, test=False) for one in choices]
-    losses = [scores[1] if scores else math.inf for scores in looked]
+    looked = [scores(trials, task, learner, one, seed=0, test=False) for one in choices]
+    losses = [one[1] if one else math.inf for one in looked]
     best = choices[losses.index(min(losses))]
-    runs = [trials.scores(task, learner, best, seed=seed, test=True) for seed in range(seeds)]
+    runs = [scores(trials, task, learner, best, seed=seed, test=True) for seed in range(seeds)]
     ended = [run for run in runs if run]
     row: dict[str, Any] = {
         "task": task.name,
@@ -207,14 +197,6 @@ def compare(
         row[measure.replace("_", " ")] = shown(values, digits)
     row["megabytes"] = ended[0][-1] / 1e6 if ended else math.nan
     return row
-
-
-def shown(values: list[float], digits: int) -> str:
-    """Mean and standard error."""
-    if not values:
-        return "–"
-    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{statistics.mean(values):.{digits}f} ± {error:.{digits}f}"
 
 
 def main() -> None:
@@ -235,7 +217,7 @@ def main() -> None:
     pairs = [(task, learner) for task in chosen for learner in search if learner in task.learners]
     if options.finished:
         seeds = options.repeats
-        pairs = [p for p in pairs if trials.finished(*p, search[p[1]], seeds=seeds)]
+        pairs = [p for p in pairs if is_finished(trials, *p, search[p[1]], seeds=seeds)]
     rows = []
     with threadpool_limits(1), Stages() as stages:
         progress = stages("tasks and learners")

@@ -224,7 +224,7 @@ def main() -> None:
         rows += limit(found.layout, found.said)
         found = messages(weights)
         rows += sets(found.layout, found.said, kept=weights.kept)
-    libraries = [f"torch {torch.__version__}", f"constriction {version('constriction')}"]
+    libraries = [f"torch {torch.__version__}", f"numba {version('numba')}"]
     report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
 
 

@@ -15,7 +15,9 @@ anything else        itself, numbers to three digits
 from __future__ import annotations
 
 import json
+import math
 import platform
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,14 @@ def table(rows: Sequence[Row]) -> str:
         "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
         for line in (head, ["-" * width for width in widths], *body)
     )
+
+
+def shown(values: Sequence[float], digits: int) -> str:
+    """Mean and standard error of runs; of a single one, itself."""
+    if len(values) < 2:
+        return "–" if not values else f"{values[0]:.{digits}f}"
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    return f"{statistics.mean(values):.{digits}f} ± {error:.{digits}f}"
 
 
 def parts(record: Mapping[str, Any]) -> dict[str, list[Row]]:

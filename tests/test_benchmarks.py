@@ -42,6 +42,7 @@ NAMES = (
     "gae",
     "laws",
     "learners",
+    "message_runs",
     "messages",
     "nets",
     "networks",
@@ -51,13 +52,14 @@ NAMES = (
     "train",
     "train_nets",
 )
+NETS = ("fedavg", "gae", "learners", "message_runs", "messages", "nets", "train", "train_nets")
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a benchmark writes at toy size."""
-    if request.param in ("fedavg", "gae", "learners", "messages", "nets", "train", "train_nets"):
+    if request.param in NETS:
         pytest.importorskip("torch")
     out = tmp_path_factory.mktemp("benchmark") / f"{request.param}.json"
     done = subprocess.run(

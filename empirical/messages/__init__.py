@@ -1,6 +1,6 @@
 """What agents send: codecs, frames, and the least that a message can cost.
 
-This package needs torch, some of its codecs constriction and PyWavelets: in a checkout,
+This package needs torch, and the codec of wavelets PyWavelets: in a checkout,
 ``pip install '.[messages]'``.
 """
 

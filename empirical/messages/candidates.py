@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from empirical.train.kernels.noise import uniform
 from empirical.train.kernels.threefry import words
 from theory.validation import IntArray
 
@@ -22,6 +23,10 @@ UNIT = 1 << 10
 _QUANTILES = 4096
 _SHIFT = np.uint32(20)  # leaves the 12 leading bits
 _U = np.uint32
+# Candidates that are scored together; coordinates of one draw of words.
+_LANES, _QUARTER = 32, 4
+# Below every score; sums are compiled without infinities.
+_LEAST = np.float32(-1e30)
 
 
 @functools.lru_cache(maxsize=1)
@@ -108,45 +113,79 @@ def _draw(starts: Any, indices: Any, key: Any, table: Any, out: Any) -> None:
                 out[first + 3] = table[d >> _SHIFT]
 
 
-@numba.njit(cache=True, fastmath=True)
+@numba.njit(cache=True, fastmath=True, error_model="numpy")
 def _choose(
     starts: Any, limits: Any, centre: Any, narrow: Any, key: Any, table: Any, found: Any
 ) -> None:
-    four = (key[0], key[1], key[2], key[3])
-    size = len(centre)
+    size, four = len(centre), (key[0], key[1], key[2], key[3])
+    longest = 0
+    for block in range(len(starts)):
+        end = starts[block + 1] if block + 1 < len(starts) else size
+        longest = max(longest, end - starts[block])
     # log q/p = ½ z² − (z − y)²/(2v), but for what all candidates share: a z² + b z.
-    square = (np.float32(0.5) - np.float32(0.5) / narrow).astype(np.float32)
-    linear = (centre / narrow).astype(np.float32)
+    square = np.zeros(longest + _QUARTER, dtype=np.float32)
+    linear = np.zeros(longest + _QUARTER, dtype=np.float32)
+    scores = np.empty(_LANES, dtype=np.float32)
+    gaps = np.empty(_LANES, dtype=np.float32)
+    drawn = np.empty(_QUARTER * _LANES, dtype=np.int32)
     for block in range(len(starts)):
         start = starts[block]
         end = starts[block + 1] if block + 1 < len(starts) else size
         most = 0.0
-        for i in range(start, end):
+        for i in range(end - start):
+            square[i] = np.float32(0.5) - np.float32(0.5) / narrow[start + i]
+            linear[i] = centre[start + i] / narrow[start + i]
             most -= linear[i] * linear[i] / (4 * square[i])
-        best, taken, time = -math.inf, 0, 0.0
-        for j in range(limits[block]):
-            a, b, c, d = words((_U(j), _U(0), _U(block), _U(1)), four)
-            time -= math.log((a + 0.5) * 2.0**-32)
-            late = math.log(time)
-            if most - late < best:
+        square[end - start : end - start + _QUARTER] = np.float32(0.0)
+        linear[end - start : end - start + _QUARTER] = np.float32(0.0)
+        best, taken, time, j = _LEAST, 0, 0.0, 0
+        while j < limits[block]:
+            # No later candidate is taken with less.
+            least = best + (math.log(time) if j else 0.0)
+            if most < least:
                 break
-            score: Any = np.float32(0.0)
-            for first in range(start, end, 4):
-                a, b, c, d = words((_U(first - start), _U(j), _U(block), _U(0)), four)
-                z = table[a >> _SHIFT]
-                score += z * (square[first] * z + linear[first])
-                if first + 1 < end:
-                    z = table[b >> _SHIFT]
-                    score += z * (square[first + 1] * z + linear[first + 1])
-                if first + 2 < end:
-                    z = table[c >> _SHIFT]
-                    score += z * (square[first + 2] * z + linear[first + 2])
-                if first + 3 < end:
-                    z = table[d >> _SHIFT]
-                    score += z * (square[first + 3] * z + linear[first + 3])
-            if score - late > best:
-                best, taken = score - late, j
+            _arrivals(gaps, _U(j), _U(block), four)
+            _scored(scores, drawn, _U(j), _U(block), four, square, linear, end - start, table)
+            for lane in range(min(_LANES, limits[block] - j)):
+                time += gaps[lane]
+                if scores[lane] > least:
+                    score = scores[lane] - math.log(time)
+                    if score > best:
+                        best, taken = score, j + lane
+            j += _LANES
         found[block] = taken
+
+
+@numba.njit(forceinline=True, fastmath=True)
+def _arrivals(gaps: Any, j: Any, block: Any, four: Any) -> None:
+    """Exponential times between candidates j, …."""
+    for lane in range(_LANES // 4):
+        a, b, c, d = words((_U(j + _U(lane)), _U(0), block, _U(1)), four)
+        gaps[4 * lane], gaps[4 * lane + 1] = uniform(a), uniform(b)
+        gaps[4 * lane + 2], gaps[4 * lane + 3] = uniform(c), uniform(d)
+    for lane in range(_LANES):
+        gaps[lane] = -np.log(gaps[lane])
+
+
+@numba.njit(forceinline=True, fastmath=True)
+def _scored(
+    scores: Any, drawn: Any, j: Any, block: Any, four: Any, square: Any, linear: Any,
+    length: Any, table: Any,
+) -> None:  # fmt: skip
+    """Log density ratios of candidates j, …, four coordinates at a time."""
+    scores[:] = np.float32(0.0)
+    for first in range(0, length, 4):
+        for lane in range(_LANES):
+            a, b, c, d = words((_U(first), _U(j + _U(lane)), block, _U(0)), four)
+            drawn[lane] = a >> _SHIFT
+            drawn[_LANES + lane] = b >> _SHIFT
+            drawn[2 * _LANES + lane] = c >> _SHIFT
+            drawn[3 * _LANES + lane] = d >> _SHIFT
+        for quarter in range(_QUARTER):
+            s, t = square[first + quarter], linear[first + quarter]
+            for lane in range(_LANES):
+                z = table[drawn[quarter * _LANES + lane]]
+                scores[lane] += z * (s * z + t)
 
 
 @numba.njit(cache=True)

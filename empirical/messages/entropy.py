@@ -1,9 +1,8 @@
 """Integers as few bytes: range coding with models that are integers, the same on every machine.
 
-The range coder is that of `constriction`, with probabilities in units of 2⁻²⁴. It never sees a
-probability that was computed in floating point: every model is a table of integers of at least 1
-that sum to 2²⁴, built from integer weights by integer arithmetic, and given in the one form that
-`constriction` takes over as it stands (weights less one, whose scale is then 1 exactly).
+The range coder (:mod:`empirical.messages.range_coder`) never sees a probability that was computed
+in floating point: every model is a table of integers of at least 1 that sum to 2²⁴, built from
+integer weights by integer arithmetic.
 
 What a body holds is written down once, for both directions: a :class:`Writer` is given values and
 returns them, a :class:`Reader` returns what a writer was given. Models are learnt on the way, from
@@ -14,53 +13,39 @@ for each entry that matters, and nothing is sent ahead.
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theory.validation import IntArray, fail, install_extra
+from empirical.messages.range_coder import (
+    UNIT,
+    exhausted,
+    finish,
+    grouped,
+    learnt,
+    opened,
+    put_plain,
+    start,
+    take_plain,
+)
+from empirical.messages.steps_kernel import DIRECT, folded, unfolded
+from theory.validation import IntArray, fail
 
-PRECISION = 24
-TOTAL = 1 << PRECISION
-# Values of a context before its table is made anew for the first time.
-FIRST = 8
-# A value seen weighs as much as this many units of a prior's weights.
-UNIT = 32
-# In values seen: what the counts of the context before are worth as a prior.
-BORROWED = 64
-# Zigzag numbers below this have a symbol each; above, four symbols for each power of two.
-DIRECT = 64
+Symbols = NDArray[np.uint16]
+# Where the symbols of a context are: what :func:`.range_coder.grouped` gives.
+Places = NDArray[np.int32]
 _SYMBOLS = DIRECT + 4 * (32 - DIRECT.bit_length() + 1)
 LARGEST = 2**31 - 1
-
-
-def table(weights: ArrayLike) -> IntArray:
-    """Probabilities in units of 2⁻²⁴: integers of at least 1 that sum to 2²⁴ exactly.
-
-    Parameters
-    ----------
-    weights
-        Integers of at least 0, not all 0, shape (m,), m from 2 to 65 536; their sum is below 2³⁸.
-
-    Returns
-    -------
-    IntArray
-        Each entry is within 1 of its share of 2²⁴ − m, plus 1; the largest takes what is left.
-    """
-    given = np.asarray(weights, dtype=np.int64)
-    free = TOTAL - len(given)
-    found: IntArray = 1 + given * free // given.sum()
-    found[np.argmax(found)] += TOTAL - found.sum()
-    return found
 
 
 class Tape(Protocol):
     """One direction of coding; the other gives back what this one was given."""
 
-    def coded(self, values: IntArray | None, count: int, probabilities: IntArray) -> IntArray:
-        """Symbols 0 to m − 1 by a :func:`table` of m entries."""
+    def learnt(
+        self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
+    ) -> Symbols:
+        """Symbols by tables that are made on the way: see :func:`.range_coder.learnt`."""
         ...
 
     def plain(self, values: IntArray | None, count: int, *, bits: int) -> IntArray:
@@ -72,13 +57,18 @@ class Writer:
     """Turns symbols into bytes."""
 
     def __init__(self) -> None:
-        self._encoder = _stream().queue.RangeEncoder()
+        self._state = start()
+        self._words = np.empty(1024, dtype=np.uint32)
 
-    def coded(self, values: IntArray | None, count: int, probabilities: IntArray) -> IntArray:
-        """See :class:`Tape`; `values` has shape (count,)."""
+    def learnt(
+        self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
+    ) -> Symbols:
+        """See :class:`Tape`; `values` has a symbol for every place in `order`."""
         assert values is not None
-        assert len(values) == count
-        self._encoder.encode(values.astype(np.int32), _model(probabilities))
+        assert len(values) == len(order)
+        assert not len(values) or values.max() < len(prior)
+        self._reserve(len(values))
+        learnt(self._state, self._words, values, order, ends, prior, False)
         return values
 
     def plain(self, values: IntArray | None, count: int, *, bits: int) -> IntArray:
@@ -86,14 +76,24 @@ class Writer:
         assert values is not None
         assert len(values) == count
         for shift, size in _halves(bits):
-            part = (values >> shift) & ((1 << size) - 1)
-            self._encoder.encode(part.astype(np.int32), _uniform(size))
+            self._reserve(count)
+            put_plain(self._state, self._words, values, shift, size)
         return values
 
     def done(self) -> bytes:
         """All that was written."""
-        words: NDArray[np.uint32] = self._encoder.get_compressed()
-        return words.astype("<u4").tobytes().rstrip(b"\0")
+        self._reserve(2)
+        state = self._state.copy()
+        finish(state, self._words)
+        return self._words[: int(state[4])].astype("<u4").tobytes().rstrip(b"\0")
+
+    def _reserve(self, symbols: int) -> None:
+        """Room for so many more: a symbol makes one word at most, now or when a carry is known."""
+        wanted = int(self._state[2] + self._state[4]) + symbols
+        if wanted > len(self._words):
+            more = np.empty(max(wanted, 2 * len(self._words)), dtype=np.uint32)
+            more[: len(self._words)] = self._words
+            self._words = more
 
 
 class Reader:
@@ -108,19 +108,25 @@ class Reader:
 
     def __init__(self, data: bytes) -> None:
         padded = data + bytes(-len(data) % 4)
-        words = np.frombuffer(padded, dtype="<u4").astype(np.uint32)
-        self._decoder = _stream().queue.RangeDecoder(words)
+        self._words = np.frombuffer(padded, dtype="<u4").astype(np.uint32)
+        self._state = opened(self._words)
         self._ended = not data.endswith(b"\0")
 
-    def coded(self, values: IntArray | None, count: int, probabilities: IntArray) -> IntArray:
+    def learnt(
+        self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
+    ) -> Symbols:
         """See :class:`Tape`; `values` is not looked at."""
-        return self._read(_model(probabilities), count)
+        found = np.empty(len(order), dtype=np.uint16)
+        learnt(self._state, self._words, found, order, ends, prior, True)
+        self._check()
+        return found
 
     def plain(self, values: IntArray | None, count: int, *, bits: int) -> IntArray:
         """See :class:`Tape`."""
         found = np.zeros(count, dtype=np.int64)
         for shift, size in _halves(bits):
-            found |= self._read(_uniform(size), count) << shift
+            take_plain(self._state, self._words, found, shift, size)
+            self._check()
         return found
 
     def end(self) -> None:
@@ -131,35 +137,12 @@ class Reader:
         ValueError
             If bytes are left over.
         """
-        if not (self._ended and self._decoder.maybe_exhausted()):
+        if not (self._ended and exhausted(self._state, self._words)):
             raise fail("body", "nothing after the last symbol", "more bytes", "send it again")
 
-    def _read(self, model: Any, count: int) -> IntArray:
-        try:
-            found: IntArray = self._decoder.decode(model, count).astype(np.int64)
-        except AssertionError:
-            raise fail("body", "symbols of its models", "others", "send it again") from None
-        return found
-
-
-def _stream() -> Any:
-    """The range coder, loaded when first used."""
-    try:
-        import constriction
-    except ModuleNotFoundError:
-        raise ImportError(
-            f"entropy-coded messages need constriction; {install_extra('messages')}"
-        ) from None
-    return constriction.stream
-
-
-def _model(probabilities: IntArray) -> Any:
-    return _stream().model.Categorical((probabilities - 1).astype(np.float64), perfect=False)
-
-
-@functools.lru_cache(maxsize=32)
-def _uniform(bits: int) -> Any:
-    return _stream().model.Uniform(1 << bits)
+    def _check(self) -> None:
+        if self._state[4]:
+            raise fail("body", "symbols of its models", "others", "send it again")
 
 
 def _halves(bits: int) -> list[tuple[int, int]]:
@@ -200,34 +183,25 @@ def adaptive(
     IntArray
         The values, shape (count,).
     """
-    weights = np.asarray(prior, dtype=np.int64)
+    given = None if values is None else np.asarray(values).astype(np.uint16)
+    return _learnt(tape, given, count=count, prior=prior, contexts=contexts).astype(np.int64)
+
+
+def _learnt(
+    tape: Tape,
+    values: Symbols | None,
+    *,
+    count: int,
+    prior: ArrayLike,
+    contexts: ArrayLike | None,
+) -> Symbols:
+    """As :func:`adaptive`, in the numbers that the coder takes."""
     if contexts is None:
-        ends, order = np.array([count]), None
+        order, ends = np.arange(count, dtype=np.int32), np.array([count])
     else:
         keys = np.asarray(contexts)
-        # Sorting by radix, which numpy does for numbers of at most 16 bits.
-        keys = keys.astype(np.uint8 if keys.max(initial=0) < 256 else np.uint16)
-        order = np.argsort(keys, kind="stable")
-        ends = np.cumsum(np.bincount(keys))
-    given = values if values is None or order is None else values[order]
-    found = np.empty(count, dtype=np.int64)
-    start, base = 0, weights
-    for end in ends[np.diff(ends, prepend=0) > 0].tolist():
-        seen, part = base.copy(), FIRST
-        first = start
-        while start < end:
-            stop = min(end, start + part)
-            own = None if given is None else given[start:stop]
-            found[start:stop] = tape.coded(own, stop - start, table(seen))
-            seen += UNIT * np.bincount(found[start:stop], minlength=len(seen))
-            part, start = stop - first, stop
-        gained = seen - weights
-        base = weights + gained * (BORROWED * UNIT) // max(int(gained.sum()), BORROWED * UNIT)
-    if order is None:
-        return found
-    placed = np.empty_like(found)
-    placed[order] = found
-    return placed
+        order, ends = grouped(keys, int(keys.max(initial=0)) + 1)
+    return tape.learnt(values, order, ends, np.asarray(prior, dtype=np.int64))
 
 
 # Falls as a power, so that no size is dear for long.
@@ -247,23 +221,39 @@ def integers(
     ValueError
         If a number to write is too large.
     """
-    symbols = rest = None
+    symbols = given = None
     if values is not None:
-        if count and int(np.abs(values).max()) > LARGEST:
+        given = np.asarray(values, dtype=np.int64)
+        symbols = np.empty(count, dtype=np.uint16)
+        if folded(given, symbols) < 0:
             raise fail("values", f"at most {LARGEST} in size", "larger ones", "take a wider step")
-        symbols, rest = _split(2 * np.abs(values) - (values < 0))
-    symbols = adaptive(tape, symbols, count=count, prior=_PRIOR, contexts=contexts)
-    folded, large = symbols.copy(), np.flatnonzero(symbols >= DIRECT)
-    bits = (symbols[large] - DIRECT) // 4 + DIRECT.bit_length() - 3
+    symbols = _learnt(tape, symbols, count=count, prior=_PRIOR, contexts=contexts)
+    if given is None:
+        found = np.empty(count, dtype=np.int64)
+        if unfolded(symbols, found):
+            _rest(tape, symbols, found, reads=True)
+        return found
+    _rest(tape, symbols, given, reads=False)
+    return given
+
+
+def _rest(tape: Tape, symbols: Symbols, values: IntArray, *, reads: bool) -> None:
+    """What large numbers have beside their symbols: those of one length at a time."""
+    large = np.flatnonzero(symbols >= DIRECT)
+    lead = symbols[large].astype(np.int64) - DIRECT
+    bits = lead // 4 + DIRECT.bit_length() - 3
     for size in np.unique(bits).tolist():
-        some = large[bits == size]
-        own = None if rest is None else rest[some]
-        top = 4 + (symbols[some] - DIRECT) % 4
-        folded[some] = (top << size) | tape.plain(own, len(some), bits=size)
-    found = (folded + 1) >> 1
-    if (found > LARGEST).any():
-        raise fail("body", f"numbers of at most {LARGEST}", "larger ones", "send it again")
-    return np.where(folded & 1, -found, found)
+        some, top = large[bits == size], 4 + lead[bits == size] % 4
+        own = None
+        if not reads:
+            own = 2 * np.abs(values[some]) - (values[some] < 0) & ((1 << size) - 1)
+        number = (top << size) | tape.plain(own, len(some), bits=size)
+        if reads:
+            sizes = (number + 1) >> 1
+            if (sizes > LARGEST).any():
+                wanted = f"numbers of at most {LARGEST}"
+                raise fail("body", wanted, "larger ones", "send it again")
+            values[some] = np.where(number & 1, -sizes, sizes)
 
 
 def naturals(tape: Tape, values: IntArray | None, *, count: int) -> IntArray:
@@ -271,19 +261,6 @@ def naturals(tape: Tape, values: IntArray | None, *, count: int) -> IntArray:
     given = None if values is None else np.where(values & 1, -((values + 1) >> 1), values >> 1)
     found = integers(tape, given, count=count)
     return np.where(found < 0, -2 * found - 1, 2 * found)
-
-
-def _split(folded: IntArray) -> tuple[IntArray, IntArray]:
-    """Symbols, and what is written beside them."""
-    symbols, rest = folded.copy(), np.zeros_like(folded)
-    large = np.flatnonzero(folded >= DIRECT)
-    some = folded[large]
-    # Exact: numbers below 2³³ are floats of their own.
-    length = np.frexp(some.astype(np.float64))[1].astype(np.int64)
-    bits = length - 3
-    symbols[large] = DIRECT + 4 * (length - DIRECT.bit_length()) + (some >> bits) - 4
-    rest[large] = some & ((1 << bits) - 1)
-    return symbols, rest
 
 
 # Floating point -------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from empirical.messages.codec import Block
 from empirical.messages.entropy import Tape, integers
+from empirical.messages.steps_kernel import contexts, counted, decided, sums
 from theory.validation import FloatArray, IntArray, fail
 
 # Blocks with fewer entries than this, and vectors, have one class for all.
@@ -60,31 +61,29 @@ class Scales:
         """The classes of some integers, shape (count,): for an encoder."""
         found: list[NDArray[np.float64]] = []
         for part, rows, columns in self._parts:
-            sizes = np.minimum(np.abs(values[part]), _CAP).reshape(rows, columns)
-            means = [sizes.mean(keepdims=True).reshape(1)]
+            across, down = np.zeros(rows, dtype=np.int64), np.zeros(columns, dtype=np.int64)
+            sums(values[part], _CAP, across, down)
+            found.append(np.array([across.sum() / (rows * columns)]))
             if rows > 1:
-                means += [sizes.mean(axis=1), sizes.mean(axis=0)]
-            found += means
+                found += [across / columns, down / rows]
         octaves = np.log2(_FIXED * np.concatenate(found) + 1)
         return np.asarray(np.ceil(_PER_OCTAVE * octaves), dtype=np.int64)
 
     def contexts(self, classes: IntArray) -> IntArray:
         """The context of each coordinate, shape (d,), from 1; 0: the integer is 0."""
-        found, start = [], 0
-        for _, rows, columns in self._parts:
+        end = self._parts[-1][0].stop
+        found, start = np.empty(end, dtype=np.int64), 0
+        for part, rows, columns in self._parts:
             whole = classes[start]
             start += 1
             if rows == 1:
-                found.append(np.full(columns, whole + _LOWEST if whole else 0))
+                found[part] = whole + _LOWEST if whole else 0
                 continue
             across = classes[start : start + rows]
             down = classes[start + rows : start + rows + columns]
-            sums = np.clip(across[:, None] + (down - whole + _LOWEST), 1, _HIGHEST)
-            sums[across == 0] = 0
-            sums[:, down == 0] = 0
-            found.append(sums.reshape(-1))
+            contexts(across, down, _LOWEST - whole, _HIGHEST, found[part])
             start += rows + columns
-        return np.concatenate(found)
+        return found
 
     def classes(self, tape: Tape, values: IntArray | None, before: IntArray) -> IntArray:
         """The classes of some integers, written or read; `before` are those of the last message.
@@ -141,17 +140,14 @@ def worth_sending(steps: FloatArray, scales: Scales) -> IntArray:
     IntArray
         Shape (d,), each within one of its number.
     """
-    sizes = np.abs(steps)
-    if sizes.max() < 0.5:
-        return np.zeros(len(steps), dtype=np.int64)
-    first = np.rint(sizes).astype(np.int64)
+    first = np.rint(np.abs(steps)).astype(np.int64)
+    if not first.any():
+        return first
     contexts = scales.contexts(scales.of(first))
-    kinds = int(contexts.max()) + 1
-    table = np.bincount(contexts * 4 + np.minimum(first, 3), minlength=4 * kinds)
+    table = np.zeros((int(contexts.max()) + 1, 4), dtype=np.int64)
+    counted(contexts, first, table)
     # Half of those that are not zero have each sign; one more of each keeps logarithms finite.
-    zeros, ones, twos = (table.reshape(kinds, 4).T[:3] + 1.0) / np.array([[1], [2], [2]])
+    zeros, ones, twos = (table.T[:3] + 1.0) / np.array([[1], [2], [2]])
     dear = np.clip(_BIT * np.log2(np.stack([zeros / ones, ones / twos])), 0.0, 0.49)
-    low = np.floor(sizes)
-    edge = 0.5 + dear[np.minimum(low, 1).astype(np.int64), contexts]
-    taken = (low + (sizes - low > edge)).astype(np.int64)
-    return np.asarray(np.where(steps < 0, -taken, taken))
+    decided(steps, contexts, 0.5 + dear, first)
+    return first

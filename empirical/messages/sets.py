@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from empirical.messages.codec import Layout
-from empirical.messages.entropy import UNIT, Tape, adaptive
+from empirical.messages.entropy import Tape, adaptive
+from empirical.messages.range_coder import UNIT
 from theory.validation import IntArray, as_integer, fail
 
 # Classes of the first values, of what was said in the last message, and of what was said before.

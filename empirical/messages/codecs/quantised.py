@@ -7,6 +7,7 @@ have the least squared error that so many levels can have, and are sent along.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from torch import from_numpy
 
 from empirical.messages.checks import check_said, words_of
-from empirical.messages.codec import Heard, Layout, Memory, Said
+from empirical.messages.codec import Heard, Layout, Memory, Said, Written
 from empirical.messages.coordinates import bound, free, free_layout
 from empirical.messages.entropy import Reader, Tape, Writer, floats, integers
 from empirical.messages.grids import nearest, powers
@@ -28,6 +29,8 @@ _DIVISIONS = 4
 _ROUNDS = 30
 
 Float32 = NDArray[np.float32]
+# Of a vector: exponents of its blocks' units, levels if it has some, and a number a coordinate.
+Part = tuple[IntArray, Float32 | None, IntArray]
 
 
 @dataclass(frozen=True)
@@ -86,43 +89,64 @@ class QuantisedCoder:
 
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
         """See :class:`~empirical.messages.codec.Coder`; `seed` is not used."""
+        return self._written(said)[0]
+
+    def encode_heard(self, said: Said, memory: Memory, *, seed: int) -> Written:
+        """See :class:`~empirical.messages.codec.Hearing`."""
+        body, parts = self._written(said)
+        return Written(body, self._heard(parts))
+
+    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+        """See :class:`~empirical.messages.codec.Coder`."""
+        reader, parts = Reader(body), {}
+        for name in self._begin:
+            exponents, levels = self._units(reader, None), None
+            if self._codec.kind == "lloyd":
+                levels = floats(reader, None, count=self._codec.levels, dtype=np.float32)
+            parts[name] = exponents, levels, self._numbers(reader, None)
+        heard = self._heard(parts)
+        reader.end()
+        return heard
+
+    def _written(self, said: Said) -> tuple[bytes, dict[str, Part]]:
         check_said(said, self._layout)
-        writer = Writer()
+        writer, parts = Writer(), {}
         for name, values in free(said).items():
             moved = values.numpy().astype(np.float64) - self._begin[name]
             exponents = self._exponents(moved)
             self._units(writer, exponents)
             relative = moved / np.repeat(powers(exponents, _DIVISIONS), self._sizes)
+            levels = None
             if self._codec.kind == "uniform":
-                self._numbers(writer, worth_sending(relative / self._codec.step, self._scales))
+                numbers = worth_sending(relative / self._codec.step, self._scales)
             else:
                 levels = lloyd_levels(relative, self._codec.levels)
                 places = np.searchsorted((levels[1:] + levels[:-1]) / 2, relative)
                 floats(writer, levels, count=len(levels), dtype=np.float32)
-                self._numbers(writer, places - len(levels) // 2)
-        return writer.done()
+                numbers = places - len(levels) // 2
+            self._numbers(writer, numbers)
+            parts[name] = exponents, levels, numbers
+        return writer.done(), parts
 
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        """See :class:`~empirical.messages.codec.Coder`."""
-        reader, found = Reader(body), {}
-        for name, begin in self._begin.items():
-            unit = np.repeat(powers(self._units(reader, None), _DIVISIONS), self._sizes)
+    def _heard(self, parts: Mapping[str, Part]) -> Heard:
+        """What is said of each vector: begin, and numbers in units of their blocks."""
+        found = {}
+        for name, (exponents, levels, numbers) in parts.items():
+            unit = np.repeat(powers(exponents, _DIVISIONS), self._sizes)
             with np.errstate(over="ignore", invalid="ignore"):
-                found[name] = from_numpy(begin + unit * self._relative(reader))
+                relative = self._relative(levels, numbers)
+                found[name] = from_numpy(self._begin[name] + unit * relative)
             if not found[name].isfinite().all():
                 raise fail("body", "finite numbers", "others", "send it again")
-        reader.end()
         return Heard(bound(found, self._layout.names))
 
-    def _relative(self, reader: Reader) -> Float32:
+    def _relative(self, levels: Float32 | None, numbers: IntArray) -> Float32:
         """The numbers in units of their blocks."""
-        if self._codec.kind == "uniform":
-            return self._numbers(reader, None).astype(np.float32) * np.float32(self._codec.step)
-        count = self._codec.levels
-        levels: Float32 = floats(reader, None, count=count, dtype=np.float32)
-        places = self._numbers(reader, None) + count // 2
-        if (places < 0).any() or (places >= count).any():
-            raise fail("body", f"one of {count} levels", "others", "send it again")
+        if levels is None:
+            return numbers.astype(np.float32) * np.float32(self._codec.step)
+        places = numbers + len(levels) // 2
+        if (places < 0).any() or (places >= len(levels)).any():
+            raise fail("body", f"one of {len(levels)} levels", "others", "send it again")
         return levels[places]
 
     def _exponents(self, moved: FloatArray) -> IntArray:

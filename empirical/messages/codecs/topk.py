@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from torch import from_numpy
 
 from empirical.messages.checks import check_said, share_of, words_of
-from empirical.messages.codec import Heard, Layout, Memory, Said
+from empirical.messages.codec import Heard, Layout, Memory, Said, Written
 from empirical.messages.coordinates import PRECISION, SHIFT, bound, free, free_layout, is_belief
 from empirical.messages.entropy import Reader, Writer
 from empirical.messages.selected import Selected, check_values, largest
+from empirical.messages.sets import Flags
 from theory.validation import fail
 
 
@@ -71,11 +72,12 @@ class TopKCoder:
 
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
         """See :class:`~empirical.messages.codec.Coder`; `seed` is not used."""
-        check_said(said, self._layout)
-        writer = Writer()
-        given = {name: v.numpy() for name, v in (free(said) if self._free else said).items()}
-        self._selected.coded(writer, memory, given, largest(_scores(said), self._k))
-        return writer.done()
+        return self._written(said, memory)[0]
+
+    def encode_heard(self, said: Said, memory: Memory, *, seed: int) -> Written:
+        """See :class:`~empirical.messages.codec.Hearing`."""
+        body, members = self._written(said, memory)
+        return Written(body, self._heard(memory, members))
 
     def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
         """See :class:`~empirical.messages.codec.Coder`."""
@@ -84,6 +86,17 @@ class TopKCoder:
         reader.end()
         if members.sum() != self._k:
             raise fail("body", f"{self._k} coordinates", int(members.sum()), "send it again")
+        return self._heard(memory, members)
+
+    def _written(self, said: Said, memory: Memory) -> tuple[bytes, Flags]:
+        check_said(said, self._layout)
+        writer = Writer()
+        given = {name: v.numpy() for name, v in (free(said) if self._free else said).items()}
+        members = self._selected.coded(writer, memory, given, largest(_scores(said), self._k))
+        return writer.done(), members
+
+    def _heard(self, memory: Memory, members: Flags) -> Heard:
+        """What a memory says after a message, of those in its set."""
         vectors = {name: values.clone() for name, values in self._selected.said(memory).items()}
         return Heard(
             bound(vectors, self._layout.names) if self._free else vectors, from_numpy(members)

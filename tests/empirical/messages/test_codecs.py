@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
-pytest.importorskip("constriction")
 pytest.importorskip("pywt")
 
 from safetensors.torch import load, save  # noqa: E402

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("constriction")
 pytest.importorskip("pywt")
 
 from torch import Tensor  # noqa: E402

@@ -11,7 +11,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
-pytest.importorskip("constriction")
 pytest.importorskip("pywt")
 
 from safetensors.torch import load_file  # noqa: E402

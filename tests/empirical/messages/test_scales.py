@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("constriction")
 
 from empirical.messages.codec import Block
 from empirical.messages.entropy import Reader, Writer, integers

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("constriction")
 pytest.importorskip("pywt")
 
 from empirical.messages.codec import Heard, Layout, Memory, Said  # noqa: E402

@@ -1,0 +1,281 @@
+"""A range coder and its models, compiled: the one of `constriction`, bit for bit.
+
+A library's coder is called once for every table; models that are learnt on the way change their
+table some thousand times a message, and the calls take longer than the coding. Here a whole message
+is one call. Numbers are integers from first to last: 64 bits of state, words of 32, probabilities
+in units of 2⁻²⁴ (:func:`cumulate`). `constriction` is what tests compare it
+with.
+
+The state of an encoder: ``low`` and ``range``, of the interval that remains; how many words wait
+for a carry, and the first of them; how many words were written. That of a decoder: ``low`` and
+``range``; the point that the data name; how many words were read; 1 once a symbol was impossible.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+PRECISION = 24
+TOTAL = 1 << PRECISION
+# Values of a context before its table is made anew for the first time.
+FIRST = 8
+# A value seen weighs as much as this many units of a prior's weights.
+UNIT = 32
+# In values seen: what the counts of the context before are worth as a prior.
+BORROWED = 64
+# Places in a table of where to begin to look for a symbol.
+_SLOTS, _SLOT_BITS = 256, 16
+
+_U = np.uint64
+_WORD, _FULL = _U(32), _U(0xFFFFFFFF)
+_ALL = _U(0xFFFFFFFFFFFFFFFF)
+_SHORT = _U(1 << 32)
+_BITS = _U(PRECISION)
+
+State = NDArray[np.uint64]
+
+
+def start() -> State:
+    """The state of an encoder that has written nothing."""
+    return np.array([0, _ALL, 0, 0, 0], dtype=np.uint64)
+
+
+def opened(words: NDArray[np.uint32]) -> State:
+    """The state of a decoder that has read nothing."""
+    first = [int(word) for word in words[:2]] + [0, 0]
+    return np.array([0, _ALL, first[0] << 32 | first[1], 2, 0], dtype=np.uint64)
+
+
+@numba.njit(forceinline=True)
+def _put(low: Any, rest: Any, state: Any, out: Any, left: Any, share: Any) -> Any:
+    """The interval of a symbol; only carries and words are of the state."""
+    scale = rest >> _BITS
+    rest = scale * share
+    new = low + scale * left
+    if state[2] and new + rest > new:
+        _flush(state, out, new < low)
+    low = new
+    if rest < _SHORT:
+        word = low >> _WORD
+        low, rest = low << _WORD, rest << _WORD
+        if state[2]:
+            state[2] += _U(1)
+        elif low + rest > low:
+            out[state[4]] = word
+            state[4] += _U(1)
+        else:
+            state[2], state[3] = _U(1), word
+    return low, rest
+
+
+@numba.njit(cache=True)
+def _flush(state: Any, out: Any, carried: bool) -> None:
+    """Write the words that waited for a carry."""
+    out[state[4]] = (state[3] + _U(carried)) & _FULL
+    state[4] += _U(1)
+    for _ in range(1, np.int64(state[2])):
+        out[state[4]] = _U(0) if carried else _FULL
+        state[4] += _U(1)
+    state[2] = _U(0)
+
+
+@numba.njit(cache=True)
+def finish(state: Any, out: Any) -> None:
+    """Write what names the interval; `out` has room for all that waits and two words."""
+    if state[1] == _ALL:
+        return
+    low = state[0]
+    point = low + _FULL
+    if state[2]:
+        _flush(state, out, point < low)
+    out[state[4]] = point >> _WORD
+    state[4] += _U(1)
+    if (low + state[1]) >> _WORD == point >> _WORD:
+        out[state[4]] = _U(0)
+        state[4] += _U(1)
+
+
+@numba.njit(forceinline=True)
+def _quantile(low: Any, rest: Any, point: Any) -> Any:
+    """Where in the table the point is; from 2²⁴ on: nowhere."""
+    return (point - low) // (rest >> _BITS)
+
+
+@numba.njit(forceinline=True)
+def _took(low: Any, rest: Any, point: Any, state: Any, data: Any, left: Any, share: Any) -> Any:
+    scale = rest >> _BITS
+    low, rest = low + scale * left, scale * share
+    if rest < _SHORT:
+        low, rest = low << _WORD, rest << _WORD
+        word = _U(data[state[3]]) if state[3] < _U(len(data)) else _U(0)
+        point = point << _WORD | word
+        state[3] += _U(1)
+    return low, rest, point
+
+
+def exhausted(state: State, words: NDArray[np.uint32]) -> bool:
+    """Whether a decoder that reads on may find nothing."""
+    if state[3] < len(words):
+        return False
+    return bool(state[1] == _ALL or (int(state[2]) - int(state[0])) % 2**64 < 2**33 - 1)
+
+
+# Plain numbers ---------------------------------------------------------------------------------
+
+
+@numba.njit(cache=True, error_model="numpy")
+def put_plain(state: Any, out: Any, values: Any, shift: int, bits: int) -> None:
+    """Write `bits` bits of each value, from the one at `shift` on."""
+    low, rest = state[0], state[1]
+    share, mask = _U(1 << (PRECISION - bits)), (1 << bits) - 1
+    for value in values:
+        low, rest = _put(low, rest, state, out, _U((value >> shift) & mask) * share, share)
+    state[0], state[1] = low, rest
+
+
+@numba.njit(cache=True, error_model="numpy")
+def take_plain(state: Any, data: Any, found: Any, shift: int, bits: int) -> None:
+    """Read what :func:`put_plain` wrote, and add it to `found`."""
+    low, rest, point = state[0], state[1], state[2]
+    share = _U(1 << (PRECISION - bits))
+    for i in range(len(found)):
+        quantile = _quantile(low, rest, point)
+        if quantile >= _U(TOTAL):
+            state[4] = _U(1)
+            return
+        part = quantile // share
+        low, rest, point = _took(low, rest, point, state, data, part * share, share)
+        found[i] |= np.int64(part) << shift
+    state[0], state[1], state[2] = low, rest, point
+
+
+# Symbols of tables that are learnt --------------------------------------------------------------
+
+
+@numba.njit(cache=True, error_model="numpy")
+def cumulate(weights: Any, edges: Any) -> None:
+    """Running sums of probabilities in units of 2⁻²⁴, from 0 to 2²⁴, into `edges`, shape (m + 1,).
+
+    A probability is within 1 of its weight's share of 2²⁴ − m, plus 1, so that none is 0; the one
+    of the largest weight takes what is left. Weights are integers of at least 0, not all 0, with a
+    sum below 2³⁸; m is from 2 to 65 536.
+    """
+    total, most = np.int64(0), 0
+    for symbol in range(len(weights)):
+        total += weights[symbol]
+        if weights[symbol] > weights[most]:
+            most = symbol
+    free = np.int64(TOTAL - len(weights))
+    spent = np.int64(0)
+    for symbol in range(len(weights)):
+        edges[symbol + 1] = 1 + weights[symbol] * free // total
+        spent += edges[symbol + 1]
+    edges[most + 1] += TOTAL - spent
+    edges[0] = 0
+    for symbol in range(len(weights)):
+        edges[symbol + 1] += edges[symbol]
+
+
+@numba.njit(cache=True)
+def _slots(edges: Any, slots: Any) -> None:
+    """The symbol in which each of 256 equal parts of the table begins."""
+    symbol = 0
+    for slot in range(_SLOTS):
+        while edges[symbol + 1] <= slot << _SLOT_BITS:
+            symbol += 1
+        slots[slot] = symbol
+
+
+@numba.njit(cache=True)
+def grouped(keys: Any, kinds: int) -> Any:
+    """Places in the order of their keys, equal ones in their own order; and the ends of groups."""
+    ends = np.zeros(kinds + 1, dtype=np.int64)
+    for key in keys:
+        ends[key + 1] += 1
+    for kind in range(kinds):
+        ends[kind + 1] += ends[kind]
+    order, next_one = np.empty(len(keys), dtype=np.int32), ends.copy()
+    for place in range(len(keys)):
+        key = keys[place]
+        order[next_one[key]] = place
+        next_one[key] += 1
+    return order, ends[1:]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def learnt(
+    state: Any, stream: Any, values: Any, order: Any, ends: Any, prior: Any, reads: bool
+) -> None:
+    """Write or read symbols by tables that are made of those before them, group by group.
+
+    Parameters
+    ----------
+    state, stream
+        Of the encoder and what it writes to, or of the decoder and what it reads.
+    values
+        All symbols, shape (n,): those to write, or those read.
+    order, ends
+        From :func:`grouped`.
+    prior
+        Weights of the m symbols before any was seen, at least 1, shape (m,).
+    reads
+        Which of both.
+    """
+    base, seen = prior.copy(), prior.copy()
+    edges = np.empty(len(prior) + 1, dtype=np.int64)
+    slots = np.empty(_SLOTS, dtype=np.int64)
+    begin = 0
+    for end in ends:
+        if end == begin:
+            continue
+        seen[:] = base
+        first, part = begin, FIRST
+        while begin < end:
+            stop = min(end, begin + part)
+            cumulate(seen, edges)
+            if reads:
+                _slots(edges, slots)
+                _take(state, stream, values, order[begin:stop], edges, slots)
+                if state[4]:
+                    return
+            else:
+                _write(state, stream, values, order[begin:stop], edges)
+            for place in order[begin:stop]:
+                seen[values[place]] += UNIT
+            part, begin = stop - first, stop
+        gained = seen - prior
+        most = max(gained.sum(), BORROWED * UNIT)
+        base = prior + gained * (BORROWED * UNIT) // most
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _write(state: Any, out: Any, values: Any, places: Any, edges: Any) -> None:
+    low, rest = state[0], state[1]
+    for place in places:
+        left = edges[values[place]]
+        share = edges[values[place] + 1] - left
+        low, rest = _put(low, rest, state, out, _U(left), _U(share))
+    state[0], state[1] = low, rest
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _take(state: Any, data: Any, values: Any, places: Any, edges: Any, slots: Any) -> None:
+    low, rest, point = state[0], state[1], state[2]
+    for place in places:
+        found = _quantile(low, rest, point)
+        if found >= _U(TOTAL):
+            state[4] = _U(1)
+            return
+        quantile = np.int64(found)
+        symbol = slots[quantile >> _SLOT_BITS]
+        while edges[symbol + 1] <= quantile:
+            symbol += 1
+        left = edges[symbol]
+        share = edges[symbol + 1] - left
+        low, rest, point = _took(low, rest, point, state, data, _U(left), _U(share))
+        values[place] = symbol
+    state[0], state[1], state[2] = low, rest, point
