@@ -206,7 +206,7 @@ class Search:
             task = replace(task, local_steps=local_steps, steps=steps)
         if not test:
             task = replace(task, steps=math.ceil(SEARCHED * task.steps))
-        words = [task.name, task.local_steps, task.steps, learner, settings, codec, seed]
+        words = [task.name, task.local_steps, task.steps, learner, dict(settings), codec, seed]
         found: list[Point] = self.trials.result(
             json.dumps([*words, "test" if test else "validation"]),
             lambda: trial(task, learner, settings, codec, seed=seed, test=test),
