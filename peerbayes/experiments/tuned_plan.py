@@ -141,6 +141,7 @@ def tuned_parts(row: Row, *, seeds: int, is_quick: bool) -> tuple[TunedPart, ...
 
     Examples
     --------
+    >>> from peerbayes.experiments.net_rows import ROWS
     >>> parts = tuned_parts(ROWS["star-mnist-2"], seeds=3, is_quick=False)
     >>> len(parts), parts[0].name, parts[-1].name
     (120, '50-steps-sites-search-1', '50-steps-fedavg-seed-2')
