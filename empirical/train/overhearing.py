@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -118,7 +119,7 @@ def overheard_of_two(
         KernelNet(architecture),
         Classes(architecture.outputs),
         Shares(inputs, labels, (rows[::2], rows[1::2])),
-        Network([[0.5, 0.5], [0.5, 0.5]]),
+        Network(np.full((2, 2), 0.5)),
         learner,
         rounds=rounds,
         local_steps=local_steps,

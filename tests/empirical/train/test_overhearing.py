@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -15,7 +17,7 @@ from empirical.train.overhearing import overheard  # noqa: E402
 from empirical.train.run import TrainingRun  # noqa: E402
 from theory import Network  # noqa: E402
 
-HOW = {"local_steps": 3, "batch": 5, "seed": 4}
+HOW: dict[str, Any] = {"local_steps": 3, "batch": 5, "seed": 4}
 
 
 def shares() -> Shares:
