@@ -24,6 +24,7 @@ from theory.messages.quantiser import Deadband, Quantiser
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, read_only
 
 # Rounding in sums of products, relative to their size.
@@ -55,6 +56,7 @@ class SpeakingShares(Shown):
     rounds: int | None
 
 
+@typed
 def speaking_shares(
     mixed: Network,
     model: FiniteModel,
