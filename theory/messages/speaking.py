@@ -58,7 +58,7 @@ class SpeakingShares(Shown):
 
 @typed
 def speaking_shares(
-    mixed: Network,
+    network: Network,
     model: FiniteModel,
     quantiser: Quantiser,
     levels: MessageLevels,
@@ -69,8 +69,8 @@ def speaking_shares(
 
     Parameters
     ----------
-    mixed
-        The network of W_γ.
+    network
+        That of W_γ.
     model, quantiser, levels
         What agents see and send, and what `theory.messages.message_levels` says of it.
     rounds
@@ -81,13 +81,13 @@ def speaking_shares(
     ValueError
         If `rounds` is below 1.
     """
-    agents = mixed.agents
+    agents = network.agents
     if rounds is not None:
         rounds = as_integer("rounds", rounds, minimum=1)
     if not isinstance(quantiser, Deadband):
         always = read_only(np.ones(agents))
         return SpeakingShares(always, always, always, rounds)
-    drive = _Drive.of(mixed, model, float(quantiser.threshold))
+    drive = _Drive.of(network, model, float(quantiser.threshold))
     late = 0.0 if rounds is None else drive.late / rounds
     early = 0.0 if rounds is None else drive.early / rounds
     step, threshold = float(quantiser.step), float(quantiser.threshold)
