@@ -23,6 +23,7 @@ from theory.network import Network
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import as_dense
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, fail, read_only
 
 
@@ -45,6 +46,7 @@ class OutOfStep(Shown):
     rounds: int | None
 
 
+@typed
 def out_of_step(
     network: Network, model: FiniteModel, quantiser: Unacknowledged, *, rounds: int | None = None
 ) -> OutOfStep:

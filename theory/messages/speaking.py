@@ -24,6 +24,7 @@ from theory.messages.quantiser import Deadband, Quantiser
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.showing import Shown
+from theory.typed import typed
 from theory.validation import FloatArray, as_integer, read_only
 
 # Rounding in sums of products, relative to their size.
@@ -55,8 +56,9 @@ class SpeakingShares(Shown):
     rounds: int | None
 
 
+@typed
 def speaking_shares(
-    mixed: Network,
+    network: Network,
     model: FiniteModel,
     quantiser: Quantiser,
     levels: MessageLevels,
@@ -67,8 +69,8 @@ def speaking_shares(
 
     Parameters
     ----------
-    mixed
-        The network of W_γ.
+    network
+        That of W_γ.
     model, quantiser, levels
         What agents see and send, and what `theory.messages.message_levels` says of it.
     rounds
@@ -79,13 +81,13 @@ def speaking_shares(
     ValueError
         If `rounds` is below 1.
     """
-    agents = mixed.agents
+    agents = network.agents
     if rounds is not None:
         rounds = as_integer("rounds", rounds, minimum=1)
     if not isinstance(quantiser, Deadband):
         always = read_only(np.ones(agents))
         return SpeakingShares(always, always, always, rounds)
-    drive = _Drive.of(mixed, model, float(quantiser.threshold))
+    drive = _Drive.of(network, model, float(quantiser.threshold))
     late = 0.0 if rounds is None else drive.late / rounds
     early = 0.0 if rounds is None else drive.early / rounds
     step, threshold = float(quantiser.step), float(quantiser.threshold)
