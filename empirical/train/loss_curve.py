@@ -111,7 +111,7 @@ def loss_curve(
     def look(belief: Belief) -> ImageScores:
         pieces = [
             torch.softmax(logits(architecture, belief.mean, some[None]), dim=2)
-            for some in test_inputs.split(PREDICTED_AT_ONCE)
+            for some in torch.split(test_inputs, PREDICTED_AT_ONCE)
         ]
         return image_scores(torch.cat(pieces, dim=1), test_labels)
 

@@ -19,6 +19,7 @@ gossip on the grid, PLACE    one pair of neighbours a round takes its average
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy as np
 from empirical.forecast import Site
 from empirical.partition import Partition
 from theory import Network
-from theory.changing import AnyNetwork, MarkovNetwork, PeriodicNetwork, RandomLinks
+from theory.changing import AnyNetwork, MarkovNetwork, PeriodicNetwork, Phase, RandomLinks
 
 AGENTS = 9
 _PLACES = {"corner": 0, "side": 1, "centre": 4, "end": 0, "middle": 4}
@@ -61,12 +62,14 @@ def _gossip() -> MarkovNetwork:
 
 _WIDE: dict[str, Callable[[], AnyNetwork]] = {
     "grid side": _grid,
-    **{f"grid corner, {k} poolings": lambda k=k: _pooled(k) for k in (4, 16)},
+    **{f"grid corner, {k} poolings": partial(_pooled, k) for k in (4, 16)},
     **{name: _even(name) for name in ("ring", "torus", "complete")},
     **{f"path {place}": _even("path") for place in ("end", "middle")},
-    **{f"random {seed}": lambda seed=seed: _random(seed) for seed in (3, 6, 7)},
+    **{f"random {seed}": partial(_random, seed) for seed in (3, 6, 7)},
     "star a=.5, links half up": lambda: RandomLinks(star(0.5), 0.5),
-    "star, a=.7 and .1 in turn": lambda: PeriodicNetwork((star(0.7).weights, star(0.1).weights)),
+    "star, a=.7 and .1 in turn": lambda: PeriodicNetwork(
+        tuple(Phase(star(a).weights) for a in (0.7, 0.1))
+    ),
     **{f"gossip on the grid, {place}": _gossip for place in ("corner", "centre")},
 }
 WIDE: Mapping[str, Callable[[], AnyNetwork]] = MappingProxyType(_WIDE)

@@ -16,10 +16,10 @@ from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link_documents import Forecast
 from peerbayes.experiments.link_networks import WIDE, informative_place, network_of
 from theory import Network
-from theory.changing import AnyNetwork, PeriodicNetwork, mean_slem
+from theory.changing import AnyNetwork, DelayedNetwork, PeriodicNetwork, mean_slem
 from theory.changing.expected_weights import expected_weights
 from theory.network.structure import as_dense
-from theory.validation import FloatArray
+from theory.validation import BoolArray, FloatArray
 
 # Of the bootstraps: part of the record's definition.
 _SEED = 0
@@ -89,7 +89,7 @@ def slope_interval(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
     return float(np.quantile(slopes, 0.025)), float(np.quantile(slopes, 0.975))
 
 
-def _foretold(left: FloatArray, unseen: FloatArray, *, target: float) -> list[Line]:
+def _foretold(left: FloatArray, unseen: BoolArray, *, target: float) -> list[Line]:
     known = np.isfinite(left)
     old, new = left[~unseen & known], left[unseen & known]
     if old.size == 0 or new.size == 0:
@@ -194,6 +194,9 @@ def mean_weights(network: AnyNetwork) -> FloatArray:
         case Network():
             return as_dense(network.weights)
         case PeriodicNetwork():
-            return np.mean([as_dense(phase.weights) for phase in network.phases], axis=0)
+            each = [as_dense(phase.weights) for phase in network.phases]
+            return np.asarray(np.mean(each, axis=0))
+        case DelayedNetwork():
+            return as_dense(network.network.weights)
         case _:
             return as_dense(expected_weights(network).weights)
