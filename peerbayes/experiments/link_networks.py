@@ -56,6 +56,10 @@ def _random(seed: int) -> Network:
     return Network.from_topology("erdos-renyi", agents=AGENTS, probability=0.3, seed=seed)
 
 
+def _in_turn() -> PeriodicNetwork:
+    return PeriodicNetwork((Phase(star(0.7).weights), Phase(star(0.1).weights)))
+
+
 def _gossip() -> MarkovNetwork:
     return MarkovNetwork.gossip_pairs(_grid(), everyone_observes=True)
 
@@ -67,9 +71,7 @@ _WIDE: dict[str, Callable[[], AnyNetwork]] = {
     **{f"path {place}": _even("path") for place in ("end", "middle")},
     **{f"random {seed}": partial(_random, seed) for seed in (3, 6, 7)},
     "star a=.5, links half up": lambda: RandomLinks(star(0.5), 0.5),
-    "star, a=.7 and .1 in turn": lambda: PeriodicNetwork(
-        tuple(Phase(star(a).weights) for a in (0.7, 0.1))
-    ),
+    "star, a=.7 and .1 in turn": _in_turn,
     **{f"gossip on the grid, {place}": _gossip for place in ("corner", "centre")},
 }
 WIDE: Mapping[str, Callable[[], AnyNetwork]] = MappingProxyType(_WIDE)

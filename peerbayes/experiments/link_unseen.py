@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from peerbayes.experiments.experiment import Line
@@ -19,7 +20,7 @@ from theory import Network
 from theory.changing import AnyNetwork, DelayedNetwork, PeriodicNetwork, mean_slem
 from theory.changing.expected_weights import expected_weights
 from theory.network.structure import as_dense
-from theory.validation import BoolArray, FloatArray
+from theory.validation import FloatArray
 
 # Of the bootstraps: part of the record's definition.
 _SEED = 0
@@ -89,7 +90,7 @@ def slope_interval(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
     return float(np.quantile(slopes, 0.025)), float(np.quantile(slopes, 0.975))
 
 
-def _foretold(left: FloatArray, unseen: BoolArray, *, target: float) -> list[Line]:
+def _foretold(left: FloatArray, unseen: NDArray[np.bool_], *, target: float) -> list[Line]:
     known = np.isfinite(left)
     old, new = left[~unseen & known], left[unseen & known]
     if old.size == 0 or new.size == 0:
