@@ -75,10 +75,8 @@ def configured(
         if codec:
             raise fail("--codec", "no codec with --recipe tuned", codec, "leave one of them out")
         tuned = TunedExperiment(experiment.row, max(seeds, experiment.seeds), is_quick=quick)
-        folder = parts_folder(out, tuned.name)
-        tuned = tuned.with_setting(Setting(device or "cpu", data, folder, resume, notice))
-        tuned.check()
-        return tuned, tuned.parts_with(part or "", seeds=seeds)
+        setting = Setting(device or "cpu", data, parts_folder(out, tuned.name), resume, notice)
+        return _tuned(tuned.with_setting(setting), part or "", seeds=seeds)
     found = replace(
         experiment, seeds=max(seeds, experiment.seeds), is_quick=quick, codec=codec or ""
     )
@@ -89,6 +87,13 @@ def configured(
     only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
     found.check()
     return found, only
+
+
+def _tuned(
+    experiment: TunedExperiment, words: str, *, seeds: int
+) -> tuple[TunedExperiment, tuple[str, ...]]:
+    experiment.check()
+    return experiment, experiment.parts_with(words, seeds=seeds)
 
 
 def _codecs(
