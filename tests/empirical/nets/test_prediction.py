@@ -1,4 +1,4 @@
-"""Nets trained as hypotheses, and the loss curves that forecasts are laid beside."""
+"""Nets trained as hypotheses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from empirical import Images, classifier_model, load_digits, star_partition  # n
 from empirical.forecast import Site, rate_forecast  # noqa: E402
 from empirical.nets.architecture import perceptron  # noqa: E402
 from empirical.nets.posterior import shared_initialisation  # noqa: E402
-from empirical.nets.prediction import loss_curve, train_snapshots  # noqa: E402
+from empirical.nets.prediction import train_snapshots  # noqa: E402
 from empirical.nets.recipe import Recipe  # noqa: E402
 from empirical.nets.shares import Shares  # noqa: E402
-from empirical.nets.training import Training  # noqa: E402
 from empirical.snapshots import LabelHypothesis, label_hypotheses  # noqa: E402
 from theory import Network  # noqa: E402
 
@@ -81,40 +80,9 @@ def test_nets_do_not_hear_of_each_other(shares: Shares) -> None:
     assert (first.posterior.mean[1] - second.posterior.mean[1]).abs().max() > 1e-3
 
 
-def test_loss_curve_is_that_of_training(shares: Shares, site: Site) -> None:
-    inputs, labels = shares.inputs[::7], shares.labels[::7]
-    curve = loss_curve(
-        shares, site, RECIPE, architecture=NET, test_inputs=inputs, test_labels=labels,
-        record=(0, 2, 3), seed=9,
-    )  # fmt: skip
-    assert curve.rounds.tolist() == [0, 2, 3]
-    training = Training(shares, site.network, RECIPE, architecture=NET, seed=9)
-    for _ in range(3):
-        training.run_round()
-    # The nets by torch's own layers, one agent at a time.
-    for agent, mean in enumerate(training.posterior.mean):
-        first, second = NET.blocks
-        hidden = torch.relu(inputs @ mean[first.weight].reshape(first.shape) + mean[first.bias])
-        out = hidden @ mean[second.weight].reshape(second.shape) + mean[second.bias]
-        loss = torch.nn.functional.cross_entropy(out, labels)
-        assert curve.losses[-1, agent] == pytest.approx(float(loss), rel=1e-4)
-        hits = (out.argmax(dim=1) == labels).double().mean()
-        assert curve.accuracies[-1, agent] == pytest.approx(float(hits), abs=1e-12)
-        sure = torch.softmax(out, dim=1)[labels == 4, 4].double().mean()
-        assert curve.label_confidences[agent, 4] == pytest.approx(float(sure), rel=1e-4)
-    # Before the consensus an edge, which has labels 0 and 1 alone, is less sure of the others.
-    before, after = curve.local_label_confidences, curve.label_confidences
-    assert before[1:, 2:].mean() < after[1:, 2:].mean()
-
-
-def test_bad_input_is_refused(shares: Shares, site: Site) -> None:
+def test_bad_input_is_refused(shares: Shares) -> None:
     nobody = [LabelHypothesis("all", tuple(range(10))), LabelHypothesis("none", (11,))]
     with pytest.raises(ValueError, match="hypothesis 'none'"):
         train_snapshots(shares, nobody, RECIPE, architecture=NET, seed=0)
     with pytest.raises(ValueError, match="stages"):
         train_snapshots(shares, nobody[:1] * 2, RECIPE, architecture=NET, seed=0, stages=(21,))
-    with pytest.raises(ValueError, match="record"):
-        loss_curve(
-            shares, site, RECIPE, architecture=NET, test_inputs=shares.inputs,
-            test_labels=shares.labels, record=(3, 3), seed=0,
-        )  # fmt: skip
