@@ -82,7 +82,8 @@ def speeds(*names: str) -> Figure:
                     [line["predicted"] for line in own], [line["measured"] for line in own],
                     yerr=[line["standard_error"] for line in own], marker=mark, ls="", label=words,
                 )  # fmt: skip
-        ends = [pick(line["predicted"] for line in lines.values()) for pick in (min, max)]
+        predicted = [line["predicted"] for line in lines.values()]
+        ends = [min(predicted), max(predicted)] if lines else []
         axes.plot(ends, ends, color="grey", lw=1, label="in proportion")
         axes.set(
             xscale="log", yscale="log", xlabel="predicted rounds, c / K", ylabel="measured rounds",
