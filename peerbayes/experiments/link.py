@@ -25,8 +25,7 @@ from typing import Any
 
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.link_networks import WIDE
-from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, LinkSetting
+from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, WIDE_NAMES, LinkSetting
 from theory.progress import Progress
 from theory.validation import fail, install_extra
 
@@ -148,7 +147,7 @@ class RateLink:
         return link_lines(found, networks=present, targets=self.setting.targets)
 
 
-_FASHION = LinkSetting(data_set="fashion-mnist", more=tuple(WIDE))
+_FASHION = LinkSetting(data_set="fashion-mnist", more=WIDE_NAMES)
 
 LINKS = (
     RateLink(),

@@ -9,6 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 SNAPSHOTS, AMBIGUOUS = "snapshots", "star-mnist-2"
+# Networks that no setting was chosen on: see :mod:`peerbayes.experiments.link_networks`.
+WIDE_NAMES = (
+    "grid side", "grid corner, 4 poolings", "grid corner, 16 poolings", "ring", "torus", "complete",
+    "path end", "path middle", "random 3", "random 6", "random 7", "star a=.5, links half up",
+    "star, a=.7 and .1 in turn", "gossip on the grid, corner", "gossip on the grid, centre",
+)  # fmt: skip
 # What each kind of part depends on, beside the common settings.
 _COMMON = ("hidden", "local_steps", "batch", "data_set")
 _TRAINED = ("rounds", "learner", "mean_rate", "mean_epsilon", "targets", "test_images")
@@ -39,7 +45,7 @@ class LinkSetting:
     edge_confidences, places
         The stars, and where the informative agent sits in the grids.
     more
-        Further networks, names of :data:`peerbayes.experiments.link_networks.WIDE`.
+        Further networks, some of ``WIDE_NAMES``.
     learner
         ``"backprop"``, the papers', or ``"natural-gradient"``, whose precisions let a rate mean the
         same for all weights; agents count by influence in both.

@@ -169,15 +169,15 @@ def test_codecs_of_no_use(
     assert re.search(said, text)
 
 
-def test_without_the_coder(
+def test_without_the_wavelets(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from peerbayes.experiments import net_codecs
 
     net_codecs._misfit.cache_clear()
-    monkeypatch.setitem(sys.modules, "constriction", None)
-    text = complaint(capsys, "run", ROW, "--codec", "posterior", "--out", str(tmp_path))
-    assert "entropy-coded messages need constriction" in text
+    monkeypatch.setitem(sys.modules, "pywt", None)
+    text = complaint(capsys, "run", ROW, "--codec", "wavelet", "--out", str(tmp_path))
+    assert "the codec 'wavelet' needs PyWavelets" in text
     assert "pip install '.[messages]'" in text
 
 

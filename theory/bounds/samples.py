@@ -148,7 +148,7 @@ def printed_rounds(
     >>> model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
     >>> network = Network([[0.9, 0.1], [0.6, 0.4]])
     >>> [printed_rounds(network, model, delta=0.01, paper=p).rounds for p in ("P1", "P2")]
-    [7272, 14543]
+    [7272, 14544]
     """
     if paper not in ("P1", "P2"):
         raise fail("paper", "P1 or P2", repr(paper), "choose one")

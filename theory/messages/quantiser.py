@@ -6,19 +6,20 @@ everybody adds it to ŷ_j, and then
 
     Λ_i = y_i + γ Σ_j W_ij (ŷ_j − ŷ_i).
 
-=================  ==============================================================================
-``Uniform``        Q rounds each number to the nearest of the middles of cells of width `step`
-``Deadband``       the same, and nothing at all is sent while no number is off by more than
-                   `threshold`: event-triggered sending
-``Single``         Q rounds one number a message: each in its turn, the one that is off most, or
-                   one at random; the replicas of the others wait
-``Acknowledged``   Q rounds each number for each listener by itself: links lose messages, and
-                   agents keep what every listener is known to have
-``Unacknowledged`` links lose messages and nobody notices: replicas get out of step; no guarantee
-``Samples``        no replica: agents send how often each hypothesis came up in draws from their
-                   belief, and logarithms of these counts are pooled; no guarantee
-``Plain``          no replica: agents send Q(y_j) and pool what they hear as it is; no guarantee
-=================  ==============================================================================
+==================  ==============================================================================
+``Uniform``         Q rounds each number to the nearest of the middles of cells of width `step`
+``Deadband``        the same, and nothing at all is sent while no number is off by more than
+                    `threshold`: event-triggered sending
+``Single``          Q rounds one number a message: each in its turn, the one that is off most, or
+                    one at random; the replicas of the others wait
+``Acknowledged``    Q rounds each number for each listener by itself: links lose messages, and
+                    agents keep what every listener is known to have
+``Unacknowledged``  links lose messages and nobody notices: replicas get out of step, nothing is
+                    guaranteed
+``Samples``         no replica: agents send how often each hypothesis came up in draws from their
+                    belief, and logarithms of these counts are pooled; no guarantee
+``Plain``           no replica: agents send Q(y_j) and pool what they hear as it is; no guarantee
+==================  ==============================================================================
 
 With L levels there are L cells, evenly about zero; numbers beyond the last cell go to its middle.
 A message is one whole number below L^(M−1), in as many whole bytes as that takes, after a header.
