@@ -52,8 +52,10 @@ class CertifiedMessages(Shown):
         on what compression does.
     least
         The fewest levels that are proved never to overload.
-    links, frame
-        Directed links, and bytes of a message.
+    links
+        How many directed links there are.
+    frame
+        The bytes of a message.
     silence
         Rounds from one message of an agent to its next, at least.
     rounds

@@ -67,9 +67,10 @@ class CompressedLearning(Shown):
         what is sent.
     levels
         What the quantiser has to hold.
-    heard, frame
-        Shape (N,): how many others hear each agent; and the bytes of a message, with those of its
-        answer, None without levels.
+    heard
+        Shape (N,): how many others hear each agent.
+    frame
+        The bytes of a message, with those of its answer; None without levels.
     speaking
         How often agents send a message, in the mean of the long run.
     uncompressed, compressed, easier
