@@ -39,6 +39,18 @@ def check_said(said: Said, layout: Layout) -> None:
             raise fail(name, "finite numbers", "NaN or infinity", remedy)
 
 
+def check_fraction(name: str, value: float, remedy: str) -> None:
+    """Refuse a number that is not in (0, 1].
+
+    Raises
+    ------
+    ValueError
+        In one line, with the remedy given.
+    """
+    if not 0.0 < value <= 1.0:
+        raise fail(name, "a number above 0 and at most 1", value, remedy)
+
+
 def share_of(layout: Layout, share: float, name: str = "share") -> int:
     """How many of the d coordinates a share of them is: ⌈share · d⌉.
 
@@ -47,8 +59,7 @@ def share_of(layout: Layout, share: float, name: str = "share") -> int:
     ValueError
         If the share is not in (0, 1].
     """
-    if not 0.0 < share <= 1.0:
-        raise fail(name, "a number above 0 and at most 1", share, "give such a share")
+    check_fraction(name, share, "give such a share")
     return min(layout.size, max(1, ceil(share * layout.size)))
 
 

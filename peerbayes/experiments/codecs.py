@@ -15,17 +15,17 @@ from typing import Any
 from peerbayes.documents import Document
 from peerbayes.experiments.build import build_of_codecs
 from peerbayes.experiments.codecs_setting import CONTENDERS, QUICK, CodecSetting, Contender
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from theory.progress import Progress
 from theory.validation import fail, install_extra
 
 FORM = "codecs"
 _PART = "codecs seed "
-_EXTRAS = {"torch": "train", "constriction": "messages", "pywt": "messages"}
+_EXTRAS = {"torch": "train", "pywt": "messages"}
 
 
 @dataclass(frozen=True)
-class CodecsExperiment:
+class CodecsExperiment(PartsBySeed):
     """Every codec of Gaussian beliefs on the messages of one training, for several seeds.
 
     Attributes
@@ -50,16 +50,6 @@ class CodecsExperiment:
         return "codecs quick" if self.is_quick else "codecs"
 
     @property
-    def replicates(self) -> int:
-        """How many seeds."""
-        return self.seeds
-
-    @property
-    def replicates_are_parts(self) -> bool:
-        """Each seed is a part."""
-        return True
-
-    @property
     def parts(self) -> tuple[str, ...]:
         """One a seed."""
         return tuple(f"{_PART}{k}" for k in range(self.seeds))
@@ -77,11 +67,7 @@ class CodecsExperiment:
         ValueError
             If there is none.
         """
-        chosen = tuple(name for name in self.parts[:seeds] if words in name)
-        if not chosen:
-            wanted = f"words of {', '.join(self.parts[:seeds])}"
-            raise fail("--part", wanted, repr(words), "use such words")
-        return chosen
+        return parts_named(self.parts[:seeds], words)
 
     def quick(self) -> CodecsExperiment:
         """The same in less than a minute."""

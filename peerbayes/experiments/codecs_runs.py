@@ -71,7 +71,7 @@ def run_codecs(
         curve=_curve(both),
         trials=found,
         build=build_of_codecs(),
-        versions={**versions(), **_coder_version()},
+        versions=versions(),
     )
 
 
@@ -109,9 +109,3 @@ def _images(setting: CodecSetting) -> Images:
     if setting.dataset == "digits":
         return load_digits()
     return load_images(setting.dataset, "train", directory=setting.data)
-
-
-def _coder_version() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {"constriction": version("constriction")}

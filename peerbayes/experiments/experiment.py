@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
@@ -10,6 +10,7 @@ from pydantic import Field
 
 from peerbayes.documents import Document, Number
 from theory.progress import Progress
+from theory.validation import fail
 
 
 @dataclass(frozen=True)
@@ -103,3 +104,47 @@ class Experiment(Protocol):
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """The lines that all parts together give."""
         ...
+
+
+class PartsBySeed:
+    """What experiments have in common in which each of `seeds` replicates is a part of its own."""
+
+    seeds: int
+
+    @property
+    def replicates(self) -> int:
+        """How many seeds."""
+        return self.seeds
+
+    @property
+    def replicates_are_parts(self) -> bool:
+        """Each seed is a part."""
+        return True
+
+
+def parts_named(
+    own: Iterable[str], words: str, *, shown: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Those of the parts whose names contain these words.
+
+    Parameters
+    ----------
+    own
+        The parts that there are.
+    words
+        Any text; with none, all of them.
+    shown
+        Names that a refusal tells, where there are many; all of them if left out.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    names = tuple(own)
+    chosen = tuple(name for name in names if words in name)
+    if not chosen:
+        told = names if shown is None else shown
+        few = "names such as " if len(told) < len(names) else ""
+        raise fail("--part", f"words of {few}{', '.join(told)}", repr(words), "use such words")
+    return chosen

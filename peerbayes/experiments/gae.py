@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
 from peerbayes.experiments.build import build_of_gae
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.gae_rows import AUTOENCODER, RUNS, GaePart, quick_recipe
 from peerbayes.experiments.net_run import Setting, alone, check_installed, forget_unfinished
 from theory.progress import Progress
-from theory.validation import as_integer, fail
+from theory.validation import as_integer
 
 if TYPE_CHECKING:
     from empirical.gae.fitting import FitPlan
@@ -29,7 +29,7 @@ FORM = "gae"
 
 
 @dataclass(frozen=True)
-class GaeExperiment:
+class GaeExperiment(PartsBySeed):
     """The nine runs of the paper's Table 1, with controls.
 
     Attributes
@@ -58,16 +58,6 @@ class GaeExperiment:
         return "gae quick" if self.is_quick else "gae"
 
     @property
-    def replicates(self) -> int:
-        """How many seeds."""
-        return self.seeds
-
-    @property
-    def replicates_are_parts(self) -> bool:
-        """Each seed is a part."""
-        return True
-
-    @property
     def parts(self) -> tuple[str, ...]:
         """The autoencoder, then every run, seed by seed."""
         return tuple(self._parts)
@@ -85,13 +75,8 @@ class GaeExperiment:
             If there is none.
         """
         first = self.seeds if seeds is None else seeds
-        chosen = tuple(
-            name for name, part in self._parts.items() if words in name and part.seed < first
-        )
-        if not chosen:
-            wanted = f"words of {', '.join(self.parts[:10])} …"
-            raise fail("--part", wanted, repr(words), "use such words")
-        return chosen
+        own = (name for name, part in self._parts.items() if part.seed < first)
+        return parts_named(own, words, shown=self.parts[:10])
 
     def check(self) -> None:
         """Refuse to run where something that the experiment needs is missing.

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, parts_named
 from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, WIDE_NAMES, LinkSetting
 from theory.progress import Progress
 from theory.validation import fail, install_extra
@@ -91,10 +91,7 @@ class RateLink:
         ValueError
             If there is none.
         """
-        chosen = tuple(name for name in self.parts if words in name)
-        if not chosen:
-            raise fail("--part", f"words of {', '.join(self.parts)}", repr(words), "use such words")
-        return chosen
+        return parts_named(self.parts, words)
 
     def check(self) -> None:
         """Refuse to run where something that the experiment needs is missing.

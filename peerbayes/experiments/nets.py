@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.build import build_of_codecs, build_of_nets
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_parts import (
@@ -35,7 +35,7 @@ FORM = "nets"
 
 
 @dataclass(frozen=True)
-class NetExperiment:
+class NetExperiment(PartsBySeed):
     """One row with neural nets.
 
     Attributes
@@ -80,16 +80,6 @@ class NetExperiment:
         return self.row.source
 
     @property
-    def replicates(self) -> int:
-        """How many seeds."""
-        return self.seeds
-
-    @property
-    def replicates_are_parts(self) -> bool:
-        """Each seed is a part."""
-        return True
-
-    @property
     def parts(self) -> tuple[str, ...]:
         """Every recipe's, each with all its seeds."""
         return tuple(self._parts)
@@ -123,10 +113,7 @@ class NetExperiment:
         if not own:
             got, remedy = repr(self.codec), "take the recipe 'best', which averages nets too"
             raise fail("--codec", f"one that writes the beliefs of {recipe!r}", got, remedy)
-        chosen = tuple(name for name in own if words in name)
-        if not chosen:
-            raise fail("--part", f"words of {', '.join(own[:12])}", repr(words), "use such words")
-        return chosen
+        return parts_named(own, words, shown=own[:12])
 
     def check(self) -> None:
         """Refuse to run where something that the experiment needs is missing.

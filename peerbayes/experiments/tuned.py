@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.build import build_of_tuned
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.net_problem import weights_mark
 from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.net_run import Setting, alone, check_setting
@@ -35,7 +35,7 @@ FORM, RECIPE = "tuned", "tuned"
 
 
 @dataclass(frozen=True)
-class TunedExperiment:
+class TunedExperiment(PartsBySeed):
     """The comparison of all methods on one row.
 
     Attributes
@@ -87,16 +87,6 @@ class TunedExperiment:
         return self.row.source
 
     @property
-    def replicates(self) -> int:
-        """How many seeds."""
-        return self.seeds
-
-    @property
-    def replicates_are_parts(self) -> bool:
-        """Each seed is a part."""
-        return True
-
-    @property
     def parts(self) -> tuple[str, ...]:
         """Of each method its trials in turn, then its tests."""
         return tuple(self._parts)
@@ -110,12 +100,8 @@ class TunedExperiment:
             If there is none.
         """
         first = self.seeds if seeds is None else seeds
-        own = {name: part for name, part in self._parts.items() if part.seed < first}
-        chosen = tuple(name for name in own if words in name)
-        if not chosen:
-            wanted = f"words of names such as {', '.join(list(own)[::17][:6])}"
-            raise fail("--part", wanted, repr(words), "use such words")
-        return chosen
+        own = [name for name, part in self._parts.items() if part.seed < first]
+        return parts_named(own, words, shown=own[::17][:6])
 
     def check(self) -> None:
         """Refuse to run where something that the experiment needs is missing.

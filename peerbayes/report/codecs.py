@@ -12,9 +12,9 @@ from peerbayes.experiments.codecs_documents import CodecsPart, CodecsRun, CodecT
 from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
 from peerbayes.figures.panels import panel, series_style
 from peerbayes.figures.scales import linear_scale, log_scale
-from peerbayes.figures.views import Fact, picture
+from peerbayes.figures.views import Fact
 from peerbayes.figures.wording import count, number
-from peerbayes.report.run_view import RunView, line_row
+from peerbayes.report.run_view import RunView
 
 # Curves end at silence, where they need no bits: logarithms are drawn from here on.
 _LEAST_BITS = 1e-2
@@ -28,22 +28,14 @@ def codecs_view(run: CodecsRun, *, key: str) -> RunView:
     settings, runs = run.settings, run.runs
     net = "–".join(map(str, settings.hidden))
     plots = [limit_plot(runs), distance_plot(runs)]
-    return RunView(
-        key=key,
-        name=run.experiment,
-        title=run.title,
-        source=run.source,
-        facts=(
-            Fact("Source", run.source),
-            Fact("Data", settings.dataset),
-            Fact("Net", net, f"units of the hidden layers; {count(runs[0].weights)} weights"),
-            Fact("Message", count(settings.rounds), "of its sender; those before were said too"),
-            Fact("Silence", number(runs[0].silence, 3), "nats a weight if nothing were said"),
-            Fact("Seeds", count(run.replicates), f"seed {run.seed}"),
-        ),
-        lines=tuple(line_row(line) for line in run.lines),
-        pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
+    facts = (
+        Fact("Data", settings.dataset),
+        Fact("Net", net, f"units of the hidden layers; {count(runs[0].weights)} weights"),
+        Fact("Message", count(settings.rounds), "of its sender; those before were said too"),
+        Fact("Silence", number(runs[0].silence, 3), "nats a weight if nothing were said"),
+        Fact("Seeds", count(run.replicates), f"seed {run.seed}"),
     )
+    return RunView.of(run, facts, plots, key=key)
 
 
 def limit_plot(runs: Sequence[CodecsPart]) -> Plot:

@@ -15,9 +15,9 @@ from peerbayes.experiments.gae_documents import (
 from peerbayes.figures.canvas import COLOURS, LegendEntry, Mark, Plot, axis_label
 from peerbayes.figures.panels import panel
 from peerbayes.figures.scales import linear_scale
-from peerbayes.figures.views import Fact, picture
+from peerbayes.figures.views import Fact
 from peerbayes.figures.wording import count
-from peerbayes.report.run_view import RunView, line_row
+from peerbayes.report.run_view import RunView
 
 # Runs of Fig. 4 by what they share a colour for: nodes and split.
 _GROUPS = ("balanced 4", "unbalanced 4", "balanced 16", "unbalanced 16")
@@ -32,7 +32,6 @@ def gae_view(run: GaeRun, *, key: str) -> RunView:
     found = run.found
     plots = [accuracies_plot(found)] if any(one.printed for one in found.runs) else []
     facts = [
-        Fact("Source", run.source),
         Fact("Seeds", count(run.replicates), f"of each run, seed {run.seed}"),
     ]
     if found.runs:
@@ -42,15 +41,7 @@ def gae_view(run: GaeRun, *, key: str) -> RunView:
         plots.append(curve_plot(found.autoencoder))
         weights = found.autoencoder.weights
         facts.append(Fact("Autoencoder", f"{weights:,} weights".replace(",", " ")))
-    return RunView(
-        key=key,
-        name=run.experiment,
-        title=run.title,
-        source=run.source,
-        facts=tuple(facts),
-        lines=tuple(line_row(line) for line in run.lines),
-        pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
-    )
+    return RunView.of(run, facts, plots, key=key)
 
 
 def accuracies_plot(found: GaeContent) -> Plot:

@@ -16,9 +16,9 @@ from peerbayes.figures.canvas import (
 )
 from peerbayes.figures.panels import panel, series_style
 from peerbayes.figures.scales import log_scale
-from peerbayes.figures.views import Fact, picture
+from peerbayes.figures.views import Fact
 from peerbayes.figures.wording import count, number
-from peerbayes.report.run_view import RunView, line_row
+from peerbayes.report.run_view import RunView
 from theory.validation import FloatArray
 
 
@@ -35,21 +35,13 @@ def link_view(run: LinkRun, *, key: str) -> RunView:
         plots += link_plot(names, rates, rounds, target=settings.targets[0])
     if names:
         plots.append(losses_plot(names, trained))
-    return RunView(
-        key=key,
-        name=run.experiment,
-        title=run.title,
-        source=run.source,
-        facts=(
-            Fact("Source", run.source),
-            Fact("Networks", count(len(names))),
-            Fact("Seeds", count(run.replicates), f"of each, seed {run.seed}"),
-            Fact("Net", "–".join(map(str, settings.hidden)), "units of the hidden layers"),
-            Fact("Adam’s ε", number(settings.mean_epsilon)),
-        ),
-        lines=tuple(line_row(line) for line in run.lines),
-        pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
+    facts = (
+        Fact("Networks", count(len(names))),
+        Fact("Seeds", count(run.replicates), f"of each, seed {run.seed}"),
+        Fact("Net", "–".join(map(str, settings.hidden)), "units of the hidden layers"),
+        Fact("Adam’s ε", number(settings.mean_epsilon)),
     )
+    return RunView.of(run, facts, plots, key=key)
 
 
 def link_plot(

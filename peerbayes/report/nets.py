@@ -25,11 +25,11 @@ from peerbayes.figures.trained import (
     sigma_plot,
     traffic_plot,
 )
-from peerbayes.figures.views import Fact, picture
+from peerbayes.figures.views import Fact
 from peerbayes.figures.wording import DASH, count, number
 from peerbayes.nets.tables import codec_words
 from peerbayes.report.net_courses import Measure, Series, who
-from peerbayes.report.run_view import RunView, line_row
+from peerbayes.report.run_view import RunView
 
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",
@@ -62,7 +62,6 @@ def net_run_view(run: NetRun, *, key: str) -> RunView:
         plots += _confusions(*together[-1], settings.groups)
     first = runs[0].network
     facts = [
-        Fact("Source", run.source),
         Fact("Data", settings.dataset, "a tenth of it" if settings.quick else ""),
         Fact("Agents", count(first.agents)),
         Fact("Net", "–".join(map(str, settings.hidden)), "units of the hidden layers"),
@@ -71,16 +70,11 @@ def net_run_view(run: NetRun, *, key: str) -> RunView:
     ]
     if settings.codec is not None:
         facts.append(Fact("Codec", codec_words(settings.codec), "whole frames are counted"))
-    return RunView(
+    return RunView.of(
+        run,
+        facts,
+        [plot for plot in plots if plot is not None],
         key=key,
-        name=run.experiment,
-        title=run.title,
-        source=run.source,
-        facts=tuple(facts),
-        lines=tuple(line_row(line) for line in run.lines),
-        pictures=tuple(
-            picture(plot, f"{key}-{index}") for index, plot in enumerate(plots) if plot is not None
-        ),
         columns=COLUMNS,
         rows=tuple((_kind_name(*kind), _cells(own)) for kind, own in kinds.items()),
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from peerbayes.experiments.documents import RunSummary
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.regression import RegressionRun
+from peerbayes.figures.canvas import Plot
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import BROKEN, HOLDS, Fact, Picture, Verdict, picture
 from peerbayes.figures.wording import DASH, count, number
@@ -40,6 +43,30 @@ class RunView:
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, tuple[str, ...]], ...] = ()  # a table of what was run
 
+    @classmethod
+    def of(
+        cls,
+        run: RunSummary,
+        facts: Sequence[Fact],
+        plots: Sequence[Plot],
+        *,
+        key: str,
+        columns: tuple[str, ...] = (),
+        rows: tuple[tuple[str, tuple[str, ...]], ...] = (),
+    ) -> RunView:
+        """What every record of ``run`` has, with `facts` behind its source, and its pictures."""
+        return cls(
+            key=key,
+            name=run.experiment,
+            title=run.title,
+            source=run.source,
+            facts=(Fact("Source", run.source), *facts),
+            lines=tuple(line_row(line) for line in run.lines),
+            pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
+            columns=columns,
+            rows=rows,
+        )
+
     @property
     def claimed(self) -> int:
         """How many lines have a prediction that can be contradicted."""
@@ -58,18 +85,8 @@ def run_view(run: RegressionRun, *, key: str) -> RunView:
     plots = [errors_plot(curves), honesty_plot(together, together.reported)]
     if together.coordinates:
         plots.append(calibration_plot(together.coordinates))
-    return RunView(
-        key=key,
-        name=run.experiment,
-        title=run.title,
-        source=run.source,
-        facts=(
-            Fact("Source", run.source),
-            Fact("Runs", count(run.replicates), f"of each learner, seed {run.seed}"),
-        ),
-        lines=tuple(line_row(line) for line in run.lines),
-        pictures=tuple(picture(plot, f"{key}-{index}") for index, plot in enumerate(plots)),
-    )
+    runs = Fact("Runs", count(run.replicates), f"of each learner, seed {run.seed}")
+    return RunView.of(run, [runs], plots, key=key)
 
 
 def line_row(line: Line) -> LineRow:

@@ -99,7 +99,6 @@ def test_every_codec_that_writes_beliefs_is_tried() -> None:
 
 def test_a_tiny_run_and_its_page(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    pytest.importorskip("constriction")
     tiny: CodecsExperiment = replace(CODECS, seeds=2, is_quick=True, setting=TINY)
     done = run_experiment(tiny, out=tmp_path)
     before = done.record_path.read_bytes()

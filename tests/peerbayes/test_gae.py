@@ -90,7 +90,7 @@ def test_seeds_and_words_choose_parts() -> None:
     assert len(GAE.parts) == 1 + 5 * len(RUNS)
     assert GAE.parts_with("GAE balanced 4") == tuple(f"GAE balanced 4 seed {k}" for k in range(5))
     assert GAE.parts_with("central", seeds=1) == ("central seed 0",)
-    with pytest.raises(ValueError, match="--part: expected words of autoencoder"):
+    with pytest.raises(ValueError, match="--part: expected words of names such as autoencoder"):
         GAE.parts_with("pigeon")
     quick = replace(GAE, is_quick=True, seeds=1)
     assert {f"{run.name} seed 0" for run in TABLE_1} < set(quick.parts)

@@ -24,7 +24,6 @@ from tests.peerbayes.test_bad_input import complaint
 from tests.peerbayes.tiny_nets import make_tiny
 
 pytest.importorskip("torch")
-pytest.importorskip("constriction")
 
 ROW = "star-mnist-1"
 HEADER = 40  # bytes of a frame

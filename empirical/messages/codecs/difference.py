@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from empirical.messages.checks import check_said, words_of
+from empirical.messages.checks import check_fraction, check_said, words_of
 from empirical.messages.codec import Codec, Coder, Heard, Hearing, Layout, Memory, Replicating, Said
 from empirical.messages.codecs.sign import Sign
 from empirical.messages.coordinates import bound, free, free_layout
@@ -45,9 +45,7 @@ class Difference:
     name: ClassVar[str] = "difference"
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.mixing <= 1.0:
-            wanted = "a number above 0 and at most 1"
-            raise fail("mixing", wanted, self.mixing, "give such a number")
+        check_fraction("mixing", self.mixing, "give such a number")
         if isinstance(self.inner, Difference):
             raise _two_replicas(self.inner)
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from empirical.messages.beliefs import BeliefReplica
-from empirical.messages.checks import words_of
+from empirical.messages.checks import check_fraction, words_of
 from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.entropy import Reader, Tape, Writer
-from theory.validation import as_positive, fail
+from theory.validation import as_positive
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,7 @@ class Posterior:
     def __post_init__(self) -> None:
         as_positive("step", self.step)
         as_positive("gradient_step", self.gradient_step)
-        if not 0.0 < self.mixing <= 1.0:
-            remedy = "1 takes in all that was said"
-            raise fail("mixing", "a number above 0 and at most 1", self.mixing, remedy)
+        check_fraction("mixing", self.mixing, "1 takes in all that was said")
 
     words = words_of
 

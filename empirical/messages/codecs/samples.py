@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from empirical.messages.beliefs import BeliefReplica, Float32
-from empirical.messages.checks import words_of
+from empirical.messages.checks import check_fraction, words_of
 from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.entropy import Reader, Tape, Writer, integers, naturals
 from empirical.messages.grids import nearest, powers
@@ -65,9 +65,7 @@ class Samples:
         as_positive("gradient_step", self.gradient_step)
         if not 1.0 <= self.block_bits <= 14.0:
             raise fail("block_bits", "1 to 14 bits", self.block_bits, "more take too long")
-        if not 0.0 < self.mixing <= 1.0:
-            remedy = "1 takes in all that was said"
-            raise fail("mixing", "a number above 0 and at most 1", self.mixing, remedy)
+        check_fraction("mixing", self.mixing, "1 takes in all that was said")
 
     words = words_of
 

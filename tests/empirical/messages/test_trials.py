@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("constriction")
 
 from empirical.messages.codec import Block, Layout  # noqa: E402
 from empirical.messages.codecs import codec_of  # noqa: E402

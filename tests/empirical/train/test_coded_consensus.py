@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("constriction")
 
 from empirical.messages.codec import Block, Layout  # noqa: E402
 from empirical.messages.codecs import codec_from_words, codec_named  # noqa: E402
