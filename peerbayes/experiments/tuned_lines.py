@@ -195,6 +195,7 @@ def _differences(results: Sequence[MethodResult]) -> list[Line]:
         if gap is not None:
             what = f"{name}, {bayes.method.name} less {plain.method.name}, {bayes.course}"
             beyond = "beyond" if abs(gap.mean) > gap.margin else "not beyond"
-            remark = f"{_PAIRED}; {beyond} a 95 % margin of {gap.margin:.3g}"
+            judged = f"{beyond} a 95 % margin of {gap.margin:.3g}"
+            remark = f"{_PAIRED}; {judged if gap.error is not None else 'one seed has no margin'}"
             lines.append(Line(what, "", gap.mean, gap.error, None, None, remark))
     return lines

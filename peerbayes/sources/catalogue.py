@@ -41,5 +41,4 @@ def chosen_figures(names: Sequence[str]) -> tuple[SourceFigure, ...]:
     """
     if not names:
         return tuple(FIGURES.values())
-    remedy = f"choose one of {', '.join(FIGURES)}"
-    return tuple(FIGURES[choose("FIGURE", name, FIGURES, otherwise=remedy)] for name in names)
+    return tuple(FIGURES[choose("FIGURE", name, FIGURES)] for name in names)

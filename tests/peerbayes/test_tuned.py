@@ -323,6 +323,11 @@ def test_kinds_are_compared_by_validation_data_and_in_pairs() -> None:
     last = [line for line in tuned_lines(parts) if "less" in line.what]
     assert last[0].what == "accuracy [%], sites less averaging, 50 steps a round"
     assert last[0].measured == pytest.approx(9.0)
+    margin = gap.error * 12.706  # Student's t with one degree of freedom
+    assert last[0].remark.endswith(f"not beyond a 95 % margin of {margin:.3g}")
+    first = {name: part for name, part in parts.items() if name.endswith("0")}
+    (alone, *_) = [line for line in tuned_lines(first) if "less" in line.what]
+    assert alone.remark.endswith("one seed has no margin")
 
 
 # The command ------------------------------------------------------------------------------------
