@@ -85,8 +85,8 @@ def difference(inner: Words, *mixings: float) -> tuple[Words, ...]:
     return tuple({"codec": "difference", "inner": inner, "mixing": one} for one in mixings)
 
 
-def posterior(*steps: float) -> tuple[Words, ...]:
-    return tuple({"codec": "posterior", "step": one} for one in steps)
+def posterior(*steps: float, **more: int) -> tuple[Words, ...]:
+    return tuple({"codec": "posterior", "step": one, **more} for one in steps)
 
 
 RATES: Mapping[str, Sequence[Settings]] = {
@@ -104,6 +104,10 @@ METHODS: Mapping[str, Method] = {
     "beliefs, posterior, half steps": Method("natural-gradient", posterior(0.5)),
     "beliefs, posterior, 40 rounds": Method(
         "natural-gradient", posterior(2.0, 4.0), shape=(50, 2000)
+    ),
+    "beliefs, posterior, halved": Method("natural-gradient", posterior(1.0, 3.0, halvings=2)),
+    "beliefs, posterior, halved, 40 rounds": Method(
+        "natural-gradient", posterior(2.0, 4.0, halvings=3), shape=(50, 2000)
     ),
     "averaging, wavelet": Method("averaging", ({"codec": "wavelet", "share": 0.01},)),
     "averaging, difference + sign": Method("averaging", difference({"codec": "sign"}, 0.4, 1.0)),
@@ -242,7 +246,7 @@ class Search:
 def knobs(codec: Words | None) -> str:
     """The settings of a codec, those of the one within it among them."""
     numbers = {} if codec is None else {**codec.get("inner", {}), **codec}
-    return "".join(f", {key} {v:g}" for key, v in numbers.items() if isinstance(v, float))
+    return "".join(f", {key} {v:g}" for key, v in numbers.items() if isinstance(v, int | float))
 
 
 def price(point: Point) -> float:

@@ -14,14 +14,20 @@ less, which adds little and costs little: they move slowly. See docs: mathematic
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, log2
 
 import numpy as np
+from numpy.typing import NDArray
 
-from empirical.messages.beliefs import BeliefReplica
+from empirical.messages.beliefs import BeliefReplica, Float32
 from empirical.messages.checks import check_fraction, words_of
 from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.entropy import Reader, Tape, Writer
-from theory.validation import as_positive
+from theory.validation import as_integer, as_positive, fail
+
+# The share of the weights that a sender wants to say something of before steps stay.
+_LEAST_SAID = 0.05
+_MOST_HALVINGS = 15
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,10 @@ class Posterior:
     ----------
     step
         c: the step of a mean in standard deviations of the posterior; positive.
+    halvings
+        How often a sender may halve the step of a message, while fewer than a twentieth of the
+        weights moved by as much; 0 to 15. Where rates fall, moves do: agents whose data differ
+        drift apart by what they do not say, and come back when steps are small. 0: steps stay.
     gradient_step
         The step of a vector ``gradient``, in units of what moves a mean by c standard deviations;
         positive.
@@ -45,6 +55,7 @@ class Posterior:
     """
 
     step: float = 1.0
+    halvings: int = 0
     gradient_step: float = 0.25
     mixing: float = 1.0
 
@@ -53,6 +64,8 @@ class Posterior:
     def __post_init__(self) -> None:
         as_positive("step", self.step)
         as_positive("gradient_step", self.gradient_step)
+        if as_integer("halvings", self.halvings, minimum=0) > _MOST_HALVINGS:
+            raise fail("halvings", f"0 to {_MOST_HALVINGS}", self.halvings, "2 or 3 are enough")
         check_fraction("mixing", self.mixing, "1 takes in all that was said")
 
     words = words_of
@@ -88,7 +101,24 @@ class PosteriorCoder:
         """Write or read all vectors, the standard deviations first, and move the replica."""
         width, step = self._belief.widths(tape, memory, said), np.float32(self._codec.step)
         mean = None if said is None else self._belief.mean(said)
-        self._belief.moved(tape, memory, mean, "mean", width * step)
+        unit = width * step
+        if self._codec.halvings:
+            unit = unit * self._halved(tape, memory, mean, unit)
+        self._belief.moved(tape, memory, mean, "mean", unit)
         self._belief.gradient(
             tape, memory, said, np.float32(self._codec.gradient_step) * step / width
         )
+
+    def _halved(
+        self, tape: Tape, memory: Memory, mean: NDArray[np.float64] | None, unit: Float32
+    ) -> np.float32:
+        """What the step is multiplied by, written or read."""
+        halvings = None
+        if mean is not None:
+            moved = np.abs(mean - memory["mean"].numpy()) / unit
+            rank = int((1 - _LEAST_SAID) * len(moved))
+            reached = float(np.partition(moved, rank)[rank])
+            some = 0 if reached == 0.0 else ceil(-log2(reached))
+            halvings = np.array([min(max(some, 0), self._codec.halvings)])
+        (found,) = tape.plain(halvings, 1, bits=4)
+        return np.float32(2.0 ** -int(found))

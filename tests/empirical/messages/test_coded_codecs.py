@@ -187,6 +187,33 @@ def test_what_was_left_out_is_said_later() -> None:
     assert np.abs(left).max() < 1.0
 
 
+@pytest.mark.parametrize(("moves_by", "halvings"), [(0.4, 2), (0.2, 3), (0.01, 3), (2.0, 0)])
+def test_steps_are_halved_until_enough_is_said(moves_by: float, halvings: int) -> None:
+    """Moves of one size: the step halves until it is no larger, three times at most."""
+    begin = belief()
+    said = moved(begin, torch.full((SIZE,), moves_by))
+    layout = Layout(begin, BLOCKS, 1e4)
+    coder = Posterior(step=1.0, halvings=3).coder(layout)
+    heard, bits = passed(coder, [said])
+    found = moves(said, heard.vectors, examples=10_000)
+    step = 2.0**-halvings
+    assert np.abs(found).max() < step
+    finer, spent = passed(Posterior(step=step).coder(layout), [said])
+    # The grid of standard deviations is finer too with a smaller step, but here they stay.
+    assert torch.equal(heard.vectors["shift"], finer.vectors["shift"])
+    assert bits <= spent + 96  # four bits, and the zeros before them, which are sent then
+
+
+def test_few_that_moved_do_not_halve_the_step() -> None:
+    """One weight in ten moved by three steps: that is enough to say."""
+    begin, far = belief(), torch.zeros(SIZE)
+    far[::10] = 3.0
+    layout, said = Layout(begin, BLOCKS, 1e4), moved(begin, far + 0.3)
+    often, _ = passed(Posterior(step=1.0, halvings=3).coder(layout), [said])
+    never, _ = passed(Posterior(step=1.0).coder(layout), [said])
+    assert torch.equal(often.vectors["shift"], never.vectors["shift"])
+
+
 def test_precisions_are_heard_within_a_step_of_their_grid() -> None:
     begin = belief()
     changed = {name: values.clone() for name, values in begin.items()}
@@ -290,6 +317,8 @@ def test_point_nets_have_no_uncertainty_to_measure_by(codec: str) -> None:
         ("quantised", {"levels": 4}, "levels: expected an odd number"),
         ("quantised", {"step": 0.0}, "step"),
         ("posterior", {"step": 0.0}, "step"),
+        ("posterior", {"halvings": 16}, "halvings: expected 0 to 15"),
+        ("posterior", {"halvings": -1}, "halvings"),
         ("posterior", {"mixing": 2.0}, "mixing: expected a number above 0"),
         ("samples", {"block_bits": 30.0}, "block_bits: expected 1 to 14 bits"),
         ("wavelet", {"depth": 0}, "depth"),
