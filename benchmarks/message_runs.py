@@ -106,6 +106,9 @@ METHODS: Mapping[str, Method] = {
         "natural-gradient", posterior(2.0, 4.0), shape=(50, 2000)
     ),
     "beliefs, posterior, halved": Method("natural-gradient", posterior(1.0, 3.0, halvings=2)),
+    "beliefs, posterior, whole steps, halved": Method(
+        "natural-gradient", posterior(1.0, halvings=2)
+    ),
     "beliefs, posterior, halved, 40 rounds": Method(
         "natural-gradient", posterior(2.0, 4.0, halvings=3), shape=(50, 2000)
     ),
