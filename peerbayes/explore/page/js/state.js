@@ -4,7 +4,7 @@
 //   document view numbers positions      of now; positions[i] = [x, y] of agent i
 //   certified                            null | {status: "running"|"done"|"refused", progress, result, line}
 //   pinned                               null | {document, view, numbers, certified, positions}
-//   selection                            {agent: i} | {link: [from, to]} | {}
+//   selection                            {agent: i} | {link: [i, j]} (i listens to j) | {}
 //   settings                             of the views: delta, seed, theme …
 //   on(topic, listener) -> stop          topics: document certified pinned selection settings line look view positions busy
 //   edit(edits)  gesture()  open(answer, positions)  undo()  redo()  pin()  unpin()
@@ -124,6 +124,19 @@ export class State {
   move(agent, place) {
     this.positions = this.positions.map((old, i) => (i === agent ? place : old));
     this.tell("positions", agent);
+  }
+
+  /** Puts all agents anew. */
+  place(positions) {
+    this.positions = positions;
+    this.tell("positions", null);
+  }
+
+  /** Forgets what was before: undo does not return behind this state. */
+  forget() {
+    this.#past.length = 0;
+    this.#future.length = 0;
+    this.tell("history");
   }
 
   undo() { return this.#step(this.#past, this.#future); }
