@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from peerbayes.explore.frames import Frame
 from peerbayes.explore.guard import SESSION_HEADER, Door, Guard
 from peerbayes.explore.jobs import Jobs
+from peerbayes.explore.nursery import FAULT
 from peerbayes.explore.work import WORK
 
 PAGE = Path(__file__).parent / "page"
@@ -121,9 +122,13 @@ async def _body(request: Request) -> bytes:
     except ClientDisconnect:
         raise _RefusedError(400, "request: it ended too early; send it again") from None
     if not body.lstrip(b" \t\r\n").startswith(b"{"):
-        raise _RefusedError(422, "request: expected a table, in braces, got something else; send one")
+        raise _RefusedError(
+            422, "request: expected a table, in braces, got something else; send one"
+        )
     if depth(body) > _DEEPEST:
-        raise _RefusedError(422, f"request: expected at most {_DEEPEST} levels, got more; use fewer")
+        raise _RefusedError(
+            422, f"request: expected at most {_DEEPEST} levels, got more; use fewer"
+        )
     return body
 
 
@@ -223,5 +228,4 @@ async def _not_there(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    line = "a fault of this program, not of its input; please report it"
-    return JSONResponse({"error": line}, 500)
+    return JSONResponse({"error": FAULT}, 500)

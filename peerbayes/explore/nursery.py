@@ -4,7 +4,7 @@ A worker that is forked from it is at work after milliseconds, so that one may b
 edit. It has one thread while it forks. The server sends it two sockets for each worker: a channel
 for messages (`peerbayes.explore.frames`), and a lifeline on which nothing is ever received: the
 system ends the worker by a signal as soon as a byte or the end of the lifeline arrives, even in the
-middle of compiled code, and also when the server itself is killed. The nursery ends with the server.
+middle of compiled code, and also when the server is killed. The nursery ends with the server.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from peerbayes.explore.frames import Frame, Kind, receive
+from theory.validation import fail
 
 ORDER_SIZE = 8
 """Bytes of the order for a worker: the memory it may use, beyond what the nursery has."""
 WARM = b"w"
+FAULT = "a fault of this program, not of its input; please report it"
 # Some libraries lose what was warmed in a fork; there each worker starts afresh.
 _FORKS = sys.platform != "darwin"
 # Seconds between two reports of progress.
@@ -37,7 +39,7 @@ _PAUSE = 0.1
 
 
 def main() -> None:
-    """The nursery, or where nothing is forked a worker: what it is and its sockets are arguments."""
+    """The nursery, or where nothing is forked a worker; its sockets are among the arguments."""
     role, module, *numbers = sys.argv[1:]
     sockets = [socket.socket(fileno=int(number)) for number in numbers[:2]]
     if role == "worker":
@@ -46,7 +48,7 @@ def main() -> None:
 
 
 def command(role: str, module: str, *numbers: int) -> list[str]:
-    """The command line of a nursery or a worker that imports modules from where this process does."""
+    """The command line of a nursery or a worker; it imports from where this process does."""
     program = (
         "import sys; sys.path[:] = __import__('json').loads(sys.argv.pop(1)); "
         "from peerbayes.explore.nursery import main; main()"

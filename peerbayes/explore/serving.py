@@ -8,12 +8,13 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from peerbayes.explore.frames import Frame
 from peerbayes.explore.guard import Door
 from theory.validation import fail, install_extra
 
@@ -88,25 +89,28 @@ class Explorer:
         ------
         ValueError
             If it cannot, in the line that says why.
+        RuntimeError
+            If that is a fault of this program.
         """
         if self._loop is None:
             raise self._fault()
         look = asyncio.run_coroutine_threadsafe(self._first(progress), self._loop)
-        line = look.result()
-        if line is not None:
-            raise ValueError(line)
+        last = look.result()
+        if last.kind == "result":
+            self._opening.answer = last.body
+        elif last.kind == "fault":
+            raise RuntimeError(last.body.decode())
+        else:
+            raise ValueError(last.body.decode() or "stopped")
 
-    async def _first(self, progress: Callable[[int, int], None] | None) -> str | None:
-        line = None
+    async def _first(self, progress: Callable[[int, int], None] | None) -> Frame:
+        last = Frame("cancelled")
         async with aclosing(self._jobs.run("", "start", self._request, long=True)) as frames:
             async for frame in frames:
                 if frame.kind == "progress" and progress is not None:
                     progress(*json.loads(frame.body))
-                elif frame.kind == "result":
-                    self._opening.answer = frame.body
-                elif frame.is_last:
-                    line = frame.body.decode() or "stopped"
-        return line
+                last = frame
+        return last
 
     def open(self) -> bool:
         """Show the page in a browser, if there is one here that has windows; whether there is."""
@@ -138,10 +142,8 @@ class Explorer:
         """End the server and all that it started; a second time nothing is done."""
         if self._server is not None and self._loop is not None and not self._ended.is_set():
             self._server.should_exit = True
-            try:
+            with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._jobs.stop)
-            except RuntimeError:  # the loop has just ended
-                pass
         self._thread.join()
 
     def _fault(self) -> ValueError:
