@@ -159,25 +159,19 @@ def _done(module: str, frame: Frame, channel: socket.socket, memory: int) -> Fra
         function = import_module(module).WORK[name.decode()].function
         request = json.loads(body, parse_constant=_no_number)
         if not isinstance(request, dict):
-            return line(
-                "refusal", "request: expected a table, in braces, got something else; send one"
-            )
+            raise fail("request", "a table, in braces", type(request).__name__, "send one")
         return Frame("result", _text(function(request, _reporter(channel))))
-    except (MemoryError, OverflowError) as error:
-        if isinstance(error, OverflowError):
-            return line("refusal", str(error))
+    except MemoryError:
         most = f"{memory / 2**30:.2g} GiB of memory"
         return line("refusal", f"expected a computation within {most}, got more; make it smaller")
     except json.JSONDecodeError as error:
         return line("refusal", f"request: expected valid JSON, got {error.msg!r}; send it again")
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, OverflowError) as error:
         return line("refusal", str(error))
     except Exception as error:
         traceback.print_exc()
         words = f"{type(error).__name__}: {error}"[:200]
-        return line(
-            "fault", f"a fault of this program, not of its input; please report it ({words})"
-        )
+        return line("fault", f"{FAULT} ({words})")
 
 
 def _no_number(constant: str) -> NoReturn:

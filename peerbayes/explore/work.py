@@ -53,16 +53,16 @@ def _elsewhere(module: str, function: str) -> Function:
 
 def start(request: Request, progress: Progress | None) -> Any:
     """What was given when the server was started: a problem by name or file, or its document."""
-    from peerbayes.front.problems import load
+    from peerbayes.problem.builtins.loading import load_problem
 
     if "document" in request:
         return _state(request["document"])
-    return _state(_document(load(request.get("problem") or FIRST, progress=progress)))
+    return _state(_document(load_problem(request.get("problem") or FIRST, progress=progress)))
 
 
 def open_problem(request: Request, progress: Progress | None) -> Any:
     """A built-in problem by its name, or the text of a problem file."""
-    from peerbayes.front.problems import load
+    from peerbayes.problem.builtins.loading import load_problem
 
     name, text = request.get("name"), request.get("text")
     if isinstance(text, str):
@@ -70,7 +70,7 @@ def open_problem(request: Request, progress: Progress | None) -> Any:
     # Only names: a page may not ask for files.
     if not isinstance(name, str) or "/" in name or "\\" in name or Path(name).exists():
         raise fail("name", "the name of a built-in problem", repr(name)[:60], "choose one of them")
-    return _state(_document(load(name, progress=progress)))
+    return _state(_document(load_problem(name, progress=progress)))
 
 
 def edit(request: Request, progress: Progress | None) -> Any:
@@ -85,14 +85,16 @@ def save(request: Request, progress: Progress | None) -> Any:
     """The file of a document, as `pb.save` writes it."""
     import tempfile
 
-    from peerbayes.front.problems import save as write
+    from peerbayes.problem.writing import write_problem
     from peerbayes.record_names import file_name
 
     problem, suffix = _problem(_document_of(request)), request.get("format") or "toml"
     if suffix not in ("toml", "json"):
         raise fail("format", "toml or json", repr(suffix)[:60], "choose one of them")
     with tempfile.TemporaryDirectory() as folder:
-        text = write(problem, Path(folder) / f"problem.{suffix}").read_text(encoding="utf-8")
+        text = write_problem(problem, Path(folder) / f"problem.{suffix}").read_text(
+            encoding="utf-8"
+        )
     return {"text": text, "file_name": Path(file_name(problem.name)).stem + f".{suffix}"}
 
 
@@ -107,15 +109,12 @@ def analyse(request: Request, progress: Progress | None) -> Any:
 
 
 def _analysis(request: Request, progress: Progress | None, *, certify: bool) -> Any:
-    from peerbayes.front.analyse import analyse as run
+    from peerbayes.kinds.registry import kind_of
+    from peerbayes.kinds.shared.kind import AnalysisRequest
 
-    found = run(
-        _problem(_document_of(request)),
-        delta=request.get("delta"),
-        certify=certify,
-        progress=progress,
-    )
-    result = found.as_json()
+    problem = _problem(_document_of(request))
+    asked = AnalysisRequest(request.get("delta"), "certified" if certify else "double", None, None)
+    result = kind_of(problem).analyse(problem, asked, progress).as_json()
     return {**result, "words": list(result.get("notes") or [])}
 
 
@@ -139,14 +138,14 @@ def _parsed(text: str, form: object) -> Request:
     """The document of a file's text, refused as the file would be."""
     import tempfile
 
-    from peerbayes.front.problems import load
+    from peerbayes.problem.reading import read_problem
 
     suffix = {"toml": ".toml", "json": ".json"}.get(str(form), "")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"problem{suffix}"
         path.write_text(text, encoding="utf-8")
         try:
-            return _document(load(path))
+            return _document(read_problem(path))
         except ValueError as error:
             words = str(error).replace(f"{path}: ", "").replace(str(path), "the text")
             raise ValueError(words) from None
