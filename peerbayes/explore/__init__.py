@@ -1,0 +1,1 @@
+"""`peerbayes explore`: a page on which a problem lives, and what it is computed by."""
