@@ -45,7 +45,8 @@ def analysed(name: str, step: int) -> dict[str, Any]:
 @cache
 def ran(name: str, step: int, *, rounds: int | None = None) -> dict[str, Any]:
     do = told(name).steps[step].do
-    assert do is not None and do["view"] == "run"
+    assert do is not None
+    assert do["view"] == "run"
     rounds = rounds or do["rounds"]
     found = pb.simulate(
         problem(told(name), step), rounds=rounds, replicates=do["replicates"], seed=do["seed"]
@@ -107,7 +108,8 @@ def expert() -> list[list[float]]:
         Fraction(1, 10),
         Fraction(7, 10),
     ]
-    assert steps[4].document == steps[2].document and steps[5].document == steps[0].document
+    assert steps[4].document == steps[2].document
+    assert steps[5].document == steps[0].document
     wrong = [
         100 * ran(name, i, rounds=40)["error_probability"]["estimate"] for i in (4, 5)
     ]  # of the same 2 000 villages as on the page
@@ -259,9 +261,11 @@ def test_trust_raises_the_rate_and_leaves_the_exponent() -> None:
     assert exponent("expert", 3) == pytest.approx(exponent("expert", 0), rel=1e-9)
     shares = [ran("expert", i, rounds=40)["error_probability"] for i in (4, 5)]
     # Neither is rarer: each 95 % interval contains a number that the other does.
-    assert shares[0]["lower"] <= shares[1]["upper"] and shares[1]["lower"] <= shares[0]["upper"]
+    assert shares[0]["lower"] <= shares[1]["upper"]
+    assert shares[1]["lower"] <= shares[0]["upper"]
     # With tasters trust pays in K and costs in E.
-    assert rate("expert", 8) > rate("expert", 7) and exponent("expert", 8) < exponent("expert", 7)
+    assert rate("expert", 8) > rate("expert", 7)
+    assert exponent("expert", 8) < exponent("expert", 7)
     assert exponent("expert", 7) > exponent("expert", 6)
 
 
@@ -282,7 +286,7 @@ def test_liars_lead_and_trimming_stops_them() -> None:
     assert ran("liar", 5)["settled"]["loaded"] == pytest.approx(1 / 23)  # agent 12 alone
     allowed = dict(told("liar").steps[5].document)
     allowed["faults"] = {k: v for k, v in allowed["faults"].items() if k != "beyond_tolerance"}
-    with pytest.raises(ValueError, match="agent 12 hears.*got 2"):
+    with pytest.raises(ValueError, match=r"agent 12 hears.*got 2"):
         problem_from_document(allowed, source="liar")
     assert analysed("liar", 6)["faults"]["guaranteed_rates"]["loaded"] > 0
 
@@ -342,8 +346,10 @@ def test_most_friendships_do_harm_and_one_helps_most() -> None:
     fewest = min(effect.slem for effect in ranked.added)
     assert ranked.added[0].slem == pytest.approx(fewest, rel=1e-12)
     assert [tuple(names[i] for i in bridge) for bridge in ranked.bridges] == [("Eve", "Finn")]
-    assert rate("edge", 3) < rate("edge", 2) and slem("edge", 3) > slem("edge", 2)
-    assert rate("edge", 5) > rate("edge", 2) and slem("edge", 5) < slem("edge", 2)
+    assert rate("edge", 3) < rate("edge", 2)
+    assert slem("edge", 3) > slem("edge", 2)
+    assert rate("edge", 5) > rate("edge", 2)
+    assert slem("edge", 5) < slem("edge", 2)
     for step in (3, 5):
         assert exponent("edge", step) == pytest.approx(exponent("edge", 0), rel=1e-9)
     cut = dict(told("edge").steps[1].document)
@@ -368,16 +374,19 @@ def test_a_second_witness_raises_the_exponent() -> None:
 @pytest.mark.parametrize("name", STORIES)
 def test_stories_are_whole(name: str) -> None:
     answer = story({"name": name})
-    assert answer["title"] and answer["about"].endswith(".") and len(answer["steps"]) >= 5
+    assert answer["title"]
+    assert answer["about"].endswith(".")
+    assert len(answer["steps"]) >= 5
     for step in answer["steps"]:
         problem_from_document(step["document"], source=name)
-        assert 80 < len(step["text"]) < 560 and "\n" not in step["text"]
+        assert 80 < len(step["text"]) < 560
+        assert "\n" not in step["text"]
         assert step["do"] is None or step["do"]["view"] in ("run", "design", "numbers")
         assert step["look_at"]
 
 
 def test_an_unknown_story_is_refused_with_the_one_that_was_meant() -> None:
-    with pytest.raises(ValueError, match="story: expected one of .*did you mean 'expert'"):
+    with pytest.raises(ValueError, match=r"story: expected one of .*did you mean 'expert'"):
         told("experts")
     with pytest.raises(ValueError, match="story"):
         story({})
