@@ -23,7 +23,6 @@ Request = dict[str, Any]
 Function = Callable[[Request, Progress | None], Any]
 FIRST = "p2-star"
 """The problem that is shown where none is given."""
-_MOST_AGENTS = 1000
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,12 @@ def open_problem(request: Request, progress: Progress | None) -> Any:
 def edit(request: Request, progress: Progress | None) -> Any:
     """The document after some edits, and what is seen of it."""
     from peerbayes.explore.edits import edited
+    from peerbayes.messages import describe
 
-    document = edited(_document_of(request), request.get("edits") or [])
+    edits = request.get("edits", [])
+    if not isinstance(edits, list):
+        raise fail("edits", "a list", describe(edits), "send one")
+    document = edited(_document_of(request), edits)
     return _state(document, numbers=request.get("numbers", True) is not False)
 
 
@@ -158,12 +161,9 @@ def _problem(document: Request) -> AnyProblem:
 
 
 def _document(problem: AnyProblem) -> Request:
-    from peerbayes.problem.writing import document_of
+    from peerbayes.explore.documents import opened
 
-    if problem.network.agents > _MOST_AGENTS:
-        wanted = f"at most {_MOST_AGENTS} agents on a page"
-        raise fail("network", wanted, problem.network.agents, "use the command line for more")
-    return document_of(problem)
+    return opened(problem)
 
 
 WORK: dict[str, Work] = {
