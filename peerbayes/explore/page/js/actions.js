@@ -1,5 +1,7 @@
 // Edits by name, as mouse, keys, panels and touch send them alike. Agents by index; i listens to j.
 
+import { spread } from "./state.js";
+
 export class Actions {
   #app;
 
@@ -10,7 +12,7 @@ export class Actions {
   /** Adds an agent that talks with `beside` (or with the selected one, or the nearest), and selects it. */
   async addAgent({ place = null, beside = null } = {}) {
     const state = this.#state;
-    const near = beside ?? state.selection.agent ?? this.#nearest(place ?? [0.5, 0.5]);
+    const near = beside ?? state.selection.agent ?? this.#nearest(place ?? [0, 0]);
     const links = near === null ? [] : [near];
     const where = place ?? (near === null ? null : this.#free(state.positions[near]));
     if (await state.edit([{ kind: "add-agent", evidence_of: null, listens_to: links, heard_by: links }], { place: where })) {
@@ -36,7 +38,7 @@ export class Actions {
   /** Puts the agents where a new page would put them. */
   tidy() {
     const { state, graph } = this.#app;
-    state.place(state.view.layout);
+    state.place(spread(state.view.layout));
     graph.fit();
   }
 
@@ -69,8 +71,9 @@ export class Actions {
   /** A place beside another, away from the middle and from everybody. */
   #free([x, y]) {
     const taken = this.#state.positions;
-    const out = Math.atan2(y - 0.5, x - 0.5);
-    const gap = 1 / Math.sqrt(Math.max(4, taken.length));
+    const middle = [0, 1].map((k) => taken.reduce((sum, place) => sum + place[k], 0) / taken.length);
+    const out = Math.atan2(y - middle[1], x - middle[0]);
+    const gap = 0.9;
     for (let turn = 0; turn < 24; turn += 1) {
       const angle = out + (turn % 2 ? 1 : -1) * Math.ceil(turn / 2) * 0.5;
       const far = gap * (1 + Math.floor(turn / 8) * 0.5);

@@ -65,18 +65,23 @@ function renew(old, fresh) {
     if (old.data !== fresh.data) old.data = fresh.data;
     return;
   }
-  for (const { name } of [...old.attributes]) {
-    if (!fresh.hasAttribute(name) && name !== "style" && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
-  }
-  for (const { name, value } of fresh.attributes) {
-    if (name !== "style" && !(name === "open" && old.nodeName === "DETAILS") && old.getAttribute(name) !== value) old.setAttribute(name, value);
-  }
+  const held = old.type === "range" && underHand(old);
+  if (!held) renewAttributes(old, fresh);
   for (const name of fresh.style ?? []) old.style.setProperty(name, fresh.style.getPropertyValue(name));
   for (const name of handlers) if (old[name] !== fresh[name]) old[name] = fresh[name];
   patch(old, [...fresh.childNodes]);
   if (!underHand(old)) {
     if ("value" in fresh && old.nodeName !== "LI" && old.value !== fresh.value) old.value = fresh.value;
     if ("checked" in fresh && old.checked !== fresh.checked) old.checked = fresh.checked;
+  }
+}
+
+function renewAttributes(old, fresh) {
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && name !== "style" && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (name !== "style" && !(name === "open" && old.nodeName === "DETAILS") && old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
 }
 

@@ -3,8 +3,10 @@
 import cytoscape from "../vendor/cytoscape.esm.min.mjs";
 import { forgetColours } from "./colours.js";
 import { calm } from "./dom.js";
-import { elements, manyAgents, manyLinks, side, style } from "./looks.js";
+import { elements, manyAgents, manyLinks, style, unit } from "./looks.js";
 import { Overlay } from "./overlay.js";
+
+const toolsRoom = 76; // pixels above, where the tools are
 
 export class Graph {
   #state;
@@ -12,6 +14,7 @@ export class Graph {
   #overlay;
   #picks = [];
   #styled = "";
+  #whole = false;
 
   constructor(container, state) {
     this.#state = state;
@@ -28,7 +31,7 @@ export class Graph {
       else this.#node(agent).position(this.#at(state.positions[agent]));
     });
     this.#listen();
-    new ResizeObserver(() => { this.#cy.resize(); this.#overlay.ask(); }).observe(container);
+    new ResizeObserver(() => this.#resized()).observe(container);
   }
 
   get cy() { return this.#cy; }
@@ -43,7 +46,25 @@ export class Graph {
     return () => { this.#picks = this.#picks.filter((other) => other !== handlers); };
   }
 
-  fit() { this.#cy.fit(undefined, 60); if (this.#cy.zoom() > 1.6) { this.#cy.zoom(1.6); this.#cy.center(); } }
+  /** Shows all agents. They stay in sight when the window changes, until the reader pans or zooms. */
+  fit() {
+    const cy = this.#cy;
+    const margin = Math.min(48, cy.width() / 9);
+    const { x1, y1, w, h } = cy.nodes().boundingBox({ includeLabels: true });
+    const zoom = Math.min((cy.width() - 2 * margin) / w, (cy.height() - toolsRoom - margin) / h, 1.6);
+    cy.viewport({ zoom, pan: {
+      x: cy.width() / 2 - (x1 + w / 2) * zoom, y: (toolsRoom + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
+    } });
+    this.#whole = true;
+  }
+
+  /** Keeps the middle in the middle, or all in sight if all was. */
+  #resized() {
+    const whole = this.#whole;
+    this.#cy.resize();
+    if (whole && this.#state.view) this.fit();
+    this.#overlay.ask();
+  }
 
   zoom(factor) {
     this.#cy.zoom({ level: this.#cy.zoom() * factor, renderedPosition: { x: this.#cy.width() / 2, y: this.#cy.height() / 2 } });
@@ -56,10 +77,9 @@ export class Graph {
     if (this.#state.view) this.#shown("restyle");
   }
 
-  /** The place (0..1) of a point of the graph. */
+  /** The place, as in state.positions, of a point of the graph. */
   place({ x, y }) {
-    const whole = side(this.#state.view.agents.length);
-    return [x / whole, y / whole];
+    return [x / unit, y / unit];
   }
 
   /** Agents as [i, x, y] on the screen, for the keyboard. */
@@ -103,8 +123,7 @@ export class Graph {
   #node(agent) { return this.#cy.getElementById(`n${agent}`); }
 
   #at([x, y]) {
-    const whole = side(this.#state.view.agents.length);
-    return { x: x * whole, y: y * whole };
+    return { x: x * unit, y: y * unit };
   }
 
   #shown(how) {
@@ -150,6 +169,7 @@ export class Graph {
 
   #listen() {
     const cy = this.#cy;
+    cy.on("scrollzoom pinchzoom dragpan", () => { this.#whole = false; });
     const touched = (event) => {
       const data = event.target.data();
       const pick = this.#picks.at(-1);

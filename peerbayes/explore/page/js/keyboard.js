@@ -88,7 +88,7 @@ export class Keyboard {
     }
     if (event.shiftKey && state.selection.agent !== undefined) {
       const [x, y] = state.positions[one];
-      const step = 0.25 / Math.sqrt(Math.max(4, state.view.agents.length));
+      const step = 0.2;
       state.move(one, [x + step * ways[event.key][0], y + step * ways[event.key][1]]);
       return;
     }

@@ -7,8 +7,8 @@ import { influence } from "./words.js";
 export const manyAgents = 120; // from here on, plainer lines and no names until they are looked at
 export const manyLinks = 700;
 
-/** The side of the square in which positions 0..1 are laid out, in the graph's own units. */
-export const side = (agents) => 130 * Math.sqrt(Math.max(agents, 4));
+/** Units of the graph for one of `state.positions`. */
+export const unit = 130;
 
 /** Diameter of agent i: its area is proportional to its influence v, within limits. */
 export function diameter(share, agents) {
@@ -35,7 +35,7 @@ export function elements(view, numbers) {
   const nodes = new Map();
   const edges = new Map();
   view.agents.forEach((name, i) => nodes.set(`n${i}`, {
-    id: `n${i}`, agent: i, name: String(name), size: diameter(v?.[i], size), self: 0,
+    id: `n${i}`, agent: i, name: String(name), size: diameter(v?.[i], size), self: 0, short: String(name).length <= 3 ? "yes" : "no",
     shade: between(raised, evidence, 0.1 + 0.9 * Math.sqrt(shades[i])),
     kind: faulty.has(i) ? "faulty" : shades[i] > 0 ? "knows" : "blind",
   }));
@@ -61,9 +61,10 @@ export function style(agents, links) {
     { selector: "node", style: {
       width: "data(size)", height: "data(size)", "background-color": "data(shade)", "border-width": 1.5, "border-color": soft,
       label: many ? "" : "data(name)", color: ink, "font-size": 13, "font-family": "system-ui, sans-serif",
-      "text-valign": "bottom", "text-margin-y": 9, "text-outline-color": paper, "text-outline-width": 3, "min-zoomed-font-size": 7,
-      "text-max-width": 110, "text-wrap": "ellipsis", "overlay-opacity": 0,
+      "text-valign": "bottom", "text-margin-y": 12, "text-outline-color": paper, "text-outline-width": 3, "min-zoomed-font-size": 7,
+      "text-max-width": 120, "text-wrap": "ellipsis", "overlay-opacity": 0,
     } },
+    { selector: "node[short = 'yes']", style: { "text-valign": "center", "text-margin-y": 0, "text-outline-width": 0 } },
     { selector: "node[kind = 'blind']", style: { "border-style": "dashed" } },
     { selector: "node[kind = 'faulty']", style: { shape: "octagon", "border-color": bad, "border-width": 3, "border-style": "double" } },
     { selector: "edge", style: {

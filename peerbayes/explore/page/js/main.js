@@ -55,8 +55,8 @@ function commands(app) {
     theme: () => nextTheme(state),
     keys: showKeys,
     view: (index) => app.views.showAt(index),
-    fields() {
-      app.views.show("edit");
+    async fields() {
+      await app.views.show("edit");
       at("views").querySelector("section:not([hidden]) :is(input, select, button):not([disabled])")?.focus();
     },
   };
@@ -75,7 +75,7 @@ function mountBar(app) {
       one("save", "Save", "save", "Save the problem file (Ctrl S)"),
       one("share", "Share", "share", "One link with the problem in it"),
       one("pin", "Pin", "pin", state.pinned ? "Let the pinned numbers go (p)" : "Pin the numbers of now, to compare (p)", { "aria-pressed": String(Boolean(state.pinned)) }),
-      one("theme", "Light or dark", "theme", "Light, dark, or as the system says"),
+      one("theme", "Theme", "theme", "Colours: light, dark, or as the system says"),
       one("keys", "Keys", "keys", "List of keys (?)"));
     const { view } = state;
     patch(at("name"), view ? [el("strong", {}, view.name), view.title ? el("span", { class: "quiet" }, ` ${view.title}`) : null] : "");

@@ -34,6 +34,7 @@ export class Views {
     if (!this.#sections.has(name)) return;
     const before = this.#shown;
     this.#shown = name;
+    if (before !== name) this.#sections.get(name).parentElement.scrollTop = 0;
     for (const [other, section] of this.#sections) section.hidden = other !== name;
     this.#bar();
     this.#app.sheet?.rise();

@@ -22,7 +22,13 @@ function field(app, { edit = "set-parameter", key, label, value, minimum, maximu
   }
   const shown = toNumber(value);
   if (!Number.isFinite(shown)) return text(id, label, value, (typed) => state.edit(edits(typed)), { why });
-  return slider(app, id, label, { value: shown, minimum: minimum ?? 0, maximum: maximum ?? Math.max(1, 2 * shown), step: step ?? 0.01, edits, why });
+  return slider(app, id, label, { value: shown, minimum: minimum ?? 0, maximum: reach(shown, maximum), step: step ?? 0.01, edits, why });
+}
+
+/** Where the slider ends: of sizes not too far off, so that the hand has a choice; typing reaches farther. */
+function reach(shown, maximum) {
+  if (maximum === null || maximum === undefined) return Math.max(1, 2 * shown);
+  return maximum > 100 ? Math.min(maximum, shown <= 20 ? 40 : shown <= 100 ? 200 : maximum) : maximum;
 }
 
 /** A number, also of a text such as "9/10". */

@@ -22,7 +22,7 @@ function shown({ key, name, about, value, text, kind }, before) {
   return el("div", { class: "tile", "data-key": key, "data-look": key, title: about },
     el("span", { class: "tile-name" }, name),
     el("span", { class: "tile-value", "data-number": key }, text, badge(kind)),
-    el("span", { class: "tile-before" }, was ? [`${change} pinned ${was.text}`] : "\u00a0"));
+    el("span", { class: "tile-before" }, was ? [`${change} from ${was.text}`] : "\u00a0"));
 }
 
 /** The four numbers of a state; for a regression, its error in place of the rates. */

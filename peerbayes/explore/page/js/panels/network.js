@@ -9,8 +9,8 @@ export const rules = ["uniform", "metropolis", "lazy-metropolis", "max-degree"];
 export function render(app) {
   const { state, actions } = app;
   const { view, document } = state;
-  const ruled = Boolean(document.network?.topology || document.network?.edges);
-  const rule = ruled ? document.network.rule ?? (document.network.edge_confidence === undefined ? "uniform" : "confidence") : "";
+  const ruled = view.form === "topology" || view.form === "edges";
+  const rule = view.rule ?? (ruled && document.network.edge_confidence !== undefined ? "confidence" : "");
   const options = [["", "free"], ...rules.map((name) => [name, name]), ...(rule === "confidence" ? [["confidence", "edge confidence"]] : [])];
   return el("section", { class: "panel", "data-key": "network", "aria-label": "Network" },
     el("h3", {}, "Network"),
@@ -38,8 +38,8 @@ function changes(app) {
   const why = whyNot(state.view, "set-changes");
   const options = kinds.some(([name]) => name === kind) ? kinds : [...kinds, [kind, kind]];
   return el("details", { open: kind !== "none", class: "inner", "data-key": "changes" }, el("summary", {}, "What happens to it"),
-    choice("changes-kind", "In each round", options, kind, (what) => state.edit([{ kind: "set-changes", what }]), why),
+    choice("changes-kind", "In each round", options, kind, (change) => state.edit([{ kind: "set-changes", change }]), why),
     controlsOf(app, "changes"),
     kind === "links" && !(state.view.controls ?? []).some(({ key }) => key.endsWith("on_loss"))
-      ? choice("changes-loss", "In place of a lost message", losses, now.on_loss ?? "own", (on_loss) => state.edit([{ kind: "set-changes", what: kind, ...rest, on_loss }]), why) : null);
+      ? choice("changes-loss", "In place of a lost message", losses, now.on_loss ?? "own", (on_loss) => state.edit([{ kind: "set-changes", change: kind, ...rest, on_loss }]), why) : null);
 }
