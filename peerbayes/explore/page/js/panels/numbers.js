@@ -77,7 +77,7 @@ function rates({ numbers, pinned }) {
     el("ul", { class: "bars" }, sorted.slice(0, mostBars).map((name) => el("li", { "data-key": name, "data-look": `hypothesis:${name}` },
       el("span", { class: "bar-name" }, name, name === binding ? el("b", {}, " · binds") : null),
       el("span", { class: "bar-track", "aria-hidden": "true" }, el("span", { class: "bar", style: { width: `${(100 * Math.max(0, now[name])) / most}%` } })),
-      el("span", { class: "number" }, number(now[name]), exponents[name] !== undefined ? el("span", { class: "quiet" }, ` E ${number(exponents[name])}`) : null,
+      el("span", { class: "number", "data-number": `rates.${name}` }, number(now[name]), exponents[name] !== undefined ? el("span", { class: "quiet" }, ` E ${number(exponents[name])}`) : null,
         pinned && pinned.numbers?.learning?.rates?.[name] !== undefined && number(pinned.numbers.learning.rates[name]) !== number(now[name])
           ? el("span", { class: "was" }, `pinned ${number(pinned.numbers.learning.rates[name])}`) : null)))));
 }
