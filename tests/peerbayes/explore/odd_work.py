@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-
 from peerbayes.explore.work import Request, Work
 from theory.progress import Progress
 
