@@ -173,7 +173,8 @@ def _rows_of(section: EdgesNetwork | TopologyNetwork) -> list[Row]:
     else:
         options = section._options()
         rule = options.pop("rule", None) or "uniform"
-        confidence = options.pop("edge_confidence", None)
+        options.pop("edge_confidence", None)
+        confidence = section.edge_confidence
         graph = build_topology(section.topology, **options)
         agents, links = graph.agents, graph.links
         if confidence is not None:
