@@ -48,3 +48,17 @@ def possible_edits(document: Table) -> Possible:
     elif any("log_likelihoods" in entry for entry in document["model"]["agents"]):
         found["set-truth"] = "the truth of a data set is its own"
     return found
+
+
+def possible_objectives(document: Table) -> Possible:
+    """True, or the reason why not, for every objective of a design."""
+    objectives = ("rate", "exponent", "samples", "mixing", "next-edge", "placement")
+    found: Possible = dict.fromkeys(objectives, True)
+    network = document["network"]
+    if "regression" in document:
+        for name in ("exponent", "samples", "next-edge"):
+            found[name] = "a regression has errors in place of hypotheses"
+    elif form_of(network) == "sequence" or "changes" in network:
+        for name in ("exponent", "samples", "mixing", "next-edge"):
+            found[name] = "of a network that changes the rate alone is designed"
+    return found

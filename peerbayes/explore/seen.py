@@ -1,4 +1,4 @@
-"""What a page shows of a document besides numbers: agents, links, evidence, and what can be moved."""
+"""What a page shows of a document besides numbers: agents, links, evidence, what can be moved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from peerbayes.explore.controls import controls_of
 from peerbayes.explore.documents import Table, problem_of
 from peerbayes.explore.edits.entries import entries_of, evidence
 from peerbayes.explore.layouts import layout_of
-from peerbayes.explore.possible import possible_edits
+from peerbayes.explore.possible import possible_edits, possible_objectives
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.problems import AnyProblem
@@ -57,6 +57,7 @@ def view_of(document: Table) -> Table:
         "groups": groups.labels,
         "controls": controls_of(document),
         "can": possible_edits(document),
+        "objectives": possible_objectives(document),
         "changes": _changes(document),
         "faults": _faults(document),
         "messages": document.get("messages"),
@@ -67,7 +68,6 @@ def view_of(document: Table) -> Table:
             if key in document["network"]
         ),
         "rule": _rule(document["network"]),
-        "exact": bool(getattr(problem, "is_exact", False)),
         "notes": [],
     }
 

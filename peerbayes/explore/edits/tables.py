@@ -159,7 +159,7 @@ class SetDesign(Edit):
 
 
 class SetParameter(Edit):
-    """A number that much follows from: edge confidence, agents, shape, probability of a link, …"""
+    """A number that much follows from: edge confidence, agents, shape, share of links up."""
 
     kind: ClassVar[str] = "set-parameter"
     key: str
