@@ -27,8 +27,8 @@ export class LocalSource extends EventTarget {
 
   start() { return this.#quick("start", {}); }
   open({ name = null, text = null, format = null }) { return this.#quick("open", { name, text, format }); }
-  edit(document, edits, { numbers = true, signal } = {}) {
-    return this.#quick("edit", { document, edits, numbers }, signal);
+  edit(document, edits, { numbers = true, delta, signal } = {}) {
+    return this.#quick("edit", { document, edits, numbers, delta }, signal);
   }
   save(document, format) { return this.#quick("save", { document, format }); }
   gallery() { return this.#quick("gallery", {}); }

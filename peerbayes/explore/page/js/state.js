@@ -1,10 +1,11 @@
 // What the page shows: the document and what the server says of it, with undo, redo and a pin.
 // The server keeps nothing; an edit goes there and comes back as a new state.
 //
-//   document view numbers positions      of now; positions[i] = [x, y] of agent i
+//   document view numbers positions      of now; positions[i] = [x, y] of agent i, in units of about the
+//                                        distance between neighbours (spread() makes them of a layout)
 //   certified                            null | {status: "running"|"done"|"refused", progress, result, line}
 //   pinned                               null | {document, view, numbers, certified, positions}
-//   selection                            {agent: i} | {link: [from, to]} | {}
+//   selection                            {agent: i} | {link: [i, j]} (i listens to j) | {}
 //   settings                             of the views: delta, seed, theme …
 //   on(topic, listener) -> stop          topics: document certified pinned selection settings line look view positions busy
 //   edit(edits)  gesture()  open(answer, positions)  undo()  redo()  pin()  unpin()
@@ -62,7 +63,7 @@ export class State {
     this.#gesture = null;
     if (this.document) this.#remember(this.snapshot);
     this.selection = {};
-    this.#show({ ...answer, positions: positions ?? answer.view.layout }, "open");
+    this.#show({ ...answer, positions: positions ?? spread(answer.view.layout) }, "open");
     this.tell("selection", this.selection);
   }
 
@@ -124,6 +125,19 @@ export class State {
   move(agent, place) {
     this.positions = this.positions.map((old, i) => (i === agent ? place : old));
     this.tell("positions", agent);
+  }
+
+  /** Puts all agents anew. */
+  place(positions) {
+    this.positions = positions;
+    this.tell("positions", null);
+  }
+
+  /** Forgets what was before: undo does not return behind this state. */
+  forget() {
+    this.#past.length = 0;
+    this.#future.length = 0;
+    this.tell("history");
   }
 
   undo() { return this.#step(this.#past, this.#future); }
@@ -194,7 +208,7 @@ export class State {
   async #applied(before, edits, place) {
     const epoch = this.#epoch;
     try {
-      const answer = await this.#source.edit(before.document, edits);
+      const answer = await this.#source.edit(before.document, edits, { delta: this.settings.delta });
       if (epoch !== this.#epoch) return false;
       if (this.line?.kind === "refusal") this.say(null);
       this.#show({ ...answer, positions: carried(before, edits, answer.view, place) }, "edit");
@@ -235,15 +249,18 @@ export function carried(before, edits, view, place) {
     if (edit.kind === "add-agent") places.push(place ?? free(places));
     if (edit.kind === "set-parameter" && edit.key !== "edge_confidence" && edit.key !== "probability") places = [];
   }
-  return places.length === view.agents.length ? places : view.layout;
+  return places.length === view.agents.length ? places : spread(view.layout);
 }
+
+/** Places of a layout in the unit square, spread so that their density does not depend on how many they are. */
+export const spread = (layout) => layout.map((place) => place.map((x) => x * Math.sqrt(Math.max(layout.length, 4))));
 
 /** A place near the middle that no agent holds. */
 function free(places) {
-  for (let turn = 0; turn < 60; turn += 1) {
-    const far = 0.08 * Math.sqrt(turn);
-    const place = [0.5 + far * Math.cos(2.4 * turn), 0.5 + far * Math.sin(2.4 * turn)];
-    if (places.every(([x, y]) => Math.hypot(x - place[0], y - place[1]) > 0.1)) return place;
+  const middle = [0, 1].map((k) => places.reduce((sum, place) => sum + place[k], 0) / Math.max(1, places.length));
+  for (let turn = 0; ; turn += 1) {
+    const far = 0.2 * Math.sqrt(turn);
+    const place = [middle[0] + far * Math.cos(2.4 * turn), middle[1] + far * Math.sin(2.4 * turn)];
+    if (places.every(([x, y]) => Math.hypot(x - place[0], y - place[1]) > 0.6)) return place;
   }
-  return [0.5, 0.5];
 }

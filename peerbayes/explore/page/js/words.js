@@ -43,3 +43,6 @@ export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one
 
 /** The colour of hypothesis k, as a CSS colour; eight that are told apart in light and dark. */
 export const hue = (k) => `var(--hypothesis-${((k % 8) + 8) % 8})`;
+
+/** The share of each agent in what the network believes: v, or the influence where the network changes. */
+export const influence = (numbers) => numbers?.network?.stationary_distribution ?? numbers?.network?.influence ?? null;
