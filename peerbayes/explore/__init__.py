@@ -1,1 +1,10 @@
-"""`peerbayes explore`: a page on which a problem lives, and what it is computed by."""
+"""`peerbayes explore`: a problem on a page, to be seen, moved and designed.
+
+The page (`page/`) holds the document of a problem and nothing else; every number and every edit
+comes from Python. `serving` opens the address, `guard` lets in who may come in, `app` turns
+requests into jobs, `jobs` has them done in worker processes, which `nursery` forks, and `work` says
+which function does what. What the functions know of problems is in the other modules.
+
+Importing `serving`, `guard`, `app` and `jobs` loads no numerical package: the address answers
+while the workers are still importing theirs.
+"""
