@@ -2,20 +2,25 @@
 
 A document is the content of a problem file as plain tables, lists, strings and numbers: what
 `peerbayes.problem.writing.document_of` gives. Documents that were read last are kept with their
-problems, so that one question after another about the same document reads it once, and an edit of
-a network does not read the model again.
+problems, so that one question after another about the same document reads it once; so are tables
+[model], which an edit of a network leaves as they are.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.messages import describe
+from peerbayes.problem.model_section import ModelSection
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
+from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.specification import ProblemSpecification
 from peerbayes.problem.writing import document_of
+from theory import FiniteModel
 from theory.validation import fail
 
 Table = dict[str, Any]
@@ -25,7 +30,28 @@ MOST_AGENTS = 1000
 _NAME = "problem"
 _KEPT = 4
 
+
+@dataclass(frozen=True, eq=False)
+class _Described:
+    """Tables [model] and [learning] that were read.
+
+    Attributes
+    ----------
+    given, written, learning
+        The table [model] as it was given and as it is written, and the table [learning].
+    section, model
+        What they are read as.
+    """
+
+    given: Any
+    written: Table
+    learning: Any
+    section: ModelSection
+    model: FiniteModel
+
+
 _READ: deque[tuple[Table, AnyProblem]] = deque(maxlen=_KEPT)
+_MODELS: deque[_Described] = deque(maxlen=_KEPT)
 
 
 def problem_of(document: Table) -> AnyProblem:
@@ -42,7 +68,12 @@ def problem_of(document: Table) -> AnyProblem:
         if known is document:
             return problem
     _check_size(document)
-    problem = problem_from_document({"name": _NAME, **document})
+    known = _described(document)
+    if known is None:
+        problem = problem_from_document({"name": _NAME, **document})
+    else:
+        given = {"name": _NAME, **document, "model": known.section}
+        problem = problem_from_document(given, model=known.model)
     if problem.network.agents > MOST_AGENTS:
         raise _too_many(problem.network.agents)
     _READ.append((document, problem))
@@ -60,9 +91,36 @@ def canonical(document: Table) -> Table:
     problem = problem_of(document)
     if problem.specification is None:
         return document
-    written = problem.specification.document()
+    written = _written(document, problem)
     _READ.append((written, problem))
     return written
+
+
+def _described(document: Table) -> _Described | None:
+    """The model of a document, if its tables were read before."""
+    table, learning = document.get("model"), document.get("learning")
+    return next(
+        (m for m in _MODELS if m.learning == learning and table in (m.given, m.written)), None
+    )
+
+
+def _written(document: Table, problem: AnyProblem) -> Table:
+    """The content of the file, the model as it was written before if it is the same."""
+    specification = problem.specification
+    assert specification is not None
+    if isinstance(problem, RegressionProblem):
+        return specification.document()
+    assert isinstance(specification, ProblemSpecification)
+    known = _described(document)
+    if known is None:
+        written = specification.document()
+        learning = document.get("learning")
+        section, model = specification.model, problem.model
+        _MODELS.append(_Described(document["model"], written["model"], learning, section, model))
+        return written
+    rest = specification.model_dump(mode="json", exclude_defaults=True, exclude={"model"})
+    tables = {**rest, "model": known.written}
+    return {key: tables[key] for key in type(specification).model_fields if key in tables}
 
 
 def opened(problem: AnyProblem) -> Table:

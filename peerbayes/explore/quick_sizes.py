@@ -12,8 +12,9 @@ from theory.bounds.tails.hoeffding import hoeffding_bounds
 
 # Rows of W^k that agree to this end the table of Hoeffding's bound.
 _SETTLED = 1e-13
-# Rounds of the table times agents² times wrong hypotheses: some ten milliseconds.
-_MOST_WORK = 2e7
+# Rounds of the table, and multiplications in all of them: some milliseconds.
+_MOST_ROUNDS = 60
+_MOST_WORK = 5e6
 
 
 def quick_sizes(network: Network, model: FiniteModel, rate: LearningRate, *, delta: float) -> Table:
@@ -31,11 +32,8 @@ def quick_sizes(network: Network, model: FiniteModel, rate: LearningRate, *, del
     wrong = len(model.hypotheses) - len(rate.reference)
     slem = network.slem
     rounds = np.log(_SETTLED) / np.log(slem) if 0 < slem < 1 else 1.0
-    if (
-        not wrong
-        or rate.undecided
-        or rounds * network.agents * (network.agents + wrong) > _MOST_WORK
-    ):
+    work = rounds * network.agents**2 * (network.agents + 3 * wrong)
+    if not wrong or rate.undecided or rounds > _MOST_ROUNDS or work > _MOST_WORK:
         return found
     bounds = [bound for bound in hoeffding_bounds(ErrorEvents(network, model)) if bound is not None]
     sizes = [n for bound in bounds if (n := bound.smallest_rounds(delta)) is not None]

@@ -68,7 +68,6 @@ def view_of(document: Table) -> Table:
             if key in document["network"]
         ),
         "rule": _rule(document["network"]),
-        "exact": bool(getattr(problem, "is_exact", False)),
         "notes": [],
     }
 

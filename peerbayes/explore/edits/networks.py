@@ -7,6 +7,7 @@ single weights writes the weights out: row by row, or link by link where agents 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,16 +16,19 @@ from peerbayes.explore.edits.rows import Row, Table, as_number, written
 from peerbayes.messages import translate
 from peerbayes.problem.network_section import (
     FORMS,
+    EdgesNetwork,
     NetworkSection,
     TopologyNetwork,
-    WeightsNetwork,
 )
-from peerbayes.problem.new_weights import MOST_ROWS, weights_section
+from peerbayes.problem.new_weights import MOST_ROWS
 from peerbayes.problem.specification import SECTIONS
 from theory.network.topologies import build_topology
+from theory.network.weights import links_of_edges, weight_denominators
 from theory.validation import fail
 
 _SECTION: TypeAdapter[Any] = TypeAdapter(NetworkSection)
+# Networks of more agents are written link by link if so small a share of the pairs is linked.
+_SHORT, _SPARSE = 20, 4
 # What of a table [network] is not a form of its weights.
 _KEPT = ("changes", "names")
 
@@ -139,8 +143,7 @@ class Weights:
 def freed(network: Table) -> Table:
     """The table with its weights written out: they no longer follow from a rule.
 
-    Weights that the rule gives as fractions are written as such, unless there are more than 100
-    agents.
+    Weights of a rule are fractions. Few weights of many agents are written link by link.
 
     Raises
     ------
@@ -150,16 +153,43 @@ def freed(network: Table) -> Table:
     if form_of(network) not in ("topology", "edges"):
         return network
     section = section_of({key: value for key, value in network.items() if key != "changes"})
-    built = section.build("network")
-    rows = None
-    if built.agents <= MOST_ROWS and not isinstance(
-        section.model_dump().get("edge_confidence"), float
-    ):
-        rows = section.build_rational("network").rows
-    free = weights_section(built.weights, rows, exact=rows is not None)
-    table: Table = free.model_dump(mode="json", exclude_defaults=True)
-    assert isinstance(free, WeightsNetwork) or "links" in table
+    rows = _rows_of(section)
+    agents, links = len(rows), sum(map(len, rows))
+    if agents > MOST_ROWS or (agents > _SHORT and _SPARSE * links < agents**2):
+        listed = [[i, j, written(w)] for i, row in enumerate(rows) for j, w in row.items()]
+        return {"links": listed, "agents": agents, **kept(network)}
+    table: Table = {"weights": [["0"] * agents for _ in rows]}
+    weights = Weights(table)
+    for agent, row in enumerate(rows):
+        weights.put(agent, row)
     return {**table, **kept(network)}
+
+
+def _rows_of(section: EdgesNetwork | TopologyNetwork) -> list[Row]:
+    """The weights of a graph by its rule, as fractions; those on a star's centre as given."""
+    if isinstance(section, EdgesNetwork):
+        agents, rule = section.agents, section.rule
+        links = links_of_edges(section.edges, agents=agents, directed=section.directed)
+    else:
+        options = section._options()
+        rule = options.pop("rule", None) or "uniform"
+        options.pop("edge_confidence", None)
+        confidence = section.edge_confidence
+        graph = build_topology(section.topology, **options)
+        agents, links = graph.agents, graph.links
+        if confidence is not None:
+            centre: Row = {agent: Fraction(1, agents) for agent in range(agents)}
+            own = {0: confidence, 1: 1 - confidence}
+            others = [{0: own[0], agent: own[1]} for agent in range(1, agents)]
+            return [centre, *({a: w for a, w in row.items() if w} for row in others)]
+    parts = weight_denominators(links, agents=agents, rule=rule)
+    rows: list[Row] = [{} for _ in range(agents)]
+    triples = (parts.listener.tolist(), parts.speaker.tolist(), parts.denominator.tolist())
+    for listener, speaker, denominator in zip(*triples, strict=True):
+        rows[listener][speaker] = Fraction(1, denominator)
+    for agent, row in enumerate(rows):
+        row[agent] = 1 - sum(row.values(), Fraction(0))
+    return [dict(sorted((a, w) for a, w in row.items() if w)) for row in rows]
 
 
 def as_edges(network: Table) -> Table | None:
