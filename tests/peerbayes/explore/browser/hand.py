@@ -139,8 +139,13 @@ def expected_numbers(path: Path, delta: float) -> dict[str, Any]:
     network, learning = found["network"], found.get("learning") or {}
     v = network.get("influence") or network.get("stationary_distribution") or []
     shown = {f"v.{i}": value for i, value in enumerate(v)}
-    shown |= {f"rates.{name}": rate for name, rate in learning.get("rates", {}).items()}
+    faults = found.get("faults") or {}
+    rates = faults.get("faultless_rates") or learning.get("rates", {})
+    shown |= {f"rates.{name}": rate for name, rate in rates.items()}
     shown |= {key: learning.get(key) for key in ("rate", "error_exponent")}
+    if faults:
+        shown["rate"] = min(rates.values(), default=None)
+        shown["guaranteed"] = min((faults.get("guaranteed_rates") or {}).values(), default=None)
     regression = found.get("regression") or {}
     shown |= {key: regression.get(key) for key in ("excess_error_constant", "limit")}
     return shown | {"slem": network.get("slem")}
