@@ -49,13 +49,22 @@ export class Graph {
   /** Shows all agents. They stay in sight when the window changes, until the reader pans or zooms. */
   fit() {
     const cy = this.#cy;
-    const margin = Math.min(48, cy.width() / 9);
-    const { x1, y1, w, h } = cy.nodes().boundingBox({ includeLabels: true });
+    const margin = Math.min(24, cy.width() / 30);
+    if (!this.#state.view || !cy.width() || !cy.height()) return;
+    const { x1, y1, w, h } = this.#box();
     const zoom = Math.min((cy.width() - 2 * margin) / w, (cy.height() - toolsRoom - margin) / h, 1.6);
     cy.viewport({ zoom, pan: {
       x: cy.width() / 2 - (x1 + w / 2) * zoom, y: (toolsRoom + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
     } });
     this.#whole = true;
+  }
+
+  /** The box around all agents where they are going to stand, with their names. */
+  #box() {
+    const places = this.#state.positions.map((place) => this.#at(place));
+    const around = 30 + Math.max(...this.#cy.nodes().map((node) => node.data("size") / 2));
+    const [x1, y1] = [Math.min(...places.map(({ x }) => x)) - around, Math.min(...places.map(({ y }) => y)) - around];
+    return { x1, y1, w: Math.max(...places.map(({ x }) => x)) + around - x1, h: Math.max(...places.map(({ y }) => y)) + around - y1 };
   }
 
   /** Keeps the middle in the middle, or all in sight if all was. */
