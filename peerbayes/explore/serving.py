@@ -220,7 +220,8 @@ def serve(
 
 def _bound(port: int) -> socket.socket:
     """A socket that listens on the loopback address."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Named a TCP socket, it gets TCP_NODELAY from asyncio: without, answers wait for 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((_LOOPBACK, port))

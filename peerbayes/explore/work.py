@@ -13,8 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from peerbayes.explore.links import is_link, read_link
 from theory.progress import Progress
-from theory.validation import fail
+from theory.validation import as_probability, fail
 
 if TYPE_CHECKING:
     from peerbayes.problem.problems import AnyProblem
@@ -51,12 +52,20 @@ def _elsewhere(module: str, function: str) -> Function:
 
 
 def start(request: Request, progress: Progress | None) -> Any:
-    """What was given when the server was started: a problem by name or file, or its document."""
+    """What was given when the server was started.
+
+    A document (of `pb.explore`), or text of the command line: a name, a file, or a share link.
+    """
+    from peerbayes.explore.edits import edited
     from peerbayes.problem.builtins.loading import load_problem
 
+    given = request.get("problem") or FIRST
     if "document" in request:
-        return _state(request["document"])
-    return _state(_document(load_problem(request.get("problem") or FIRST, progress=progress)))
+        return _state(edited(request["document"], []))
+    if is_link(given):
+        linked = read_link(given)
+        return _state(edited(linked["document"], [])) | {"positions": linked.get("positions")}
+    return _state(_document(load_problem(given, progress=progress)))
 
 
 def open_problem(request: Request, progress: Progress | None) -> Any:
@@ -81,7 +90,8 @@ def edit(request: Request, progress: Progress | None) -> Any:
     if not isinstance(edits, list):
         raise fail("edits", "a list", describe(edits), "send one")
     document = edited(_document_of(request), edits)
-    return _state(document, numbers=request.get("numbers", True) is not False)
+    wanted = request.get("numbers", True) is not False
+    return _state(document, numbers=wanted, delta=request.get("delta"))
 
 
 def save(request: Request, progress: Progress | None) -> Any:
@@ -121,12 +131,13 @@ def _analysis(request: Request, progress: Progress | None, *, certify: bool) -> 
     return {**result, "words": list(result.get("notes") or [])}
 
 
-def _state(document: Request, *, numbers: bool = True) -> Any:
+def _state(document: Request, *, numbers: bool = True, delta: object = None) -> Request:
     from peerbayes.explore.numbers import numbers_of
     from peerbayes.explore.seen import view_of
 
     view = view_of(document)
-    found = numbers_of(document) if numbers else None
+    settings = {} if delta is None else {"delta": as_probability("delta", delta)}
+    found = numbers_of(document, **settings) if numbers else None
     return {"document": document, "view": view, "numbers": found}
 
 

@@ -10,20 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numba
-
 from peerbayes.explore.work import Request, Work
 from theory.progress import Progress
 
 KEPT: list[int] = []
-
-
-@numba.njit(cache=True)
-def _compiled(steps: int) -> float:
-    total = 0.0
-    for k in range(steps):
-        total += k % 7
-    return total
 
 
 def echo(request: Request, progress: Progress | None) -> Any:
@@ -42,10 +32,18 @@ def sleep(request: Request, progress: Progress | None) -> Any:
 
 
 def compiled(request: Request, progress: Progress | None) -> Any:
-    """Years in compiled code that never looks at Python."""
+    """Long in compiled code that never looks at Python, nor lets another thread do so."""
     assert progress is not None
     progress(0, 1)
-    return _compiled(1 << 62)
+    return ctypes.PyDLL(None).sleep(1000)
+
+
+def count(request: Request, progress: Progress | None) -> Any:
+    assert progress is not None
+    for step in range(request["steps"]):
+        time.sleep(0.01)
+        progress(step + 1, request["steps"])
+    return None
 
 
 def refuse(request: Request, progress: Progress | None) -> Any:
@@ -75,11 +73,15 @@ def infinite(request: Request, progress: Progress | None) -> Any:
 WORK: dict[str, Work] = {
     function.__name__: Work(function)
     for function in (echo, process, sleep, refuse, err, crash, end, devour, infinite)
-} | {"long_sleep": Work(sleep, long=True), "long_compiled": Work(compiled, long=True)}
+} | {
+    "long_sleep": Work(sleep, long=True),
+    "long_compiled": Work(compiled, long=True),
+    "long_count": Work(count, long=True),
+}
 
 
 def prepare() -> None:
-    _compiled(1)
+    KEPT.append(os.getpid())
 
 
 def warm_steps() -> Iterator[Callable[[], object]]:

@@ -114,13 +114,9 @@ async function begin({ state, source, files }) {
   const linked = await files.fromAddress();
   if (!linked && work?.document) {
     try {
-      if (work.pinned) {
-        state.open(await source.edit(work.pinned.document, []), work.pinned.positions);
-        state.pin();
-      }
+      if (work.pinned) state.pin({ ...(await source.edit(work.pinned.document, [])), positions: work.pinned.positions });
       const answer = await source.edit(work.document, []);
       state.open(answer, work.positions?.length === answer.view.agents.length ? work.positions : null);
-      state.forget();
       state.say("Your work of before is back.", "done", ["Begin anew", async () => state.open(await source.start())]);
       return;
     } catch (problem) {

@@ -40,7 +40,7 @@ function tiles({ numbers, view, certified }) {
   const ladder = roundsOf(numbers, certified);
   const rounds = best(ladder);
   return [
-    tile("rate", "Rate K", "Learning rate, nats a round: how fast the typical run rejects wrong hypotheses", learning?.rate, kinds.rate ?? "float"),
+    tile("rate", view?.kind === "faulty" ? "K, all honest" : "Rate K", "Learning rate, nats a round: how fast the typical run rejects wrong hypotheses", learning?.rate, kinds.rate ?? "float"),
     tile("error_exponent", "Exponent E", "Error exponent, nats a round: how fast bad runs become rare", learning?.error_exponent, kinds.error_exponent ?? "float"),
     tile("samples", "Rounds", "Rounds after which an error is as rare as asked for", rounds?.upper, rounds?.kind, rounds ? (rounds.lower === null ? count(rounds.upper) : `${count(rounds.lower)} to ${count(rounds.upper)}`) : "–"),
     mixing,

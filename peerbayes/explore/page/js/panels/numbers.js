@@ -54,11 +54,18 @@ function table(state) {
       view.kind === "regression" ? [
         line("regression", "excess_error_constant", "Error × n"), line("regression", "limit", "Error left in the end"),
       ] : [
-        line("learning", "rate", "Learning rate K", { after: bound(learning.binding_hypothesis) }),
+        line("learning", "rate", view.kind === "faulty" ? "Rate K, were all honest" : "Learning rate K", { after: bound(learning.binding_hypothesis) }),
+        view.kind === "faulty" ? row("guaranteed", "Rate in spite of the faulty", guaranteed(state), { kind: "lower bound", before: pinned ? guaranteed(pinned) : undefined }) : null,
         line("learning", "error_exponent", "Error exponent E", { after: bound(learning.binding_for_exponent) }),
       ],
       line("network", "slem", "Subdominant modulus"),
       el("tr", { "data-key": "kind" }, el("th", { scope: "row" }, "Network"), el("td", {}, kindOf(network)))));
+}
+
+/** The rate that is guaranteed whatever the faulty do, or null. */
+function guaranteed({ numbers }) {
+  const rates = Object.values(numbers?.learning?.guaranteed_rates ?? {}).filter((rate) => rate !== null);
+  return rates.length ? Math.min(...rates) : null;
 }
 
 function kindOf(network) {
@@ -77,7 +84,7 @@ function rates({ numbers, pinned }) {
     el("ul", { class: "bars" }, sorted.slice(0, mostBars).map((name) => el("li", { "data-key": name, "data-look": `hypothesis:${name}` },
       el("span", { class: "bar-name" }, name, name === binding ? el("b", {}, " · binds") : null),
       el("span", { class: "bar-track", "aria-hidden": "true" }, el("span", { class: "bar", style: { width: `${(100 * Math.max(0, now[name])) / most}%` } })),
-      el("span", { class: "number" }, number(now[name]), exponents[name] !== undefined ? el("span", { class: "quiet" }, ` E ${number(exponents[name])}`) : null,
+      el("span", { class: "number", "data-number": `rates.${name}` }, number(now[name]), exponents[name] !== undefined ? el("span", { class: "quiet" }, ` E ${number(exponents[name])}`) : null,
         pinned && pinned.numbers?.learning?.rates?.[name] !== undefined && number(pinned.numbers.learning.rates[name]) !== number(now[name])
           ? el("span", { class: "was" }, `pinned ${number(pinned.numbers.learning.rates[name])}`) : null)))));
 }
