@@ -198,5 +198,17 @@ def prepare() -> None:
 
 def warm_steps() -> Iterator[Callable[[], object]]:
     """Steps after which everything is imported and compiled that the usual requests need."""
-    for name in (FIRST, "p1-regression"):
-        yield lambda name=name: start({"problem": name}, None)
+    seen: Request = {}
+
+    def ask(name: str, **request: Any) -> Callable[[], object]:
+        return lambda: WORK[name].function({"document": seen["document"], **request}, None)
+
+    yield lambda: start({}, None)
+    yield lambda: seen.update(open_problem({"name": "two-coins"}, None))
+    for edit in ({"kind": "set-changes", "change": "links"}, {"kind": "set-faults", "faulty": [1]}):
+        yield ask("edit", edits=[edit])
+    yield ask("certify")
+    yield ask("run", rounds=5, replicates=3, seed=0, truth=None)
+    yield ask("design", objective="rate", constraints={}, seconds=5)
+    yield lambda: open_problem({"name": "p1-regression"}, None)
+    yield lambda: WORK["gallery"].function({}, None)
