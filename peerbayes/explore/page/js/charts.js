@@ -98,8 +98,14 @@ function drawn(one, across, up) {
   if (one.kind === "points") {
     return one.xs.map((x, i) => (Number.isFinite(one.ys[i]) ? svg("circle", { class: "chart-point", cx: across.at(x), cy: up.at(one.ys[i]), r: 2, ...colour }) : null)).filter(Boolean);
   }
-  const steps = one.xs.map((x, i) => [x, one.ys[i]]).filter(([, value]) => Number.isFinite(value));
-  const path = steps.map(([x, value], i) => `${i ? "L" : "M"}${across.at(x).toFixed(1)} ${up.at(value).toFixed(1)}`).join("");
+  let pen = "M"; // lifted where there is no value, or none that a logarithmic axis can show
+  const path = one.xs.map((x, i) => {
+    const value = one.ys[i];
+    if (!Number.isFinite(value) || value < up.least) { pen = "M"; return ""; }
+    const step = `${pen}${across.at(x).toFixed(1)} ${up.at(value).toFixed(1)}`;
+    pen = "L";
+    return step;
+  }).join("");
   return svg("path", { class: one.thin ? "chart-line thin" : "chart-line", d: path, "stroke-dasharray": one.dash ?? null, ...colour });
 }
 

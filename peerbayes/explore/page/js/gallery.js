@@ -40,7 +40,7 @@ class GalleryView {
     const read = this.teller.read;
     patch(this.#container,
       el("section", { class: "panel", "data-key": "stories", "aria-label": "Stories" }, el("h2", {}, "Five stories"),
-        el("p", { class: "quiet" }, "Each takes five minutes and asks for nothing but curiosity."),
+        el("p", { class: "quiet" }, "A few sentences a step, and the network moves along. Nothing has to be known before."),
         el("ul", { class: "cards" }, stories.map(({ name, title, about, steps }) => el("li", { class: "card", "data-key": name },
           el("h3", {}, title), el("p", {}, about),
           el("div", { class: "row" }, button(read.has(name) ? "Read again" : "Begin", () => this.teller.begin(name), { key: `begin-${name}`, kind: "primary", name: `Begin the story ${title}` }),

@@ -53,7 +53,7 @@ export class Player {
       if (now - this.#before < 250) { this.#frame = requestAnimationFrame((then) => this.#tick(then)); return; }
       this.#at = Math.floor(this.#at) + Math.max(1, Math.round(0.25 * this.#speed / spacing));
     } else {
-      this.#at += (Math.min(100, now - this.#before) / 1000) * (this.#speed / spacing);
+      this.#at += (Math.max(0, Math.min(100, now - this.#before)) / 1000) * (this.#speed / spacing);
     }
     this.#before = now;
     if (this.#at >= this.#rounds.length - 1) {

@@ -38,7 +38,7 @@ class RunView {
   show(settings = {}) {
     const { rounds, replicates, seed, truth } = settings;
     Object.assign(this.#asked, Object.fromEntries(Object.entries({ rounds, replicates, seed }).filter(([, value]) => value !== undefined)));
-    if (truth) this.#truth.draw(truth);
+    if (truth || rounds !== undefined) this.#truth.draw(truth ?? null);
     this.#truth.render();
     this.#fields();
     if (Object.keys(settings).length) this.start();

@@ -2,14 +2,14 @@
 
 import { number } from "./words.js";
 
-/** A scale: at(value) is a place, ticks are values with their labels. */
+/** A scale: at(value) is a place, ticks are values with their labels, least what can be shown. */
 export function linear([low, high], [from, to]) {
   if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
   const step = rounded((high - low) / 4);
   const first = Math.ceil(low / step - 1e-9) * step;
   const ticks = [];
   for (let value = first; value <= high + 1e-9 * step; value += step) ticks.push([value, number(Math.abs(value) < 1e-9 * step ? 0 : value)]);
-  return { at: (value) => from + ((value - low) / (high - low)) * (to - from), ticks, low, high };
+  return { at: (value) => from + ((value - low) / (high - low)) * (to - from), ticks, least: -Infinity };
 }
 
 /** The same by decades; what is not above zero stands at the lower end. */
@@ -20,7 +20,7 @@ export function logarithmic([low, high], [from, to]) {
   const ticks = [];
   for (let power = top; power >= bottom; power -= every) ticks.push([10 ** power, decade(power)]);
   const at = (value) => from + ((Math.log10(Math.max(value, 10 ** bottom)) - bottom) / (top - bottom)) * (to - from);
-  return { at, ticks, low: 10 ** bottom, high: 10 ** top };
+  return { at, ticks, least: Number.MIN_VALUE };
 }
 
 const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";

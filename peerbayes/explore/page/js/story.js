@@ -3,6 +3,8 @@
 import { el, patch } from "./dom.js";
 import { button } from "./fields.js";
 
+const delta = 0.01; // the error that the stories' rounds are for
+
 export class Teller {
   #app;
   #ended;
@@ -11,6 +13,7 @@ export class Teller {
   #at = 0;
   #shown = null; // the step's document, as it is shown
   #turn = 0;
+  #delta = null; // the reader's own, given back at the end
   read = new Set(); // stories that were finished
 
   constructor(app, ended) {
@@ -28,8 +31,9 @@ export class Teller {
   async begin(name) {
     this.#story = await this.#app.source.story(name);
     this.#app.state.unpin();
+    this.#delta ??= this.#app.state.settings.delta;
+    this.#app.state.set({ delta });
     this.#shown = null;
-    this.#app.sheet?.set("low");
     await this.go(0);
     this.#card.querySelector(".story-text")?.focus();
   }
@@ -37,6 +41,8 @@ export class Teller {
   leave() {
     if (!this.#story) return;
     this.#story = null;
+    this.#app.state.set({ delta: this.#delta });
+    this.#delta = null;
     this.#card.hidden = true;
     this.#fit();
     this.#app.state.lookAt([]);
@@ -60,6 +66,7 @@ export class Teller {
     if (turn !== this.#turn) return;
     const { state } = this.#app;
     state.openView(step.do?.view ?? "numbers", without(step.do ?? {}, "view"));
+    this.#app.sheet?.set(step.do ? "half" : "low"); // on a narrow screen
     state.lookAt(step.look_at);
     chosen(state, step.look_at);
   }
@@ -77,7 +84,7 @@ export class Teller {
     else if (another) state.unpin();
     state.open(answer, another ? null : state.positions);
     this.#shown = { wanted, document: state.document };
-    if (another) graph.fit();
+    if (another) { graph.cy.resize(); graph.fit(); }
   }
 
   #render(step) {
@@ -104,7 +111,8 @@ export class Teller {
     if (stage.style.getPropertyValue("--story") === `${height}px`) return;
     stage.style.setProperty("--story", `${height}px`);
     stage.classList.toggle("telling", height > 0);
-    requestAnimationFrame(() => requestAnimationFrame(() => this.#app.graph.fit()));
+    const { graph } = this.#app;
+    requestAnimationFrame(() => { graph.cy.resize(); graph.fit(); });
   }
 }
 

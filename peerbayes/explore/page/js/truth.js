@@ -30,8 +30,10 @@ export class Truth {
     return { agent: this.#agent === "" ? null : Number(this.#agent), mixture };
   }
 
-  /** Sets the sliders to a truth {agent, mixture}. */
-  draw({ agent = null, mixture }) {
+  /** Sets the sliders to a truth {agent, mixture}; null: the problem's own. */
+  draw(truth) {
+    if (!truth) { this.#shares = null; return; }
+    const { agent = null, mixture } = truth;
     this.#agent = agent === null ? "" : String(agent);
     this.#shares = this.#names.map((name) => mixture[name] ?? 0);
     this.#element.open = true;
