@@ -6,18 +6,19 @@ import { calm } from "./dom.js";
 import { elements, manyAgents, manyLinks, style, unit } from "./looks.js";
 import { Overlay } from "./overlay.js";
 
-const toolsRoom = 76; // pixels above, where the tools are
-
 export class Graph {
   #state;
   #cy;
   #overlay;
+  #above;
   #picks = [];
   #styled = "";
   #whole = false;
 
-  constructor(container, state) {
+  /** above() says how many pixels of the container's top are covered by tools. */
+  constructor(container, state, above) {
     this.#state = state;
+    this.#above = above;
     this.container = container;
     this.#cy = cytoscape({
       container, elements: [], style: style(0, 0), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 4,
@@ -52,9 +53,10 @@ export class Graph {
     const margin = Math.min(24, cy.width() / 30);
     if (!this.#state.view || !cy.width() || !cy.height()) return;
     const { x1, y1, w, h } = this.#box();
-    const zoom = Math.min((cy.width() - 2 * margin) / w, (cy.height() - toolsRoom - margin) / h, 1.6);
+    const above = Math.min(this.#above(), cy.height() / 2);
+    const zoom = Math.min((cy.width() - 2 * margin) / w, (cy.height() - above - margin) / h, 1.6);
     cy.viewport({ zoom, pan: {
-      x: cy.width() / 2 - (x1 + w / 2) * zoom, y: (toolsRoom + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
+      x: cy.width() / 2 - (x1 + w / 2) * zoom, y: (above + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
     } });
     this.#whole = true;
   }

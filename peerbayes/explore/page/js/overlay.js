@@ -3,9 +3,18 @@
 
 import { colours } from "./colours.js";
 import { el } from "./dom.js";
+import { manyAgents } from "./looks.js";
 import { Pies } from "./pies.js";
 
 const turn = 2 * Math.PI;
+
+/** A text with as many of its letters as there is room for. */
+function shortened(pen, text, room) {
+  if (pen.measureText(text).width <= room) return text;
+  let length = text.length - 1;
+  while (length > 1 && pen.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
+  return `${text.slice(0, length)}…`;
+}
 
 export class Overlay {
   #canvas = el("canvas", { class: "overlay", "aria-hidden": "true" });
@@ -28,6 +37,7 @@ export class Overlay {
   }
 
   beliefs(rows) {
+    if (Boolean(rows) !== Boolean(this.#beliefs)) this.ask(); // names give way to pies
     this.#beliefs = rows;
     this.#turning = true;
     this.#next();
@@ -64,7 +74,7 @@ export class Overlay {
     const pan = this.#cy.pan();
     this.#places = this.#cy.nodes().toArray().map((node) => {
       const { x, y } = node.position();
-      return { agent: node.data("agent"), x: x * zoom + pan.x, y: y * zoom + pan.y, r: (node.data("size") / 2) * zoom, self: node.data("self") };
+      return { agent: node.data("agent"), x: x * zoom + pan.x, y: y * zoom + pan.y, r: (node.data("size") / 2) * zoom, self: node.data("self"), name: node.data("name"), chosen: node.hasClass("chosen") || node.hasClass("target") };
     }).sort((a, b) => a.agent - b.agent);
   }
 
@@ -80,6 +90,7 @@ export class Overlay {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     this.#rings(pen);
+    this.#names(pen);
     this.#marked(pen);
     if (this.#rubber) this.#stretched(pen);
   }
@@ -120,6 +131,29 @@ export class Overlay {
       pen.arc(x, y, r + 4 * zoom, -turn / 4, -turn / 4 + turn * Math.min(self, 0.9999));
     }
     pen.stroke();
+  }
+
+  /** Names: short ones on the agents, long ones (and all during a run) below them; of many agents that of the chosen. */
+  #names(pen) {
+    const { ink, paper } = colours();
+    const room = Math.max(60, 120 * this.#cy.zoom());
+    pen.font = "13px system-ui, sans-serif";
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.lineJoin = "round";
+    pen.lineWidth = 4;
+    for (const { x, y, r, name, chosen } of this.#places) {
+      if (!chosen && (this.#places.length > manyAgents || r < 9)) continue;
+      const text = chosen ? name : shortened(pen, name, room);
+      pen.fillStyle = ink;
+      if (!this.#beliefs && pen.measureText(text).width < 1.5 * r) {
+        pen.fillText(text, x, y + 1);
+        continue;
+      }
+      pen.strokeStyle = paper;
+      pen.strokeText(text, x, y + r + 18);
+      pen.fillText(text, x, y + r + 18);
+    }
   }
 
   #marked(pen) {
