@@ -45,7 +45,9 @@ class Hand:
 
     def ask(self, expression: str, argument: Any = None) -> Any:
         """What an expression of the page's own state is."""
-        return self.page.evaluate(f"(given) => {{ const app = peerbayes; return {expression}; }}", argument)
+        return self.page.evaluate(
+            f"(given) => {{ const app = peerbayes; return {expression}; }}", argument
+        )
 
     def settled(self) -> None:
         """Waits until every edit is answered."""
@@ -93,7 +95,9 @@ class Hand:
         self.settled()
 
     def tool(self, name: str) -> None:
-        self.page.get_by_role("toolbar", name="Tools for the graph").get_by_role("button", name=name).click()
+        self.page.get_by_role("toolbar", name="Tools for the graph").get_by_role(
+            "button", name=name
+        ).click()
 
     def view(self, name: str) -> None:
         self.page.get_by_role("tab", name=name).click()
