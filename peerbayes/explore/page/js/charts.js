@@ -41,7 +41,7 @@ export function bars({ title, summary, rows, look = null }) {
     el("span", { class: strong ? "bar-label strong" : "bar-label" }, label),
     el("span", { class: "bar-track", "aria-hidden": "true" }, el("span", { class: strong ? "bar" : "bar bar-soft", style: { width: `${100 * Math.abs(value ?? 0) / most}%` } })),
     el("span", { class: "number" }, text ?? number(value)))));
-  return { element: el("section", { class: "chart", "data-look": look }, el("h4", {}, title), list) };
+  return { element: el("section", { class: "chart", "data-look": look }, el("h2", {}, title), list) };
 }
 
 /** A prediction beside its measurement: a line for the one, a dot and its error for the other. */
@@ -144,7 +144,7 @@ function figure(title, look, picture, key, makeTable) {
       toggle.setAttribute("aria-expanded", String(!below.hidden));
     },
   }, "Table");
-  return el("section", { class: "chart", "data-look": look, "aria-label": title }, el("div", { class: "chart-head" }, el("h4", {}, title), toggle), picture, key, below);
+  return el("section", { class: "chart", "data-look": look, "aria-label": title }, el("div", { class: "chart-head" }, el("h2", {}, title), toggle), picture, key, below);
 }
 
 function table(x, series) {

@@ -107,7 +107,7 @@ class DesignView {
     this.#before = before;
     this.#after = before.document;
     if (JSON.stringify(answer.document) !== JSON.stringify(before.document)) {
-      const shown = await source.edit(answer.document, []);
+      const shown = await source.edit(answer.document, [], { delta: state.settings.delta });
       state.pin();
       this.#after = shown.document;
       state.open(shown, before.positions.length === shown.view.agents.length ? before.positions : null);

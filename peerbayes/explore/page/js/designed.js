@@ -76,7 +76,7 @@ function moves({ objective, assignment }, names) {
   if (objective !== "placement" || !assignment) return null;
   const moved = assignment.map((holder, agent) => [agent, holder]).filter(([agent, holder]) => agent !== holder);
   if (!moved.length) return el("p", {}, "All data are well placed where they are.");
-  return el("section", {}, el("h4", {}, "Who gets whose data"), el("ul", { class: "notes" }, moved.slice(0, 40).map(([agent, holder]) => el("li", {}, `${names[agent]} gets what ${names[holder]} had`))));
+  return el("section", {}, el("h2", {}, "Who gets whose data"), el("ul", { class: "notes" }, moved.slice(0, 40).map(([agent, holder]) => el("li", {}, `${names[agent]} gets what ${names[holder]} had`))));
 }
 
 function changes({ changes: list, objective }, names) {

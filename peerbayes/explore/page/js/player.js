@@ -35,11 +35,7 @@ export class Player {
     this.#bar();
   }
 
-  pause() {
-    cancelAnimationFrame(this.#frame);
-    this.#frame = null;
-    this.go(Math.floor(this.#at));
-  }
+  pause() { this.#jump(Math.floor(this.#at)); }
 
   go(index) {
     this.#at = Math.max(0, Math.min(this.#rounds.length - 1, index));
@@ -91,12 +87,15 @@ export class Player {
         el("select", { id: "player-speed", class: "speed", value: this.#speed, onchange: (event) => { this.#speed = Number(event.target.value); } },
           speeds.map(([pace, name]) => el("option", { value: pace, selected: pace === this.#speed }, name)))),
       el("div", { class: "row" },
-        el("input", { type: "range", min: 0, max: last, step: 1, value: Math.floor(this.#at), "aria-label": "Round", "aria-valuetext": `round ${this.round}`, class: "scrub", oninput: (event) => { this.pause(); this.go(Number(event.target.value)); } }),
+        el("input", { type: "range", min: 0, max: last, step: 1, value: Math.floor(this.#at), "aria-label": "Round", "aria-valuetext": `round ${this.round}`, class: "scrub", oninput: (event) => this.#jump(Number(event.target.value)) }),
         el("span", { class: "player-round number" }, `${count(this.round)} of ${count(this.#rounds.at(-1))}`)));
   }
 
-  #step(by) {
-    this.pause();
-    this.go(Math.floor(this.#at) + by);
+  #step(by) { this.#jump(Math.floor(this.#at) + by); }
+
+  #jump(index) {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = null;
+    this.go(index);
   }
 }

@@ -77,7 +77,7 @@ export class Teller {
     const wanted = JSON.stringify(step.document);
     if (this.#shown?.wanted === wanted && this.#shown.document === state.document) return;
     const turn = this.#turn;
-    const answer = await source.edit(step.document, []);
+    const answer = await source.edit(step.document, [], { delta });
     if (turn !== this.#turn) return;
     const another = this.#shown === null || state.positions.length !== answer.view.agents.length;
     if (this.#shown && this.#shown.wanted !== wanted && !another && this.#shown.document === state.document) state.pin();
