@@ -6,6 +6,8 @@ import { calm } from "./dom.js";
 import { elements, manyAgents, manyLinks, style, unit } from "./looks.js";
 import { Overlay } from "./overlay.js";
 
+const fewElements = 250;
+
 export class Graph {
   #state;
   #cy;
@@ -153,10 +155,23 @@ export class Graph {
       const signature = `${view.agents.length > manyAgents} ${wanted.edges.size > manyLinks}`;
       if (signature !== this.#styled) { this.#styled = signature; this.#cy.style(style(view.agents.length, wanted.edges.size)); }
     });
+    this.#plain(this.#cy.elements().length <= fewElements);
     this.#settle(animate, how);
     this.#selected();
     if (how === "open") this.fit();
     this.#overlay.ask();
+  }
+
+  /**
+   * Draws a small graph straight away instead of from textures, which cost more than they save where
+   * every size changes in every step of a drag. The renderer's own methods, of the version vendored here.
+   */
+  #plain(yes) {
+    const renderer = this.#cy.renderer();
+    for (const name of ["drawLayeredElements", "drawCachedElements"]) {
+      if (yes) renderer[name] = (context, elements) => renderer.drawElements(context, elements);
+      else delete renderer[name];
+    }
   }
 
   #settle(animate, how) {
