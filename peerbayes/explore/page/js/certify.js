@@ -12,15 +12,21 @@ export class Certifier {
 
   constructor(app) {
     this.#app = app;
-    app.state.on("document", (how) => { if (how !== "restyle") this.#again(); });
-    app.state.on("settings", (changed) => { if ("delta" in changed) this.#again(); });
+    app.state.on("document", () => this.#again());
+    app.state.on("busy", (busy) => (busy ? this.#halt() : this.#again()));
+    app.state.on("settings", (changed) => { if ("delta" in changed) { app.state.certifiedIs(null); this.#again(); } });
     app.source.addEventListener("back", () => this.#again());
   }
 
-  #again() {
+  #halt() {
     clearTimeout(this.#timer);
     this.#stop?.abort();
     this.#stop = null;
+  }
+
+  #again() {
+    this.#halt();
+    if (this.#app.state.certified?.status === "done") return;
     this.#timer = setTimeout(() => this.#follow(), rest);
   }
 
@@ -29,7 +35,8 @@ export class Certifier {
     if (!state.document) return;
     const stop = new AbortController();
     this.#stop = stop;
-    const request = { document: state.document, delta: state.settings.delta };
+    const sized = state.view.kind === "finite" || state.view.kind === "changing"; // the others have no sample sizes
+    const request = { document: state.document, delta: sized ? state.settings.delta : null };
     const told = { status: "running", progress: null, ladder: null, result: null, line: null };
     const tell = (more) => { if (!stop.signal.aborted) state.certifiedIs(Object.assign(told, more)); };
     const options = { signal: stop.signal, onProgress: ({ progress, what }) => tell({ progress, what }) };

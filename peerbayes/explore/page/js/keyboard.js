@@ -43,6 +43,7 @@ export class Keyboard {
       else if (key === "o") act(event, commands.open);
       return;
     }
+    if (typing && event.key === "Escape") event.target.blur();
     if (typing || event.altKey || event.defaultPrevented) return;
     if (event.key === "?") act(event, commands.keys);
     else if (event.key === "p") act(event, commands.pin);

@@ -133,13 +133,6 @@ export class State {
     this.tell("positions", null);
   }
 
-  /** Forgets what was before: undo does not return behind this state. */
-  forget() {
-    this.#past.length = 0;
-    this.#future.length = 0;
-    this.tell("history");
-  }
-
   undo() { return this.#step(this.#past, this.#future); }
   redo() { return this.#step(this.#future, this.#past); }
 
@@ -157,8 +150,9 @@ export class State {
     return this.#source.gone ? Promise.resolve(step()) : this.#queued(step);
   }
 
-  pin() {
-    this.pinned = { ...this.snapshot, certified: this.certified };
+  /** Pins the state of now, or another one (an answer of the source). */
+  pin(other = null) {
+    this.pinned = other ? { ...other, certified: null } : { ...this.snapshot, certified: this.certified };
     this.tell("pinned");
   }
 

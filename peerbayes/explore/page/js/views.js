@@ -1,6 +1,6 @@
 // The views beside the graph: numbers, editing, run, design, gallery. One is shown at a time.
 
-import { el, patch } from "./dom.js";
+import { el, patch, refill } from "./dom.js";
 import * as edit from "./panels/edit.js";
 import * as numbers from "./panels/numbers.js";
 
@@ -40,14 +40,23 @@ export class Views {
     this.#app.sheet?.rise();
     if (before && before !== name) this.#mounted.get(before)?.hide?.();
     if (focus) document.getElementById(`tab-${name}`).focus();
-    if (!this.#mounted.has(name)) this.#mounted.set(name, await this.#mount(name));
+    if (!this.#mounted.get(name)) this.#mounted.set(name, await this.#mount(name));
     if (this.#shown === name) this.#mounted.get(name)?.show?.(settings);
   }
 
   async #mount(name) {
     const [, , module] = views.find(([one]) => one === name);
-    const { mount } = module.path ? await import(module.path) : module;
-    return mount(this.#sections.get(name), this.#app) ?? {};
+    const section = this.#sections.get(name);
+    try {
+      const { mount } = module.path ? await import(module.path) : module;
+      section.replaceChildren();
+      return mount(section, this.#app) ?? {};
+    } catch (problem) {
+      if (!(problem instanceof TypeError && module.path)) throw problem;
+      // A module that is not there yet: the server is gone. The next visit tries again.
+      refill(section, el("p", { class: "quiet" }, "This view could not be loaded: the server does not answer. Choose it again later."));
+      return null;
+    }
   }
 
   #bar() {

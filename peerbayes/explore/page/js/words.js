@@ -45,4 +45,4 @@ export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one
 export const hue = (k) => `var(--hypothesis-${((k % 8) + 8) % 8})`;
 
 /** The share of each agent in what the network believes: v, or the influence where the network changes. */
-export const influence = (numbers) => numbers?.network?.stationary_distribution ?? numbers?.network?.influence ?? null;
+export const influence = (numbers) => numbers?.network?.influence ?? numbers?.network?.stationary_distribution ?? null;

@@ -107,6 +107,11 @@ class Hand:
             self.page.keyboard.press(key)
             self.settled()
 
+    def press_only(self, *keys: str) -> None:
+        """Presses keys and waits for nothing."""
+        for key in keys:
+            self.page.keyboard.press(key)
+
     def saved(self, folder: Path) -> Path:
         """The file that Save as TOML gives, by mouse."""
         self.page.get_by_role("toolbar", name="Commands").get_by_role("button", name="Save").click()
@@ -130,13 +135,25 @@ class Hand:
         return list(self.ask("given.map((value) => app.words.number(value))", values))
 
 
-def expected_numbers(problem: Any, delta: float) -> dict[str, Any]:
+def expected_numbers(path: Path, delta: float) -> dict[str, Any]:
     """What `pb.analyse` says of the numbers that the page shows, by the page's names for them."""
-    found = pb.analyse(problem, delta=delta).as_json()
+    problem = pb.load(path)
+    sized = isinstance(problem, pb.Problem | pb.ChangingProblem)
+    found = pb.analyse(problem, delta=delta if sized else None).as_json()
     network, learning = found["network"], found.get("learning") or {}
-    v = network.get("stationary_distribution") or network.get("influence") or []
+    v = network.get("influence") or network.get("stationary_distribution") or []
     shown = {f"v.{i}": value for i, value in enumerate(v)}
-    for key in ("rate", "error_exponent"):
-        shown[key] = learning.get(key)
-    shown["slem"] = network.get("slem")
-    return shown
+    faults = found.get("faults") or {}
+    rates = faults.get("faultless_rates") or learning.get("rates", {})
+    shown |= {f"rates.{name}": rate for name, rate in rates.items()}
+    shown |= {key: learning.get(key) for key in ("rate", "error_exponent")}
+    if faults:
+        average = faults["rule"].startswith("average")
+        by_hypothesis = faults["averaging"]["rates"] if average else faults["guaranteed_rates"]
+        listed = [r if isinstance(r, list) else [r] for r in (by_hypothesis or {}).values()]
+        each = [rate for row in listed for rate in row if rate is not None]
+        shown["rate"] = min(each, default=None)
+        shown["faultless"] = min(rates.values(), default=None)
+    regression = found.get("regression") or {}
+    shown |= {key: regression.get(key) for key in ("excess_error_constant", "limit")}
+    return shown | {"slem": network.get("slem")}

@@ -16,7 +16,7 @@ def matches_its_file(hand: Hand, path: Path) -> None:
     hand.view("Numbers")
     hand.page.locator("details[data-key=influence]").evaluate("one => { one.open = true; }")
     shown = hand.numbers()
-    expected = expected_numbers(pb.load(path), delta=hand.ask("app.state.settings.delta"))
+    expected = expected_numbers(path, delta=hand.ask("app.state.settings.delta"))
     expected = {name: value for name, value in expected.items() if name in shown}
     assert {"rate", "error_exponent", "slem", "v.0"} <= expected.keys()
     written = dict(zip(expected, hand.written(list(expected.values())), strict=True))

@@ -16,7 +16,7 @@ export function render({ state, actions, graph }) {
   const self = actions.weight(i, i);
   const v = influence(numbers)?.[i];
   return el("section", { class: "panel", "data-key": key, "aria-label": `Agent ${name}` },
-    el("h3", {}, `Agent ${name}`),
+    el("h2", {}, `Agent ${name}`),
     el("p", { class: "quiet" }, v === undefined ? "" : `influence v ${number(v)}, ${share(v)} of all; `, `listens to ${heard.length}, heard by ${view.weights.filter(([a, b]) => b === i && a !== i).length}`),
     text(`${key}-name`, "Name", name, (typed) => state.edit([{ kind: "rename-agent", agent: i, name: typed }]), { why: whyNot(view, "rename-agent") }),
     slider({ state }, `${key}-self`, "Trust in itself", { value: self, edits: (value) => [{ kind: "set-self-weight", agent: i, value }], why: whyNot(view, "set-self-weight") }),

@@ -10,7 +10,7 @@ export function render({ state, actions }) {
   const [a, b] = [view.agents[i], view.agents[j]];
   const key = `link${i}-${j}`;
   return el("section", { class: "panel", "data-key": key, "aria-label": `Link: ${a} listens to ${b}` },
-    el("h3", {}, `${a} listens to ${b}`),
+    el("h2", {}, `${a} listens to ${b}`),
     slider({ state }, key, "Weight", { value: actions.weight(i, j), edits: (value) => [{ kind: "set-weight", from: i, to: j, value }], why: whyNot(view, "set-weight") }),
     back > 0 ? slider({ state }, `${key}-back`, `${b} listens to ${a}`, { value: back, edits: (value) => [{ kind: "set-weight", from: j, to: i, value }], why: whyNot(view, "set-weight") }) : null,
     el("p", { class: "quiet" }, `What ${a} puts on others and itself is scaled, so that it sums to one.`),

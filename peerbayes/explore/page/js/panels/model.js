@@ -9,7 +9,7 @@ export function render(app) {
   const { state } = app;
   const { view } = state;
   return el("section", { class: "panel", "data-key": "model", "aria-label": "Model" },
-    el("h3", {}, "Evidence and hypotheses"),
+    el("h2", {}, "Evidence and hypotheses"),
     view.groups?.length ? el("div", { "data-key": "groups" },
       el("p", { class: "quiet", id: "groups-how" }, "Drag a data set onto an agent; or choose an agent and, in its fields, its evidence."),
       el("ul", { class: "chips", "aria-describedby": "groups-how" }, view.groups.map((label, g) => dataset(app, label, g)))) : null,

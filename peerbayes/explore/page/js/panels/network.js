@@ -13,7 +13,7 @@ export function render(app) {
   const rule = view.rule ?? (ruled && document.network.edge_confidence !== undefined ? "confidence" : "");
   const options = [["", "free"], ...rules.map((name) => [name, name]), ...(rule === "confidence" ? [["confidence", "edge confidence"]] : [])];
   return el("section", { class: "panel", "data-key": "network", "aria-label": "Network" },
-    el("h3", {}, "Network"),
+    el("h2", {}, "Network"),
     text("title", "Title", view.title, (title) => state.edit([{ kind: "set-name", name: view.name, title }]), { why: whyNot(view, "set-name") }),
     controlsOf(app, "network"),
     choice("rule", "Weights by rule", options, rule,
