@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from peerbayes.explore.frames import Frame
 from peerbayes.explore.guard import SESSION_HEADER, Door, Guard
@@ -57,7 +57,7 @@ class _RefusedError(Exception):
         self.status = status
 
 
-def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) -> ASGIApp:
+def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) -> Guard:
     """The application behind its guard.
 
     Parameters

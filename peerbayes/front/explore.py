@@ -53,7 +53,7 @@ def explore(
 
     Examples
     --------
-    >>> with explore("two-coins", open_browser=False) as page:  # doctest: +SKIP
+    >>> with explore("two-coins", open_browser=False) as page:
     ...     page.address.startswith("http://127.0.0.1:")
     True
     """

@@ -314,7 +314,10 @@ def test_a_browser_is_opened_where_there_is_one(
     assert asked == []
     monkeypatch.setenv("DISPLAY", ":0")
     assert odd.open()
-    assert asked == [odd.address]
+    assert len(asked) == 1
+    visit = httpx.get(asked[0], follow_redirects=True)
+    assert (visit.status_code, str(visit.url)) == (200, odd.address)
+    assert httpx.get(asked[0]).status_code == 401
 
     def fail(address: str) -> bool:
         raise webbrowser.Error
