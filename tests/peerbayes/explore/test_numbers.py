@@ -175,3 +175,11 @@ def test_the_rate_among_liars_is_that_of_the_slowest_honest_agent() -> None:
     unknown = numbers_of(edited(document, [silent]))["learning"]
     assert unknown["rate"] is None
     assert unknown["binding_hypothesis"] is None
+
+
+def test_what_cannot_be_computed_is_null_and_said() -> None:
+    absent = {"kind": "presence", "present": "9/10", "mean_absence": "5"}
+    network = {"topology": "ring", "agents": 12, "changes": absent}
+    found = numbers_of(finite(network, [{"count": 12, **COIN}]))
+    assert found["network"] is found["learning"] is None
+    assert "expected at most" in found["notes"][0]
