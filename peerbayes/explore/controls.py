@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from peerbayes.explore.documents import MOST_AGENTS, Table
-from peerbayes.explore.edits.networks import agents_of
+from peerbayes.explore.editing.networks import agents_of
 from peerbayes.problem.network_section import TOPOLOGIES, Rule
 
 RULES: tuple[str, ...] = get_args(Rule)

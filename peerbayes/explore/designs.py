@@ -1,7 +1,7 @@
 """Designs for a page: new weights, the next edge, who should hold which data.
 
-Asked of `pb.design` and `pb.place`, whose certificates come with the answer. What is found comes as
-a document too: with `peerbayes.problem.new_weights`, as ``--write`` writes it, or as edits.
+Asked as `pb.design` and `pb.place` ask; their certificates come with the answer. What is found is
+a document too: with `peerbayes.problem.new_weights`, as ``--write`` writes it, or by edits.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from peerbayes.designs.next_edge import NextEdge
+from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.place import PlacementRequest, PlacementResult
 from peerbayes.designs.request import DesignRequest
 from peerbayes.explore.documents import Table, canonical, opened, problem_of
+from peerbayes.explore.editing.entries import entries_of, with_entries
+from peerbayes.explore.editing.networks import form_of
 from peerbayes.explore.edits import edited
-from peerbayes.explore.edits.entries import entries_of, with_entries
-from peerbayes.explore.edits.networks import form_of
 from peerbayes.explore.seen import view_of
-from peerbayes.front.design import design as design_problem
-from peerbayes.front.place import place as place_problem
+from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import choose, describe
+from theory.design.time_budget import time_budget
 from theory.progress import Progress
 from theory.validation import as_positive, fail
 
@@ -78,7 +79,7 @@ def _weights(
         replicates=0,
         seconds=as_positive("seconds", seconds),
     )
-    found = design_problem(problem_of(document), asked, progress=progress)
+    found = _designed(document, asked, progress)
     content = found.document().as_json()
     recommended = content.get("recommended")
     sentence = [recommended["sentence"]] if recommended else []
@@ -92,6 +93,17 @@ def _weights(
         "stopped": content.get("stopped_by_time_budget", False),
         "words": [*sentence, *content.get("notes", [])],
     }
+
+
+def _designed(document: Table, asked: DesignRequest, progress: Progress | None) -> DesignOutcome:
+    """The design, or the best that was found when its time was up."""
+    problem = problem_of(document)
+    with time_budget(asked.seconds) as budget:
+        found: DesignOutcome = kind_of(problem).design(problem, asked, progress)
+    if not budget.stopped:
+        return found
+    remark = f"stopped after {asked.seconds:g} seconds: the best found by then"
+    return found.remarked(remark, stopped=True)
 
 
 _OWN = (
@@ -108,7 +120,7 @@ def _next_edge(document: Table, limits: Table, delta: float, progress: Progress 
     follows = form_of(network) in ("topology", "edges") and "edge_confidence" not in network
     rule = network.get("rule", "uniform") if follows else "uniform"
     asked = DesignRequest(objective="next-edge", delta=delta, rule=rule)
-    found = design_problem(problem_of(document), asked, progress=progress)
+    found = _designed(document, asked, progress)
     assert isinstance(found, NextEdge)
     content = found.document().as_json()
     best = content["added"][0] if content["added"] else None
@@ -149,7 +161,8 @@ def _placement(document: Table, limits: Table, delta: float, progress: Progress 
         fixed=tuple(limits.get("fixed_agents", ())),
         replicates=0,
     )
-    found: PlacementResult = place_problem(problem_of(document), asked, progress=progress)
+    problem = problem_of(document)
+    found: PlacementResult = kind_of(problem).place(problem, asked, progress)
     content: dict[str, Any] = found.document().as_json()
     holders = content["assignment"]
     listed = entries_of(document)

@@ -54,7 +54,7 @@ _READ: deque[tuple[Table, AnyProblem]] = deque(maxlen=_KEPT)
 _MODELS: deque[_Described] = deque(maxlen=_KEPT)
 
 
-def problem_of(document: Table) -> AnyProblem:
+def problem_of(document: object) -> AnyProblem:
     """The problem that a document describes.
 
     Raises
@@ -62,10 +62,10 @@ def problem_of(document: Table) -> AnyProblem:
     ValueError
         For anything wrong with the document, in one line, or if it has more than 1 000 agents.
     """
-    if not isinstance(document, Mapping):
+    if not isinstance(document, dict):
         raise fail("document", "a table", describe(document), "open a problem first")
-    for known, problem in _READ:
-        if known is document:
+    for read, problem in _READ:
+        if read is document:
             return problem
     _check_size(document)
     known = _described(document)

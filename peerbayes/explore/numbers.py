@@ -29,6 +29,7 @@ from theory import FiniteModel, LearningRate, Network, error_exponent, learning_
 from theory.changing import influence
 from theory.changing.kinds import RandomNetwork
 from theory.learnability.silence import silent_rates
+from theory.robustness import Average, TrimmedMean
 from theory.validation import FloatArray
 
 DELTA = 0.05
@@ -111,34 +112,35 @@ def _(problem: ChangingProblem, delta: float) -> Table:
 
 @_numbers.register
 def _(problem: FaultyProblem, delta: float) -> Table:
-    analysis = FaultyAnalysis(problem)
+    analysis = FaultyAnalysis(problem, check_graph=False)
     document = analysis.document()
     faultless = analysis.faultless
     names = problem.model.hypotheses
     faults = document.faults.as_json()
-    guaranteed = faults["guaranteed_rates"]
+    rates, what = _honest_rates(problem, analysis)
+    binding = None if rates is None else min(rates, key=lambda name: rates[name], default=None)
     return {
         "network": _network(problem.network),
         "learning": {
             "optimal_hypotheses": faults["optimal_hypotheses"],
             "compromise": None,
             "globally_learnable": not faultless.is_compromise,
-            "rate": number(faultless.rate),
-            "binding_hypothesis": None if faultless.binding is None else names[faultless.binding],
-            "rates": faults["faultless_rates"],
+            "rate": None if rates is None or binding is None else number(rates[binding]),
+            "binding_hypothesis": binding,
+            "rates": {} if rates is None else {name: number(r) for name, r in rates.items()},
             "error_exponent": None,
             "binding_for_exponent": None,
             "exponents": {},
             "divergences": LearningDocument.of(problem.model, faultless, None).divergences,
             "ambiguous_pairs": [[names[a], names[b]] for a, b in problem.model.ambiguous_pairs],
-            "guaranteed_rates": guaranteed,
+            "faultless_rate": number(faultless.rate),
             "indispensable": indispensable(
                 problem.model, faultless, problem.network.stationary_distribution
             ),
         },
         "faults": faults,
-        "kinds": _NETWORK | _LEARNING | {"guaranteed_rates": "lower bound"},
-        "notes": document.notes,
+        "kinds": _NETWORK | _LEARNING | {"rate": what, "rates": what},
+        "notes": [*document.notes, *_unchecked(problem)],
     }
 
 
@@ -151,6 +153,32 @@ def _(problem: RegressionProblem, delta: float) -> Table:
         "kinds": _NETWORK | {"regression": "float"},
         "notes": document.notes,
     }
+
+
+def _honest_rates(
+    problem: FaultyProblem, analysis: FaultyAnalysis
+) -> tuple[dict[str, float] | None, str]:
+    """The slowest honest agent's rate, by wrong hypothesis, and what kind of number it is.
+
+    Under plain averaging it is predicted; by other rules bounded from below, where anything is
+    guaranteed. None where nothing is known.
+    """
+    names, wrong = problem.model.hypotheses, analysis.wrong
+    if isinstance(problem.faults.rule, Average):
+        if analysis.averaging is None:
+            return None, "float"
+        slowest = analysis.averaging.rates.min(axis=0)
+        return {names[m]: float(slowest[m]) for m in wrong}, "float"
+    if analysis.guaranteed is None:
+        return None, "lower bound"
+    return {names[m]: float(analysis.guaranteed[m]) for m in wrong}, "lower bound"
+
+
+def _unchecked(problem: FaultyProblem) -> list[str]:
+    """What is said of a graph whose robustness was not looked at."""
+    if not isinstance(problem.faults.rule, TrimmedMean):
+        return []
+    return ["robustness: of the graph, when the hand rests"]
 
 
 def _network(network: Network) -> Table:

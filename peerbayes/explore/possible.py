@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from peerbayes.explore.documents import Table
+from peerbayes.explore.editing.networks import form_of
 from peerbayes.explore.edits import EDITS
-from peerbayes.explore.edits.networks import form_of
 
 Possible = dict[str, bool | str]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from peerbayes.explore.documents import Table
@@ -27,7 +27,7 @@ class RunRequest:
     delta
         Probability of error that bounds are computed for, in (0, 1).
     truth
-        What an edit ``set-truth`` takes: ``agent``, and ``of`` or ``mixture``; None for the
+        What an edit ``set-truth`` takes: ``agent``, and ``of`` or ``mixture``; empty for the
         problem's own.
 
     Raises
@@ -40,20 +40,21 @@ class RunRequest:
     replicates: int = 200
     seed: int = 0
     delta: float = 0.05
-    truth: Table | None = None
+    truth: Table = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         as_integer("rounds", self.rounds, minimum=1, maximum=_MOST_ROUNDS)
         as_integer("replicates", self.replicates, minimum=1, maximum=_MOST_REPLICATES)
         as_integer("seed", self.seed, minimum=0)
         as_probability("delta", self.delta)
-        if self.truth is not None and not isinstance(self.truth, dict):
-            wanted = "a table with of or mixture"
-            raise fail("truth", wanted, describe(self.truth), "leave it out for the problem's own")
 
     @classmethod
     def of(cls, request: Table) -> RunRequest:
         """What a page sends; null stands for what is left out."""
+        truth = request.get("truth")
+        if truth is not None and not isinstance(truth, dict):
+            wanted = "a table with of or mixture"
+            raise fail("truth", wanted, describe(truth), "leave it out for the problem's own")
         known = ("rounds", "replicates", "seed", "delta", "truth")
         given: dict[str, Any] = {key: request[key] for key in known if request.get(key) is not None}
         return cls(**given)

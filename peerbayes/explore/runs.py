@@ -1,4 +1,4 @@
-"""Runs of the algorithm for a page: one run round by round, the cloud of many, errors beside bounds.
+"""Runs of the algorithm for a page: one run round by round, the cloud of many, errors and bounds.
 
 The runs are those of `pb.simulate`: log-ratios carried from round to round, one log-sum-exp for
 beliefs. The first replicate is shown whole; quantiles are over as many replicates as memory takes;
@@ -60,7 +60,7 @@ def run(request: Table, progress: Progress | None = None) -> Table:
     document = request.get("document")
     if not isinstance(document, dict):
         raise fail("document", "a table", describe(document), "open a problem first")
-    if asked.truth is not None:
+    if asked.truth:
         truth = {key: value for key, value in asked.truth.items() if value is not None}
         document = edited(document, [{"kind": "set-truth", **truth}])
     problem = problem_of(document)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from peerbayes.explore.controls import controls_of
 from peerbayes.explore.documents import Table, problem_of
-from peerbayes.explore.edits.entries import entries_of, evidence
+from peerbayes.explore.editing.entries import entries_of, evidence
 from peerbayes.explore.layouts import layout_of
 from peerbayes.explore.possible import possible_edits, possible_objectives
 from peerbayes.problem.changing import ChangingProblem

@@ -77,6 +77,14 @@ WORK: dict[str, Work] = {
     "long_sleep": Work(sleep, long=True),
     "long_compiled": Work(compiled, long=True),
     "long_count": Work(count, long=True),
+    # By names that the server knows.
+    "start": Work(echo),
+    "edit": Work(echo),
+    "open": Work(crash),
+    "save": Work(sleep),
+    "run": Work(compiled, long=True),
+    "design": Work(sleep, long=True),
+    "analyse": Work(count, long=True),
 }
 
 

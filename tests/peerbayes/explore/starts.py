@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes.explore.documents import opened
-from peerbayes.explore.edits.networks import agents_of
+from peerbayes.explore.editing.networks import agents_of
 from peerbayes.front.problems import load
 
 Table = dict[str, Any]
@@ -130,8 +130,10 @@ class Randomly:
             case "set-rule":
                 table["rule"] = self.pick("uniform", "metropolis", "lazy-metropolis", "max-degree")
             case "set-parameter":
-                keys = ("agents", "edge_confidence", "network.seed", "changes.up", "faults.tolerate",
-                        "messages.step", "changes.delay")  # fmt: skip
+                keys = (
+                    "agents", "edge_confidence", "network.seed", "changes.up", "changes.delay",
+                    "faults.tolerate", "messages.step",
+                )  # fmt: skip
                 value = self.pick(0.3, 3, 5, "1/4", 1)
                 table |= {"key": self.pick(*keys), "value": value}
             case "set-evidence":

@@ -315,13 +315,19 @@ def test_a_share_link_opens_what_was_shared() -> None:
 
 
 @pytest.mark.parametrize(
-    "damaged",
+    ("damaged", "got"),
     [
-        "#problem=", "#problem=%%%", "#problem=AAAA", link({"document": 3}), link([1]),
-        link({"document": {}})[:-4], link({"document": {"a": "x" * 4_000_001}}),
-        "#problem=" + "A" * 2_000_001, link({"a": 1}),
+        ("#problem=", "one that is cut off or too long"),
+        ("#problem=%%%", "one that is damaged"),
+        ("#problem=/w", "one that is damaged"),
+        (link({"document": {}})[:-4], "one that is cut off or too long"),
+        (link({"document": {"a": "x" * 4_000_001}}), "one that is cut off or too long"),
+        ("#problem=" + "A" * 2_000_001, "one of 2000010 characters"),
+        (link({"document": 3}), "one without a problem"),
+        (link([1]), "one without a problem"),
+        (link({"a": 1}), "one without a problem"),
     ],
-)  # fmt: skip
-def test_damaged_links(damaged: str) -> None:
-    with pytest.raises(ValueError, match="PROBLEM: expected a whole share link"):
+)
+def test_damaged_links(damaged: str, got: str) -> None:
+    with pytest.raises(ValueError, match=f"PROBLEM: expected a whole share link, got {got}; "):
         read_link(damaged)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from peerbayes.explore.documents import problem_of
+from peerbayes.explore.editing.networks import agents_of, form_of
 from peerbayes.explore.edits import EDITS, edited
-from peerbayes.explore.edits.networks import agents_of, form_of
 from peerbayes.front.problems import load, save
 from peerbayes.problem.reading import problem_from_document
 from tests.peerbayes.explore.starts import BLIND, COIN, Randomly, finite, starts
@@ -305,7 +305,10 @@ def test_a_hypothesis_is_renamed_wherever_it_is_named() -> None:
         ({"kind": "set-truth", "mixture": {"fair": 0.5}}, "shares that sum to 1"),
         ({"kind": "set-changes", "change": "random-lnks"}, "did you mean 'random-links'?"),
         ({"kind": "set-faults", "faulty": [5]}, "an agent from 0 to 2, got 5"),
-        ({"kind": "set-messages", "quantiser": "uniform"}, "messages.step: expected the key 'step'"),
+        (
+            {"kind": "set-messages", "quantiser": "uniform"},
+            "messages.step: expected the key 'step'",
+        ),
         ({"kind": "rename-agent", "agent": 0, "name": "1"}, "names"),
         ("add-link", "edit: expected a table with a kind, got 'add-link'"),
     ],

@@ -6,18 +6,21 @@ import { calm } from "./dom.js";
 import { elements, manyAgents, manyLinks, style, unit } from "./looks.js";
 import { Overlay } from "./overlay.js";
 
-const toolsRoom = 76; // pixels above, where the tools are
+const fewElements = 250;
 
 export class Graph {
   #state;
   #cy;
   #overlay;
+  #above;
   #picks = [];
   #styled = "";
   #whole = false;
 
-  constructor(container, state) {
+  /** above() says how many pixels of the container's top are covered by tools. */
+  constructor(container, state, above) {
     this.#state = state;
+    this.#above = above;
     this.container = container;
     this.#cy = cytoscape({
       container, elements: [], style: style(0, 0), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 4,
@@ -49,13 +52,23 @@ export class Graph {
   /** Shows all agents. They stay in sight when the window changes, until the reader pans or zooms. */
   fit() {
     const cy = this.#cy;
-    const margin = Math.min(48, cy.width() / 9);
-    const { x1, y1, w, h } = cy.nodes().boundingBox({ includeLabels: true });
-    const zoom = Math.min((cy.width() - 2 * margin) / w, (cy.height() - toolsRoom - margin) / h, 1.6);
+    const margin = Math.min(24, cy.width() / 30);
+    if (!this.#state.view || !cy.width() || !cy.height()) return;
+    const { x1, y1, w, h } = this.#box();
+    const above = Math.min(this.#above(), cy.height() / 2);
+    const zoom = Math.min((cy.width() - 2 * margin) / w, (cy.height() - above - margin) / h, 1.6);
     cy.viewport({ zoom, pan: {
-      x: cy.width() / 2 - (x1 + w / 2) * zoom, y: (toolsRoom + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
+      x: cy.width() / 2 - (x1 + w / 2) * zoom, y: (above + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
     } });
     this.#whole = true;
+  }
+
+  /** The box around all agents where they are going to stand, with their names. */
+  #box() {
+    const places = this.#state.positions.map((place) => this.#at(place));
+    const around = 30 + Math.max(...this.#cy.nodes().map((node) => node.data("size") / 2));
+    const [x1, y1] = [Math.min(...places.map(({ x }) => x)) - around, Math.min(...places.map(({ y }) => y)) - around];
+    return { x1, y1, w: Math.max(...places.map(({ x }) => x)) + around - x1, h: Math.max(...places.map(({ y }) => y)) + around - y1 };
   }
 
   /** Keeps the middle in the middle, or all in sight if all was. */
@@ -142,10 +155,23 @@ export class Graph {
       const signature = `${view.agents.length > manyAgents} ${wanted.edges.size > manyLinks}`;
       if (signature !== this.#styled) { this.#styled = signature; this.#cy.style(style(view.agents.length, wanted.edges.size)); }
     });
+    this.#plain(this.#cy.elements().length <= fewElements);
     this.#settle(animate, how);
     this.#selected();
     if (how === "open") this.fit();
     this.#overlay.ask();
+  }
+
+  /**
+   * Draws a small graph straight away instead of from textures, which cost more than they save where
+   * every size changes in every step of a drag. The renderer's own methods, of the version vendored here.
+   */
+  #plain(yes) {
+    const renderer = this.#cy.renderer();
+    for (const name of ["drawLayeredElements", "drawCachedElements"]) {
+      if (yes) renderer[name] = (context, elements) => renderer.drawElements(context, elements);
+      else delete renderer[name];
+    }
   }
 
   #settle(animate, how) {

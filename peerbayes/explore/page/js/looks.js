@@ -35,7 +35,7 @@ export function elements(view, numbers) {
   const nodes = new Map();
   const edges = new Map();
   view.agents.forEach((name, i) => nodes.set(`n${i}`, {
-    id: `n${i}`, agent: i, name: String(name), size: diameter(v?.[i], size), self: 0, short: String(name).length <= 3 ? "yes" : "no",
+    id: `n${i}`, agent: i, name: String(name), size: diameter(v?.[i], size), self: 0,
     shade: between(raised, evidence, 0.1 + 0.9 * Math.sqrt(shades[i])),
     kind: faulty.has(i) ? "faulty" : shades[i] > 0 ? "knows" : "blind",
   }));
@@ -60,11 +60,8 @@ export function style(agents, links) {
   return [
     { selector: "node", style: {
       width: "data(size)", height: "data(size)", "background-color": "data(shade)", "border-width": 1.5, "border-color": soft,
-      label: many ? "" : "data(name)", color: ink, "font-size": 13, "font-family": "system-ui, sans-serif",
-      "text-valign": "bottom", "text-margin-y": 12, "text-outline-color": paper, "text-outline-width": 3, "min-zoomed-font-size": 7,
-      "text-max-width": 120, "text-wrap": "ellipsis", "overlay-opacity": 0,
+      "overlay-opacity": 0,
     } },
-    { selector: "node[short = 'yes']", style: { "text-valign": "center", "text-margin-y": 0, "text-outline-width": 0 } },
     { selector: "node[kind = 'blind']", style: { "border-style": "dashed" } },
     { selector: "node[kind = 'faulty']", style: { shape: "octagon", "border-color": bad, "border-width": 3, "border-style": "double" } },
     { selector: "edge", style: {
@@ -73,7 +70,7 @@ export function style(agents, links) {
       ...(many ? {} : { "target-distance-from-node": 5, "source-distance-from-node": 5 }),
     } },
     ...(many ? [] : [{ selector: "edge[both = 'yes']", style: { "curve-style": "unbundled-bezier", "control-point-distances": -16, "control-point-weights": 0.5 } }]),
-    { selector: "node.chosen, node.from", style: { "border-color": accent, "border-width": 4, label: "data(name)" } },
+    { selector: "node.chosen, node.from", style: { "border-color": accent, "border-width": 4 } },
     { selector: "edge.chosen", style: { "line-color": accent, "target-arrow-color": accent, opacity: 1, "z-index": 9 } },
     { selector: "node.target", style: { "border-color": accent, "border-width": 4, "border-style": "dotted" } },
   ];

@@ -27,7 +27,7 @@ function build() {
   const state = new State(source);
   const app = { state, source, words };
   startTheme(state, () => app.graph.restyle());
-  app.graph = new Graph(at("graph"), state);
+  app.graph = new Graph(at("graph"), state, () => Math.max(0, at("tools").getBoundingClientRect().bottom - at("graph").getBoundingClientRect().top) + 8);
   app.actions = new Actions(app);
   app.tools = new Tools(at("tools"), app);
   app.files = new Files(app);
@@ -66,7 +66,7 @@ function mountBar(app) {
   const { state, commands: act } = app;
   const show = () => {
     const one = (name, label, sign, about, more = {}) => el("button", {
-      type: "button", class: "button", "data-key": name, title: about, onclick: act[name], ...more,
+      type: "button", class: "button", "data-key": name, title: about, onclick: act[name], ...(name === "pin" ? { "data-look": "pinned" } : {}), ...more,
     }, icon(sign), el("span", { class: "label" }, label));
     patch(at("commands"),
       one("undo", "Undo", "undo", "Undo (Ctrl Z)", { "aria-disabled": String(!state.canUndo) }),
@@ -123,7 +123,10 @@ async function begin({ state, source, files }) {
       state.say(`Your work of before could not be opened: ${problem.message}`, "refusal");
     }
   }
-  if (!linked) state.open(await source.start());
+  if (!linked) {
+    const answer = await source.start();
+    state.open(answer, answer.positions?.length === answer.view.agents.length ? answer.positions : null);
+  }
 }
 
 const app = build();

@@ -1,39 +1,70 @@
-// What is drawn over the graph on a canvas of its own: rings of self-weight, beliefs as pies, marks.
-// One canvas and plain arcs, so that 400 agents move smoothly.
+// What is drawn over the graph on canvases of its own: rings of self-weight and marks, and below
+// them beliefs as pies, which alone are drawn anew in every frame of a run.
 
 import { colours } from "./colours.js";
 import { el } from "./dom.js";
+import { manyAgents } from "./looks.js";
+import { Pies } from "./pies.js";
 
 const turn = 2 * Math.PI;
 
+/** A text with as many of its letters as there is room for. */
+function shortened(pen, text, room) {
+  if (pen.measureText(text).width <= room) return text;
+  let length = text.length - 1;
+  while (length > 1 && pen.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
+  return `${text.slice(0, length)}…`;
+}
+
 export class Overlay {
   #canvas = el("canvas", { class: "overlay", "aria-hidden": "true" });
+  #lower = el("canvas", { class: "overlay", "aria-hidden": "true" });
+  #pies = new Pies(this.#lower);
   #cy;
   #beliefs = null;
   #marks = { links: [], agents: [] };
   #rubber = null;
   #asked = false;
+  #still = false;
+  #turning = false;
   #places = [];
   #stale = true;
 
   constructor(cy, container) {
     this.#cy = cy;
-    container.append(this.#canvas);
+    container.append(this.#lower, this.#canvas);
     cy.on("render", () => { this.#stale = true; this.ask(); });
   }
 
-  beliefs(rows) { this.#beliefs = rows; this.ask(); }
+  beliefs(rows) {
+    if (Boolean(rows) !== Boolean(this.#beliefs)) this.ask(); // names give way to pies
+    this.#beliefs = rows;
+    this.#turning = true;
+    this.#next();
+  }
 
   marks(marks) { this.#marks = { links: marks?.links ?? [], agents: marks?.agents ?? [] }; this.ask(); }
 
   /** The line being drawn with a tool: two points of the graph, or null. */
   rubber(line) { this.#rubber = line; this.ask(); }
 
-  /** Draws once before the next frame, however often it is asked. */
+  /** Draws all once before the next frame, however often it is asked. */
   ask() {
+    this.#still = true;
+    this.#turning = true;
+    this.#next();
+  }
+
+  #next() {
     if (this.#asked) return;
     this.#asked = true;
-    requestAnimationFrame(() => { this.#asked = false; this.#draw(); });
+    requestAnimationFrame(() => {
+      this.#asked = false;
+      this.#measure();
+      if (this.#turning) this.#pies.draw(this.#places, this.#beliefs, this.#cy.width(), this.#cy.height());
+      if (this.#still) this.#draw();
+      this.#turning = this.#still = false;
+    });
   }
 
   #measure() {
@@ -43,12 +74,11 @@ export class Overlay {
     const pan = this.#cy.pan();
     this.#places = this.#cy.nodes().toArray().map((node) => {
       const { x, y } = node.position();
-      return { agent: node.data("agent"), x: x * zoom + pan.x, y: y * zoom + pan.y, r: (node.data("size") / 2) * zoom, self: node.data("self") };
+      return { agent: node.data("agent"), x: x * zoom + pan.x, y: y * zoom + pan.y, r: (node.data("size") / 2) * zoom, self: node.data("self"), name: node.data("name"), chosen: node.hasClass("chosen") || node.hasClass("target") };
     }).sort((a, b) => a.agent - b.agent);
   }
 
   #draw() {
-    this.#measure();
     const canvas = this.#canvas;
     const ratio = this.#places.length > 200 ? 1 : Math.min(2, devicePixelRatio || 1);
     const [width, height] = [this.#cy.width(), this.#cy.height()];
@@ -59,8 +89,8 @@ export class Overlay {
     const pen = canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    if (this.#beliefs) this.#pies(pen);
     this.#rings(pen);
+    this.#names(pen);
     this.#marked(pen);
     if (this.#rubber) this.#stretched(pen);
   }
@@ -103,30 +133,27 @@ export class Overlay {
     pen.stroke();
   }
 
-  /** Each agent's beliefs as a pie; all slices of a hypothesis are one path. */
-  #pies(pen) {
-    const { hypotheses, paper } = colours();
-    const rows = this.#beliefs;
-    const count = rows[0]?.length ?? 0;
-    const from = new Float64Array(this.#places.length);
-    for (let k = 0; k < count; k += 1) {
-      pen.fillStyle = hypotheses[k % hypotheses.length];
-      pen.beginPath();
-      this.#places.forEach(({ agent, x, y, r }, at) => {
-        const share = rows[agent]?.[k] ?? 0;
-        if (share < 0.002) { from[at] += share; return; }
-        const start = -turn / 4 + turn * from[at];
-        from[at] += share;
-        if (share < 0.998) pen.moveTo(x, y);
-        else pen.moveTo(x + r * Math.cos(start), y + r * Math.sin(start));
-        pen.arc(x, y, r, start, start + turn * Math.min(share, 1));
-        pen.closePath();
-      });
-      pen.fill();
+  /** Names: short ones on the agents, long ones (and all during a run) below them; of many agents that of the chosen. */
+  #names(pen) {
+    const { ink, paper } = colours();
+    const room = Math.max(60, 120 * this.#cy.zoom());
+    pen.font = "13px system-ui, sans-serif";
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.lineJoin = "round";
+    pen.lineWidth = 4;
+    for (const { x, y, r, name, chosen } of this.#places) {
+      if (!chosen && (this.#places.length > manyAgents || r < 9)) continue;
+      const text = chosen ? name : shortened(pen, name, room);
+      pen.fillStyle = ink;
+      if (!this.#beliefs && pen.measureText(text).width < 1.5 * r) {
+        pen.fillText(text, x, y + 1);
+        continue;
+      }
+      pen.strokeStyle = paper;
+      pen.strokeText(text, x, y + r + 18);
+      pen.fillText(text, x, y + r + 18);
     }
-    pen.strokeStyle = paper;
-    pen.lineWidth = 1;
-    pen.stroke();
   }
 
   #marked(pen) {

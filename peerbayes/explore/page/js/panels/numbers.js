@@ -6,6 +6,7 @@ import { count, influence, interval, number, share } from "../words.js";
 import { badge } from "./badge.js";
 import { roundsOf } from "./ladder.js";
 import * as learnability from "./learnability.js";
+import { valuesOf } from "./values.js";
 
 const mostBars = 40;
 
@@ -42,30 +43,22 @@ function row(key, name, value, { kind = "float", proved = null, before = undefin
 
 function table(state) {
   const { numbers, pinned, certified, view } = state;
-  const { learning = {}, network = {}, regression, kinds = {} } = numbers ?? {};
-  const was = (part, key) => (pinned ? pinned.numbers?.[part]?.[key] ?? null : undefined);
-  const proved = (part, key) => certified?.result?.[part]?.[key] ?? null;
+  const { learning, network = {} } = numbers ?? {};
+  const [values, before] = [valuesOf(state), pinned && valuesOf(pinned)];
   const bound = (name) => (name ? el("span", { class: "after" }, `bound by ${name}`) : null);
-  const line = (part, key, name, more = {}) => row(key, name, (part === "network" ? network : part === "learning" ? learning : regression)?.[key],
-    { kind: kinds[key] ?? "float", proved: proved(part, key), before: was(part, key), ...more });
+  const line = (key, name, more = {}) => row(key, name, values[key]?.value, { kind: values[key]?.kind, before: before ? before[key]?.value : undefined, ...more });
+  const proved = (part, key) => certified?.result?.[part]?.[key] ?? null;
+  const faulty = view.kind === "faulty";
   return el("table", { class: "numbers", "data-key": "table" },
     el("caption", {}, view.kind === "regression" ? "What the regression reaches" : "What the network learns"),
     el("tbody", {},
-      view.kind === "regression" ? [
-        line("regression", "excess_error_constant", "Error × n"), line("regression", "limit", "Error left in the end"),
-      ] : [
-        line("learning", "rate", view.kind === "faulty" ? "Rate K, were all honest" : "Learning rate K", { after: bound(learning.binding_hypothesis) }),
-        view.kind === "faulty" ? row("guaranteed", "Rate in spite of the faulty", guaranteed(state), { kind: "lower bound", before: pinned ? guaranteed(pinned) : undefined }) : null,
-        line("learning", "error_exponent", "Error exponent E", { after: bound(learning.binding_for_exponent) }),
+      view.kind === "regression" ? [line("excess_error_constant", "Error × n"), line("limit", "Error left in the end")] : [
+        line("rate", faulty ? "Learning rate K in spite of the faulty" : "Learning rate K", { proved: proved("learning", "rate"), after: bound(faulty ? null : learning?.binding_hypothesis) }),
+        faulty ? line("faultless", "Rate K, were all honest") : null,
+        line("error_exponent", "Error exponent E", { proved: proved("learning", "error_exponent"), after: bound(learning?.binding_for_exponent) }),
       ],
-      line("network", "slem", "Subdominant modulus"),
+      line("slem", "Subdominant modulus", { proved: proved("network", "slem") }),
       el("tr", { "data-key": "kind" }, el("th", { scope: "row" }, "Network"), el("td", {}, kindOf(network)))));
-}
-
-/** The rate that is guaranteed whatever the faulty do, or null. */
-function guaranteed({ numbers }) {
-  const rates = Object.values(numbers?.learning?.guaranteed_rates ?? {}).filter((rate) => rate !== null);
-  return rates.length ? Math.min(...rates) : null;
 }
 
 function kindOf(network) {
@@ -74,13 +67,14 @@ function kindOf(network) {
   return network.changes ?? (network.reversible ? "irreducible, reversible" : "irreducible");
 }
 
-function rates({ numbers, pinned }) {
+function rates(state) {
+  const { numbers, pinned } = state;
   const { rates: now, exponents = {}, binding_hypothesis: binding } = numbers?.learning ?? {};
   const names = Object.keys(now ?? {});
   if (names.length < 2) return null;
   const most = Math.max(...names.map((name) => now[name] ?? 0)) || 1;
   const sorted = [...names].sort((a, b) => now[a] - now[b]);
-  return el("details", { open: true, "data-key": "rates" }, el("summary", {}, "How fast each hypothesis is rejected"),
+  return el("details", { open: true, "data-key": "rates" }, el("summary", {}, state.view.kind === "faulty" ? "How fast each is rejected, were all honest" : "How fast each hypothesis is rejected"),
     el("ul", { class: "bars" }, sorted.slice(0, mostBars).map((name) => el("li", { "data-key": name, "data-look": `hypothesis:${name}` },
       el("span", { class: "bar-name" }, name, name === binding ? el("b", {}, " · binds") : null),
       el("span", { class: "bar-track", "aria-hidden": "true" }, el("span", { class: "bar", style: { width: `${(100 * Math.max(0, now[name])) / most}%` } })),

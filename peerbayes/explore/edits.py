@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 from pydantic import BaseModel, ValidationError
 
 from peerbayes.explore.documents import canonical
-from peerbayes.explore.edits.agents import AddAgent, RemoveAgent, RenameAgent
-from peerbayes.explore.edits.edit import Edit
-from peerbayes.explore.edits.evidence import (
+from peerbayes.explore.editing.agents import AddAgent, RemoveAgent, RenameAgent
+from peerbayes.explore.editing.edit import Edit
+from peerbayes.explore.editing.evidence import (
     ClearEvidence,
     RenameHypothesis,
     SetBatch,
@@ -26,7 +26,7 @@ from peerbayes.explore.edits.evidence import (
     SetTruth,
     SwapEvidence,
 )
-from peerbayes.explore.edits.graph import (
+from peerbayes.explore.editing.graph import (
     AddLink,
     FreeWeights,
     RemoveLink,
@@ -34,8 +34,8 @@ from peerbayes.explore.edits.graph import (
     SetSelfWeight,
     SetWeight,
 )
-from peerbayes.explore.edits.rows import Table
-from peerbayes.explore.edits.tables import (
+from peerbayes.explore.editing.rows import Table
+from peerbayes.explore.editing.tables import (
     SetChanges,
     SetDesign,
     SetFaults,

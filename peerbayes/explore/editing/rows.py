@@ -125,14 +125,15 @@ def _like(numbers: Iterable[Rational], value: Rational) -> Rational:
 
 def _scaled(others: Mapping[int, Rational], value: Rational, on: int) -> Row:
     if is_exact([*others.values(), value]):
-        factor = (1 - Fraction(value)) / sum(map(Fraction, others.values()))
+        total = sum((Fraction(weight) for weight in others.values()), Fraction(0))
+        factor = (1 - Fraction(value)) / total
         exact = {agent: Fraction(weight) * factor for agent, weight in others.items()}
         exact[on] = Fraction(value)
         if max(weight.denominator for weight in exact.values()) <= _LARGEST:
             return {agent: weight for agent, weight in exact.items() if weight}
     share = float(value)
-    total = math.fsum(float(weight) for weight in others.values())
-    found = {agent: float(weight) / total * (1 - share) for agent, weight in others.items()}
+    size = math.fsum(float(weight) for weight in others.values())
+    found = {agent: float(weight) / size * (1 - share) for agent, weight in others.items()}
     found = {agent: weight for agent, weight in found.items() if weight > 0}
     if found:
         # What rounding took from the sum, the largest of the others gets back.

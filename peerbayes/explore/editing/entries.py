@@ -1,4 +1,4 @@
-"""Agents of a problem file: entries of a table, each of which stands for so many agents in a row."""
+"""Agents of a problem file: entries of a table, each for one agent or for some in a row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from peerbayes.explore.edits.rows import Table
+from peerbayes.explore.editing.rows import Table
 from theory.validation import fail
 
 OWN_KEYS = (
@@ -38,7 +38,7 @@ def entries_of(document: Table) -> list[Table]:
 
 
 def with_entries(document: Table, listed: Sequence[Table]) -> Table:
-    """The document with these entries, one an agent; equal ones in a row become one with a count."""
+    """The document with these entries, one an agent; equal ones in a row share one."""
     agents: list[Table] = []
     for entry, members in groupby(listed):
         count = len(list(members))

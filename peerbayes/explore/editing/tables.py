@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
-from peerbayes.explore.edits.agents import resized
-from peerbayes.explore.edits.edit import Edit
-from peerbayes.explore.edits.networks import agents_of, form_of
-from peerbayes.explore.edits.rows import Table, as_number, written
+from peerbayes.explore.editing.agents import resized
+from peerbayes.explore.editing.edit import Edit
+from peerbayes.explore.editing.networks import agents_of, form_of
+from peerbayes.explore.editing.rows import Table, as_number, written
 from peerbayes.messages import choose
 from peerbayes.problem.changes_section import CHANGES
 from peerbayes.problem.design_section import DesignSection
@@ -65,7 +65,7 @@ class SetFaults(_Open):
     """Who is faulty and how the others pool: the table [faults]."""
 
     kind: ClassVar[str] = "set-faults"
-    faulty: list[int] = []
+    faulty: list[int] = Field(default_factory=list)
     behaviour: str | None = None
     rule: str | None = None
     count: int | None = None

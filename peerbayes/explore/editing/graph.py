@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from peerbayes.explore.edits.edit import Edit, copied
-from peerbayes.explore.edits.networks import (
+from peerbayes.explore.editing.edit import Edit, copied
+from peerbayes.explore.editing.networks import (
     Weights,
     agents_of,
     as_agent,
@@ -20,7 +20,7 @@ from peerbayes.explore.edits.networks import (
     freed,
     one_way,
 )
-from peerbayes.explore.edits.rows import Row, Table, as_share, with_weight, without
+from peerbayes.explore.editing.rows import Row, Table, as_share, with_weight, without
 from theory.validation import fail
 
 _PHASE: Any = Field(default=None, ge=0, description="Of a sequence: which phase; left out: all.")
@@ -82,9 +82,8 @@ class RemoveLink(Edit):
         _ends(self, network)
         pairs = _pairs(self)
         table = as_edges(network)
-        if table is not None and not table.get("directed") and not self.both:
-            if edge_known(table["edges"], self.speaker, self.listener, directed=False):
-                table = one_way(table)
+        if table is not None and not self.both and self._is_mutual(table):
+            table = one_way(table)
         if table is None:
             return _on_weights(document, self.phase, lambda weights: self._cut(weights, pairs))
         gone = {(b, a) for a, b in pairs}
@@ -95,6 +94,11 @@ class RemoveLink(Edit):
         if len(edges) == len(table["edges"]):
             raise fail("to", f"an agent that {self.listener} hears", self.speaker, _DRAW)
         return {**document, "network": {**table, "edges": edges}}
+
+    def _is_mutual(self, table: Table) -> bool:
+        """Whether the link to be cut is an edge that leads both ways."""
+        known = edge_known(table["edges"], self.speaker, self.listener, directed=False)
+        return known and not table.get("directed")
 
     def _cut(self, weights: Weights, pairs: list[tuple[int, int]]) -> None:
         rows = {a: weights.row(a) for a, _ in pairs}

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from peerbayes.explore.edits.edit import Edit
-from peerbayes.explore.edits.entries import (
+from peerbayes.explore.editing.edit import Edit
+from peerbayes.explore.editing.entries import (
     entries_of,
     seen_by,
     table_of,
@@ -17,9 +17,10 @@ from peerbayes.explore.edits.entries import (
     uninformative,
     with_entries,
 )
-from peerbayes.explore.edits.networks import as_agent
-from peerbayes.explore.edits.rows import Table, as_number, as_share, is_exact, written
+from peerbayes.explore.editing.networks import as_agent
+from peerbayes.explore.editing.rows import Table, as_number, as_share, is_exact, written
 from peerbayes.messages import describe, nearest, shorten
+from peerbayes.problem.entries import Rational
 from theory.validation import fail
 
 _TRUTHS = ("truth", "truth_mean", "truth_std")
@@ -212,7 +213,7 @@ def hypothesis_name(argument: str, value: object, names: Sequence[str]) -> str:
     raise fail(argument, wanted, describe(value), remedy)
 
 
-def mixture_of(names: Sequence[str], mixture: Mapping[str, Any]) -> dict[int, Any]:
+def mixture_of(names: Sequence[str], mixture: Mapping[str, Any]) -> dict[int, Rational]:
     """The shares of a mixture by number of hypothesis, those of 0 left out.
 
     Raises
@@ -220,18 +221,18 @@ def mixture_of(names: Sequence[str], mixture: Mapping[str, Any]) -> dict[int, An
     ValueError
         If a hypothesis is unknown, a share is none, or they do not sum to 1.
     """
-    found = {}
+    found: dict[int, Rational] = {}
     for name, value in mixture.items():
         place = names.index(hypothesis_name("mixture", name, names))
         share = as_share(f"mixture.{name}", value)
         if share > 0:
             found[place] = share
-    total = sum(found.values(), Fraction(0))
+    total = sum(found.values(), start=Fraction(0))
     if abs(total - 1) > 1e-9:
         remedy = "make them sum to 1"
         raise fail("mixture", "shares that sum to 1", f"a sum of {float(total):.12g}", remedy)
     if not is_exact(found.values()):
-        found = {place: float(share / total) for place, share in found.items()}
+        return {place: float(share) / float(total) for place, share in found.items()}
     return found
 
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from peerbayes.explore.edits.edit import Edit, copied
-from peerbayes.explore.edits.entries import entries_of, own, uninformative, with_entries
-from peerbayes.explore.edits.graph import like_one_more
-from peerbayes.explore.edits.networks import (
+from peerbayes.explore.editing.edit import Edit, copied
+from peerbayes.explore.editing.entries import entries_of, own, uninformative, with_entries
+from peerbayes.explore.editing.graph import like_one_more
+from peerbayes.explore.editing.networks import (
     Weights,
     agents_of,
     as_agent,
@@ -20,7 +20,7 @@ from peerbayes.explore.edits.networks import (
     freed,
     one_way,
 )
-from peerbayes.explore.edits.rows import Table, handed_over, with_weight
+from peerbayes.explore.editing.rows import Table, handed_over, with_weight
 from theory.validation import fail
 
 # Topologies to which an agent is added by one more agent, and where it is joined on.
@@ -97,9 +97,9 @@ class _Joining:
     def network(self, network: Table, agents: int) -> Table:
         """The table [network] with the new agent."""
         joined = _JOINED.get(network.get("topology", ""))
-        if joined is not None and "agents" in network:
-            if self.hears == self.heard == joined(agents):
-                return _changed(network, agents, {**network, "agents": agents + 1})
+        as_before = joined is not None and self.hears == self.heard == joined(agents)
+        if as_before and "agents" in network:
+            return _changed(network, agents, {**network, "agents": agents + 1})
         table = as_edges(network)
         if table is not None and self.hears != self.heard:
             table = one_way(table)

@@ -1,4 +1,4 @@
-"""What an edit is: a table with a kind, checked like a table of a problem file, that acts on one."""
+"""What an edit is: a table with a kind, checked like a table of a problem file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from peerbayes.explore.edits.rows import Table
+from peerbayes.explore.editing.rows import Table
 from peerbayes.problem.entries import Section
 
 
