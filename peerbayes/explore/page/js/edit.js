@@ -62,8 +62,8 @@ export class Tools {
       if (event.target === cy && this.tool === "move") actions.addAgent({ place: this.#app.graph.place(event.position) });
     });
     this.#app.graph.pick({
-      agent: (agent) => (this.tool === "cut" ? actions.removeAgent(agent) : this.#app.state.select({ agent })),
-      link: (i, j) => (this.tool === "cut" ? actions.cut(i, j, this.both) : this.#app.state.select({ link: [i, j] })),
+      agent: (agent) => (this.tool === "cut" ? actions.removeAgent(agent) : this.#select({ agent })),
+      link: (i, j) => (this.tool === "cut" ? actions.cut(i, j, this.both) : this.#select({ link: [i, j] })),
       empty: () => { if (this.tool !== "agent") this.#app.state.select({}); },
     });
     cy.on("tapstart", "node", (event) => {
@@ -89,6 +89,13 @@ export class Tools {
       if (this.tool === "link") actions.link(to, from, this.both);
       else actions.copyEvidence(from, to);
     });
+  }
+
+  /** Selects what was touched, and shows its fields where only numbers are shown. */
+  #select(what) {
+    const { state, views } = this.#app;
+    state.select(what);
+    if (views.shown === "numbers") views.show("edit");
   }
 
   #abandon() {

@@ -1,7 +1,6 @@
 // Form fields that send edits. A field that the problem does not allow says why.
 
 import { el } from "./dom.js";
-import { number } from "./words.js";
 
 let drag = null; // {key, gesture}: the slider under the hand
 
@@ -77,5 +76,16 @@ export function whyNot(view, kind) {
   return can === undefined || can === true ? null : String(can);
 }
 
-/** A row of a definition list: what it is, its number, what kind of number. */
-export const shownNumber = (value) => el("span", { class: "number" }, number(value));
+const folds = new Map(); // which parts the reader has opened or closed
+
+/** A part that opens and closes; what is in it is made only while it is open. */
+export function fold(app, key, summary, { open, look = null, className = null }, fill) {
+  const shown = folds.get(key) ?? open;
+  const toggled = (event) => {
+    if ((folds.get(key) ?? open) === event.target.open) return;
+    folds.set(key, event.target.open);
+    app.state.tell("fold");
+  };
+  return el("details", { class: className, open: shown, "data-key": key, "data-look": look, ontoggle: toggled },
+    el("summary", {}, summary), shown ? fill() : null);
+}

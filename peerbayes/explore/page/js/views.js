@@ -28,6 +28,8 @@ export class Views {
     app.state.on("look", (names) => pulse(names));
   }
 
+  get shown() { return this.#shown; }
+
   showAt(index) { this.show(views[index][0], {}, true); }
 
   async show(name, settings = {}, focus = false) {

@@ -119,6 +119,13 @@ class Hand:
         download.value.save_as(path)
         return path
 
+    def unfold(self) -> None:
+        """Opens every part that can be opened."""
+        opened = "all => all.forEach((one) => { one.open = true; })"
+        for _ in range(2):  # a part may hold another
+            self.page.eval_on_selector_all("#views details", opened)
+            self.page.wait_for_timeout(50)
+
     def numbers(self) -> dict[str, str]:
         """Every number that is shown, by its name, as text."""
         return dict(

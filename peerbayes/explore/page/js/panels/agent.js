@@ -46,10 +46,12 @@ function knows(state, i, key) {
   const holder = (g) => view.evidence.findIndex((one) => one.of === g);
   const others = groups.filter(([g]) => holder(g) >= 0);
   const faulty = view.faults?.faulty ?? [];
+  const entry = entryOf(state.document, i);
   return el("details", { open: true, "data-key": `${key}-knows` }, el("summary", {}, "What it sees"),
     choice(`${key}-evidence`, "Evidence", others, mine.of, (g) => state.edit([{ kind: "set-evidence", agent: i, of: holder(Number(g)) }]), whyNot(view, "set-evidence")),
     text(`${key}-batch`, "Observations a round", mine.batch ?? 1, (typed) => state.edit([{ kind: "set-batch", agent: i, value: Math.round(Number(typed)) }]), { type: "number", min: 1, step: 1, why: whyNot(view, "set-batch") }),
-    truthField(state, i, `${key}-truth`, mine.truth ?? ""),
+    truthField(state, i, `${key}-truth`, typeof entry.truth === "string" ? entry.truth : ""),
+    view.hypotheses.length ? text(`${key}-prior`, "Prior belief", entry.prior?.join(", "), (typed) => state.edit([{ kind: "set-prior", agent: i, prior: numbersIn(typed) }]), { why: whyNot(view, "set-prior"), placeholder: "uniform" }) : null,
     el("div", { class: "row" }, button("Take its evidence away", () => state.edit([{ kind: "clear-evidence", agent: i }]), { key: `${key}-clear`, why: whyNot(view, "clear-evidence") })),
     tick(`${key}-faulty`, "Faulty: breaks or lies", faulty.includes(i), (on) => state.edit([faultsEdit(view, on ? [...faulty, i].sort((a, b) => a - b) : faulty.filter((one) => one !== i))]), whyNot(view, "set-faults")));
 }
@@ -58,4 +60,20 @@ export function truthField(state, agent, key, value) {
   const { view } = state;
   return choice(key, "What is true", [["", "as in the file"], ...view.hypotheses.map((name) => [name, name])], value,
     (of) => of && state.edit([{ kind: "set-truth", agent, of }]), whyNot(view, "set-truth"));
+}
+
+/** The entry of the problem file that agent i is part of; an entry may stand for many in a row. */
+function entryOf(document, i) {
+  let from = 0;
+  for (const entry of document.model?.agents ?? []) {
+    from += entry.count ?? 1;
+    if (i < from) return entry;
+  }
+  return {};
+}
+
+/** Numbers of a text such as "1/2, 1/4, 1/4", as exact as they are written; null for none. */
+function numbersIn(typed) {
+  const found = typed.split(/[\s,;]+/).filter(Boolean);
+  return found.length ? found : null;
 }

@@ -20,6 +20,6 @@ export function mount(container, app) {
         : el("p", { class: "quiet panel", "data-key": "none" }, "Tap an agent or a link to change it."),
       network.render(app), model.render(app), faults.render(app), messages.render(app), agents.render(app));
   };
-  for (const topic of ["document", "selection"]) state.on(topic, show);
+  for (const topic of ["document", "selection", "fold"]) state.on(topic, show);
   return { show() { visible = true; show(); }, hide() { visible = false; } };
 }

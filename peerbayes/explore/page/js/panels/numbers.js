@@ -1,7 +1,7 @@
 // All numbers, each with what it is, beside the pinned ones and with its proved interval when that has come.
 
 import { el, patch } from "../dom.js";
-import { button } from "../fields.js";
+import { button, fold } from "../fields.js";
 import { count, influence, interval, number, share } from "../words.js";
 import { badge } from "./badge.js";
 import { roundsOf } from "./ladder.js";
@@ -17,7 +17,7 @@ export function mount(container, app) {
     if (!visible || !state.view) return;
     patch(container, follows(app), table(state), rates(state), ladder(app), learnability.render(app), influences(app), notes(state));
   };
-  for (const topic of ["document", "certified", "pinned", "selection"]) state.on(topic, show);
+  for (const topic of ["document", "certified", "pinned", "selection", "fold"]) state.on(topic, show);
   return { show() { visible = true; show(); }, hide() { visible = false; } };
 }
 
@@ -103,18 +103,20 @@ function ladder(app) {
     })) : el("p", { class: "quiet" }, "None yet, or none for a network of this kind."));
 }
 
-function influences({ state, actions }) {
+function influences(app) {
+  const { state } = app;
   const v = influence(state.numbers);
   if (!v) return null;
   const names = state.view.agents;
   const most = Math.max(...v) || 1;
   const order = names.map((_, i) => i).sort((a, b) => v[b] - v[a] || a - b);
-  return el("details", { open: names.length <= 12, "data-key": "influence", "data-look": "influence" }, el("summary", {}, "Influence v of each agent"),
+  return fold(app, "influence", "Influence v of each agent", { open: names.length <= 12, look: "influence" }, () => [
     el("ul", { class: "bars" }, order.slice(0, mostBars).map((i) => el("li", { "data-key": `v${i}`, "data-look": `agent:${i}` },
       button(names[i], () => state.select({ agent: i }), { kind: "plain bar-name", key: `b${i}`, name: `${names[i]}, influence ${share(v[i])}` }),
       el("span", { class: "bar-track", "aria-hidden": "true" }, el("span", { class: "bar", style: { width: `${(100 * v[i]) / most}%` } })),
       el("span", { class: "number", "data-number": `v.${i}` }, number(v[i]))))),
-    names.length > mostBars ? el("p", { class: "quiet" }, `The ${mostBars} with the most influence, of ${names.length}.`) : null);
+    names.length > mostBars ? el("p", { class: "quiet" }, `The ${mostBars} with the most influence, of ${names.length}.`) : null,
+  ]);
 }
 
 function notes({ view, certified }) {
