@@ -78,10 +78,8 @@ class Hand:
 
     def middle(self, a: int, b: int) -> tuple[float, float]:
         """A point of the arrow from agent a to b."""
-        x, y = self.ask(
-            "(({x, y}) => [x, y])(app.graph.cy.getElementById(`e${given[1]}-${given[0]}`).renderedMidpoint())",
-            [a, b],
-        )
+        point = "app.graph.cy.getElementById(given).renderedMidpoint()"
+        x, y = self.ask(f"(({{x, y}}) => [x, y])({point})", f"e{b}-{a}")
         box = self.page.locator("#graph").bounding_box()
         return box["x"] + x, box["y"] + y
 
@@ -143,17 +141,21 @@ def expected_numbers(path: Path, delta: float) -> dict[str, Any]:
     network, learning = found["network"], found.get("learning") or {}
     v = network.get("influence") or network.get("stationary_distribution") or []
     shown = {f"v.{i}": value for i, value in enumerate(v)}
-    faults = found.get("faults") or {}
-    rates = faults.get("faultless_rates") or learning.get("rates", {})
-    shown |= {f"rates.{name}": rate for name, rate in rates.items()}
-    shown |= {key: learning.get(key) for key in ("rate", "error_exponent")}
+    faults = found.get("faults")
     if faults:
-        average = faults["rule"].startswith("average")
-        by_hypothesis = faults["averaging"]["rates"] if average else faults["guaranteed_rates"]
-        listed = [r if isinstance(r, list) else [r] for r in (by_hypothesis or {}).values()]
-        each = [rate for row in listed for rate in row if rate is not None]
-        shown["rate"] = min(each, default=None)
-        shown["faultless"] = min(rates.values(), default=None)
+        learning = {"rates": _in_spite_of_faults(faults)}
+        learning["rate"] = min(learning["rates"].values(), default=None)
+        shown["faultless"] = min(faults["faultless_rates"].values(), default=None)
+    shown |= {f"rates.{name}": rate for name, rate in learning.get("rates", {}).items()}
+    shown |= {key: learning.get(key) for key in ("rate", "error_exponent")}
     regression = found.get("regression") or {}
     shown |= {key: regression.get(key) for key in ("excess_error_constant", "limit")}
     return shown | {"slem": network.get("slem")}
+
+
+def _in_spite_of_faults(faults: dict[str, Any]) -> dict[str, float]:
+    """How fast the slowest honest agent rejects each hypothesis, or is guaranteed to."""
+    if faults["rule"].startswith("average"):
+        averaging = faults["averaging"] or {"rates": {}}
+        return {name: min(rates) for name, rates in averaging["rates"].items()}
+    return dict(faults["guaranteed_rates"] or {})

@@ -53,7 +53,7 @@ function table(state) {
     el("caption", {}, view.kind === "regression" ? "What the regression reaches" : "What the network learns"),
     el("tbody", {},
       view.kind === "regression" ? [line("excess_error_constant", "Error × n"), line("limit", "Error left in the end")] : [
-        line("rate", faulty ? "Learning rate K in spite of the faulty" : "Learning rate K", { proved: proved("learning", "rate"), after: bound(faulty ? null : learning?.binding_hypothesis) }),
+        line("rate", faulty ? "Learning rate K in spite of the faulty" : "Learning rate K", { proved: proved("learning", "rate"), after: bound(learning?.binding_hypothesis) }),
         faulty ? line("faultless", "Rate K, were all honest") : null,
         line("error_exponent", "Error exponent E", { proved: proved("learning", "error_exponent"), after: bound(learning?.binding_for_exponent) }),
       ],
@@ -74,7 +74,7 @@ function rates(state) {
   if (names.length < 2) return null;
   const most = Math.max(...names.map((name) => now[name] ?? 0)) || 1;
   const sorted = [...names].sort((a, b) => now[a] - now[b]);
-  return el("details", { open: true, "data-key": "rates" }, el("summary", {}, state.view.kind === "faulty" ? "How fast each is rejected, were all honest" : "How fast each hypothesis is rejected"),
+  return el("details", { open: true, "data-key": "rates" }, el("summary", {}, state.view.kind === "faulty" ? "How fast each is rejected in spite of the faulty" : "How fast each hypothesis is rejected"),
     el("ul", { class: "bars" }, sorted.slice(0, mostBars).map((name) => el("li", { "data-key": name, "data-look": `hypothesis:${name}` },
       el("span", { class: "bar-name" }, name, name === binding ? el("b", {}, " · binds") : null),
       el("span", { class: "bar-track", "aria-hidden": "true" }, el("span", { class: "bar", style: { width: `${(100 * Math.max(0, now[name])) / most}%` } })),
