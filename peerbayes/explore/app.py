@@ -90,8 +90,9 @@ def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) 
         if name == "start" and opening.answer is not None:
             return Response(opening.answer, media_type="application/json")
         body = opening.request if name == "start" else await _body(request)
-        frames = jobs.run(_session(request), name, body, long=WORK[name].long)
-        return _Lines(frames, name) if WORK[name].long else _Answer(frames)
+        asked = WORK[name]
+        frames = jobs.run(_session(request), name, body, long=asked.long, patient=asked.patient)
+        return _Lines(frames, name) if asked.long else _Answer(frames)
 
     async def cancel(request: Request) -> Response:
         try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerbayes.explore.frames import Frame
 from peerbayes.explore.guard import Door, Guard
-from theory.validation import fail, install_extra
+from theory.validation import as_positive, fail, install_extra
 
 if TYPE_CHECKING:
     import uvicorn
@@ -205,8 +205,10 @@ def serve(
     Raises
     ------
     ValueError
-        If the port is in use, a package is missing, or the system is none that workers run on.
+        If the port is in use, `seconds` is not positive, a package is missing, or workers do not
+        run on this system.
     """
+    as_positive("seconds", seconds)
     if sys.platform == "win32":
         raise fail("explore", "Linux or macOS", "Windows", "use it in WSL")
     from importlib.util import find_spec
