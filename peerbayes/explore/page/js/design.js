@@ -147,10 +147,19 @@ class DesignView {
     if (!this.#visible) return;
     const marks = this.#limits.marks;
     const shown = this.#answer && this.#app.state.document === this.#after && this.#after !== this.#before?.document;
-    const links = shown ? this.#answer.changes.filter(([i, j]) => i !== j).flatMap(([i, j, was, is]) => (was === 0 ? [[i, j, "gained"]] : is === 0 ? [[i, j, "lost"]] : [])).slice(0, 60) : [];
+    const links = shown ? newLinks(this.#answer.changes) : [];
     const agents = shown ? movedAgents(this.#answer) : [];
     this.#app.graph.marks({ links: [...marks.links, ...links], agents: [...marks.agents, ...agents] });
   }
+}
+
+/** Links that came or went; one mark for both directions. */
+function newLinks(changes) {
+  const found = new Map();
+  for (const [i, j, was, is] of changes) {
+    if (i !== j && (was === 0 || is === 0) && !found.has(`${j} ${i}`)) found.set(`${i} ${j}`, [i, j, was === 0 ? "gained" : "lost"]);
+  }
+  return [...found.values()].slice(0, 60);
 }
 
 const movedAgents = ({ moved }) => (moved ?? []).map((one) => [typeof one === "number" ? one : one.agent ?? one[0], "new data"]).filter(([i]) => Number.isInteger(i));

@@ -2,6 +2,7 @@
 
 import { el, patch } from "./dom.js";
 import { button } from "./fields.js";
+import { Cancelled } from "./source.js";
 
 const delta = 0.01; // the error that the stories' rounds are for
 
@@ -62,7 +63,12 @@ export class Teller {
     const turn = this.#turn;
     const step = this.#story.steps[at];
     this.#render(step);
-    await this.#open(step);
+    try {
+      await this.#open(step);
+    } catch (problem) {
+      if (problem instanceof Cancelled) return; // by the next step, or an edit of the reader's
+      throw problem;
+    }
     if (turn !== this.#turn) return;
     const { state } = this.#app;
     state.openView(step.do?.view ?? "numbers", without(step.do ?? {}, "view"));

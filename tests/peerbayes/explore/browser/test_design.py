@@ -39,7 +39,7 @@ def design(hand: Hand, objective: str) -> None:
     hand.view("Design")
     hand.page.get_by_label("Ask for").select_option(objective)
     hand.page.get_by_role("button", name="Design", exact=True).click()
-    hand.until("document.querySelector('.design-result').firstChild")
+    hand.until("document.querySelector('.design-result')?.firstChild")
     hand.settled()
 
 
