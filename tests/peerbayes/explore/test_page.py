@@ -44,11 +44,21 @@ def test_nothing_is_inline_and_nothing_comes_from_elsewhere() -> None:
 
 def test_every_import_leads_to_a_file() -> None:
     for path in OWN:
-        for target in re.findall(r"""(?:from|import\(|href=|src=)\s*["']([./][^"']+)["']""", path.read_text("utf-8")):
-            found = PAGE / target.removeprefix("/page/") if target.startswith("/") else path.parent / target
+        for target in re.findall(
+            r"""(?:from|import\(|href=|src=)\s*["']([./][^"']+)["']""", path.read_text("utf-8")
+        ):
+            found = (
+                PAGE / target.removeprefix("/page/")
+                if target.startswith("/")
+                else path.parent / target
+            )
             assert found.exists(), f"{path.name}: {target}"
 
 
 def test_only_one_module_talks_to_the_server() -> None:
-    asking = [path.name for path in OWN if re.search(r"\bfetch\(|XMLHttpRequest|EventSource|WebSocket", path.read_text("utf-8"))]
+    asking = [
+        path.name
+        for path in OWN
+        if re.search(r"\bfetch\(|XMLHttpRequest|EventSource|WebSocket", path.read_text("utf-8"))
+    ]
     assert asking == ["source.js"]

@@ -69,7 +69,9 @@ def test_two_tabs_are_two_sessions(visit: Callable[..., Hand]) -> None:
     set_confidence(one, 0.9)
     set_confidence(other, 0.2)
     assert before not in (one.document, other.document)
-    assert one.document["network"]["edge_confidence"] != other.document["network"]["edge_confidence"]
+    assert (
+        one.document["network"]["edge_confidence"] != other.document["network"]["edge_confidence"]
+    )
     one.press("Escape", "Control+Z")
     assert one.document == before
     assert other.document != before

@@ -9,7 +9,12 @@ import pytest
 
 from tests.peerbayes.explore.browser.hand import Hand
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "has_touch": True,
+    "is_mobile": True,
+    "device_scale_factor": 2,
+}
 # A page at 200 % has half as many pixels of its own, each twice as large.
 TWICE = {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2}
 VIEWS = ["Numbers", "Edit", "Run", "Design", "Gallery"]
@@ -123,7 +128,9 @@ def test_without_motion_nothing_moves(visit: Callable[..., Hand]) -> None:
         hand = visit(reduced_motion=motion)
         hand.ask("app.state.place(app.state.positions.map(([x, y]) => [x + 1, y]))")
         moves[motion] = hand.ask("app.graph.cy.nodes().some((node) => node.animated())")
-        assert hand.page.evaluate("() => getComputedStyle(document.querySelector('#side')).transitionDuration") in ("0s", "0.2s")
+        assert hand.page.evaluate(
+            "() => getComputedStyle(document.querySelector('#side')).transitionDuration"
+        ) in ("0s", "0.2s")
     assert moves == {"no-preference": True, "reduce": False}
 
 

@@ -34,26 +34,71 @@ def random_edit(draw: random.Random, view: dict[str, Any]) -> dict[str, Any]:
     both = draw.random() < 0.5
     return draw.choice(
         [
-            {"kind": "add-agent", "evidence_of": draw.choice([None, agent()]), "listens_to": [agent()], "heard_by": [agent()]},
+            {
+                "kind": "add-agent",
+                "evidence_of": draw.choice([None, agent()]),
+                "listens_to": [agent()],
+                "heard_by": [agent()],
+            },
             {"kind": "remove-agent", "agent": agent()},
             {"kind": "rename-agent", "agent": agent(), "name": name()},
             {"kind": "add-link", "from": agent(), "to": agent(), "both": both},
             {"kind": "remove-link", "from": agent(), "to": agent(), "both": both},
             {"kind": "set-weight", "from": agent(), "to": agent(), "value": share()},
             {"kind": "set-self-weight", "agent": agent(), "value": share()},
-            {"kind": "set-rule", "rule": draw.choice(["uniform", "metropolis", "lazy-metropolis", "max-degree", "none"])},
+            {
+                "kind": "set-rule",
+                "rule": draw.choice(
+                    ["uniform", "metropolis", "lazy-metropolis", "max-degree", "none"]
+                ),
+            },
             {"kind": "free-weights"},
-            {"kind": "set-parameter", "key": control["key"], "value": draw.choice([control["value"], share(), draw.randrange(1, MOST_AGENTS), *(control.get("choices") or [])])},
+            {
+                "kind": "set-parameter",
+                "key": control["key"],
+                "value": draw.choice(
+                    [
+                        control["value"],
+                        share(),
+                        draw.randrange(1, MOST_AGENTS),
+                        *(control.get("choices") or []),
+                    ]
+                ),
+            },
             {"kind": "set-evidence", "agent": agent(), "of": agent()},
             {"kind": "swap-evidence", "a": agent(), "b": agent()},
             {"kind": "clear-evidence", "agent": agent()},
-            {"kind": "set-batch", "agent": draw.choice([None, agent()]), "value": draw.choice([0, 1, 2, 3])},
-            {"kind": "set-truth", "agent": draw.choice([None, agent()]), "of": draw.choice([*hypotheses, "nobody"])},
-            {"kind": "set-truth", "agent": None, "mixture": {hypotheses[0]: 0.5, hypotheses[-1]: 0.5}},
+            {
+                "kind": "set-batch",
+                "agent": draw.choice([None, agent()]),
+                "value": draw.choice([0, 1, 2, 3]),
+            },
+            {
+                "kind": "set-truth",
+                "agent": draw.choice([None, agent()]),
+                "of": draw.choice([*hypotheses, "nobody"]),
+            },
+            {
+                "kind": "set-truth",
+                "agent": None,
+                "mixture": {hypotheses[0]: 0.5, hypotheses[-1]: 0.5},
+            },
             {"kind": "rename-hypothesis", "of": draw.choice(hypotheses), "name": name()},
-            {"kind": "set-changes", "change": draw.choice(["none", "none", "random-links", "random-presence", "delayed"])},
-            {"kind": "set-faults", "faulty": draw.choice([[], [agent()]]), "rule": draw.choice(["average", "trimmed-mean", "median"])},
-            {"kind": "set-messages", **draw.choice([{}, {}, {"quantiser": "uniform", "step": "1/2"}])},
+            {
+                "kind": "set-changes",
+                "change": draw.choice(
+                    ["none", "none", "random-links", "random-presence", "delayed"]
+                ),
+            },
+            {
+                "kind": "set-faults",
+                "faulty": draw.choice([[], [agent()]]),
+                "rule": draw.choice(["average", "trimmed-mean", "median"]),
+            },
+            {
+                "kind": "set-messages",
+                **draw.choice([{}, {}, {"quantiser": "uniform", "step": "1/2"}]),
+            },
             {"kind": "set-name", "name": "tried", "title": name()},
         ]
     )
@@ -69,7 +114,10 @@ def one_step(draw: random.Random, hand: Hand) -> None:
         hand.ask("app.state.redo()")
     elif dice < 0.2 and "value" in edit:
         tries = [[{**edit, "value": value}] for value in (0.1, 0.2, edit["value"])]
-        hand.ask("(async () => { const g = app.state.gesture(); for (const t of given) g.try(t); await g.end(); })()", tries)
+        hand.ask(
+            "(async () => { const g = app.state.gesture(); for (const t of given) g.try(t); await g.end(); })()",
+            tries,
+        )
     else:
         hand.ask("app.state.edit([given])", edit)
     hand.settled()

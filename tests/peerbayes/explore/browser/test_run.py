@@ -37,7 +37,10 @@ def listen(hand: Hand) -> None:
 
 def requests(hand: Hand) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    hand.page.on("request", lambda one: found.append(one.post_data_json) if one.url.endswith("/api/run") else None)
+    hand.page.on(
+        "request",
+        lambda one: found.append(one.post_data_json) if one.url.endswith("/api/run") else None,
+    )
     return found
 
 
@@ -47,7 +50,9 @@ def table(hand: Hand, chart: str) -> list[list[str]]:
     if toggle.get_attribute("aria-expanded") == "false":
         toggle.click()
     rows = hand.page.get_by_role("region", name=f"{chart}, as a table").locator("tr")
-    found: list[list[str]] = rows.evaluate_all("all => all.map(row => [...row.cells].map(cell => cell.textContent))")
+    found: list[list[str]] = rows.evaluate_all(
+        "all => all.map(row => [...row.cells].map(cell => cell.textContent))"
+    )
     return found
 
 
@@ -149,7 +154,10 @@ def test_a_long_run_is_cancelled_and_one_that_is_too_long_refused(hand: Hand) ->
     form.get_by_label("Runs", exact=True).fill("100000")
     form.get_by_role("button", name="Run", exact=True).click()
     hand.until("document.querySelector('.run-state .refusal')")
-    assert "ask for fewer rounds or replicates" in hand.page.locator(".run-state .refusal").inner_text()
+    assert (
+        "ask for fewer rounds or replicates"
+        in hand.page.locator(".run-state .refusal").inner_text()
+    )
 
 
 def test_without_motion_whole_rounds_are_shown(visit: Callable[..., Hand]) -> None:
@@ -159,7 +167,9 @@ def test_without_motion_whole_rounds_are_shown(visit: Callable[..., Hand]) -> No
     shown = table(hand, "Belief in reads all digits")[1:]
     hand.until("drawn.length > 1")
     rows = hand.ask("drawn")
-    assert all(hand.written([row[0] for row in one]) in [line[6:] for line in shown] for one in rows)
+    assert all(
+        hand.written([row[0] for row in one]) in [line[6:] for line in shown] for one in rows
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -167,6 +177,10 @@ def test_charts_are_named_for_a_screen_reader(visit: Callable[..., Hand], scheme
     hand = visit(color_scheme=scheme, reduced_motion="reduce")
     run(hand, rounds=20, replicates=5)
     table(hand, "Belief in reads all digits")
-    for name in ("Belief in reads all digits", "Runs in which some agent is wrong", "Rates of the wrong hypotheses"):
+    for name in (
+        "Belief in reads all digits",
+        "Runs in which some agent is wrong",
+        "Rates of the wrong hypotheses",
+    ):
         assert hand.page.get_by_role("img", name=name).count() == 1
     assert violations(hand) == []
