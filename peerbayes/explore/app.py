@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from peerbayes.explore.frames import Frame
 from peerbayes.explore.guard import SESSION_HEADER, Door, Guard
@@ -57,7 +57,7 @@ class _RefusedError(Exception):
         self.status = status
 
 
-def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) -> ASGIApp:
+def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) -> Guard:
     """The application behind its guard.
 
     Parameters
@@ -90,8 +90,9 @@ def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) 
         if name == "start" and opening.answer is not None:
             return Response(opening.answer, media_type="application/json")
         body = opening.request if name == "start" else await _body(request)
-        frames = jobs.run(_session(request), name, body, long=WORK[name].long)
-        return _Lines(frames, name) if WORK[name].long else _Answer(frames)
+        asked = WORK[name]
+        frames = jobs.run(_session(request), name, body, long=asked.long, patient=asked.patient)
+        return _Lines(frames, name) if asked.long else _Answer(frames)
 
     async def cancel(request: Request) -> Response:
         try:

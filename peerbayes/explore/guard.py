@@ -7,6 +7,8 @@ of the machine, can send requests. Hence:
   (DNS rebinding) is taken for this one; so must Origin, where it is sent;
 - the page wants the token in its address, every call below ``/api/`` in a header, which no form of
   another page can send;
+- a browser is opened with a code in the token's place that is good for one visit, since every user
+  of the machine can read how programs were called;
 - a body is refused as soon as it is longer than it may be;
 - every answer carries a policy by which the browser runs no scripts but those of this address,
   shows nothing of elsewhere, sends nothing elsewhere, and keeps no copy.
@@ -114,6 +116,13 @@ class Guard:
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app = app
         self._door = door
+        self._codes: set[str] = set()
+
+    def address_for_one_visit(self) -> str:
+        """An address that leads to the page once."""
+        code = secrets.token_urlsafe(32)
+        self._codes.add(code)
+        return f"http://127.0.0.1:{self._door.port}/?once={code}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -136,7 +145,10 @@ class Guard:
 
         refusal = self._refusal(scope)
         if refusal is not None:
-            await _answer(guarded, *refusal)
+            if refusal[0] == 401 and self._is_first_visit(scope):
+                await _lead(guarded, self._door.address)
+            else:
+                await _answer(guarded, *refusal)
             return
         try:
             await self._app(scope, _bounded(receive), guarded)
@@ -169,6 +181,12 @@ class Guard:
             return _TOO_LARGE
         return None
 
+    def _is_first_visit(self, scope: Scope) -> bool:
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("once", [""])[0].encode()
+        known = [code for code in self._codes if secrets.compare_digest(code.encode(), given)]
+        self._codes.difference_update(known)
+        return bool(known)
+
     def _knows(self, tokens: Iterable[bytes]) -> bool:
         """Whether there is one token, and it is the right one; takes the same time if not."""
         given = list(tokens)
@@ -196,6 +214,12 @@ def _bounded(receive: Receive) -> Receive:
         return message
 
     return bounded
+
+
+async def _lead(send: Send, address: str) -> None:
+    headers = [(b"location", address.encode()), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 303, "headers": headers})
+    await send({"type": "http.response.body"})
 
 
 async def _answer(send: Send, status: int, line: str) -> None:

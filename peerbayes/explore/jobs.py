@@ -138,10 +138,11 @@ class Jobs:
         self._control = ours
 
     async def run(
-        self, session: str, name: str, body: bytes, *, long: bool
+        self, session: str, name: str, body: bytes, *, long: bool, patient: bool = False
     ) -> AsyncGenerator[Frame, None]:
         """Do a job; yields progress, and at last what came of it.
 
+        A `long` one gets a process of its own; that and a `patient` one get the time of long jobs.
         A job of the same session and name that is running is killed first, and ends with
         ``cancelled``. A job is killed when its limit of time is reached, and when the generator is
         closed before its end.
@@ -155,7 +156,7 @@ class Jobs:
         worker = self._busy[key] = self._worker(is_new=long)
         is_free = False
         try:
-            async with aclosing(self._frames(worker, name, body, long=long)) as frames:
+            async with aclosing(self._frames(worker, name, body, long or patient)) as frames:
                 async for frame in frames:
                     is_free = worker.is_free and not long
                     yield frame
@@ -168,7 +169,7 @@ class Jobs:
                 worker.close()
 
     async def _frames(
-        self, worker: _Worker, name: str, body: bytes, *, long: bool
+        self, worker: _Worker, name: str, body: bytes, patient: bool
     ) -> AsyncGenerator[Frame, None]:
         """What a worker says until the end of its job, or what is to be said in its place."""
         loop = asyncio.get_running_loop()
@@ -178,7 +179,7 @@ class Jobs:
             async with asyncio.timeout(seconds):
                 if not worker.is_ready:
                     worker.is_ready = await next_frame(worker.channel) is not None
-            if long:
+            if patient:
                 seconds = limits.long_seconds
             elif self.is_warm:
                 seconds = limits.quick_seconds

@@ -46,13 +46,17 @@ def numbers_of(document: Table, *, delta: float = DELTA) -> Table:
     Raises
     ------
     ValueError
-        For anything wrong with the document, in one line.
+        For anything wrong with the document, in one line. What cannot be computed of a good one is
+        null, and ``notes`` says why.
     """
     start = time.perf_counter()
     problem = problem_of(document)
     found: Table = {"network": None, "learning": None, "regression": None, "samples": None}
-    found |= _numbers(problem, delta)
-    found["notes"] = found.get("notes", [])
+    try:
+        found |= {"kinds": {}, "notes": [], **_numbers(problem, delta)}
+    except ValueError as error:
+        # The file is good, and can be edited on; what it asks cannot be computed.
+        found |= {"kinds": {}, "notes": [str(error)]}
     found["milliseconds"] = 1000 * (time.perf_counter() - start)
     return found
 

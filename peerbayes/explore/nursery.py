@@ -22,6 +22,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -86,11 +87,8 @@ def _steps(module: str) -> Iterator[Callable[[], object]]:
 
 def _quietly(step: Callable[[], object]) -> None:
     """Take a step; one that fails is left to the job that needs it, which then says why."""
-    try:
+    with suppress(Exception):
         step()
-    except Exception:
-        if os.environ.get("PEERBAYES_EXPLORE_LOG"):
-            traceback.print_exc()
 
 
 def _start(

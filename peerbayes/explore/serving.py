@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.explore.frames import Frame
-from peerbayes.explore.guard import Door
-from theory.validation import fail, install_extra
+from peerbayes.explore.guard import Door, Guard
+from theory.validation import as_positive, fail, install_extra
 
 if TYPE_CHECKING:
     import uvicorn
@@ -49,6 +49,7 @@ class Explorer:
             self._socket.close()
             raise
         self.address = self._door.address
+        self._guard: Guard | None = None
         self._server: uvicorn.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended = threading.Event()
@@ -61,6 +62,7 @@ class Explorer:
         try:
             asyncio.run(self._answer())
         finally:
+            self._jobs.stop()  # if the server did not get as far as that
             self._socket.close()
             self._ended.set()
             self._answers.set()
@@ -71,8 +73,9 @@ class Explorer:
         from peerbayes.explore.app import Opening, application
 
         self._opening = Opening(self._request)
+        self._guard = application(self._jobs, self._door, self._opening)
         config = uvicorn.Config(
-            application(self._jobs, self._door, self._opening),
+            self._guard,
             lifespan="on", http="h11", ws="none", loop="asyncio", log_config=None,
             log_level="warning", access_log=False, server_header=False, proxy_headers=False,
             limit_concurrency=100, timeout_graceful_shutdown=2,
@@ -122,7 +125,7 @@ class Explorer:
         ):
             return False  # what is left are browsers for a terminal, which would take this one
         try:
-            return webbrowser.open(self.address)
+            return self._guard is not None and webbrowser.open(self._guard.address_for_one_visit())
         except (webbrowser.Error, OSError):
             return False
 
@@ -202,8 +205,10 @@ def serve(
     Raises
     ------
     ValueError
-        If the port is in use, a package is missing, or the system is none that workers run on.
+        If the port is in use, `seconds` is not positive, a package is missing, or workers do not
+        run on this system.
     """
+    as_positive("seconds", seconds)
     if sys.platform == "win32":
         raise fail("explore", "Linux or macOS", "Windows", "use it in WSL")
     from importlib.util import find_spec

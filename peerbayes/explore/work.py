@@ -36,10 +36,13 @@ class Work:
         What does it.
     long
         Whether it gets a process of its own, much time, and tells of its progress.
+    patient
+        Whether it gets much time all the same: a built-in problem may have to be trained first.
     """
 
     function: Function
     long: bool = False
+    patient: bool = False
 
 
 def _elsewhere(module: str, function: str) -> Function:
@@ -178,8 +181,8 @@ def _document(problem: AnyProblem) -> Request:
 
 
 WORK: dict[str, Work] = {
-    "start": Work(start),
-    "open": Work(open_problem),
+    "start": Work(start, patient=True),
+    "open": Work(open_problem, patient=True),
     "edit": Work(edit),
     "save": Work(save),
     "gallery": Work(_elsewhere("gallery", "gallery")),

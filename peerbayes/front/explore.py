@@ -50,10 +50,12 @@ def explore(
     ValueError
         If the problem cannot be read or shown, the port is in use, or a package is missing
         (``pip install '.[explore]'``).
+    RuntimeError
+        If the problem cannot be shown by a fault of this program.
 
     Examples
     --------
-    >>> with explore("two-coins", open_browser=False) as page:  # doctest: +SKIP
+    >>> with explore("two-coins", open_browser=False) as page:
     ...     page.address.startswith("http://127.0.0.1:")
     True
     """

@@ -227,12 +227,12 @@ def mixture_of(names: Sequence[str], mixture: Mapping[str, Any]) -> dict[int, Ra
         share = as_share(f"mixture.{name}", value)
         if share > 0:
             found[place] = share
-    total = sum(found.values(), start=Fraction(0))
+    total = sum(float(share) for share in found.values())
     if abs(total - 1) > 1e-9:
         remedy = "make them sum to 1"
-        raise fail("mixture", "shares that sum to 1", f"a sum of {float(total):.12g}", remedy)
+        raise fail("mixture", "shares that sum to 1", f"a sum of {total:.12g}", remedy)
     if not is_exact(found.values()):
-        return {place: float(share) / float(total) for place, share in found.items()}
+        return {place: float(share) / total for place, share in found.items()}
     return found
 
 

@@ -18,7 +18,7 @@ from peerbayes.explore.app import Opening, application, depth
 from peerbayes.explore.frames import Frame
 from peerbayes.explore.guard import Door
 from peerbayes.explore.links import is_link, read_link
-from peerbayes.explore.work import WORK
+from peerbayes.explore.work import WORK, warm_steps
 
 DOOR = Door(8123, "right-token")
 CALL = {"x-peerbayes-token": DOOR.token, "x-peerbayes-session": "tab-1"}
@@ -34,8 +34,9 @@ class Played:
         self.closed = False
 
     async def run(
-        self, session: str, name: str, body: bytes, *, long: bool
+        self, session: str, name: str, body: bytes, *, long: bool, patient: bool
     ) -> AsyncGenerator[Frame, None]:
+        assert patient == (name in ("start", "open"))
         self.asked.append((session, name, body, long))
         try:
             for frame in self.frames:
@@ -278,6 +279,14 @@ def test_refusals_of_work(name: str, request_: Any, words: str) -> None:
         asked(name, **request_)
     assert "\n" not in str(error.value)
     assert "/tmp" not in str(error.value)
+
+
+def test_workers_get_warm_without_a_fault() -> None:
+    """A step that fails is passed over in silence, and what it warms stays cold."""
+    steps = list(warm_steps())
+    assert len(steps) > 5
+    for step in steps:
+        step()
 
 
 def test_certify_and_analyse_are_those_of_the_front() -> None:

@@ -192,6 +192,19 @@ def test_weights_by_a_rule_follow_the_graph(rule: str) -> None:
     np.testing.assert_array_equal(weights_of(again), weights_of(document))
 
 
+def test_an_agent_that_leaves_a_graph_takes_its_links_along() -> None:
+    document = finite({**RING, "rule": "metropolis"}, [{"count": 4, **COIN}, BLIND])
+    chord = one(document, "add-link", from_=1, to=3)
+    new = one(chord, "remove-agent", agent=2)
+    assert new["network"]["rule"] == "metropolis"
+    pairs = {(0, 1), (1, 2), (2, 3), (3, 0)}
+    links = pairs | {(b, a) for a, b in pairs}
+    np.testing.assert_allclose(
+        weights_of(new), rule_weights(links, 4, "metropolis"), rtol=0, atol=1e-15
+    )
+    assert new["model"]["agents"] == [{"count": 3, **COIN}, BLIND]
+
+
 def test_one_way_of_a_link_makes_uniform_weights_directed() -> None:
     document = finite({**RING, "rule": "uniform"}, [{"count": 5, **COIN}])
     new = one(document, "add-link", from_=0, to=2, both=False)

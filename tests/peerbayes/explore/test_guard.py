@@ -146,6 +146,29 @@ def test_tokens_are_compared_in_constant_time(compared: Iterator[list[Any]]) -> 
     assert calls == [(b"wrong", b"right-token"), (b"also-wrong", b"right-token")]
 
 
+def test_a_browser_is_sent_to_the_page_once() -> None:
+    async def exchange() -> None:
+        guard = Guard(counting, DOOR)
+        first, second = guard.address_for_one_visit(), guard.address_for_one_visit()
+        assert DOOR.token not in first + second
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(guard)) as client:
+            for address in (first, second):
+                led = await client.get(address)
+                assert (led.status_code, led.headers["location"]) == (303, DOOR.address)
+                assert led.headers["referrer-policy"] == "no-referrer"
+                assert (await client.get(address)).status_code == 401
+            third = guard.address_for_one_visit()
+            assert (await client.get(third, headers={"host": "evil.example"})).status_code == 403
+            assert (await client.get(third.replace("/?", "/page/x?"))).status_code == 200
+            assert (await client.post(third.replace("/?", "/api/edit?"))).status_code == 403
+            for wrong in ("", "x", third.partition("=")[2][:-1]):
+                answer = await client.get(f"http://{HOST}/?once={wrong}")
+                assert answer.status_code == 401
+            assert (await client.get(third)).status_code == 303
+
+    asyncio.run(exchange())
+
+
 def test_new_tokens_are_long_and_differ() -> None:
     tokens = {Door.with_new_token(1).token for _ in range(50)}
     assert len(tokens) == 50

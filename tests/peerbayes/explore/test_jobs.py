@@ -133,8 +133,13 @@ def test_a_job_within_its_limits_and_beyond() -> None:
         assert late.kind == "refusal"
         assert late.body.startswith(b"sleep: expected an answer within 0.5 seconds, got none")
         until(lambda: not is_alive(pid))
+        # Long and patient jobs have limits of their own.
         longer = await last(jobs, "long_sleep", {"seconds": 0.7}, long=True)
-        assert longer.kind == "result"  # long jobs have limits of their own
+        assert longer.kind == "result"
+        waited = [
+            f async for f in jobs.run("tab", "sleep", b'{"seconds": 0.7}', long=False, patient=True)
+        ]
+        assert waited[-1].kind == "result"
         late = await last(jobs, "long_compiled", long=True)
         assert late.body.startswith(b"long_compiled: expected an answer within 1.5 seconds")
         until(lambda: not is_alive(pid))

@@ -45,6 +45,8 @@ def test_what_is_measured_lies_beside_what_is_proved(coins: Table) -> None:
         coins["predicted_rate"]
         == pb.learning_rate(pb.load("two-coins").network, pb.load("two-coins").model).rate
     )
+    # Agents that see the same, with even priors: the mean is the limit from the first round on.
+    assert coins["expected_rate"] == pytest.approx(coins["predicted_rate"], rel=1e-12)
     surprise = coins["measured_rate"] - coins["expected_rate"]
     assert abs(surprise) < FAR * coins["measured_standard_error"]
     bounds = zip(coins["error_interval"], coins["bound"], coins["error_share"], strict=True)

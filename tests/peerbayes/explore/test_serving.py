@@ -178,6 +178,20 @@ def test_from_python(tmp_path: Path) -> None:
         assert policy.endswith("frame-ancestors http://localhost:8888")
 
 
+def test_a_program_that_ends_leaves_nobody() -> None:
+    program = (
+        "import peerbayes as pb\n"
+        "from tests.peerbayes.explore.processes import descendants\n"
+        "page = pb.explore('two-coins', open_browser=False)\n"
+        "import os; print(*descendants(os.getpid()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    left = list(map(int, done.stdout.split()))
+    assert left
+    until(lambda: not any(map(is_alive, left)))
+
+
 def test_a_notebook_gets_a_link_unless_it_may_frame_the_page(odd: Explorer) -> None:
     html = odd._repr_html_()
     assert html.startswith(f'<a href="{odd.address}" target="_blank" rel="noopener">')
@@ -314,7 +328,10 @@ def test_a_browser_is_opened_where_there_is_one(
     assert asked == []
     monkeypatch.setenv("DISPLAY", ":0")
     assert odd.open()
-    assert asked == [odd.address]
+    assert len(asked) == 1
+    visit = httpx.get(asked[0], follow_redirects=True)
+    assert (visit.status_code, str(visit.url)) == (200, odd.address)
+    assert httpx.get(asked[0]).status_code == 401
 
     def fail(address: str) -> bool:
         raise webbrowser.Error

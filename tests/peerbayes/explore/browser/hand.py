@@ -78,10 +78,8 @@ class Hand:
 
     def middle(self, a: int, b: int) -> tuple[float, float]:
         """A point of the arrow from agent a to b."""
-        x, y = self.ask(
-            "(({x, y}) => [x, y])(app.graph.cy.getElementById(`e${given[1]}-${given[0]}`).renderedMidpoint())",
-            [a, b],
-        )
+        point = "app.graph.cy.getElementById(given).renderedMidpoint()"
+        x, y = self.ask(f"(({{x, y}}) => [x, y])({point})", f"e{b}-{a}")
         box = self.page.locator("#graph").bounding_box()
         return box["x"] + x, box["y"] + y
 

@@ -1,4 +1,4 @@
-"""On a phone, in the dark, without motion, at 200 %, for a screen reader: the page works and reads."""
+"""On a phone, in the dark, without motion, at 200 %, for a screen reader: the page works."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def overflows(hand: Hand) -> bool:
     return bool(
         hand.page.evaluate(
             "() => document.documentElement.scrollWidth > innerWidth"
-            " || [...document.querySelectorAll('#views *')].some((one) => one.getBoundingClientRect().right > innerWidth + 1)"
+            " || [...document.querySelectorAll('#views *')]"
+            ".some((one) => one.getBoundingClientRect().right > innerWidth + 1)"
         )
     )
 
