@@ -60,8 +60,8 @@ def run(request: Table, progress: Progress | None = None) -> Table:
     document = request.get("document")
     if not isinstance(document, dict):
         raise fail("document", "a table", describe(document), "open a problem first")
-    if asked.truth:
-        truth = {key: value for key, value in asked.truth.items() if value is not None}
+    truth = {key: value for key, value in asked.truth.items() if value is not None}
+    if truth:
         document = edited(document, [{"kind": "set-truth", **truth}])
     problem = problem_of(document)
     if isinstance(problem, RegressionProblem):

@@ -23,7 +23,7 @@ Table = dict[str, Any]
 # A decimal of so many digits is meant exactly: a slider's step, not a rounded result.
 _TYPED = 10**6
 # Fractions of larger denominators are of no use to anybody: the row goes on in doubles.
-_LARGEST = 10**15
+_LARGEST = 10**9
 
 
 def written(number: Rational) -> str | float:

@@ -102,6 +102,8 @@ def test_a_truth_that_nobody_has_ends_at_the_nearest_hypothesis() -> None:
     )
     one = {"document": document, "truth": {"agent": 0, "of": "loaded"}, "rounds": 5}
     assert run(one)["rates"]
+    own = {"document": document, "rounds": 5, "truth": {"agent": None, "mixture": None}}
+    assert run(own) == run({**own, "truth": None})
 
 
 def test_agents_that_disagree_settle_on_the_compromise() -> None:
