@@ -5,9 +5,13 @@ import { spread } from "./state.js";
 export class Actions {
   #app;
 
-  constructor(app) { this.#app = app; }
+  constructor(app) {
+    this.#app = app;
+  }
 
-  get #state() { return this.#app.state; }
+  get #state() {
+    return this.#app.state;
+  }
 
   /** Adds an agent that talks with `beside` (or with the selected one, or the nearest), and selects it. */
   async addAgent({ place = null, beside = null } = {}) {
@@ -15,25 +19,37 @@ export class Actions {
     const near = beside ?? state.selection.agent ?? this.#nearest(place ?? [0, 0]);
     const links = near === null ? [] : [near];
     const where = place ?? (near === null ? null : this.#free(state.positions[near]));
-    if (await state.edit([{ kind: "add-agent", evidence_of: null, listens_to: links, heard_by: links }], { place: where })) {
+    if (
+      await state.edit([{ kind: "add-agent", evidence_of: null, listens_to: links, heard_by: links }], {
+        place: where,
+      })
+    ) {
       state.select({ agent: state.view.agents.length - 1 });
       return true;
     }
     return false;
   }
 
-  removeAgent(agent) { return this.#state.edit([{ kind: "remove-agent", agent }]); }
+  removeAgent(agent) {
+    return this.#state.edit([{ kind: "remove-agent", agent }]);
+  }
 
-  link(i, j, both) { return this.#state.edit([{ kind: "add-link", from: i, to: j, both }]); }
+  link(i, j, both) {
+    return this.#state.edit([{ kind: "add-link", from: i, to: j, both }]);
+  }
 
   cut(i, j, both) {
     const back = this.weight(j, i) > 0;
     return this.#state.edit([{ kind: "remove-link", from: i, to: j, both: both && back }]);
   }
 
-  copyEvidence(from, to) { return this.#state.edit([{ kind: "set-evidence", agent: to, of: from }]); }
+  copyEvidence(from, to) {
+    return this.#state.edit([{ kind: "set-evidence", agent: to, of: from }]);
+  }
 
-  swapEvidence(a, b) { return this.#state.edit([{ kind: "swap-evidence", a, b }]); }
+  swapEvidence(a, b) {
+    return this.#state.edit([{ kind: "swap-evidence", a, b }]);
+  }
 
   /** Puts the agents where a new page would put them. */
   tidy() {
@@ -56,7 +72,9 @@ export class Actions {
     const [i, j] = link ?? [agent, agent];
     if (i === undefined) return Promise.resolve(false);
     const value = Math.round(Math.min(1, Math.max(0, this.weight(i, j) + step)) * 1e6) / 1e6;
-    return this.#state.edit([link ? { kind: "set-weight", from: i, to: j, value } : { kind: "set-self-weight", agent: i, value }]);
+    return this.#state.edit([
+      link ? { kind: "set-weight", from: i, to: j, value } : { kind: "set-self-weight", agent: i, value },
+    ]);
   }
 
   weight(i, j) {

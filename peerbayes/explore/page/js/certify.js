@@ -14,7 +14,12 @@ export class Certifier {
     this.#app = app;
     app.state.on("document", () => this.#again());
     app.state.on("busy", (busy) => (busy ? this.#halt() : this.#again()));
-    app.state.on("settings", (changed) => { if ("delta" in changed) { app.state.certifiedIs(null); this.#again(); } });
+    app.state.on("settings", (changed) => {
+      if ("delta" in changed) {
+        app.state.certifiedIs(null);
+        this.#again();
+      }
+    });
     app.source.addEventListener("back", () => this.#again());
   }
 
@@ -38,7 +43,9 @@ export class Certifier {
     const sized = state.view.kind === "finite" || state.view.kind === "changing"; // the others have no sample sizes
     const request = { document: state.document, delta: sized ? state.settings.delta : null };
     const told = { status: "running", progress: null, ladder: null, result: null, line: null };
-    const tell = (more) => { if (!stop.signal.aborted) state.certifiedIs(Object.assign(told, more)); };
+    const tell = (more) => {
+      if (!stop.signal.aborted) state.certifiedIs(Object.assign(told, more));
+    };
     const options = { signal: stop.signal, onProgress: ({ progress, what }) => tell({ progress, what }) };
     tell({});
     try {

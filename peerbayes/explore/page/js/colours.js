@@ -13,11 +13,19 @@ export function colours() {
   return read;
 }
 
-export function forgetColours() { read = null; }
+export function forgetColours() {
+  read = null;
+}
 
 /** A colour between two "#rrggbb", share 0 to 1 of the second. */
 export function between(first, second, share) {
   const of = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   const [a, b] = [of(first), of(second)];
-  return `#${a.map((x, i) => Math.round(x + (b[i] - x) * share).toString(16).padStart(2, "0")).join("")}`;
+  return `#${a
+    .map((x, i) =>
+      Math.round(x + (b[i] - x) * share)
+        .toString(16)
+        .padStart(2, "0"),
+    )
+    .join("")}`;
 }

@@ -8,12 +8,23 @@ export function dialogue(title, fill, { wide = false } = {}) {
   const before = document.activeElement;
   const dialog = el("dialog", { class: wide ? "wide" : null, "aria-labelledby": "dialog-title" });
   dialog.append(
-    el("header", {}, el("h2", { id: "dialog-title" }, title),
-      el("button", { type: "button", class: "button icon-only", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"))),
-    el("div", { class: "dialog-body" }, fill(dialog)));
+    el(
+      "header",
+      {},
+      el("h2", { id: "dialog-title" }, title),
+      el(
+        "button",
+        { type: "button", class: "button icon-only", "aria-label": "Close", onclick: () => dialog.close() },
+        icon("close"),
+      ),
+    ),
+    el("div", { class: "dialog-body" }, fill(dialog)),
+  );
   document.body.append(dialog);
   dialog.showModal();
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
       dialog.remove();

@@ -2,9 +2,21 @@
 
 const kept = (child) => child !== null && child !== undefined && child !== false;
 const handlers = [
-  "onclick", "oninput", "onchange", "onkeydown", "onfocus", "onblur", "ontoggle", "onsubmit",
-  "onpointerdown", "onpointermove", "onpointerup", "onpointercancel",
-  "onpointerenter", "onpointerleave", "ondblclick",
+  "onclick",
+  "oninput",
+  "onchange",
+  "onkeydown",
+  "onfocus",
+  "onblur",
+  "ontoggle",
+  "onsubmit",
+  "onpointerdown",
+  "onpointermove",
+  "onpointerup",
+  "onpointercancel",
+  "onpointerenter",
+  "onpointerleave",
+  "ondblclick",
 ];
 
 /** An element with attributes, listeners (onclick: f) and children (elements or text). */
@@ -42,7 +54,9 @@ export function refill(element, ...children) {
  * slider under the hand and the reader's place survive. Listeners given as onclick … are renewed.
  */
 export function patch(element, ...children) {
-  const fresh = children.flat(Infinity).filter(kept)
+  const fresh = children
+    .flat(Infinity)
+    .filter(kept)
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
   const old = [...element.childNodes];
   fresh.forEach((child, i) => {
@@ -55,9 +69,12 @@ export function patch(element, ...children) {
 }
 
 function alike(a, b) {
-  return a.nodeType === b.nodeType && a.nodeName === b.nodeName
-    && (a.nodeType !== Node.ELEMENT_NODE
-      || (a.getAttribute("data-key") === b.getAttribute("data-key") && a.type === b.type));
+  return (
+    a.nodeType === b.nodeType &&
+    a.nodeName === b.nodeName &&
+    (a.nodeType !== Node.ELEMENT_NODE ||
+      (a.getAttribute("data-key") === b.getAttribute("data-key") && a.type === b.type))
+  );
 }
 
 function renew(old, fresh) {
@@ -78,17 +95,25 @@ function renew(old, fresh) {
 
 function renewAttributes(old, fresh) {
   for (const { name } of [...old.attributes]) {
-    if (!fresh.hasAttribute(name) && name !== "style" && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
+    if (!fresh.hasAttribute(name) && name !== "style" && !(name === "open" && old.nodeName === "DETAILS"))
+      old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) {
-    if (name !== "style" && !(name === "open" && old.nodeName === "DETAILS") && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    if (
+      name !== "style" &&
+      !(name === "open" && old.nodeName === "DETAILS") &&
+      old.getAttribute(name) !== value
+    )
+      old.setAttribute(name, value);
   }
 }
 
 /** A field that is being dragged or typed into keeps what the reader put there. */
 function underHand(element) {
   if (element !== document.activeElement) return false;
-  return element.type === "range" ? element.matches(":active") : ["text", "number", "textarea"].includes(element.type);
+  return element.type === "range"
+    ? element.matches(":active")
+    : ["text", "number", "textarea"].includes(element.type);
 }
 
 /** Whether the reader asked for little motion. */

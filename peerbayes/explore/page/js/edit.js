@@ -35,20 +35,51 @@ export class Tools {
     this.#show();
   }
 
-  setBoth(both) { this.both = both; this.#show(); }
+  setBoth(both) {
+    this.both = both;
+    this.#show();
+  }
 
   #show() {
     const chosen = tools.find(([name]) => name === this.tool);
-    patch(this.#bar,
-      el("div", { class: "tools", role: "toolbar", "aria-label": "Tools for the graph", "data-key": "tools" },
-        tools.map(([name, label, key, about]) => el("button", {
-          type: "button", class: "tool", "aria-pressed": String(name === this.tool), title: `${label} (${key}): ${about}`, "data-key": name,
-          onclick: () => this.choose(name),
-        }, icon(name), el("span", {}, label)))),
-      this.tool === "link" || this.tool === "cut" ? el("button", {
-        type: "button", class: "tool", "aria-pressed": String(this.both), title: "Both directions at once (b)", "data-key": "both", onclick: () => this.setBoth(!this.both),
-      }, icon("bothways"), el("span", {}, "Both ways")) : null,
-      el("p", { class: "hint", "data-key": "hint" }, chosen[3]));
+    patch(
+      this.#bar,
+      el(
+        "div",
+        { class: "tools", role: "toolbar", "aria-label": "Tools for the graph", "data-key": "tools" },
+        tools.map(([name, label, key, about]) =>
+          el(
+            "button",
+            {
+              type: "button",
+              class: "tool",
+              "aria-pressed": String(name === this.tool),
+              title: `${label} (${key}): ${about}`,
+              "data-key": name,
+              onclick: () => this.choose(name),
+            },
+            icon(name),
+            el("span", {}, label),
+          ),
+        ),
+      ),
+      this.tool === "link" || this.tool === "cut"
+        ? el(
+            "button",
+            {
+              type: "button",
+              class: "tool",
+              "aria-pressed": String(this.both),
+              title: "Both directions at once (b)",
+              "data-key": "both",
+              onclick: () => this.setBoth(!this.both),
+            },
+            icon("bothways"),
+            el("span", {}, "Both ways"),
+          )
+        : null,
+      el("p", { class: "hint", "data-key": "hint" }, chosen[3]),
+    );
   }
 
   #listen() {
@@ -59,12 +90,15 @@ export class Tools {
       if (this.tool === "agent") actions.addAgent({ place: this.#app.graph.place(event.position) });
     });
     cy.on("dbltap", (event) => {
-      if (event.target === cy && this.tool === "move") actions.addAgent({ place: this.#app.graph.place(event.position) });
+      if (event.target === cy && this.tool === "move")
+        actions.addAgent({ place: this.#app.graph.place(event.position) });
     });
     this.#app.graph.pick({
-      agent: (agent) => (this.tool === "cut" ? actions.removeAgent(agent) : this.#app.state.select({ agent })),
-      link: (i, j) => (this.tool === "cut" ? actions.cut(i, j, this.both) : this.#app.state.select({ link: [i, j] })),
-      empty: () => { if (this.tool !== "agent") this.#app.state.select({}); },
+      agent: (agent) => (this.tool === "cut" ? actions.removeAgent(agent) : this.#select({ agent })),
+      link: (i, j) => (this.tool === "cut" ? actions.cut(i, j, this.both) : this.#select({ link: [i, j] })),
+      empty: () => {
+        if (this.tool !== "agent") this.#app.state.select({});
+      },
     });
     cy.on("tapstart", "node", (event) => {
       if (this.tool !== "link" && this.tool !== "data") return;
@@ -89,6 +123,13 @@ export class Tools {
       if (this.tool === "link") actions.link(to, from, this.both);
       else actions.copyEvidence(from, to);
     });
+  }
+
+  /** Selects what was touched, and shows its fields where only numbers are shown. */
+  #select(what) {
+    const { state, views } = this.#app;
+    state.select(what);
+    if (views.shown === "numbers") views.show("edit");
   }
 
   #abandon() {

@@ -23,8 +23,14 @@ export class Graph {
     this.#above = above;
     this.container = container;
     this.#cy = cytoscape({
-      container, elements: [], style: style(0, 0), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 4,
-      boxSelectionEnabled: false, autounselectify: true,
+      container,
+      elements: [],
+      style: style(0, 0),
+      layout: { name: "preset" },
+      minZoom: 0.08,
+      maxZoom: 4,
+      boxSelectionEnabled: false,
+      autounselectify: true,
     });
     this.#overlay = new Overlay(this.#cy, container);
     state.on("document", (how) => this.#shown(how));
@@ -37,16 +43,24 @@ export class Graph {
     new ResizeObserver(() => this.#resized()).observe(container);
   }
 
-  get cy() { return this.#cy; }
+  get cy() {
+    return this.#cy;
+  }
 
-  beliefs(rows) { this.#overlay.beliefs(rows); }
+  beliefs(rows) {
+    this.#overlay.beliefs(rows);
+  }
 
-  marks(marks) { this.#overlay.marks(marks); }
+  marks(marks) {
+    this.#overlay.marks(marks);
+  }
 
   /** Takes what is touched away from selection until the returned function is called. */
   pick(handlers) {
     this.#picks.push(handlers);
-    return () => { this.#picks = this.#picks.filter((other) => other !== handlers); };
+    return () => {
+      this.#picks = this.#picks.filter((other) => other !== handlers);
+    };
   }
 
   /** Shows all agents. They stay in sight when the window changes, until the reader pans or zooms. */
@@ -57,9 +71,13 @@ export class Graph {
     const { x1, y1, w, h } = this.#box();
     const above = Math.min(this.#above(), cy.height() / 2);
     const zoom = Math.min((cy.width() - 2 * margin) / w, (cy.height() - above - margin) / h, 1.6);
-    cy.viewport({ zoom, pan: {
-      x: cy.width() / 2 - (x1 + w / 2) * zoom, y: (above + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
-    } });
+    cy.viewport({
+      zoom,
+      pan: {
+        x: cy.width() / 2 - (x1 + w / 2) * zoom,
+        y: (above + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
+      },
+    });
     this.#whole = true;
   }
 
@@ -67,8 +85,16 @@ export class Graph {
   #box() {
     const places = this.#state.positions.map((place) => this.#at(place));
     const around = 30 + Math.max(...this.#cy.nodes().map((node) => node.data("size") / 2));
-    const [x1, y1] = [Math.min(...places.map(({ x }) => x)) - around, Math.min(...places.map(({ y }) => y)) - around];
-    return { x1, y1, w: Math.max(...places.map(({ x }) => x)) + around - x1, h: Math.max(...places.map(({ y }) => y)) + around - y1 };
+    const [x1, y1] = [
+      Math.min(...places.map(({ x }) => x)) - around,
+      Math.min(...places.map(({ y }) => y)) - around,
+    ];
+    return {
+      x1,
+      y1,
+      w: Math.max(...places.map(({ x }) => x)) + around - x1,
+      h: Math.max(...places.map(({ y }) => y)) + around - y1,
+    };
   }
 
   /** Keeps the middle in the middle, or all in sight if all was. */
@@ -80,7 +106,10 @@ export class Graph {
   }
 
   zoom(factor) {
-    this.#cy.zoom({ level: this.#cy.zoom() * factor, renderedPosition: { x: this.#cy.width() / 2, y: this.#cy.height() / 2 } });
+    this.#cy.zoom({
+      level: this.#cy.zoom() * factor,
+      renderedPosition: { x: this.#cy.width() / 2, y: this.#cy.height() / 2 },
+    });
   }
 
   /** New colours after a change of theme. */
@@ -97,7 +126,9 @@ export class Graph {
 
   /** Agents as [i, x, y] on the screen, for the keyboard. */
   get places() {
-    return this.#cy.nodes().map((node) => [node.data("agent"), node.renderedPosition("x"), node.renderedPosition("y")]);
+    return this.#cy
+      .nodes()
+      .map((node) => [node.data("agent"), node.renderedPosition("x"), node.renderedPosition("y")]);
   }
 
   reveal(agent) {
@@ -131,9 +162,13 @@ export class Graph {
     return { x: (clientX - box.left - x) / this.#cy.zoom(), y: (clientY - box.top - y) / this.#cy.zoom() };
   }
 
-  rubber(line) { this.#overlay.rubber(line); }
+  rubber(line) {
+    this.#overlay.rubber(line);
+  }
 
-  #node(agent) { return this.#cy.getElementById(`n${agent}`); }
+  #node(agent) {
+    return this.#cy.getElementById(`n${agent}`);
+  }
 
   #at([x, y]) {
     return { x: x * unit, y: y * unit };
@@ -144,16 +179,28 @@ export class Graph {
     const wanted = elements(view, numbers);
     const animate = (how === "open" || how === "undo") && !calm() && view.agents.length <= manyAgents;
     this.#cy.batch(() => {
-      this.#cy.elements().filter((one) => !wanted.nodes.has(one.id()) && !wanted.edges.has(one.id())).remove();
+      this.#cy
+        .elements()
+        .filter((one) => !wanted.nodes.has(one.id()) && !wanted.edges.has(one.id()))
+        .remove();
       const fresh = [];
       for (const [id, data] of [...wanted.nodes, ...wanted.edges]) {
         const old = this.#cy.getElementById(id);
-        if (!old.length) fresh.push({ group: id[0] === "n" ? "nodes" : "edges", data, ...(id[0] === "n" ? { position: this.#at(this.#state.positions[data.agent]) } : {}) });
-        else for (const [key, value] of Object.entries(data)) if (old.data(key) !== value) old.data(key, value);
+        if (!old.length)
+          fresh.push({
+            group: id[0] === "n" ? "nodes" : "edges",
+            data,
+            ...(id[0] === "n" ? { position: this.#at(this.#state.positions[data.agent]) } : {}),
+          });
+        else
+          for (const [key, value] of Object.entries(data)) if (old.data(key) !== value) old.data(key, value);
       }
       if (fresh.length) this.#cy.add(fresh);
       const signature = `${view.agents.length > manyAgents} ${wanted.edges.size > manyLinks}`;
-      if (signature !== this.#styled) { this.#styled = signature; this.#cy.style(style(view.agents.length, wanted.edges.size)); }
+      if (signature !== this.#styled) {
+        this.#styled = signature;
+        this.#cy.style(style(view.agents.length, wanted.edges.size));
+      }
     });
     this.#plain(this.#cy.elements().length <= fewElements);
     this.#settle(animate, how);
@@ -189,21 +236,34 @@ export class Graph {
   #selected() {
     const { agent, link } = this.#state.selection;
     const id = agent !== undefined ? `n${agent}` : link ? `e${link[0]}-${link[1]}` : "";
-    this.#cy.elements(".chosen").filter((one) => one.id() !== id).removeClass("chosen");
+    this.#cy
+      .elements(".chosen")
+      .filter((one) => one.id() !== id)
+      .removeClass("chosen");
     if (id) this.#cy.getElementById(id).addClass("chosen");
   }
 
   #listen() {
     const cy = this.#cy;
-    cy.on("scrollzoom pinchzoom dragpan", () => { this.#whole = false; });
+    cy.on("scrollzoom pinchzoom dragpan", () => {
+      this.#whole = false;
+    });
     const touched = (event) => {
       const data = event.target.data();
       const pick = this.#picks.at(-1);
       if (data.agent !== undefined) (pick?.agent ?? ((agent) => this.#state.select({ agent })))(data.agent);
-      else (pick?.link ?? ((hears, speaks) => this.#state.select({ link: [hears, speaks] })))(data.hears, data.speaks);
+      else
+        (pick?.link ?? ((hears, speaks) => this.#state.select({ link: [hears, speaks] })))(
+          data.hears,
+          data.speaks,
+        );
     };
     cy.on("tap", "node, edge", touched);
-    cy.on("tap", (event) => { if (event.target === cy) (this.#picks.at(-1)?.empty ?? (() => this.#state.select({})))(event.position); });
-    cy.on("dragfree", "node", (event) => this.#state.move(event.target.data("agent"), this.place(event.target.position())));
+    cy.on("tap", (event) => {
+      if (event.target === cy) (this.#picks.at(-1)?.empty ?? (() => this.#state.select({})))(event.position);
+    });
+    cy.on("dragfree", "node", (event) =>
+      this.#state.move(event.target.data("agent"), this.place(event.target.position())),
+    );
   }
 }

@@ -3,17 +3,37 @@
 import { tools } from "./edit.js";
 
 export const keys = [
-  ["Anywhere", [
-    ["?", "this list"], ["Ctrl Z", "undo"], ["Ctrl Shift Z, Ctrl Y", "redo"], ["Ctrl S", "save"], ["Ctrl O", "open"],
-    ["p", "pin the numbers of now, or let them go"], ["g", "to the graph"], ["1 – 5", "numbers, edit, run, design, gallery"],
-    ["Esc", "close, stop, select nothing"],
-  ]],
-  ["On the graph", [
-    ["arrows", "the next agent that way"], ["Shift and arrows", "move the agent"], ["Tab in the panel", "its fields"],
-    ["n", "a new agent beside this one"], ["l, arrows, Enter", "link this agent with another"], ["e, arrows, Enter", "give this agent's evidence to another"],
-    ["[ and ]", "weight on itself, or of the link, down and up"], [", and .", "the next link of this agent, before and after"],
-    ["Delete", "remove the agent or the link"], ["Enter", "to its fields"], ["b", "links both ways, or one way"], ["+ − 0", "zoom in, out, all"],
-  ]],
+  [
+    "Anywhere",
+    [
+      ["?", "this list"],
+      ["Ctrl Z", "undo"],
+      ["Ctrl Shift Z, Ctrl Y", "redo"],
+      ["Ctrl S", "save"],
+      ["Ctrl O", "open"],
+      ["p", "pin the numbers of now, or let them go"],
+      ["g", "to the graph"],
+      ["1 – 5", "numbers, edit, run, design, gallery"],
+      ["Esc", "close, stop, select nothing"],
+    ],
+  ],
+  [
+    "On the graph",
+    [
+      ["arrows", "the next agent that way"],
+      ["Shift and arrows", "move the agent"],
+      ["Tab in the panel", "its fields"],
+      ["n", "a new agent beside this one"],
+      ["l, arrows, Enter", "link this agent with another"],
+      ["e, arrows, Enter", "give this agent's evidence to another"],
+      ["[ and ]", "weight on itself, or of the link, down and up"],
+      [", and .", "the next link of this agent, before and after"],
+      ["Delete", "remove the agent or the link"],
+      ["Enter", "to its fields"],
+      ["b", "links both ways, or one way"],
+      ["+ − 0", "zoom in, out, all"],
+    ],
+  ],
   ["Tools of the mouse", tools.map(([, label, key]) => [`t, ${key}`, label])],
 ];
 
@@ -49,7 +69,11 @@ export class Keyboard {
     else if (event.key === "p") act(event, commands.pin);
     else if (event.key === "g") act(event, () => this.#app.graph.container.focus());
     else if (/^[1-5]$/.test(event.key)) act(event, () => commands.view(Number(event.key) - 1));
-    else if (event.key === "Escape") act(event, () => { this.#stop(); state.say(null); });
+    else if (event.key === "Escape")
+      act(event, () => {
+        this.#stop();
+        state.say(null);
+      });
   }
 
   #onGraph(event) {
@@ -67,15 +91,25 @@ export class Keyboard {
     else if (event.key === "Enter") act(event, () => (this.#joining ? this.#join() : commands.fields()));
     else if (event.key === "Escape") act(event, () => (this.#joining ? this.#stop() : state.select({})));
     else if (event.key === "n") act(event, () => actions.addAgent());
-    else if (event.key === "l" || event.key === "e") act(event, () => this.#begin(event.key === "l" ? "link" : "data", one));
-    else if (event.key === "[" || event.key === "]") act(event, () => actions.nudge(event.key === "]" ? 0.05 : -0.05));
-    else if (event.key === "," || event.key === ".") act(event, () => this.#nextLink(one, event.key === "." ? 1 : -1));
+    else if (event.key === "l" || event.key === "e")
+      act(event, () => this.#begin(event.key === "l" ? "link" : "data", one));
+    else if (event.key === "[" || event.key === "]")
+      act(event, () => actions.nudge(event.key === "]" ? 0.05 : -0.05));
+    else if (event.key === "," || event.key === ".")
+      act(event, () => this.#nextLink(one, event.key === "." ? 1 : -1));
     else if (event.key === "Delete" || event.key === "Backspace") act(event, () => actions.removeSelected());
-    else if (event.key === "b") act(event, () => { held.setBoth(!held.both); state.say(held.both ? "Links go both ways." : "Links go one way."); });
+    else if (event.key === "b")
+      act(event, () => {
+        held.setBoth(!held.both);
+        state.say(held.both ? "Links go both ways." : "Links go one way.");
+      });
     else if (event.key === "+" || event.key === "=") act(event, () => graph.zoom(1.25));
     else if (event.key === "-") act(event, () => graph.zoom(0.8));
     else if (event.key === "0") act(event, () => graph.fit());
-    else if (event.key === "t") act(event, () => { this.#tool = true; });
+    else if (event.key === "t")
+      act(event, () => {
+        this.#tool = true;
+      });
   }
 
   #arrow(event, one) {
@@ -84,7 +118,9 @@ export class Keyboard {
       this.#joining.to = this.#next(this.#joining.to, ways[event.key]);
       graph.mark("target", this.#joining.to);
       graph.reveal(this.#joining.to);
-      state.say(`${this.#joining.what === "link" ? "Link" : "Evidence"} of ${state.view.agents[this.#joining.from]} to ${state.view.agents[this.#joining.to]}: Enter, or Esc.`);
+      state.say(
+        `${this.#joining.what === "link" ? "Link" : "Evidence"} of ${state.view.agents[this.#joining.from]} to ${state.view.agents[this.#joining.to]}: Enter, or Esc.`,
+      );
       return;
     }
     if (event.shiftKey && state.selection.agent !== undefined) {
@@ -116,10 +152,15 @@ export class Keyboard {
 
   #begin(what, from) {
     const { state, graph } = this.#app;
-    if (from === undefined) { state.say("Choose an agent first, with the arrows."); return; }
+    if (from === undefined) {
+      state.say("Choose an agent first, with the arrows.");
+      return;
+    }
     this.#joining = { what, from, to: from };
     graph.mark("from", from);
-    state.say(`${what === "link" ? "Link" : "Evidence"} of ${state.view.agents[from]} to whom? Arrows, then Enter.`);
+    state.say(
+      `${what === "link" ? "Link" : "Evidence"} of ${state.view.agents[from]} to whom? Arrows, then Enter.`,
+    );
   }
 
   #join() {

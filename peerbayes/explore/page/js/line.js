@@ -9,11 +9,25 @@ export function mountLine(element, { state, source }) {
   let timer = null;
   const show = () => {
     const { line } = state;
-    patch(element,
-      source.gone ? el("p", { class: "line line-gone", "data-key": "gone" }, "The server does not answer. Your work is kept here, and it is tried again; you can save as JSON.") : null,
-      line ? el("p", { class: `line line-${line.kind}`, "data-key": "line" }, line.line,
-        line.action ? button(line.action[0], line.action[1], { key: "action", kind: "small" }) : null,
-        button("Dismiss", () => state.say(null), { key: "dismiss", kind: "small" })) : null);
+    patch(
+      element,
+      source.gone
+        ? el(
+            "p",
+            { class: "line line-gone", "data-key": "gone" },
+            "The server does not answer. Your work is kept here, and it is tried again; you can save as JSON.",
+          )
+        : null,
+      line
+        ? el(
+            "p",
+            { class: `line line-${line.kind}`, "data-key": "line" },
+            line.line,
+            line.action ? button(line.action[0], line.action[1], { key: "action", kind: "small" }) : null,
+            button("Dismiss", () => state.say(null), { key: "dismiss", kind: "small" }),
+          )
+        : null,
+    );
   };
   state.on("line", (line) => {
     clearTimeout(timer);
@@ -21,6 +35,11 @@ export function mountLine(element, { state, source }) {
     show();
   });
   source.addEventListener("gone", show);
-  source.addEventListener("back", () => { show(); state.say("The server is back.", "done"); });
-  addEventListener("unhandledrejection", (event) => state.say(String(event.reason?.message ?? event.reason), "refusal"));
+  source.addEventListener("back", () => {
+    show();
+    state.say("The server is back.", "done");
+  });
+  addEventListener("unhandledrejection", (event) =>
+    state.say(String(event.reason?.message ?? event.reason), "refusal"),
+  );
 }

@@ -34,11 +34,17 @@ export function elements(view, numbers) {
   const { raised, evidence } = colours();
   const nodes = new Map();
   const edges = new Map();
-  view.agents.forEach((name, i) => nodes.set(`n${i}`, {
-    id: `n${i}`, agent: i, name: String(name), size: diameter(v?.[i], size), self: 0,
-    shade: between(raised, evidence, 0.1 + 0.9 * Math.sqrt(shades[i])),
-    kind: faulty.has(i) ? "faulty" : shades[i] > 0 ? "knows" : "blind",
-  }));
+  view.agents.forEach((name, i) =>
+    nodes.set(`n${i}`, {
+      id: `n${i}`,
+      agent: i,
+      name: String(name),
+      size: diameter(v?.[i], size),
+      self: 0,
+      shade: between(raised, evidence, 0.1 + 0.9 * Math.sqrt(shades[i])),
+      kind: faulty.has(i) ? "faulty" : shades[i] > 0 ? "knows" : "blind",
+    }),
+  );
   const links = new Set(view.weights.filter(([i, j]) => i !== j).map(([i, j]) => i * size + j));
   for (const [i, j, weight] of view.weights) {
     if (i === j) {
@@ -46,8 +52,14 @@ export function elements(view, numbers) {
       continue;
     }
     edges.set(`e${i}-${j}`, {
-      id: `e${i}-${j}`, source: `n${j}`, target: `n${i}`, hears: i, speaks: j, weight,
-      width: 0.8 + 7 * weight, both: links.has(j * size + i) ? "yes" : "no",
+      id: `e${i}-${j}`,
+      source: `n${j}`,
+      target: `n${i}`,
+      hears: i,
+      speaks: j,
+      weight,
+      width: 0.8 + 7 * weight,
+      both: links.has(j * size + i) ? "yes" : "no",
     });
   }
   return { nodes, edges };
@@ -58,20 +70,56 @@ export function style(agents, links) {
   const { ink, soft, paper, accent, bad, edge } = colours();
   const many = agents > manyAgents || links > manyLinks;
   return [
-    { selector: "node", style: {
-      width: "data(size)", height: "data(size)", "background-color": "data(shade)", "border-width": 1.5, "border-color": soft,
-      "overlay-opacity": 0,
-    } },
+    {
+      selector: "node",
+      style: {
+        width: "data(size)",
+        height: "data(size)",
+        "background-color": "data(shade)",
+        "border-width": 1.5,
+        "border-color": soft,
+        "overlay-opacity": 0,
+      },
+    },
     { selector: "node[kind = 'blind']", style: { "border-style": "dashed" } },
-    { selector: "node[kind = 'faulty']", style: { shape: "octagon", "border-color": bad, "border-width": 3, "border-style": "double" } },
-    { selector: "edge", style: {
-      width: "data(width)", "line-color": edge, "target-arrow-color": edge, "target-arrow-shape": many ? "none" : "triangle",
-      "arrow-scale": 0.9, "curve-style": many ? "haystack" : "straight", "overlay-opacity": 0, opacity: many ? 0.45 : 0.9,
-      ...(many ? {} : { "target-distance-from-node": 5, "source-distance-from-node": 5 }),
-    } },
-    ...(many ? [] : [{ selector: "edge[both = 'yes']", style: { "curve-style": "unbundled-bezier", "control-point-distances": -16, "control-point-weights": 0.5 } }]),
+    {
+      selector: "node[kind = 'faulty']",
+      style: { shape: "octagon", "border-color": bad, "border-width": 3, "border-style": "double" },
+    },
+    {
+      selector: "edge",
+      style: {
+        width: "data(width)",
+        "line-color": edge,
+        "target-arrow-color": edge,
+        "target-arrow-shape": many ? "none" : "triangle",
+        "arrow-scale": 0.9,
+        "curve-style": many ? "haystack" : "straight",
+        "overlay-opacity": 0,
+        opacity: many ? 0.45 : 0.9,
+        ...(many ? {} : { "target-distance-from-node": 5, "source-distance-from-node": 5 }),
+      },
+    },
+    ...(many
+      ? []
+      : [
+          {
+            selector: "edge[both = 'yes']",
+            style: {
+              "curve-style": "unbundled-bezier",
+              "control-point-distances": -16,
+              "control-point-weights": 0.5,
+            },
+          },
+        ]),
     { selector: "node.chosen, node.from", style: { "border-color": accent, "border-width": 4 } },
-    { selector: "edge.chosen", style: { "line-color": accent, "target-arrow-color": accent, opacity: 1, "z-index": 9 } },
-    { selector: "node.target", style: { "border-color": accent, "border-width": 4, "border-style": "dotted" } },
+    {
+      selector: "edge.chosen",
+      style: { "line-color": accent, "target-arrow-color": accent, opacity: 1, "z-index": 9 },
+    },
+    {
+      selector: "node.target",
+      style: { "border-color": accent, "border-width": 4, "border-style": "dotted" },
+    },
   ];
 }

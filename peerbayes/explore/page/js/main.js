@@ -27,7 +27,12 @@ function build() {
   const state = new State(source);
   const app = { state, source, words };
   startTheme(state, () => app.graph.restyle());
-  app.graph = new Graph(at("graph"), state, () => Math.max(0, at("tools").getBoundingClientRect().bottom - at("graph").getBoundingClientRect().top) + 8);
+  app.graph = new Graph(
+    at("graph"),
+    state,
+    () =>
+      Math.max(0, at("tools").getBoundingClientRect().bottom - at("graph").getBoundingClientRect().top) + 8,
+  );
   app.actions = new Actions(app);
   app.tools = new Tools(at("tools"), app);
   app.files = new Files(app);
@@ -65,26 +70,63 @@ function commands(app) {
 function mountBar(app) {
   const { state, commands: act } = app;
   const show = () => {
-    const one = (name, label, sign, about, more = {}) => el("button", {
-      type: "button", class: "button", "data-key": name, title: about, onclick: act[name], ...(name === "pin" ? { "data-look": "pinned" } : {}), ...more,
-    }, icon(sign), el("span", { class: "label" }, label));
-    patch(at("commands"),
+    const one = (name, label, sign, about, more = {}) =>
+      el(
+        "button",
+        {
+          type: "button",
+          class: "button",
+          "data-key": name,
+          title: about,
+          onclick: act[name],
+          ...(name === "pin" ? { "data-look": "pinned" } : {}),
+          ...more,
+        },
+        icon(sign),
+        el("span", { class: "label" }, label),
+      );
+    patch(
+      at("commands"),
       one("undo", "Undo", "undo", "Undo (Ctrl Z)", { "aria-disabled": String(!state.canUndo) }),
       one("redo", "Redo", "redo", "Redo (Ctrl Shift Z)", { "aria-disabled": String(!state.canRedo) }),
       one("open", "Open", "open", "Open a file, a text or a link (Ctrl O)"),
       one("save", "Save", "save", "Save the problem file (Ctrl S)"),
       one("share", "Share", "share", "One link with the problem in it"),
-      one("pin", "Pin", "pin", state.pinned ? "Let the pinned numbers go (p)" : "Pin the numbers of now, to compare (p)", { "aria-pressed": String(Boolean(state.pinned)) }),
+      one(
+        "pin",
+        "Pin",
+        "pin",
+        state.pinned ? "Let the pinned numbers go (p)" : "Pin the numbers of now, to compare (p)",
+        { "aria-pressed": String(Boolean(state.pinned)) },
+      ),
       one("theme", "Theme", "theme", "Colours: light, dark, or as the system says"),
-      one("keys", "Keys", "keys", "List of keys (?)"));
+      one("keys", "Keys", "keys", "List of keys (?)"),
+    );
     const { view } = state;
-    patch(at("name"), view ? [el("strong", {}, view.name), view.title ? el("span", { class: "quiet" }, ` ${view.title}`) : null] : "");
+    patch(
+      at("name"),
+      view
+        ? [el("strong", {}, view.name), view.title ? el("span", { class: "quiet" }, ` ${view.title}`) : null]
+        : "",
+    );
     document.title = view ? `${view.name} – peerbayes explore` : "peerbayes explore";
   };
   for (const topic of ["document", "history", "pinned"]) state.on(topic, show);
-  patch(at("corner"),
-    button("", () => app.graph.fit(), { key: "fit", kind: "icon-only", icon: icon("fit"), name: "Show the whole graph" }),
-    button("", () => app.actions.tidy(), { key: "tidy", kind: "icon-only", icon: icon("tidy"), name: "Lay the graph out anew" }));
+  patch(
+    at("corner"),
+    button("", () => app.graph.fit(), {
+      key: "fit",
+      kind: "icon-only",
+      icon: icon("fit"),
+      name: "Show the whole graph",
+    }),
+    button("", () => app.actions.tidy(), {
+      key: "tidy",
+      kind: "icon-only",
+      icon: icon("tidy"),
+      name: "Lay the graph out anew",
+    }),
+  );
   show();
 }
 
@@ -95,16 +137,26 @@ function mountSpoken(element, { state }) {
     if (!view) return;
     const v = words.influence(numbers);
     const weight = link && view.weights.find(([i, j]) => i === link[0] && j === link[1])?.[2];
-    element.textContent = agent !== undefined ? `Agent ${view.agents[agent]}${v ? `, influence ${words.share(v[agent])}` : ""}`
-      : link ? `${view.agents[link[0]]} listens to ${view.agents[link[1]]}, weight ${words.number(weight)}` : "";
+    element.textContent =
+      agent !== undefined
+        ? `Agent ${view.agents[agent]}${v ? `, influence ${words.share(v[agent])}` : ""}`
+        : link
+          ? `${view.agents[link[0]]} listens to ${view.agents[link[1]]}, weight ${words.number(weight)}`
+          : "";
   });
 }
 
 function showKeys() {
-  return dialogue("Keys", () => keys.map(([title, list]) => [
-    el("h3", {}, title),
-    el("dl", { class: "keys" }, list.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)])),
-  ]));
+  return dialogue("Keys", () =>
+    keys.map(([title, list]) => [
+      el("h3", {}, title),
+      el(
+        "dl",
+        { class: "keys" },
+        list.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)]),
+      ),
+    ]),
+  );
 }
 
 /** The problem of the address, else the work of before a reload, else what the server starts with. */
@@ -114,10 +166,14 @@ async function begin({ state, source, files }) {
   const linked = await files.fromAddress();
   if (!linked && work?.document) {
     try {
-      if (work.pinned) state.pin({ ...(await source.edit(work.pinned.document, [])), positions: work.pinned.positions });
+      if (work.pinned)
+        state.pin({ ...(await source.edit(work.pinned.document, [])), positions: work.pinned.positions });
       const answer = await source.edit(work.document, []);
       state.open(answer, work.positions?.length === answer.view.agents.length ? work.positions : null);
-      state.say("Your work of before is back.", "done", ["Begin anew", async () => state.open(await source.start())]);
+      state.say("Your work of before is back.", "done", [
+        "Begin anew",
+        async () => state.open(await source.start()),
+      ]);
       return;
     } catch (problem) {
       state.say(`Your work of before could not be opened: ${problem.message}`, "refusal");
@@ -131,5 +187,7 @@ async function begin({ state, source, files }) {
 
 const app = build();
 app.views.show("numbers");
-begin(app).then(() => remember(app.state)).catch((problem) => app.state.say(problem.message, "refusal"));
+begin(app)
+  .then(() => remember(app.state))
+  .catch((problem) => app.state.say(problem.message, "refusal"));
 globalThis.peerbayes = app; // for the browser's console

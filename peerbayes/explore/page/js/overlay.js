@@ -33,7 +33,10 @@ export class Overlay {
   constructor(cy, container) {
     this.#cy = cy;
     container.append(this.#lower, this.#canvas);
-    cy.on("render", () => { this.#stale = true; this.ask(); });
+    cy.on("render", () => {
+      this.#stale = true;
+      this.ask();
+    });
   }
 
   beliefs(rows) {
@@ -43,10 +46,16 @@ export class Overlay {
     this.#next();
   }
 
-  marks(marks) { this.#marks = { links: marks?.links ?? [], agents: marks?.agents ?? [] }; this.ask(); }
+  marks(marks) {
+    this.#marks = { links: marks?.links ?? [], agents: marks?.agents ?? [] };
+    this.ask();
+  }
 
   /** The line being drawn with a tool: two points of the graph, or null. */
-  rubber(line) { this.#rubber = line; this.ask(); }
+  rubber(line) {
+    this.#rubber = line;
+    this.ask();
+  }
 
   /** Draws all once before the next frame, however often it is asked. */
   ask() {
@@ -72,10 +81,22 @@ export class Overlay {
     this.#stale = false;
     const zoom = this.#cy.zoom();
     const pan = this.#cy.pan();
-    this.#places = this.#cy.nodes().toArray().map((node) => {
-      const { x, y } = node.position();
-      return { agent: node.data("agent"), x: x * zoom + pan.x, y: y * zoom + pan.y, r: (node.data("size") / 2) * zoom, self: node.data("self"), name: node.data("name"), chosen: node.hasClass("chosen") || node.hasClass("target") };
-    }).sort((a, b) => a.agent - b.agent);
+    this.#places = this.#cy
+      .nodes()
+      .toArray()
+      .map((node) => {
+        const { x, y } = node.position();
+        return {
+          agent: node.data("agent"),
+          x: x * zoom + pan.x,
+          y: y * zoom + pan.y,
+          r: (node.data("size") / 2) * zoom,
+          self: node.data("self"),
+          name: node.data("name"),
+          chosen: node.hasClass("chosen") || node.hasClass("target"),
+        };
+      })
+      .sort((a, b) => a.agent - b.agent);
   }
 
   #draw() {
@@ -161,7 +182,8 @@ export class Overlay {
     if (!agents.length && !links.length) return;
     const { ink, paper, accent, good, bad } = colours();
     const by = new Map(this.#places.map((place) => [place.agent, place]));
-    const tone = (word) => ({ gained: good, lost: bad, dear: bad, "not ours": bad, forbidden: bad }[word] ?? accent);
+    const tone = (word) =>
+      ({ gained: good, lost: bad, dear: bad, "not ours": bad, forbidden: bad })[word] ?? accent;
     pen.font = "600 12px system-ui, sans-serif";
     pen.textAlign = "center";
     pen.textBaseline = "middle";

@@ -13,7 +13,9 @@ export class Pies {
   #discs = new Map();
   #shade = new Uint32Array(steps);
 
-  constructor(canvas) { this.#pen = canvas.getContext("2d"); }
+  constructor(canvas) {
+    this.#pen = canvas.getContext("2d");
+  }
 
   /** places: {agent, x, y, r} in pixels of the page; rows[agent]: probabilities; null clears. */
   draw(places, rows, width, height) {
@@ -100,12 +102,15 @@ export class Pies {
         found.dx.push(dx);
         found.dy.push(dy);
         found.cover.push(Math.round(255 * covered));
-        found.direction.push(Math.floor((((Math.atan2(dy, dx) / turn + 1.25) % 1) * steps)) % steps);
+        found.direction.push(Math.floor(((Math.atan2(dy, dx) / turn + 1.25) % 1) * steps) % steps);
       }
     }
     const mask = {
-      reach, dx: Int16Array.from(found.dx), dy: Int16Array.from(found.dy),
-      direction: Uint16Array.from(found.direction), cover: Uint8Array.from(found.cover),
+      reach,
+      dx: Int16Array.from(found.dx),
+      dy: Int16Array.from(found.dy),
+      direction: Uint16Array.from(found.direction),
+      cover: Uint8Array.from(found.cover),
     };
     this.#discs.set(key, mask);
     return mask;

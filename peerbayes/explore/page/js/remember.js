@@ -14,12 +14,16 @@ export function remember(state) {
     clearTimeout(timer);
     if (!state.document) return;
     const work = JSON.stringify({
-      document: state.document, positions: state.positions, settings: state.settings,
+      document: state.document,
+      positions: state.positions,
+      settings: state.settings,
       pinned: state.pinned && { document: state.pinned.document, positions: state.pinned.positions },
     });
     try {
       if (work.length <= most) sessionStorage.setItem(place, work);
-    } catch { /* a full or forbidden storage: the page works without */ }
+    } catch {
+      /* a full or forbidden storage: the page works without */
+    }
   };
   for (const topic of ["document", "positions", "pinned", "settings"]) state.on(topic, keep);
   addEventListener("pagehide", write);

@@ -18,7 +18,9 @@ export async function readLink(link) {
     const bytes = decoded(link.slice(at + mark.length).trim());
     const text = new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes));
     const { document, positions } = JSON.parse(text);
-    const placed = Array.isArray(positions) && positions.every((place) => Array.isArray(place) && place.length === 2 && place.every(Number.isFinite));
+    const placed =
+      Array.isArray(positions) &&
+      positions.every((place) => Array.isArray(place) && place.length === 2 && place.every(Number.isFinite));
     return { document, positions: placed ? positions : null };
   } catch {
     throw new Error("This link is cut off or damaged: copy it whole.");
@@ -42,7 +44,8 @@ async function through(transform, bytes) {
 
 function encoded(bytes) {
   let text = "";
-  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  for (let at = 0; at < bytes.length; at += 8192)
+    text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 

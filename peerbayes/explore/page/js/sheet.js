@@ -13,23 +13,40 @@ export class Sheet {
     this.#side = side;
     this.#grip = grip;
     this.set("half");
-    grip.addEventListener("pointerdown", (event) => { this.#start = event.clientY; grip.setPointerCapture(event.pointerId); });
+    grip.addEventListener("pointerdown", (event) => {
+      this.#start = event.clientY;
+      grip.setPointerCapture(event.pointerId);
+    });
     grip.addEventListener("pointerup", (event) => this.#let(event.clientY));
-    grip.addEventListener("pointercancel", () => { this.#start = null; });
+    grip.addEventListener("pointercancel", () => {
+      this.#start = null;
+    });
   }
 
-  get height() { return this.#side.dataset.height; }
+  get height() {
+    return this.#side.dataset.height;
+  }
 
   set(height) {
     this.#side.dataset.height = height;
     const next = heights[(heights.indexOf(height) + 1) % heights.length];
-    patch(this.#grip, el("button", {
-      type: "button", class: "grip-button", "aria-label": `Panels: ${height}; make them ${next}`, onclick: (event) => { if (event.detail === 0) this.set(next); },
-    }));
+    patch(
+      this.#grip,
+      el("button", {
+        type: "button",
+        class: "grip-button",
+        "aria-label": `Panels: ${height}; make them ${next}`,
+        onclick: (event) => {
+          if (event.detail === 0) this.set(next);
+        },
+      }),
+    );
   }
 
   /** At least half of the height, so that a view that is asked for is seen. */
-  rise() { if (this.height === "low") this.set("half"); }
+  rise() {
+    if (this.height === "low") this.set("half");
+  }
 
   #let(y) {
     if (this.#start === null) return;

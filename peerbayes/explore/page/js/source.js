@@ -25,27 +25,49 @@ export class LocalSource extends EventTarget {
     this.gone = false;
   }
 
-  start() { return this.#quick("start", {}); }
-  open({ name = null, text = null, format = null }) { return this.#quick("open", { name, text, format }); }
+  start() {
+    return this.#quick("start", {});
+  }
+  open({ name = null, text = null, format = null }) {
+    return this.#quick("open", { name, text, format });
+  }
   edit(document, edits, { numbers = true, delta, signal } = {}) {
     return this.#quick("edit", { document, edits, numbers, delta }, signal);
   }
-  save(document, format) { return this.#quick("save", { document, format }); }
-  gallery() { return this.#quick("gallery", {}); }
-  story(name) { return this.#quick("story", { name }); }
+  save(document, format) {
+    return this.#quick("save", { document, format });
+  }
+  gallery() {
+    return this.#quick("gallery", {});
+  }
+  story(name) {
+    return this.#quick("story", { name });
+  }
 
-  certify(request, options) { return this.#long("certify", request, options); }
-  analyse(request, options) { return this.#long("analyse", request, options); }
-  run(request, options) { return this.#long("run", request, options); }
-  design(request, options) { return this.#long("design", request, options); }
-  cancel(path) { return this.#quick("cancel", { path }).catch(() => null); }
+  certify(request, options) {
+    return this.#long("certify", request, options);
+  }
+  analyse(request, options) {
+    return this.#long("analyse", request, options);
+  }
+  run(request, options) {
+    return this.#long("run", request, options);
+  }
+  design(request, options) {
+    return this.#long("design", request, options);
+  }
+  cancel(path) {
+    return this.#quick("cancel", { path }).catch(() => null);
+  }
 
   /** An answer that comes at once; while the server is gone, the call is tried again. */
   async #quick(path, body, signal) {
     for (let tries = 0; ; tries += 1) {
       try {
         const answer = await this.#post(path, body, signal);
-        const read = await answer.json().catch(() => ({ error: `The server answered with ${answer.status}.` }));
+        const read = await answer
+          .json()
+          .catch(() => ({ error: `The server answered with ${answer.status}.` }));
         this.#reached(true);
         return judged(answer, read);
       } catch (problem) {
@@ -65,7 +87,10 @@ export class LocalSource extends EventTarget {
       throw problem instanceof TypeError ? this.#lost() : problem;
     }
     if (!(answer.headers.get("content-type") ?? "").includes("ndjson")) {
-      return judged(answer, await answer.json().catch(() => ({ error: `The server answered with ${answer.status}.` })));
+      return judged(
+        answer,
+        await answer.json().catch(() => ({ error: `The server answered with ${answer.status}.` })),
+      );
     }
     try {
       for await (const line of lines(answer.body)) {
@@ -138,8 +163,14 @@ async function* lines(stream) {
 
 function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
-    const stop = () => { clearTimeout(timer); reject(new Cancelled("cancelled")); };
-    const timer = setTimeout(() => { signal?.removeEventListener("abort", stop); resolve(); }, milliseconds);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(new Cancelled("cancelled"));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, milliseconds);
     if (signal?.aborted) stop();
     else signal?.addEventListener("abort", stop, { once: true });
   });

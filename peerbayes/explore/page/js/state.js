@@ -48,9 +48,15 @@ export class State {
     for (const listener of this.#listeners.get(topic) ?? []) listener(detail);
   }
 
-  get canUndo() { return this.#past.length > 0; }
-  get canRedo() { return this.#future.length > 0; }
-  get busy() { return this.#waiting > 0; }
+  get canUndo() {
+    return this.#past.length > 0;
+  }
+  get canRedo() {
+    return this.#future.length > 0;
+  }
+  get busy() {
+    return this.#waiting > 0;
+  }
 
   /** All that undo returns to. */
   get snapshot() {
@@ -133,8 +139,12 @@ export class State {
     this.tell("positions", null);
   }
 
-  undo() { return this.#step(this.#past, this.#future); }
-  redo() { return this.#step(this.#future, this.#past); }
+  undo() {
+    return this.#step(this.#past, this.#future);
+  }
+  redo() {
+    return this.#step(this.#future, this.#past);
+  }
 
   #step(from, to) {
     if (this.#source.gone) this.#epoch += 1; // what waits for the server is given up
@@ -177,8 +187,12 @@ export class State {
     this.tell("line", this.line);
   }
 
-  lookAt(names) { this.tell("look", names); }
-  openView(name, settings = {}) { this.tell("view", { name, settings }); }
+  lookAt(names) {
+    this.tell("look", names);
+  }
+  openView(name, settings = {}) {
+    this.tell("view", { name, settings });
+  }
 
   certifiedIs(certified) {
     this.certified = certified;
@@ -186,7 +200,9 @@ export class State {
   }
 
   /** Waits until every edit sent so far is answered. */
-  settled() { return this.#tail; }
+  settled() {
+    return this.#tail;
+  }
 
   #queued(work) {
     this.#waiting += 1;
@@ -241,17 +257,21 @@ export function carried(before, edits, view, place) {
   for (const edit of edits) {
     if (edit.kind === "remove-agent") places.splice(edit.agent, 1);
     if (edit.kind === "add-agent") places.push(place ?? free(places));
-    if (edit.kind === "set-parameter" && edit.key !== "edge_confidence" && edit.key !== "probability") places = [];
+    if (edit.kind === "set-parameter" && edit.key !== "edge_confidence" && edit.key !== "probability")
+      places = [];
   }
   return places.length === view.agents.length ? places : spread(view.layout);
 }
 
 /** Places of a layout in the unit square, spread so that their density does not depend on how many they are. */
-export const spread = (layout) => layout.map((place) => place.map((x) => x * Math.sqrt(Math.max(layout.length, 4))));
+export const spread = (layout) =>
+  layout.map((place) => place.map((x) => x * Math.sqrt(Math.max(layout.length, 4))));
 
 /** A place near the middle that no agent holds. */
 function free(places) {
-  const middle = [0, 1].map((k) => places.reduce((sum, place) => sum + place[k], 0) / Math.max(1, places.length));
+  const middle = [0, 1].map(
+    (k) => places.reduce((sum, place) => sum + place[k], 0) / Math.max(1, places.length),
+  );
   for (let turn = 0; ; turn += 1) {
     const far = 0.2 * Math.sqrt(turn);
     const place = [middle[0] + far * Math.cos(2.4 * turn), middle[1] + far * Math.sin(2.4 * turn)];

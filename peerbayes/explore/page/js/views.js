@@ -6,8 +6,11 @@ import * as numbers from "./panels/numbers.js";
 
 const lazily = (path) => ({ mount: null, path });
 const views = [
-  ["numbers", "Numbers", numbers], ["edit", "Edit", edit],
-  ["run", "Run", lazily("./run.js")], ["design", "Design", lazily("./design.js")], ["stories", "Gallery", lazily("./gallery.js")],
+  ["numbers", "Numbers", numbers],
+  ["edit", "Edit", edit],
+  ["run", "Run", lazily("./run.js")],
+  ["design", "Design", lazily("./design.js")],
+  ["stories", "Gallery", lazily("./gallery.js")],
 ];
 
 export class Views {
@@ -20,15 +23,32 @@ export class Views {
   constructor(tabs, container, app) {
     this.#app = app;
     this.#tabs = tabs;
-    this.#sections = new Map(views.map(([name, label]) => [name, el("section", {
-      id: `view-${name}`, class: "view", role: "tabpanel", "aria-labelledby": `tab-${name}`, tabindex: "-1", hidden: true, "data-view": label,
-    })]));
+    this.#sections = new Map(
+      views.map(([name, label]) => [
+        name,
+        el("section", {
+          id: `view-${name}`,
+          class: "view",
+          role: "tabpanel",
+          "aria-labelledby": `tab-${name}`,
+          tabindex: "-1",
+          hidden: true,
+          "data-view": label,
+        }),
+      ]),
+    );
     container.append(...this.#sections.values());
     app.state.on("view", ({ name, settings }) => this.show(name, settings));
     app.state.on("look", (names) => pulse(names));
   }
 
-  showAt(index) { this.show(views[index][0], {}, true); }
+  get shown() {
+    return this.#shown;
+  }
+
+  showAt(index) {
+    this.show(views[index][0], {}, true);
+  }
 
   async show(name, settings = {}, focus = false) {
     if (!this.#sections.has(name)) return;
@@ -54,7 +74,14 @@ export class Views {
     } catch (problem) {
       if (!(problem instanceof TypeError && module.path)) throw problem;
       // A module that is not there yet: the server is gone. The next visit tries again.
-      refill(section, el("p", { class: "quiet" }, "This view could not be loaded: the server does not answer. Choose it again later."));
+      refill(
+        section,
+        el(
+          "p",
+          { class: "quiet" },
+          "This view could not be loaded: the server does not answer. Choose it again later.",
+        ),
+      );
       return null;
     }
   }
@@ -65,12 +92,30 @@ export class Views {
       const at = views.findIndex(([name]) => name === this.#shown);
       this.showAt((at + by + views.length) % views.length);
     };
-    patch(this.#tabs, views.map(([name, label]) => el("button", {
-      type: "button", role: "tab", id: `tab-${name}`, class: "tab", "data-key": name,
-      "aria-selected": String(name === this.#shown), "aria-controls": `view-${name}`, tabindex: name === this.#shown ? "0" : "-1",
-      onclick: () => this.show(name),
-      onkeydown: (event) => { if (event.key === "ArrowRight") step(event, 1); else if (event.key === "ArrowLeft") step(event, -1); },
-    }, label)));
+    patch(
+      this.#tabs,
+      views.map(([name, label]) =>
+        el(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            id: `tab-${name}`,
+            class: "tab",
+            "data-key": name,
+            "aria-selected": String(name === this.#shown),
+            "aria-controls": `view-${name}`,
+            tabindex: name === this.#shown ? "0" : "-1",
+            onclick: () => this.show(name),
+            onkeydown: (event) => {
+              if (event.key === "ArrowRight") step(event, 1);
+              else if (event.key === "ArrowLeft") step(event, -1);
+            },
+          },
+          label,
+        ),
+      ),
+    );
   }
 }
 

@@ -21,7 +21,8 @@ export function count(value) {
 export function interval([lower, upper]) {
   if (lower === upper) return number(lower, 10);
   for (let digits = 4; digits <= 10; digits += 1) {
-    if (number(lower, digits) !== number(upper, digits)) return `${number(lower, digits)} to ${number(upper, digits)}`;
+    if (number(lower, digits) !== number(upper, digits))
+      return `${number(lower, digits)} to ${number(upper, digits)}`;
   }
   return number((lower + upper) / 2, 10);
 }
@@ -45,4 +46,5 @@ export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one
 export const hue = (k) => `var(--hypothesis-${((k % 8) + 8) % 8})`;
 
 /** The share of each agent in what the network believes: v, or the influence where the network changes. */
-export const influence = (numbers) => numbers?.network?.influence ?? numbers?.network?.stationary_distribution ?? null;
+export const influence = (numbers) =>
+  numbers?.network?.influence ?? numbers?.network?.stationary_distribution ?? null;

@@ -119,6 +119,13 @@ class Hand:
         download.value.save_as(path)
         return path
 
+    def unfold(self) -> None:
+        """Opens every part that can be opened."""
+        opened = "all => all.forEach((one) => { one.open = true; })"
+        for _ in range(2):  # a part may hold another
+            self.page.eval_on_selector_all("#views details", opened)
+            self.page.wait_for_timeout(50)
+
     def numbers(self) -> dict[str, str]:
         """Every number that is shown, by its name, as text."""
         return dict(
@@ -137,7 +144,8 @@ def expected_numbers(path: Path, delta: float) -> dict[str, Any]:
     """What `pb.analyse` says of the numbers that the page shows, by the page's names for them."""
     problem = pb.load(path)
     sized = isinstance(problem, pb.Problem | pb.ChangingProblem)
-    found = pb.analyse(problem, delta=delta if sized else None).as_json()
+    analysis: Any = pb.analyse(problem, delta=delta if sized else None)
+    found = analysis.as_json()
     network, learning = found["network"], found.get("learning") or {}
     v = network.get("influence") or network.get("stationary_distribution") or []
     shown = {f"v.{i}": value for i, value in enumerate(v)}
@@ -145,7 +153,7 @@ def expected_numbers(path: Path, delta: float) -> dict[str, Any]:
     if faults:
         learning = {"rates": _in_spite_of_faults(faults)}
         learning["rate"] = min(learning["rates"].values(), default=None)
-        shown["faultless"] = min(faults["faultless_rates"].values(), default=None)
+        shown["faultless"] = float(analysis.faultless.rate)
     shown |= {f"rates.{name}": rate for name, rate in learning.get("rates", {}).items()}
     shown |= {key: learning.get(key) for key in ("rate", "error_exponent")}
     regression = found.get("regression") or {}

@@ -14,7 +14,7 @@ from tests.peerbayes.explore.browser.hand import Hand, expected_numbers
 def matches_its_file(hand: Hand, path: Path) -> None:
     """Every number shown is what `pb.analyse` says of the saved file."""
     hand.view("Numbers")
-    hand.page.locator("details[data-key=influence]").evaluate("one => { one.open = true; }")
+    hand.unfold()
     shown = hand.numbers()
     expected = expected_numbers(path, delta=hand.ask("app.state.settings.delta"))
     expected = {name: value for name, value in expected.items() if name in shown}
@@ -129,6 +129,21 @@ def test_a_data_set_is_dragged_onto_an_agent(hand: Hand) -> None:
     assert hand.ask("app.state.view.evidence[4].of") == 1
     hand.drag((box["x"] + 10, box["y"] + 10), hand.place(4))
     assert hand.ask("app.state.view.evidence[4].of") == 0
+
+
+def test_a_tap_on_an_agent_shows_its_fields(hand: Hand) -> None:
+    hand.page.mouse.click(*hand.place(0))
+    hand.page.get_by_role("heading", name="Agent 0").wait_for()
+    prior = hand.page.get_by_label("Prior belief")
+    prior.fill("1/2 1/8 1/8 1/8 1/8")
+    prior.press("Enter")
+    hand.settled()
+    assert hand.document["model"]["agents"][0]["prior"] == ["1/2", "1/8", "1/8", "1/8", "1/8"]
+    prior.fill("1/2, 1/2")
+    prior.press("Enter")
+    hand.settled()
+    assert "prior" in hand.page.locator(".line-refusal").inner_text()
+    assert hand.document["model"]["agents"][0]["prior"] == ["1/2", "1/8", "1/8", "1/8", "1/8"]
 
 
 def test_links_and_agents_are_cut(hand: Hand) -> None:

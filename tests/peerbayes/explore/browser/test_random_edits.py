@@ -119,7 +119,7 @@ def one_step(dice: Dice, hand: Hand) -> None:
 
 def check(hand: Hand, folder: Path) -> int:
     """Compares all numbers shown with `pb.analyse` of the saved file; how many there were."""
-    hand.page.eval_on_selector_all("details", "all => all.forEach((one) => { one.open = true; })")
+    hand.unfold()
     saved = hand.ask("app.source.save(app.state.document, 'toml')")
     path = folder / "saved.toml"
     path.write_text(saved["text"], encoding="utf-8")

@@ -4,7 +4,9 @@ import { choice, slider, text, whyNot } from "../fields.js";
 
 /** Fields of the controls of one table: "network", "changes", "faults", "messages", "learning". */
 export function controlsOf(app, table) {
-  return (app.state.view.controls ?? []).filter(({ key }) => tableOf(key) === table).map((control) => field(app, control));
+  return (app.state.view.controls ?? [])
+    .filter(({ key }) => tableOf(key) === table)
+    .map((control) => field(app, control));
 }
 
 const tableOf = (key) => (key.includes(".") ? key.split(".").at(-2) : "network");
@@ -15,14 +17,42 @@ function field(app, { edit = "set-parameter", key, label, value, minimum, maximu
   const why = whyNot(state.view, edit);
   const id = `control-${key.replaceAll(".", "-")}`;
   if (choices) {
-    return choice(id, label, choices.map((one) => [String(one), String(one)]), String(value), (typed) => state.edit(edits(choices.find((one) => String(one) === typed))), why);
+    return choice(
+      id,
+      label,
+      choices.map((one) => [String(one), String(one)]),
+      String(value),
+      (typed) => state.edit(edits(choices.find((one) => String(one) === typed))),
+      why,
+    );
   }
   if (Array.isArray(value)) {
-    return text(id, label, value.join(" × "), (typed) => state.edit(edits(typed.split(/[^0-9.]+/).filter(Boolean).map(Number))), { why });
+    return text(
+      id,
+      label,
+      value.join(" × "),
+      (typed) =>
+        state.edit(
+          edits(
+            typed
+              .split(/[^0-9.]+/)
+              .filter(Boolean)
+              .map(Number),
+          ),
+        ),
+      { why },
+    );
   }
   const shown = toNumber(value);
   if (!Number.isFinite(shown)) return text(id, label, value, (typed) => state.edit(edits(typed)), { why });
-  return slider(app, id, label, { value: shown, minimum: minimum ?? 0, maximum: reach(shown, maximum), step: step ?? 0.01, edits, why });
+  return slider(app, id, label, {
+    value: shown,
+    minimum: minimum ?? 0,
+    maximum: reach(shown, maximum),
+    step: step ?? 0.01,
+    edits,
+    why,
+  });
 }
 
 /** Where the slider ends: of sizes not too far off, so that the hand has a choice; typing reaches farther. */
@@ -34,6 +64,8 @@ function reach(shown, maximum) {
 /** A number, also of a text such as "9/10". */
 export function toNumber(value) {
   if (typeof value === "number") return value;
-  const [above, below = 1] = String(value ?? "").split("/").map(Number);
+  const [above, below = 1] = String(value ?? "")
+    .split("/")
+    .map(Number);
   return above / below;
 }

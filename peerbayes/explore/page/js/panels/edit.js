@@ -15,11 +15,28 @@ export function mount(container, app) {
   const show = () => {
     if (!visible || !state.view) return;
     const { selection } = state;
-    patch(container,
-      selection.agent !== undefined ? agent.render(app) : selection.link ? link.render(app)
-        : el("p", { class: "quiet panel", "data-key": "none" }, "Tap an agent or a link to change it."),
-      network.render(app), model.render(app), faults.render(app), messages.render(app), agents.render(app));
+    patch(
+      container,
+      selection.agent !== undefined
+        ? agent.render(app)
+        : selection.link
+          ? link.render(app)
+          : el("p", { class: "quiet panel", "data-key": "none" }, "Tap an agent or a link to change it."),
+      network.render(app),
+      model.render(app),
+      faults.render(app),
+      messages.render(app),
+      agents.render(app),
+    );
   };
-  for (const topic of ["document", "selection"]) state.on(topic, show);
-  return { show() { visible = true; show(); }, hide() { visible = false; } };
+  for (const topic of ["document", "selection", "fold"]) state.on(topic, show);
+  return {
+    show() {
+      visible = true;
+      show();
+    },
+    hide() {
+      visible = false;
+    },
+  };
 }

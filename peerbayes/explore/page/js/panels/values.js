@@ -6,11 +6,15 @@ export function valuesOf({ numbers, certified }) {
   const { learning, network, regression, kinds = {} } = numbers ?? {};
   const quick = (part, key) => ({ value: part?.[key] ?? null, kind: kinds[key] ?? "float" });
   const values = {
-    rate: quick(learning, "rate"), error_exponent: quick(learning, "error_exponent"), slem: quick(network, "slem"),
-    excess_error_constant: quick(regression, "excess_error_constant"), limit: quick(regression, "limit"),
+    rate: quick(learning, "rate"),
+    error_exponent: quick(learning, "error_exponent"),
+    slem: quick(network, "slem"),
+    excess_error_constant: quick(regression, "excess_error_constant"),
+    limit: quick(regression, "limit"),
     faultless: quick(learning, "faultless_rate"),
   };
   const exponent = certified?.ladder?.learning?.error_exponent;
-  if (values.error_exponent.value === null && typeof exponent === "number") values.error_exponent = { value: exponent, kind: "estimate" };
+  if (values.error_exponent.value === null && typeof exponent === "number")
+    values.error_exponent = { value: exponent, kind: "estimate" };
   return values;
 }
