@@ -124,7 +124,9 @@ def test_limits_by_keyboard_alone(hand: Hand, problem: Path) -> None:
     assert "design" not in hand.document
 
 
-def test_limits_that_exclude_each_other_are_refused_in_the_same_words(hand: Hand, problem: Path) -> None:
+def test_limits_that_exclude_each_other_are_refused_in_the_same_words(
+    hand: Hand, problem: Path
+) -> None:
     hand.ask("app.state.edit([{kind: 'set-design', key: 'edge_budget', value: 3}])")
     hand.settled()
     before = hand.document
@@ -148,7 +150,9 @@ def test_the_next_edge_is_ranked_and_another_one_can_be_tried(hand: Hand, proble
     assert listed[1][1:] == hand.written([expected[0][1].rate, expected[0][1].slem])
     first, second = (effect.edge for effect in found.added[:2])
     assert hand.weight(*first) > 0
-    hand.page.get_by_role("button", name=f"Try the edge {second[0]} – {second[1]}", exact=True).click()
+    hand.page.get_by_role(
+        "button", name=f"Try the edge {second[0]} – {second[1]}", exact=True
+    ).click()
     hand.settled()
     assert hand.weight(*first) == 0
     assert hand.weight(*second) > 0
@@ -161,7 +165,9 @@ def test_what_cannot_be_designed_says_why(hand: Hand) -> None:
     hand.page.get_by_label("Ask for").select_option("exponent", force=True)
     button = hand.page.get_by_role("button", name="Design", exact=True)
     assert button.get_attribute("aria-disabled") == "true"
-    assert hand.page.get_by_text("a regression has errors in place of hypotheses").first.is_visible()
+    assert hand.page.get_by_text(
+        "a regression has errors in place of hypotheses"
+    ).first.is_visible()
 
 
 def test_designs_are_named_for_a_screen_reader(hand: Hand, problem: Path) -> None:

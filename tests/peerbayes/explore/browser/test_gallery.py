@@ -42,7 +42,10 @@ def test_a_story_is_read_from_beginning_to_end(hand: Hand, name: str) -> None:
         last = number == len(steps) - 1
         card.get_by_role("button", name="The end" if last else "Next").click()
     hand.until("document.querySelector('.story').hidden")
-    assert hand.page.get_by_role("button", name=f"Begin the story {told(name).title}").inner_text() == "Read again"
+    assert (
+        hand.page.get_by_role("button", name=f"Begin the story {told(name).title}").inner_text()
+        == "Read again"
+    )
     assert hand.ask("app.state.settings.delta") == 0.05  # the reader's own again
 
 
@@ -62,7 +65,10 @@ def test_what_a_story_says_is_seen_beside_it(hand: Hand) -> None:
     at(hand, card, 3)
     looked = hand.page.locator(".looked-at").evaluate_all("all => all.map(one => one.dataset.look)")
     assert "error_exponent" in looked
-    assert hand.page.locator("#headline [data-key=error_exponent] .tile-before").inner_text().strip() == ""
+    assert (
+        hand.page.locator("#headline [data-key=error_exponent] .tile-before").inner_text().strip()
+        == ""
+    )
 
 
 def test_a_story_is_steered_by_keys_and_left_at_any_time(hand: Hand) -> None:

@@ -25,7 +25,9 @@ SIZE = {"viewport": {"width": 1180, "height": 720}, "reduced_motion": "reduce"}
 def moved(hand: Hand) -> None:
     """A star whose edges trust the centre more than the pinned one."""
     hand.press("p")
-    hand.ask("app.state.edit([{ kind: 'set-parameter', key: 'network.edge_confidence', value: 0.7 }])")
+    hand.ask(
+        "app.state.edit([{ kind: 'set-parameter', key: 'network.edge_confidence', value: 0.7 }])"
+    )
     hand.settled()
     hand.ask("app.state.select({ agent: 0 })")
     hand.until("['done', 'refused'].includes(peerbayes.state.certified?.status)")
@@ -36,7 +38,9 @@ def ran(hand: Hand) -> None:
     run(hand, rounds=200, replicates=300, seed=1)
     hand.until(IDLE)
     hand.page.get_by_role("slider", name="Round", exact=True).fill("40")
-    hand.page.locator(".run-form").evaluate("one => { one.parentElement.parentElement.scrollTop = 130; }")
+    hand.page.locator(".run-form").evaluate(
+        "one => { one.parentElement.parentElement.scrollTop = 130; }"
+    )
 
 
 def designed(hand: Hand) -> None:
