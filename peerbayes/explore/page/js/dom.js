@@ -1,5 +1,6 @@
 // Elements are made here and nowhere else. Text is always a text node, never markup.
 
+const heard = new WeakSet(); // elements with listeners
 const kept = (child) => child !== null && child !== undefined && child !== false;
 const handlers = [
   "onclick",
@@ -33,8 +34,10 @@ function filled(element, attributes, children) {
   element.append(...children.flat(Infinity).filter(kept));
   for (const [name, value] of Object.entries(attributes)) {
     if (!kept(value)) continue;
-    if (handlers.includes(name)) element[name] = value;
-    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (handlers.includes(name)) {
+      element[name] = value;
+      heard.add(element);
+    } else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "style") for (const [k, v] of Object.entries(value)) element.style.setProperty(k, v);
     else if (name === "checked" || name === "open") element[name] = value;
     else if (name !== "value") element.setAttribute(name, value === true ? "" : value);
@@ -84,8 +87,13 @@ function renew(old, fresh) {
   }
   const held = old.type === "range" && underHand(old);
   if (!held) renewAttributes(old, fresh);
-  for (const name of fresh.style ?? []) old.style.setProperty(name, fresh.style.getPropertyValue(name));
-  for (const name of handlers) if (old[name] !== fresh[name]) old[name] = fresh[name];
+  if (fresh.hasAttribute("style")) {
+    for (const name of fresh.style) old.style.setProperty(name, fresh.style.getPropertyValue(name));
+  }
+  if (heard.has(fresh) || heard.has(old)) {
+    for (const name of handlers) if (old[name] !== fresh[name]) old[name] = fresh[name];
+    heard.add(old);
+  }
   patch(old, [...fresh.childNodes]);
   if (!underHand(old)) {
     if ("value" in fresh && old.nodeName !== "LI" && old.value !== fresh.value) old.value = fresh.value;
@@ -114,6 +122,19 @@ function underHand(element) {
   return element.type === "range"
     ? element.matches(":active")
     : ["text", "number", "textarea"].includes(element.type);
+}
+
+/** Work that is done once, right after what is under way, however often it is asked for. */
+export function together(work) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    queueMicrotask(() => {
+      asked = false;
+      work();
+    });
+  };
 }
 
 /** Whether the reader asked for little motion. */

@@ -6,7 +6,7 @@ import { calm } from "./dom.js";
 import { elements, manyAgents, manyLinks, style, unit } from "./looks.js";
 import { Overlay } from "./overlay.js";
 
-const fewElements = 250;
+const fewElements = 700;
 
 export class Graph {
   #state;

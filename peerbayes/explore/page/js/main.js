@@ -3,7 +3,7 @@
 import { Actions } from "./actions.js";
 import { Certifier } from "./certify.js";
 import { dialogue } from "./dialogs.js";
-import { el, patch } from "./dom.js";
+import { el, patch, together } from "./dom.js";
 import { Tools } from "./edit.js";
 import { button } from "./fields.js";
 import { Files } from "./files.js";
@@ -111,7 +111,8 @@ function mountBar(app) {
     );
     document.title = view ? `${view.name} – peerbayes explore` : "peerbayes explore";
   };
-  for (const topic of ["document", "history", "pinned"]) state.on(topic, show);
+  const soon = together(show);
+  for (const topic of ["document", "history", "pinned"]) state.on(topic, soon);
   patch(
     at("corner"),
     button("", () => app.graph.fit(), {

@@ -1,6 +1,6 @@
 // The editing view: fields of what is selected, then the network, the model and the rest.
 
-import { el, patch } from "../dom.js";
+import { el, patch, together } from "../dom.js";
 import * as agent from "./agent.js";
 import * as agents from "./agents.js";
 import * as faults from "./faults.js";
@@ -29,7 +29,8 @@ export function mount(container, app) {
       agents.render(app),
     );
   };
-  for (const topic of ["document", "selection", "fold"]) state.on(topic, show);
+  const soon = together(show);
+  for (const topic of ["document", "selection", "fold"]) state.on(topic, soon);
   return {
     show() {
       visible = true;

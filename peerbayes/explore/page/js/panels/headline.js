@@ -1,6 +1,6 @@
 // The four numbers that are always in sight: K, E, rounds needed, mixing; beside the pinned ones.
 
-import { el, patch } from "../dom.js";
+import { el, patch, together } from "../dom.js";
 import { count, number } from "../words.js";
 import { badge } from "./badge.js";
 import { best, roundsOf } from "./ladder.js";
@@ -17,7 +17,8 @@ export function mount(container, app) {
       now.map((tile, at) => shown(tile, before?.[at])),
     );
   };
-  for (const topic of ["document", "certified", "pinned"]) state.on(topic, show);
+  const soon = together(show);
+  for (const topic of ["document", "certified", "pinned"]) state.on(topic, soon);
 }
 
 function shown({ key, name, about, value, text, kind }, before) {

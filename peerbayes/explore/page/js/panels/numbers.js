@@ -1,6 +1,6 @@
 // All numbers, each with what it is, beside the pinned ones and with its proved interval when that has come.
 
-import { el, patch } from "../dom.js";
+import { el, patch, together } from "../dom.js";
 import { interval, number } from "../words.js";
 import { badge } from "./badge.js";
 import * as influences from "./influences.js";
@@ -25,7 +25,8 @@ export function mount(container, app) {
       notes(state),
     );
   };
-  for (const topic of ["document", "certified", "pinned", "selection", "fold"]) state.on(topic, show);
+  const soon = together(show);
+  for (const topic of ["document", "certified", "pinned", "selection", "fold"]) state.on(topic, soon);
   return {
     show() {
       visible = true;
