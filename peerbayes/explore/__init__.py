@@ -5,6 +5,6 @@ comes from Python. `serving` opens the address, `guard` lets in who may come in,
 requests into jobs, `jobs` has them done in worker processes, which `nursery` forks, and `work` says
 which function does what. What the functions know of problems is in the other modules.
 
-Importing `serving`, `guard`, `app` and `jobs` loads no numerical package: the address answers
-while the workers are still importing theirs.
+Importing `serving`, `guard`, `app` and `jobs` loads nothing that computes but numpy: the address
+answers while the workers are still importing the rest.
 """
