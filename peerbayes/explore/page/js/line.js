@@ -31,7 +31,7 @@ export function mountLine(element, { state, source }) {
   };
   state.on("line", (line) => {
     clearTimeout(timer);
-    if (line && line.kind !== "refusal") timer = setTimeout(() => state.say(null), stays);
+    if (line && line.kind !== "refusal" && !line.action) timer = setTimeout(() => state.say(null), stays);
     show();
   });
   source.addEventListener("gone", show);

@@ -162,26 +162,40 @@ function showKeys() {
 /** The problem of the address, else the work of before a reload, else what the server starts with. */
 async function begin({ state, source, files }) {
   const work = remembered();
-  if (work?.settings) state.set(work.settings);
-  const linked = await files.fromAddress();
-  if (!linked && work?.document) {
-    try {
-      if (work.pinned)
-        state.pin({ ...(await source.edit(work.pinned.document, [])), positions: work.pinned.positions });
-      const answer = await source.edit(work.document, []);
-      state.open(answer, work.positions?.length === answer.view.agents.length ? work.positions : null);
-      state.say("Your work of before is back.", "done", [
-        "Begin anew",
-        async () => state.open(await source.start()),
-      ]);
-      return;
-    } catch (problem) {
-      state.say(`Your work of before could not be opened: ${problem.message}`, "refusal");
-    }
-  }
-  if (!linked) {
+  if (work) state.set({ ...work.settings, theme: state.settings.theme });
+  if (await files.fromAddress()) return;
+  const start = async () => {
     const answer = await source.start();
-    state.open(answer, answer.positions?.length === answer.view.agents.length ? answer.positions : null);
+    const fits = answer.positions?.length === answer.view.agents.length;
+    state.open(answer, fits ? answer.positions : null);
+  };
+  if (work && work.server === location.search && (await restored(state, source, work))) {
+    state.say("Your work of before is back.", "done", ["Begin anew", start]);
+    return;
+  }
+  await start();
+  if (work && work.server !== location.search) {
+    state.say("This tab keeps work of an earlier server.", "notice", [
+      "Bring it back",
+      async () => (await restored(state, source, work)) && state.say(null),
+    ]);
+  }
+}
+
+/** Shows what was kept, pin included; whether it could be opened. */
+async function restored(state, source, work) {
+  const answerOf = async ({ document, positions }) => {
+    const answer = await source.edit(document, []);
+    return { ...answer, positions: positions?.length === answer.view.agents.length ? positions : null };
+  };
+  try {
+    if (work.pinned) state.pin(await answerOf(work.pinned));
+    const answer = await answerOf(work);
+    state.open(answer, answer.positions);
+    return true;
+  } catch (problem) {
+    state.say(`Your work of before could not be opened: ${problem.message}`, "refusal");
+    return false;
   }
 }
 

@@ -14,6 +14,7 @@ export function remember(state) {
     clearTimeout(timer);
     if (!state.document) return;
     const work = JSON.stringify({
+      server: location.search, // its token: another server's problem is not this one's
       document: state.document,
       positions: state.positions,
       settings: state.settings,

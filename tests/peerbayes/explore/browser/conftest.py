@@ -49,7 +49,7 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(browser: Any) -> Iterator[Server]:
     running = Server("p2-star")
     yield running

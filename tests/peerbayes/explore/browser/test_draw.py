@@ -113,6 +113,29 @@ def test_a_drag_is_one_step_of_undo(hand: Hand) -> None:
     assert hand.document == before
 
 
+def test_while_a_slider_moves_one_request_is_under_way_and_the_last_value_wins(hand: Hand) -> None:
+    under_way, most = 0, 0
+
+    def step(by: int) -> None:
+        nonlocal under_way, most
+        under_way += by
+        most = max(most, under_way)
+
+    edits = lambda request: request.url.endswith("/api/edit")  # noqa: E731
+    hand.page.on("request", lambda request: step(edits(request)))
+    hand.page.on("requestfinished", lambda request: step(-edits(request)))
+    hand.view("Edit")
+    slider = hand.page.get_by_role("slider", name="edge confidence")
+    slider.focus()
+    for key in ["ArrowRight"] * 20 + ["ArrowLeft"] * 7:
+        hand.page.keyboard.down(key)  # a key that is held sends many inputs and one change
+    hand.page.keyboard.up("ArrowLeft")
+    hand.settled()
+    assert slider.input_value() == "0.63"
+    assert hand.document["network"]["edge_confidence"] == "63/100"
+    assert most == 1
+
+
 def test_an_agent_that_is_dragged_stays_where_it_is_put(hand: Hand) -> None:
     before = hand.document
     x, y = hand.place(3)

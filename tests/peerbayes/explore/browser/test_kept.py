@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,28 @@ def test_work_outlives_the_server(browser: Any, tmp_path: Path) -> None:
     hand.page.wait_for_timeout(100)
     assert hand.document != changed  # undo needs no server
     context.close()
+
+
+def test_a_new_server_shows_its_own_problem_and_offers_the_work_of_before(browser: Any) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    first = Server("two-coins", "--port", port)
+    context = browser.new_context(**PLAIN)
+    hand = Hand(context.new_page())
+    hand.goto(first.address)
+    hand.press("g", "ArrowDown", "]")
+    kept = hand.document
+    first.stop()
+    second = Server("p2-star", "--port", port)
+    hand.goto(second.address)
+    assert hand.document["name"].startswith("p2-star")
+    hand.page.get_by_role("button", name="Bring it back").click()
+    hand.until("peerbayes.state.document.name === 'two-coins'")
+    assert hand.document == kept
+    context.close()
+    second.stop()
+    assert hand.complaints == []
 
 
 def test_an_edit_goes_through_when_the_server_is_back(hand: Hand) -> None:

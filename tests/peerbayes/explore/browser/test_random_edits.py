@@ -16,7 +16,7 @@ import pytest
 
 from tests.peerbayes.explore.browser.hand import Hand, expected_numbers
 
-EDITS = int(os.environ.get("PEERBAYES_EXPLORE_EDITS", "42"))
+EDITS = int(os.environ.get("PEERBAYES_EXPLORE_EDITS", "24"))
 SEED = int(os.environ.get("PEERBAYES_EXPLORE_SEED", "0"))
 BEGINNINGS = ["two-coins", "p2-star", "restless-ring", "liars-torus", "p1-regression", "p2-grid"]
 BURST = 15  # edits before another problem is opened
