@@ -1,4 +1,4 @@
-"""The view Design: certificates of `pb.design`, limits set by clicking, accepting and going back."""
+"""The view Design: certificates of `pb.design`, limits by clicking, keeping and going back."""
 
 from __future__ import annotations
 
