@@ -2,7 +2,7 @@
 
 A drag is one step of a slider: from the moment the hand moves it until all numbers of the page are
 those of the new weights. Unlike other benchmarks this one goes by the clock, since a reader waits;
-CPU time of the server, which other work on the machine does not lengthen, stands beside it.
+CPU times of server and page, which other work on the machine does not lengthen, stand beside it.
 Without Chromium or Playwright nothing is measured.
 
     python -m benchmarks.explore [--out FILE] [--repeats 20] [--quick]
@@ -147,9 +147,11 @@ def drags(page: Any, server: int, agents: int, hypotheses: int, *, repeats: int)
     """Steps of a slider: the weight of one agent on itself."""
     show(page, network(agents, hypotheses), "drag")
     values = np.linspace(0.4, 0.6, repeats + 2).round(4)
-    spent = cpu_milliseconds(server)
+    client = listener(page)
+    spent, busy = cpu_milliseconds(server), worked(client)
     taken = [page.evaluate(DRAG, {"agent": 1, "value": float(value)}) for value in values]
     page.evaluate("() => { dragged.end(); delete globalThis.dragged; }")
+    busy = (worked(client) - busy) / len(values)
     after = cpu_milliseconds(server)
     own = None if spent is None or after is None else (after - spent) / len(values)
     empty = median(page.evaluate(EMPTY) for _ in range(repeats))
@@ -162,6 +164,7 @@ def drags(page: Any, server: int, agents: int, hypotheses: int, *, repeats: int)
             "quickest": taken[0],
             "19 of 20 within": taken[min(len(taken) - 1, int(0.95 * len(taken)))],
             "server's CPU": own,
+            "page's CPU": busy,
             "empty request": empty,
         },
     }
@@ -174,24 +177,30 @@ def frames(page: Any, side: int, *, seconds: float) -> dict[str, Any]:
     page.evaluate(f"() => peerbayes.state.openView('run', {settings})")
     wait(page, PLAYING)
     page.get_by_label("Speed").select_option("10")
-    client = page.context.new_cdp_session(page)
-    client.send("Performance.enable")
-    before = _busy(client)
+    client = listener(page)
+    before = worked(client)
     pace = page.evaluate(FRAMES, 1e3 * seconds)
-    busy = 1e3 * (_busy(client) - before) / (pace * seconds)
+    busy = (worked(client) - before) / (pace * seconds)
     page.evaluate("() => peerbayes.state.openView('numbers')")
     return {
         "part": "frames",
         "size": f"{side**2} agents",
         "frames a second": pace,
-        "milliseconds": {"page's work a frame": busy},
+        "milliseconds": {"page's CPU a frame": busy},
     }
 
 
-def _busy(client: Any) -> float:
-    """Seconds that the page's main thread has worked."""
+def listener(page: Any) -> Any:
+    """What the browser tells of its own work, in CPU time."""
+    client = page.context.new_cdp_session(page)
+    client.send("Performance.enable", {"timeDomain": "threadTicks"})
+    return client
+
+
+def worked(client: Any) -> float:
+    """CPU milliseconds of the page's main thread."""
     metrics = client.send("Performance.getMetrics")["metrics"]
-    return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+    return 1e3 * float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
 
 
 def packages(extra: str) -> int:

@@ -69,8 +69,8 @@ class DesignView {
     const running = this.#stop !== null;
     const { state } = this.#app;
     patch(this.#form,
-      choice("objective", "Ask for", objectives.map(([name, label]) => [name, label]), this.#objective, (name) => { this.#objective = name; this.#fields(); }, why),
-      el("p", { class: "quiet" }, objectives.find(([name]) => name === this.#objective)[2]),
+      choice("objective", "Ask for", objectives.map(([name, label]) => [name, name === "rate" && state.view?.kind === "regression" ? "Error: the smallest n × error" : label]), this.#objective, (name) => { this.#objective = name; this.#fields(); }, why),
+      el("p", { class: "quiet" }, this.#objective === "rate" && state.view?.kind === "regression" ? "Weights with the smallest excess error in the long run." : objectives.find(([name]) => name === this.#objective)[2]),
       this.#objective === "samples" || this.#objective === "next-edge" ? text("design-delta", "An error as rare as", state.settings.delta, (typed) => { if (Number(typed) > 0 && Number(typed) < 1) state.set({ delta: Number(typed) }); }, { type: "number", min: 0.000001, max: 0.5, step: "any" }) : null,
       text("design-seconds", "Search for at most, seconds", this.#seconds, (typed) => { this.#seconds = Math.max(1, Number(typed) || 20); }, { type: "number", min: 1, max: 240, step: 1 }),
       el("div", { class: "row" }, running ? button("Cancel", () => this.#stop.abort(), { key: "go" })

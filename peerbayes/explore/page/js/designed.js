@@ -10,28 +10,32 @@ const measures = {
   exponent: ["E", "error exponent", (one) => one?.error_exponent],
   samples: ["rounds", "rounds that are enough", (one) => rounds(one)?.at(-1)],
   mixing: ["the modulus", "subdominant modulus", (one) => one?.slem],
-  placement: ["the value", "value", (one) => one?.value],
+  placement: ["K", "rate", (one) => one?.value],
 };
+const errors = ["n × error", "excess error, times n", (one) => one?.excess_error_constant ?? one?.value];
+
+/** What was asked for: its letter, its name, and where an answer has it. */
+const measure = (objective, regression) => (regression && (objective === "rate" || objective === "placement") ? errors : measures[objective]);
 
 export function designed(app, answer, before, tryEdits) {
   const names = before.view.agents;
+  const asked = measure(answer.objective, before.view.kind === "regression");
   const parts = answer.objective === "next-edge" ? [ranked(answer, names, tryEdits)]
-    : [certificate(answer), rules(answer), moves(answer, names)];
+    : [certificate(answer, asked), rules(answer, asked), moves(answer, names)];
   const words = answer.words?.length ? el("ul", { class: "notes", "data-look": "notes" }, answer.words.map((line) => el("li", {}, line))) : null;
   return [...parts, changes(answer, names), words].filter(Boolean);
 }
 
 /** What is proved: the value reached, and the bound that nothing passes. */
-function certificate({ certificate: proof, objective, stopped, designed: own }) {
-  const [letter] = measures[objective];
-  const value = measures[objective][2](own);
+function certificate({ certificate: proof, objective, stopped, designed: own }, [letter, , of]) {
+  const value = of(own);
   if (!proof) return el("p", { "data-look": "certificate" }, `${letter} is ${number(value)}. No bound is proved: this is the best that was found.`);
   const { value: reached, bound, gap, sense } = proof;
   const small = sense === "minimise" || objective === "mixing" || objective === "samples";
   const line = gap !== null && gap <= 1e-6 * Math.max(1, Math.abs(reached)) ? "Nothing better exists under these limits." : `What is left to win is at most ${number(gap, 3)}.`;
   return el("section", { class: "certificate", "data-look": "certificate" },
     el("p", {}, el("strong", {}, `${letter} = `, el("span", { class: "number", "data-number": "design.value" }, number(reached))), stopped ? " (stopped by the clock)" : ""),
-    el("p", {}, `Proved: no network ${small ? "gets below" : "exceeds"} `, el("span", { class: "number", "data-number": "design.bound" }, number(bound)), ". ", line),
+    el("p", {}, `Proved: no ${objective === "placement" ? "placement" : "network"} ${small ? "gets below" : "exceeds"} `, el("span", { class: "number", "data-number": "design.bound" }, number(bound)), ". ", line),
     el("p", { class: "quiet" }, `gap `, el("span", { class: "number", "data-number": "design.gap" }, number(gap, 3))));
 }
 
@@ -44,15 +48,14 @@ function rounds(one) {
 const roundsText = (one) => { const found = rounds(one); return found === null ? "–" : found.length === 2 ? `${count(found[0])} to ${count(found[1])}` : count(found[0]); };
 
 /** The design and the usual rules, as bars of what was asked for and as a table of all numbers. */
-function rules({ objective, designed: own, baselines }) {
+function rules({ objective, designed: own, baselines }, [, label, of]) {
   const all = [["designed", own], ...Object.entries(baselines ?? {})].filter(([, one]) => one);
   if (all.length < 2) return null;
-  const [, label, of] = measures[objective];
   const chart = bars({
     title: `The design and the usual rules: ${label}`, summary: label,
     rows: all.map(([name, one], at) => ({ label: name, value: of(one), text: objective === "samples" ? roundsText(one) : number(of(one)), strong: at === 0 })),
   });
-  if (objective === "placement") return chart.element;
+  if (objective === "placement" || of === errors[2]) return chart.element;
   const table = simpleTable(["", "K", "E", "modulus", "rounds"], all.map(([name, one]) => [name, number(one.rate), number(one.error_exponent), number(one.slem), roundsText(one)]));
   return el("div", {}, chart.element, el("details", {}, el("summary", {}, "All numbers of these"), el("div", { class: "chart-table", tabindex: "0", role: "region", "aria-label": "All numbers of the design and the rules" }, table)));
 }

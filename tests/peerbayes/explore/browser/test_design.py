@@ -1,4 +1,4 @@
-"""The view Design: certificates of `pb.design`, limits set by clicking, accepting and going back."""
+"""The view Design: certificates of `pb.design`, limits by clicking, keeping and going back."""
 
 from __future__ import annotations
 
@@ -156,6 +156,19 @@ def test_the_next_edge_is_ranked_and_another_one_can_be_tried(hand: Hand, proble
     hand.settled()
     assert hand.weight(*first) == 0
     assert hand.weight(*second) > 0
+
+
+def test_a_regression_is_designed_for_its_error(hand: Hand) -> None:
+    hand.ask("app.source.open({name: 'p2-regression'}).then((answer) => app.state.open(answer))")
+    hand.until("peerbayes.state.view.kind === 'regression'")
+    design(hand, "rate")
+    found = pb.design("p2-regression", objective="rate", replicates=0).document()
+    certificate = hand.page.locator(".certificate").inner_text()
+    (value,) = hand.written([found.certificate.value])
+    assert certificate.startswith(f"n × error = {value}")
+    assert "gets below" in certificate
+    rows = hand.page.locator(".design-result .chart-bars li").all_inner_texts()
+    assert rows[0] == f"designed\n{value}"
 
 
 def test_what_cannot_be_designed_says_why(hand: Hand) -> None:

@@ -60,7 +60,7 @@ def test_what_a_story_says_is_seen_beside_it(hand: Hand) -> None:
     hand.until(IDLE)
     shares = {row[0]: float(row[3]) for row in table(hand, "Runs in which some agent is wrong")[1:]}
     assert round(100 * shares["40"]) == 2
-    assert "from" in hand.page.locator("#headline [data-key=rate] .tile-before").inner_text()
+    assert "0.01949" in hand.page.locator("#headline [data-key=rate] .tile-before").inner_text()
     card.get_by_role("button", name="Back").click()
     at(hand, card, 3)
     looked = hand.page.locator(".looked-at").evaluate_all("all => all.map(one => one.dataset.look)")

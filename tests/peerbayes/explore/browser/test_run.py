@@ -1,4 +1,4 @@
-"""The view Run: numbers of `pb.simulate`, rounds played and stepped, truths nobody has, cancelling."""
+"""The view Run: numbers of `pb.simulate`, rounds played, truths nobody has, cancelling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def listen(hand: Hand) -> None:
     """Keeps what the graph is given to draw."""
     hand.ask(
         "(() => { const old = app.graph.beliefs.bind(app.graph); globalThis.drawn = [];"
-        " app.graph.beliefs = (rows) => { drawn.push(rows?.map((row) => [...row])); old(rows); }; })()"
+        " app.graph.beliefs = (rows) => {"
+        " drawn.push(rows?.map((row) => [...row])); old(rows); }; })()"
     )
 
 
