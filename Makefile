@@ -71,7 +71,7 @@ $(VENV)/.core: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.check: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the tools that check the code into $(VENV)"
-	@$(INSTALL) '.[dev,train,messages]'
+	@$(INSTALL) '.[dev,train,messages,explore]'
 	@touch $@
 
 $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
@@ -81,5 +81,5 @@ $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
-	@$(INSTALL) '.[test,docs,train,messages,cluster,design]'
+	@$(INSTALL) '.[test,docs,train,messages,cluster,design,explore]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs

@@ -11,7 +11,7 @@
   are their types, `BUILTINS` what goes by name, `load_variants` all variants of a built-in;
 - **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`; of a
   family of networks: `formula`; of the papers' experiments: `run`; `plot` draws networks,
-  problems and results;
+  problems and results; `explore` shows a problem on a page, where it can be moved;
 - **nets of one's own**: `train` a torch module on a network, `train_file` what a net file says,
   `load_trained` what they left;
 - **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`;
@@ -31,6 +31,7 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from peerbayes.front.analyse import analyse
     from peerbayes.front.design import design
+    from peerbayes.front.explore import explore
     from peerbayes.front.formula import formula
     from peerbayes.front.place import place
     from peerbayes.front.plot import plot
@@ -89,6 +90,7 @@ __all__ = [
     "analyse",
     "design",
     "error_exponent",
+    "explore",
     "formula",
     "learning_rate",
     "load",

@@ -22,6 +22,7 @@ import typer
 from peerbayes.commands.analyse import analyse
 from peerbayes.commands.campaign import campaign
 from peerbayes.commands.design import design
+from peerbayes.commands.explore import explore
 from peerbayes.commands.figures import figures
 from peerbayes.commands.formula import formula
 from peerbayes.commands.list import list_problems
@@ -74,6 +75,7 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "verify": (verify, "Compare theory with simulation."),
     "design": (design, "The best weights, with a certificate."),
     "place": (place, "Which agent should hold which data."),
+    "explore": (explore, "See a problem on a page, move it, design it."),
     "report": (report, "One HTML page: prediction beside measurement."),
     "formula": (formula, "Closed forms, checked before they are shown."),
     "list": (list_problems, None),

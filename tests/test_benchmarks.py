@@ -17,6 +17,7 @@ import pytest
 
 from benchmarks import networks, tables
 from benchmarks.core import CHAINS, LANES, multiply_adds
+from benchmarks.explore import CHROMIUM
 from benchmarks.networks import (
     CONTENDERS,
     enclosed_stationary,
@@ -38,6 +39,7 @@ NAMES = (
     "design_mixing",
     "design_placement",
     "design_rate",
+    "explore",
     "fedavg",
     "gae",
     "laws",
@@ -61,6 +63,10 @@ def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """What a benchmark writes at toy size."""
     if request.param in NETS:
         pytest.importorskip("torch")
+    if request.param == "explore":
+        pytest.importorskip("playwright", reason="no Playwright here")
+        if CHROMIUM is None:
+            pytest.skip("no Chromium here: apt-get install chromium")
     out = tmp_path_factory.mktemp("benchmark") / f"{request.param}.json"
     done = subprocess.run(
         [

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -34,6 +35,7 @@ _UNSIGNED = r"(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?)"
 _RATIONAL = re.compile("[+-]?" + _UNSIGNED, re.ASCII)
 # Python refuses to read integers of more than 4300 digits, to bound the time it takes.
 _LONGEST_NUMBER = 4000
+_SHORT = 40
 # Inside this range a rational has a double that is neither zero nor infinite.
 _SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
 
@@ -132,25 +134,37 @@ def parse_number(value: object) -> Rational:
             raise problem_error((), "a finite number", real, "replace it by a finite number")
         _check_size(real)
         return real
-    if isinstance(value, Fraction):
-        number = value
-    elif isinstance(value, str):
-        text = value.strip()
-        if len(text) > _LONGEST_NUMBER:
-            raise problem_error((), wanted, f"{len(text)} characters", "use fewer digits")
-        if not _RATIONAL.fullmatch(text):
-            raise problem_error((), wanted, describe(value), "write a decimal or a fraction")
-        try:
-            number = Fraction(text)
-        except ZeroDivisionError:
-            raise problem_error((), wanted, describe(value), "mend the denominator") from None
-    else:
+    if isinstance(value, str):
+        return _parse_short(value) if len(value) <= _SHORT else _parse_text(value)
+    if not isinstance(value, Fraction):
         raise problem_error((), wanted, describe(value), "give a number")
+    _check_size(value)
+    return value
+
+
+def _parse_text(value: str) -> Fraction:
+    """The rational that a text writes."""
+    wanted = 'a number, or a string such as "9/10" or "0.9"'
+    text = value.strip()
+    if len(text) > _LONGEST_NUMBER:
+        raise problem_error((), wanted, f"{len(text)} characters", "use fewer digits")
+    if not _RATIONAL.fullmatch(text):
+        raise problem_error((), wanted, describe(value), "write a decimal or a fraction")
+    try:
+        number = Fraction(text)
+    except ZeroDivisionError:
+        raise problem_error((), wanted, describe(value), "mend the denominator") from None
     _check_size(number)
     return number
 
 
+# The zeros and the thirds of a table are read once.
+_parse_short = lru_cache(maxsize=4096)(_parse_text)
+
+
 def _check_size(number: Rational) -> None:
+    if isinstance(number, float) and (number == 0 or 1e-290 < abs(number) < 1e290):
+        return  # comparing with fractions takes longer
     size = -number if number < 0 else number
     if size and not _SMALLEST <= size <= _LARGEST:
         got = number_text(number)
@@ -195,7 +209,7 @@ def sums_to_one(
     remedy = 'mend the row, or write fractions such as "1/3"'
     exact = [entry for entry in row if isinstance(entry, Fraction)]
     if len(exact) == len(row):
-        total = sum(exact, Fraction(0))
+        total = sum((entry for entry in exact if entry), Fraction(0))
         if total != 1:
             got = f"a sum of {shorten(str(total))} = {float(total):.12g}"
             raise problem_error(place, f"exact numbers that sum to exactly 1{of}", got, remedy)

@@ -32,7 +32,7 @@ from peerbayes.problem.specification import (
     ProblemSpecification,
     RegressionSpecification,
 )
-from theory import Network
+from theory import FiniteModel, Network
 from theory.robustness import Behaviour, Faults
 from theory.robustness.faults import checked_faults
 from theory.validation import fail
@@ -57,8 +57,17 @@ def problem_from_document(
     source: str = "",
     family: str = "",
     parameters: Mapping[str, float | int | str] | None = None,
+    model: FiniteModel | None = None,
 ) -> AnyProblem:
     """The problem that a parsed document describes; `source` names it in error messages.
+
+    Parameters
+    ----------
+    family, parameters
+        Which variant of a built-in it is, if it is one.
+    model
+        What the tables [model] and [learning] describe, if it was built before from the same
+        tables; left out: it is built.
 
     Raises
     ------
@@ -93,13 +102,13 @@ def problem_from_document(
     except ValidationError as error:
         raise translate(error, source=source, sections=SECTIONS) from None
     if changes_of(specification.network) is not None:
-        return _changing(specification, source, variant)
+        return _changing(specification, source, variant, model)
     if specification.faults is None:
-        return _finite(specification, source, variant)
+        return _finite(specification, source, variant, model)
     if specification.messages is not None:
         remedy = "leave out one of the two tables"
         raise input_error(source, ("messages",), "none with [faults]", "both", remedy)
-    problem = _finite(specification, source, variant)
+    problem = _finite(specification, source, variant, model)
     with placed(source, "faults", specification.faults):
         return _faulty(problem, specification.faults)
 
@@ -111,13 +120,18 @@ class _Variant(TypedDict):
     parameters: dict[str, float | int | str]
 
 
-def _finite(specification: ProblemSpecification, source: str, variant: _Variant) -> Problem:
+def _finite(
+    specification: ProblemSpecification,
+    source: str,
+    variant: _Variant,
+    model: FiniteModel | None,
+) -> Problem:
     network = build_network(specification.network, specification.name, source=source)
     assert isinstance(network, Network)
     _check_agents(source, "model", specification.model.agent_count, network.agents)
     check_batches(source, "model", specification.learning, specification.model.agents)
     with placed(source, "model", specification.model):
-        model = specification.build_model()
+        model = model or specification.build_model()
     title = specification.title or ""
     messages = None if specification.messages is None else specification.messages.build()
     with placed(source, "messages", specification.messages or specification):
@@ -127,7 +141,10 @@ def _finite(specification: ProblemSpecification, source: str, variant: _Variant)
 
 
 def _changing(
-    specification: ProblemSpecification, source: str, variant: _Variant
+    specification: ProblemSpecification,
+    source: str,
+    variant: _Variant,
+    model: FiniteModel | None,
 ) -> ChangingProblem:
     for key in ("faults", "messages"):
         if getattr(specification, key) is not None:
@@ -139,7 +156,7 @@ def _changing(
     _check_agents(source, "model", specification.model.agent_count, network.agents)
     check_batches(source, "model", specification.learning, specification.model.agents)
     with placed(source, "model", specification.model):
-        model = specification.build_model()
+        model = model or specification.build_model()
     title = specification.title or ""
     return ChangingProblem(specification.name, title, network, model, specification, **variant)
 

@@ -303,3 +303,12 @@ def test_what_is_not_offered_is_refused(
     line = capsys.readouterr().err
     assert option[0] in line
     assert "a network that changes" in line
+
+
+def test_one_agent_has_no_links_that_could_fail() -> None:
+    alone = {"weights": [["1"]], "changes": {"kind": "links", "up": "1/2"}}
+    problem = problem_from_document(document(alone, agents=1))
+    assert isinstance(problem, ChangingProblem)
+    found = analyse_changing(problem).as_json()
+    assert found["network"]["changes"] == "no links that could fail"
+    assert found["network"]["influence"] == [1.0]

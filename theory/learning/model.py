@@ -43,6 +43,8 @@ from theory.values import Value
 
 # Comparisons kept, one for each reference hypothesis asked for of late.
 _KEPT = 4
+# Values of log-ratios kept in all, so that laws of many pairs are not made again: 24 megabytes.
+_MOST_ATOMS = 1_000_000
 # A better hypothesis than the smallest divergence is found among those within its rounding.
 _MOST_GUESSES = 64
 # Pairs of hypotheses with the same claims that are listed one by one.
@@ -338,7 +340,19 @@ class FiniteModel(Value):
 
     def log_ratio_laws(self, best: int, other: int) -> tuple[LogRatioLaw, ...]:
         """The law of z(best, other) for each kind, length K."""
-        return tuple(kind.log_ratio_law(best, other) for kind in self.kinds)
+        known = self._laws.get((best, other))
+        if known is None:
+            known = tuple(kind.log_ratio_law(best, other) for kind in self.kinds)
+            atoms = sum(law.means.size for law in known)
+            if 2 * len(self.hypotheses) * atoms <= _MOST_ATOMS:
+                while len(self._laws) >= 2 * len(self.hypotheses):
+                    del self._laws[next(iter(self._laws))]
+                self._laws[best, other] = known
+        return known
+
+    @cached_property
+    def _laws(self) -> dict[tuple[int, int], tuple[LogRatioLaw, ...]]:
+        return {}
 
     @cached_property
     def ambiguous_pairs(self) -> tuple[tuple[int, int], ...]:

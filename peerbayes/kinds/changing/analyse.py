@@ -174,6 +174,8 @@ def kind_of_change(problem: ChangingProblem) -> str:
             law = "drawn afresh each round" if network.is_independent else "a Markov chain"
             return f"{len(network.phases)} phases, {law}"
         case RandomLinks():
+            if not network.link_up.size:
+                return "no links that could fail"
             share = _range(network.link_up)
             return f"links up with probability {share}; {_LOST[network.on_loss]}"
         case RandomPresence():

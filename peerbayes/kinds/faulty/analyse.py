@@ -48,9 +48,13 @@ from theory.validation import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class FaultyAnalysis(Documented):
-    """What theory says of honest agents among faulty ones."""
+    """What theory says of honest agents among faulty ones.
+
+    `check_graph`: whether to look at how robust the graph is, which may take a second.
+    """
 
     problem: FaultyProblem
+    check_graph: bool = True
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         names = self.problem.model.hypotheses
@@ -129,9 +133,9 @@ class FaultyAnalysis(Documented):
 
     @cached_property
     def robustness(self) -> RobustnessCheck | None:
-        """Whether the graph is (2f + 1)-robust, for the f of a trimmed mean."""
+        """Whether the graph is (2f + 1)-robust, for the f of a trimmed mean; None if not asked."""
         rule = self.problem.faults.rule
-        if not isinstance(rule, TrimmedMean):
+        if not self.check_graph or not isinstance(rule, TrimmedMean):
             return None
         return is_robust(self.problem.network, 2 * rule.tolerate + 1)
 

@@ -87,3 +87,16 @@ def test_bad_models(arguments: dict[str, object], message: str) -> None:
 def test_weights_must_match_the_agents() -> None:
     with pytest.raises(ValueError, match="one weight for each of 3 agents"):
         coins(3).compromise([0.5, 0.5])
+
+
+def test_laws_are_kept_for_a_bounded_number_of_pairs() -> None:
+    model = FiniteModel.from_agents(
+        NAMES, [agent_preferring([1, 1, 2]), agent_preferring([3, 1, 1])]
+    )
+    pairs = [(a, b) for a in range(3) for b in range(3)]
+    laws = {pair: model.log_ratio_laws(*pair) for pair in pairs}
+    for pair in pairs:
+        assert model.log_ratio_laws(*pair) == laws[pair]
+        assert laws[pair] == tuple(kind.log_ratio_law(*pair) for kind in model.kinds)
+    assert model.log_ratio_laws(2, 2) is model.log_ratio_laws(2, 2)
+    assert len(model._laws) == 6

@@ -1,0 +1,1 @@
+"""What each kind of edit does to the content of a problem file."""

@@ -1,0 +1,35 @@
+// Dialogues: a title, what it holds, and a way out. Focus goes back to where it was.
+
+import { el } from "./dom.js";
+import { icon } from "./icons.js";
+
+/** Shows a dialogue; resolves when it is closed. Children may close it by `dialog.close()`. */
+export function dialogue(title, fill, { wide = false } = {}) {
+  const before = document.activeElement;
+  const dialog = el("dialog", { class: wide ? "wide" : null, "aria-labelledby": "dialog-title" });
+  dialog.append(
+    el(
+      "header",
+      {},
+      el("h2", { id: "dialog-title" }, title),
+      el(
+        "button",
+        { type: "button", class: "button icon-only", "aria-label": "Close", onclick: () => dialog.close() },
+        icon("close"),
+      ),
+    ),
+    el("div", { class: "dialog-body" }, fill(dialog)),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      before?.focus?.();
+      resolve();
+    });
+  });
+}

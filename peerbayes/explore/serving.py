@@ -1,0 +1,239 @@
+"""The server of the page: an address on the loopback interface, answered from a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from html import escape
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.explore.frames import Frame
+from peerbayes.explore.guard import Door, Guard
+from theory.validation import as_positive, fail, install_extra
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from peerbayes.explore.jobs import Jobs
+
+_LOOPBACK = "127.0.0.1"
+_HEIGHT = 720
+
+
+class Explorer:
+    """A page that is being served; a context manager, which stops it.
+
+    Attributes
+    ----------
+    address
+        What to open in a browser of this machine; who knows it may use the page.
+    """
+
+    def __init__(
+        self, problem: dict[str, Any], *, port: int, jobs: Jobs, frame: str | None
+    ) -> None:
+        self._socket = _bound(port)
+        try:
+            self._door = Door.with_new_token(self._socket.getsockname()[1], frame)
+            self._request = json.dumps(problem).encode()
+            self._jobs = jobs
+            self._jobs.begin()  # imports its packages while the server imports its own
+        except BaseException:
+            self._socket.close()
+            raise
+        self.address = self._door.address
+        self._guard: Guard | None = None
+        self._server: uvicorn.Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = threading.Event()
+        self._answers = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="peerbayes explore", daemon=True)
+        self._thread.start()
+        self._answers.wait()
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._answer())
+        finally:
+            self._jobs.stop()  # if the server did not get as far as that
+            self._socket.close()
+            self._ended.set()
+            self._answers.set()
+
+    async def _answer(self) -> None:
+        import uvicorn
+
+        from peerbayes.explore.app import Opening, application
+
+        self._opening = Opening(self._request)
+        self._guard = application(self._jobs, self._door, self._opening)
+        config = uvicorn.Config(
+            self._guard,
+            lifespan="on", http="h11", ws="none", loop="asyncio", log_config=None,
+            log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+            limit_concurrency=100, timeout_graceful_shutdown=2,
+        )  # fmt: skip
+        self._loop = asyncio.get_running_loop()
+        self._server = uvicorn.Server(config)
+        self._answers.set()
+        await self._server.serve(sockets=[self._socket])
+
+    def check(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Wait until the first problem can be shown.
+
+        Raises
+        ------
+        ValueError
+            If it cannot, in the line that says why.
+        RuntimeError
+            If that is a fault of this program.
+        """
+        if self._loop is None:
+            raise self._fault()
+        look = asyncio.run_coroutine_threadsafe(self._first(progress), self._loop)
+        last = look.result()
+        if last.kind == "result":
+            self._opening.answer = last.body
+        elif last.kind == "fault":
+            raise RuntimeError(last.body.decode())
+        else:
+            raise ValueError(last.body.decode() or "stopped")
+
+    async def _first(self, progress: Callable[[int, int], None] | None) -> Frame:
+        last = Frame("cancelled")
+        async with aclosing(self._jobs.run("", "start", self._request, long=True)) as frames:
+            async for frame in frames:
+                if frame.kind == "progress" and progress is not None:
+                    progress(*json.loads(frame.body))
+                last = frame
+        return last
+
+    def open(self) -> bool:
+        """Show the page in a browser, if there is one here that has windows; whether there is."""
+        import os
+        import webbrowser
+
+        if sys.platform.startswith("linux") and not (
+            os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        ):
+            return False  # what is left are browsers for a terminal, which would take this one
+        try:
+            return self._guard is not None and webbrowser.open(self._guard.address_for_one_visit())
+        except (webbrowser.Error, OSError):
+            return False
+
+    def wait(self) -> None:
+        """Wait until somebody stops the server.
+
+        Raises
+        ------
+        ValueError
+            If it ended by itself.
+        """
+        self._ended.wait()
+        if self._server is None or not self._server.should_exit:
+            raise self._fault()
+
+    def stop(self) -> None:
+        """End the server and all that it started; a second time nothing is done."""
+        if self._server is not None and self._loop is not None and not self._ended.is_set():
+            self._server.should_exit = True
+            with suppress(RuntimeError):  # the loop has just ended
+                self._loop.call_soon_threadsafe(self._jobs.stop)
+        self._thread.join()
+
+    def _fault(self) -> ValueError:
+        return fail("explore", "a server that answers", "one that ended", "start it again")
+
+    def __enter__(self) -> Explorer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._ended.is_set() else "Ctrl-C or .stop() ends it"
+        return f"{self.address} ({state})"
+
+    def _repr_html_(self) -> str:
+        """A link; the page itself where the notebook was allowed to frame it."""
+        address = escape(self.address, quote=True)
+        link = f'<a href="{address}" target="_blank" rel="noopener">peerbayes explore</a>'
+        if self._ended.is_set():
+            return "peerbayes explore: stopped"
+        if self._door.frame is None:
+            return link
+        return f'<iframe src="{address}" width="100%" height="{_HEIGHT}"></iframe><br>{link}'
+
+
+def serve(
+    problem: dict[str, Any],
+    *,
+    port: int = 0,
+    seconds: float = 300,
+    data: Path | None = None,
+    frame: str | None = None,
+) -> Explorer:
+    """Serve the page, from a thread of its own, until it is stopped.
+
+    Parameters
+    ----------
+    problem
+        What is shown first: ``{"problem": name or file}``, ``{"document": …}``, or nothing of the
+        kind.
+    port
+        Of the loopback address; any that is free if 0.
+    seconds
+        Time that one long computation may take, positive.
+    data
+        Folder of the image files, for built-in problems that need them.
+    frame
+        The origin whose pages may show this one in a frame; nobody if left out.
+
+    Raises
+    ------
+    ValueError
+        If the port is in use, `seconds` is not positive, a package is missing, or workers do not
+        run on this system.
+    """
+    as_positive("seconds", seconds)
+    if sys.platform == "win32":
+        raise fail("explore", "Linux or macOS", "Windows", "use it in WSL")
+    from importlib.util import find_spec
+
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        wanted = "starlette and uvicorn"
+        raise fail("explore", wanted, f"no {' and no '.join(missing)}", install_extra("explore"))
+    from peerbayes.explore.jobs import Jobs, Limits
+
+    jobs = Jobs(Limits(long_seconds=seconds), data=data)
+    return Explorer(problem, port=port, jobs=jobs, frame=frame)
+
+
+def _bound(port: int) -> socket.socket:
+    """A socket that listens on the loopback address."""
+    # Named a TCP socket, it gets TCP_NODELAY from asyncio: without, answers wait for 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((_LOOPBACK, port))
+        listener.listen(128)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = str(getattr(error, "strerror", None) or error).lower()
+        remedy = "choose another one, or leave it out"
+        raise fail("--port", "a free port of 127.0.0.1", f"{port} ({reason})", remedy) from None
+    return listener

@@ -1,0 +1,217 @@
+"""What workers do: the function of each name that the page can ask for.
+
+Each takes the request, a table, and a callable for progress or None, and returns what goes to the
+page as JSON. A ValueError is a refusal: one line that the page shows. Everything heavy is imported
+by the function that needs it, so that the server can read the names without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.explore.links import is_link, read_link
+from theory.progress import Progress
+from theory.validation import as_probability, fail
+
+if TYPE_CHECKING:
+    from peerbayes.problem.problems import AnyProblem
+
+Request = dict[str, Any]
+Function = Callable[[Request, Progress | None], Any]
+FIRST = "p2-star"
+"""The problem that is shown where none is given."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One thing that the page can ask for.
+
+    Attributes
+    ----------
+    function
+        What does it.
+    long
+        Whether it gets a process of its own, much time, and tells of its progress.
+    patient
+        Whether it gets much time all the same: a built-in problem may have to be trained first.
+    """
+
+    function: Function
+    long: bool = False
+    patient: bool = False
+
+
+def _elsewhere(module: str, function: str) -> Function:
+    """A function of another module, which is imported when it is first called."""
+
+    def call(request: Request, progress: Progress | None) -> Any:
+        return getattr(import_module(f"peerbayes.explore.{module}"), function)(request, progress)
+
+    return call
+
+
+def start(request: Request, progress: Progress | None) -> Any:
+    """What was given when the server was started.
+
+    A document (of `pb.explore`), or text of the command line: a name, a file, or a share link.
+    """
+    from peerbayes.explore.edits import edited
+    from peerbayes.problem.builtins.loading import load_problem
+
+    given = request.get("problem") or FIRST
+    if "document" in request:
+        return _state(edited(request["document"], []))
+    if is_link(given):
+        linked = read_link(given)
+        return _state(edited(linked["document"], [])) | {"positions": linked.get("positions")}
+    return _state(_document(load_problem(given, progress=progress)))
+
+
+def open_problem(request: Request, progress: Progress | None) -> Any:
+    """A built-in problem by its name, or the text of a problem file."""
+    from peerbayes.problem.builtins.loading import load_problem
+
+    name, text = request.get("name"), request.get("text")
+    if isinstance(text, str):
+        return _state(_parsed(text, request.get("format")))
+    # Only names: a page may not ask for files.
+    if not isinstance(name, str) or "/" in name or "\\" in name or Path(name).exists():
+        raise fail("name", "the name of a built-in problem", repr(name)[:60], "choose one of them")
+    return _state(_document(load_problem(name, progress=progress)))
+
+
+def edit(request: Request, progress: Progress | None) -> Any:
+    """The document after some edits, and what is seen of it."""
+    from peerbayes.explore.edits import edited
+    from peerbayes.messages import describe
+
+    edits = request.get("edits", [])
+    if not isinstance(edits, list):
+        raise fail("edits", "a list", describe(edits), "send one")
+    document = edited(_document_of(request), edits)
+    wanted = request.get("numbers", True) is not False
+    return _state(document, numbers=wanted, delta=request.get("delta"))
+
+
+def save(request: Request, progress: Progress | None) -> Any:
+    """The file of a document, as `pb.save` writes it."""
+    import tempfile
+
+    from peerbayes.problem.writing import write_problem
+    from peerbayes.record_names import file_name
+
+    problem, suffix = _problem(_document_of(request)), request.get("format") or "toml"
+    if suffix not in ("toml", "json"):
+        raise fail("format", "toml or json", repr(suffix)[:60], "choose one of them")
+    with tempfile.TemporaryDirectory() as folder:
+        text = write_problem(problem, Path(folder) / f"problem.{suffix}").read_text(
+            encoding="utf-8"
+        )
+    return {"text": text, "file_name": Path(file_name(problem.name)).stem + f".{suffix}"}
+
+
+def certify(request: Request, progress: Progress | None) -> Any:
+    """Intervals that contain the truth, as `pb.analyse` proves them."""
+    return _analysis(request, progress, certify=True)
+
+
+def analyse(request: Request, progress: Progress | None) -> Any:
+    """Everything that `pb.analyse` says in doubles, all sample sizes included."""
+    return _analysis(request, progress, certify=False)
+
+
+def _analysis(request: Request, progress: Progress | None, *, certify: bool) -> Any:
+    from peerbayes.kinds.registry import kind_of
+    from peerbayes.kinds.shared.kind import AnalysisRequest
+
+    problem = _problem(_document_of(request))
+    asked = AnalysisRequest(request.get("delta"), "certified" if certify else "double", None, None)
+    result = kind_of(problem).analyse(problem, asked, progress).as_json()
+    return {**result, "words": list(result.get("notes") or [])}
+
+
+def _state(document: Request, *, numbers: bool = True, delta: object = None) -> Request:
+    from peerbayes.explore.numbers import numbers_of
+    from peerbayes.explore.seen import view_of
+
+    view = view_of(document)
+    settings = {} if delta is None else {"delta": as_probability("delta", delta)}
+    found = numbers_of(document, **settings) if numbers else None
+    return {"document": document, "view": view, "numbers": found}
+
+
+def _document_of(request: Request) -> Request:
+    document = request.get("document")
+    if not isinstance(document, dict):
+        raise fail("document", "a table, in braces", type(document).__name__, "send the problem")
+    return document
+
+
+def _parsed(text: str, form: object) -> Request:
+    """The document of a file's text, refused as the file would be."""
+    import tempfile
+
+    from peerbayes.problem.reading import read_problem
+
+    suffix = {"toml": ".toml", "json": ".json"}.get(str(form), "")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"problem{suffix}"
+        path.write_text(text, encoding="utf-8")
+        try:
+            return _document(read_problem(path))
+        except ValueError as error:
+            words = str(error).replace(f"{path}: ", "").replace(str(path), "the text")
+            raise ValueError(words) from None
+
+
+def _problem(document: Request) -> AnyProblem:
+    from peerbayes.explore.documents import problem_of
+
+    return problem_of(document)
+
+
+def _document(problem: AnyProblem) -> Request:
+    from peerbayes.explore.documents import opened
+
+    return opened(problem)
+
+
+WORK: dict[str, Work] = {
+    "start": Work(start, patient=True),
+    "open": Work(open_problem, patient=True),
+    "edit": Work(edit),
+    "save": Work(save),
+    "gallery": Work(_elsewhere("gallery", "gallery")),
+    "story": Work(_elsewhere("gallery", "story")),
+    "certify": Work(certify, long=True),
+    "analyse": Work(analyse, long=True),
+    "run": Work(_elsewhere("runs", "run"), long=True),
+    "design": Work(_elsewhere("designs", "design"), long=True),
+}
+
+
+def prepare() -> None:
+    """Import what every answer needs."""
+    import_module("peerbayes.kinds.registry")
+
+
+def warm_steps() -> Iterator[Callable[[], object]]:
+    """Steps after which everything is imported and compiled that the usual requests need."""
+    seen: Request = {}
+
+    def ask(name: str, **request: Any) -> Callable[[], object]:
+        return lambda: WORK[name].function({"document": seen["document"], **request}, None)
+
+    yield lambda: start({}, None)
+    yield lambda: seen.update(open_problem({"name": "two-coins"}, None))
+    for edit in ({"kind": "set-changes", "change": "links"}, {"kind": "set-faults", "faulty": [1]}):
+        yield ask("edit", edits=[edit])
+    yield ask("certify")
+    yield ask("run", rounds=5, replicates=3, seed=0, truth=None)
+    yield ask("design", objective="rate", constraints={}, seconds=5)
+    yield lambda: open_problem({"name": "p1-regression"}, None)
+    yield lambda: WORK["gallery"].function({}, None)

@@ -1,0 +1,1 @@
+"""The page of `peerbayes explore` as it is used: in Chromium, by mouse, keys and touch."""

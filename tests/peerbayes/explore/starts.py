@@ -1,0 +1,173 @@
+"""Documents to start from, of every kind and form, and random edits of a document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from peerbayes.explore.documents import opened
+from peerbayes.explore.editing.networks import agents_of
+from peerbayes.front.problems import load
+
+Table = dict[str, Any]
+
+COIN: Table = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
+BLIND: Table = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["1/2", "1/2"]]]}
+NORMAL: Table = {
+    "inputs": ["1/2", "1/2"],
+    "likelihood_mean": [["0", "1"], ["1", "1"]],
+    "likelihood_std": "1",
+    "truth": "fair",
+}
+
+
+def finite(network: Table, agents: list[Table], **more: Any) -> Table:
+    """A problem of two hypotheses."""
+    model = {"hypotheses": ["fair", "loaded"], "agents": agents}
+    return {"name": "start", "network": network, "model": model, **more}
+
+
+def starts() -> dict[str, Table]:
+    """One document of each kind and form."""
+    half: Table = {"sequence": [
+        {"weights": [["1/2", "1/2", "0"], ["0", "1", "0"], ["0", "1/2", "1/2"]]},
+        {"weights": [["1", "0", "0"], ["1/3", "1/3", "1/3"], ["0", "0", "1"]], "active": [1]},
+    ]}  # fmt: skip
+    star = {"topology": "star", "agents": 4, "edge_confidence": "1/2"}
+    ring = {"topology": "ring", "agents": 4, "rule": "metropolis"}
+    links = [[0, 0, 0.5], [0, 1, 0.5], [1, 1, "1/2"], [1, 2, "1/2"], [2, 0, "1"]]
+    messages = {"quantiser": "uniform", "step": "1/10"}
+    liar = [{"agents": [3], "behaviour": "push", "hypothesis": "loaded", "strength": "1"}]
+    found = {
+        "weights": finite({"weights": [["9/10", "1/10"], ["3/5", "2/5"]]}, [{"count": 2, **COIN}]),
+        "links": finite({"links": links, "agents": 3}, [COIN, BLIND, COIN]),
+        "star": finite(star, [{"count": 3, **COIN}, BLIND]),
+        "ring": finite(ring, [COIN, {"count": 3, **BLIND}], learning={"batch": [1, 2, 1, 1]}),
+        "edges": finite(
+            {"edges": [[0, 1], [1, 2], [2, 0]], "agents": 3, "names": ["a", "b", "c"]},
+            [COIN, NORMAL, BLIND],
+        ),
+        "directed": finite(
+            {"edges": [[0, 1], [1, 2], [2, 0]], "agents": 3, "directed": True},
+            [{"count": 3, **COIN}],
+        ),
+        "sequence": finite(half, [{"count": 3, **COIN}]),
+        "failing": finite(
+            {**ring, "changes": {"kind": "links", "up": "9/10"}}, [{"count": 4, **COIN}]
+        ),
+        "late": finite({**star, "changes": {"kind": "delays", "delay": 2}}, [{"count": 4, **COIN}]),
+        "messages": finite(ring, [{"count": 4, **COIN}], messages=messages),
+        "faulty": finite(
+            {"topology": "complete", "agents": 4},
+            [{"count": 4, **COIN}],
+            faults={"rule": "trimmed-mean", "tolerate": 1, "agents": liar},
+        ),
+        "design": finite(
+            ring,
+            [{"count": 4, **COIN}],
+            design={"fixed_agents": [0, 2], "link_costs": [{"link": [0, 1], "cost": "2"}]},
+        ),
+    }
+    for name in ("p1-regression", "p2-regression", "p2-star", "rotating-star"):
+        found[name] = opened(load(name))
+    return found
+
+
+class Randomly:
+    """Edits drawn at random, most of which can be meant."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = np.random.default_rng(seed)
+
+    def pick(self, *choices: Any) -> Any:
+        """One of the choices."""
+        return choices[int(self.draw.integers(len(choices)))]
+
+    def value(self) -> Any:
+        """A share: exact, typed, or any double."""
+        return self.pick("1/3", "0.25", 0.4, 0, 1, "1", float(self.draw.random()), 1.5)
+
+    def agent(self, agents: int) -> int:
+        """A number that is mostly an agent's."""
+        return int(self.draw.integers(agents + (self.draw.random() < 0.03)))
+
+    def some(self, agents: int) -> list[int]:
+        """A few agents."""
+        size = int(self.draw.integers(0, min(3, agents) + 1))
+        return [int(a) for a in self.draw.choice(agents, size, replace=False)]
+
+    def edit(self, document: Table) -> Table:
+        """An edit of the document."""
+        n = agents_of(document["network"])
+        names = document.get("model", {}).get("hypotheses", ["fair", "loaded"])
+        one, two = self.agent(n), self.agent(n)
+        kind = self.pick(
+            "add-agent", "remove-agent", "rename-agent", "add-link", "remove-link", "set-weight",
+            "set-self-weight", "set-rule", "free-weights", "set-parameter", "set-evidence",
+            "swap-evidence", "clear-evidence", "set-batch", "set-truth", "set-prior",
+            "rename-hypothesis", "set-changes", "set-faults", "set-messages", "set-name",
+            "set-design",
+        )  # fmt: skip
+        table: Table = {"kind": kind}
+        match kind:
+            case "add-agent":
+                more = {"listens_to": self.some(n), "heard_by": self.some(n)}
+                table |= self.pick({}, more, {**more, "heard_by": more["listens_to"]})
+                table |= self.pick({}, {"evidence_of": one}, {"name": f"n{self.draw.integers(99)}"})
+                if n > 12:
+                    return {"kind": "remove-agent", "agent": one}
+            case "remove-agent" | "clear-evidence":
+                table["agent"] = one
+            case "rename-agent":
+                table |= {"agent": one, "name": self.pick(str(one), f"m{self.draw.integers(99)}")}
+            case "add-link" | "remove-link":
+                table |= {"from": one, "to": two, "both": bool(self.draw.integers(2))}
+            case "set-weight":
+                table |= {"from": one, "to": two, "value": self.value()}
+            case "set-self-weight":
+                table |= {"agent": one, "value": self.value()}
+            case "set-rule":
+                table["rule"] = self.pick("uniform", "metropolis", "lazy-metropolis", "max-degree")
+            case "set-parameter":
+                keys = (
+                    "agents", "edge_confidence", "network.seed", "changes.up", "changes.delay",
+                    "faults.tolerate", "messages.step",
+                )  # fmt: skip
+                value = self.pick(0.3, 3, 5, "1/4", 1)
+                table |= {"key": self.pick(*keys), "value": value}
+            case "set-evidence":
+                table |= {"agent": one, "of": two}
+            case "swap-evidence":
+                table |= {"a": one, "b": two}
+            case "set-batch":
+                table |= {"agent": self.pick(None, one), "value": int(self.draw.integers(1, 4))}
+            case "set-truth":
+                who = {"agent": self.pick(None, one)}
+                table |= who | self.pick(
+                    {"of": self.pick(*names)}, {"mixture": {names[0]: "1/4", names[1]: 0.75}}
+                )
+            case "set-prior":
+                even = [f"1/{len(names)}"] * len(names)
+                table |= {"agent": self.pick(None, one), "prior": self.pick(None, even)}
+            case "rename-hypothesis":
+                table |= {"of": self.pick(*names), "name": f"h{self.draw.integers(99)}"}
+            case "set-changes":
+                table |= self.pick(
+                    {"change": "none"}, {"change": "none"}, {"change": "random-links", "up": 0.8},
+                    {"change": "random-presence", "present": "1/2"},
+                    {"change": "delayed", "delay": 1}, {"change": "gossip"},
+                )  # fmt: skip
+            case "set-faults":
+                table |= self.pick(
+                    {"faulty": []}, {"faulty": []},
+                    {"faulty": self.some(n), "behaviour": self.pick("push", "silent", "split")},
+                    {"faulty": [one], "rule": self.pick("trimmed-mean", "median", "clip")},
+                )  # fmt: skip
+            case "set-messages":
+                table |= self.pick({}, {}, {"quantiser": "uniform", "step": "1/8"})
+            case "set-name":
+                table |= {"name": "another", "title": self.pick("", "a line")}
+            case "set-design":
+                table |= {"key": "fixed_agents", "value": self.pick(None, [one])}
+        return table
