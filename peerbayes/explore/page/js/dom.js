@@ -118,6 +118,7 @@ function renewAttributes(old, fresh) {
 
 /** A field that is being dragged or typed into keeps what the reader put there. */
 function underHand(element) {
+  if (element.type === "range" && "held" in element.dataset) return true;
   if (element !== document.activeElement) return false;
   return element.type === "range"
     ? element.matches(":active")

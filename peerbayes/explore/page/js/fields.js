@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 
 let drag = null; // {key, gesture}: the slider under the hand
+let touches = 0; // of all sliders; a slider is held until what was sent is answered
 
 /** A slider with its number beside it: dragging sends edits as it goes, typing sends one. */
 export function slider(
@@ -13,15 +14,22 @@ export function slider(
 ) {
   const shown = Number(value);
   const moved = (event) => {
+    event.target.dataset.held = ++touches;
     if (drag?.key !== key) {
       drag?.gesture.end();
       drag = { key, gesture: app.state.gesture() };
     }
     drag.gesture.try(edits(Number(event.target.value)));
   };
-  const rested = () => {
-    drag?.gesture.end();
+  const rested = async ({ target }) => {
+    const last = touches;
+    const gesture = drag?.gesture;
     drag = null;
+    await gesture?.end();
+    await app.state.settled();
+    if (touches !== last) return;
+    delete target.dataset.held;
+    app.state.tell("fold"); // draws the fields again as the problem has them
   };
   return el(
     "div",

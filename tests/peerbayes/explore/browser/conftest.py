@@ -38,7 +38,7 @@ class Server:
         return printed
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no Chromium here: apt-get install chromium")
@@ -49,7 +49,7 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(browser: Any) -> Iterator[Server]:
     running = Server("p2-star")
     yield running
