@@ -54,7 +54,7 @@ def explore(
     The page is on this machine alone, at an address that is printed and that nobody else knows.
     It writes no files: what is to be kept is saved from the page.
     """
-    from peerbayes.explore.serving import serve
+    from peerbayes.explorer.serving import serve
     from peerbayes.progress import Stages
 
     first = {} if problem is None else {"problem": problem}

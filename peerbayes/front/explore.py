@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from peerbayes.explore.serving import Explorer
+    from peerbayes.explorer.serving import Explorer
     from peerbayes.problem.problems import AnyProblem
 
 
@@ -59,7 +59,7 @@ def explore(
     ...     page.address.startswith("http://127.0.0.1:")
     True
     """
-    from peerbayes.explore.serving import serve
+    from peerbayes.explorer.serving import serve
     from peerbayes.front.problems import as_problem
     from peerbayes.problem.writing import document_of
 

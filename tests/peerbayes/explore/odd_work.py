@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from peerbayes.explore.work import Request, Work
+from peerbayes.explorer.work import Request, Work
 from theory.progress import Progress
 
 KEPT: list[int] = []

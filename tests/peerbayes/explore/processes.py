@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from peerbayes.explore.frames import Frame
-from peerbayes.explore.jobs import Jobs, Limits
+from peerbayes.explorer.frames import Frame
+from peerbayes.explorer.jobs import Jobs, Limits
 
 ODD = "tests.peerbayes.explore.odd_work"
+# Workers that other tests of this process started before, and keep.
+OTHERS: set[int] = set()
 
 
 def descendants(pid: int) -> list[int]:
@@ -27,7 +30,13 @@ def descendants(pid: int) -> list[int]:
         ours = [int(one) for one, of, state, *_ in lines if int(of) == parent and state[0] != "Z"]
         below += ours
         found += ours
-    return found
+    return [one for one in found if one not in OTHERS]
+
+
+def forget_others() -> None:
+    """What runs below this process by now is none of the tests' that follow."""
+    OTHERS.clear()
+    OTHERS.update(descendants(os.getpid()))
 
 
 def is_alive(pid: int) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.explore.documents import opened
-from peerbayes.explore.editing.networks import agents_of
+from peerbayes.explorer.documents import opened
+from peerbayes.explorer.editing.networks import agents_of
 from peerbayes.front.problems import load
 
 Table = dict[str, Any]

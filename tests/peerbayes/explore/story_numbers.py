@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.explore.gallery import Story, told
+from peerbayes.explorer.gallery import Story, told
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
 

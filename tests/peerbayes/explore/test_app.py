@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from peerbayes.explore.app import Opening, application, depth
-from peerbayes.explore.frames import Frame
-from peerbayes.explore.guard import Door
+from peerbayes.explorer.app import Opening, application, depth
+from peerbayes.explorer.frames import Frame
+from peerbayes.explorer.guard import Door
 
 DOOR = Door(8123, "right-token")
 CALL = {"x-peerbayes-token": DOOR.token, "x-peerbayes-session": "tab-1"}

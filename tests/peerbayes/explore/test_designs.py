@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import peerbayes as pb
-from peerbayes.explore.designs import design
-from peerbayes.explore.documents import problem_of
-from peerbayes.explore.edits import edited
-from peerbayes.explore.numbers import numbers_of
+from peerbayes.explorer.designs import design
+from peerbayes.explorer.documents import problem_of
+from peerbayes.explorer.edits import edited
+from peerbayes.explorer.numbers import numbers_of
 from tests.peerbayes.explore.starts import BLIND, COIN, finite, starts
 
 Table = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from peerbayes.explore.guard import LARGEST_BODY, Door, Guard
+from peerbayes.explorer.guard import LARGEST_BODY, Door, Guard
 
 DOOR = Door(8123, "right-token")
 HOST = "127.0.0.1:8123"

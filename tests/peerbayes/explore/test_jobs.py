@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from peerbayes.explore.frames import Frame
-from peerbayes.explore.jobs import Jobs, Limits
+from peerbayes.explorer.frames import Frame
+from peerbayes.explorer.jobs import Jobs, Limits
 from tests.peerbayes.explore.processes import descendants, done, is_alive, until, with_jobs
 
 

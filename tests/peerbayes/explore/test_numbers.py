@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.explore.documents import opened, problem_of
-from peerbayes.explore.edits import edited
-from peerbayes.explore.numbers import numbers_of
+from peerbayes.explorer.documents import opened, problem_of
+from peerbayes.explorer.edits import edited
+from peerbayes.explorer.numbers import numbers_of
 from peerbayes.problem.problems import AnyProblem
 from tests.peerbayes.explore.starts import BLIND, COIN, Randomly, finite, starts
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import peerbayes
 
-PAGE = Path(peerbayes.__file__).parent / "explore" / "page"
+PAGE = Path(peerbayes.__file__).parent / "explorer" / "page"
 OWN = sorted(path for path in PAGE.rglob("*") if path.suffix in (".js", ".html", ".css"))
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import peerbayes as pb
 from exact import Run, simulate
-from peerbayes.explore.documents import opened, problem_of
-from peerbayes.explore.edits import edited
-from peerbayes.explore.runs import run
+from peerbayes.explorer.documents import opened, problem_of
+from peerbayes.explorer.edits import edited
+from peerbayes.explorer.runs import run
 from tests.peerbayes.explore.starts import BLIND, COIN, finite, starts
 
 Table = dict[str, Any]

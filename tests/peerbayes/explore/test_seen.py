@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from peerbayes.explore.documents import opened, problem_of
-from peerbayes.explore.edits import EDITS, edited
-from peerbayes.explore.seen import view_of
+from peerbayes.explorer.documents import opened, problem_of
+from peerbayes.explorer.edits import EDITS, edited
+from peerbayes.explorer.seen import view_of
 from peerbayes.front.problems import load
 from peerbayes.problem.changing import graph_of
 from tests.peerbayes.explore.starts import BLIND, COIN, Randomly, finite, starts

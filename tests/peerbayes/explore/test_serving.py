@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 import peerbayes as pb
-from peerbayes.explore.jobs import Jobs, Limits
-from peerbayes.explore.serving import Explorer, serve
+from peerbayes.explorer.jobs import Jobs, Limits
+from peerbayes.explorer.serving import Explorer, serve
 from tests.peerbayes.explore.processes import ODD, descendants, is_alive, until
 from tests.peerbayes.explore.test_guard import SECURE
 
@@ -225,7 +225,7 @@ def test_a_browser_is_opened_where_there_is_one(
 
 def test_the_server_itself_loads_nothing_that_computes() -> None:
     program = (
-        "import sys, uvicorn, peerbayes.explore.serving, peerbayes.explore.app\n"
+        "import sys, uvicorn, peerbayes.explorer.serving, peerbayes.explorer.app\n"
         "print(*{'numba', 'scipy', 'networkx', 'sympy', 'pydantic', 'flint'} & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.explore.gallery import STORIES, gallery, story, told
+from peerbayes.explorer.gallery import STORIES, gallery, story, told
 from peerbayes.problem.reading import problem_from_document
 from tests.peerbayes.explore.story_numbers import (
     TOLD,
@@ -159,7 +159,7 @@ def test_most_friendships_do_harm_and_one_helps_most() -> None:
 
 
 def test_a_second_witness_raises_the_exponent() -> None:
-    from peerbayes.explore.edits import edited
+    from peerbayes.explorer.edits import edited
 
     document = edited(
         told("edge").steps[6].document, [{"kind": "set-evidence", "agent": 7, "of": 2}]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import peerbayes as pb
-from peerbayes.explore.links import is_link, read_link
-from peerbayes.explore.work import WORK, warm_steps
+from peerbayes.explorer.links import is_link, read_link
+from peerbayes.explorer.work import WORK, warm_steps
 
 
 def asked(name: str, /, **request: Any) -> Any:

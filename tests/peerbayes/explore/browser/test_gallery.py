@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from peerbayes.explore.gallery import STORIES, told
+from peerbayes.explorer.gallery import STORIES, told
 from tests.peerbayes.explore.browser.hand import Hand
 from tests.peerbayes.explore.browser.test_looks import PHONE, violations
 from tests.peerbayes.explore.browser.test_run import IDLE, table

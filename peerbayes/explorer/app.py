@@ -1,4 +1,4 @@
-"""What can be asked of the server: the page, its files, the jobs of `peerbayes.explore.work`."""
+"""What can be asked of the server: the page, its files, the jobs of `peerbayes.explorer.work`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from peerbayes.explore.frames import Frame
-from peerbayes.explore.guard import SESSION_HEADER, Door, Guard
-from peerbayes.explore.jobs import Jobs
-from peerbayes.explore.nursery import FAULT
-from peerbayes.explore.work import WORK
+from peerbayes.explorer.frames import Frame
+from peerbayes.explorer.guard import SESSION_HEADER, Door, Guard
+from peerbayes.explorer.jobs import Jobs
+from peerbayes.explorer.nursery import FAULT
+from peerbayes.explorer.work import WORK
 
 PAGE = Path(__file__).parent / "page"
 _DEEPEST = 40

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from peerbayes.explore.editing.edit import Edit
-from peerbayes.explore.editing.entries import (
+from peerbayes.explorer.editing.edit import Edit
+from peerbayes.explorer.editing.entries import (
     entries_of,
     seen_by,
     table_of,
@@ -17,8 +17,8 @@ from peerbayes.explore.editing.entries import (
     uninformative,
     with_entries,
 )
-from peerbayes.explore.editing.networks import as_agent
-from peerbayes.explore.editing.rows import Table, as_number, as_share, is_exact, written
+from peerbayes.explorer.editing.networks import as_agent
+from peerbayes.explorer.editing.rows import Table, as_number, as_share, is_exact, written
 from peerbayes.messages import describe, nearest, shorten
 from peerbayes.problem.entries import Rational
 from theory.validation import fail

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from peerbayes.documents import number, numbers
-from peerbayes.explore.documents import Table, problem_of
-from peerbayes.explore.quick_sizes import quick_sizes
+from peerbayes.explorer.documents import Table, problem_of
+from peerbayes.explorer.quick_sizes import quick_sizes
 from peerbayes.kinds.changing.analyse import kind_of_change
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.regression.analyse import analyse_regression

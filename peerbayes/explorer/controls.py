@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, get_args
 
-from peerbayes.explore.documents import MOST_AGENTS, Table
-from peerbayes.explore.editing.networks import agents_of
+from peerbayes.explorer.documents import MOST_AGENTS, Table
+from peerbayes.explorer.editing.networks import agents_of
 from peerbayes.problem.network_section import TOPOLOGIES, Rule
 
 RULES: tuple[str, ...] = get_args(Rule)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from peerbayes.explore.editing.agents import resized
-from peerbayes.explore.editing.edit import Edit
-from peerbayes.explore.editing.networks import agents_of, form_of
-from peerbayes.explore.editing.rows import Table, as_number, written
+from peerbayes.explorer.editing.agents import resized
+from peerbayes.explorer.editing.edit import Edit
+from peerbayes.explorer.editing.networks import agents_of, form_of
+from peerbayes.explorer.editing.rows import Table, as_number, written
 from peerbayes.messages import choose
 from peerbayes.problem.changes_section import CHANGES
 from peerbayes.problem.design_section import DesignSection

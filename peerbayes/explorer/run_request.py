@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from peerbayes.explore.documents import Table
+from peerbayes.explorer.documents import Table
 from peerbayes.messages import describe
 from peerbayes.resources import duration
 from theory.validation import as_integer, as_probability, fail

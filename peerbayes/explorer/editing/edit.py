@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from peerbayes.explore.editing.rows import Table
+from peerbayes.explorer.editing.rows import Table
 from peerbayes.problem.entries import Section
 
 
@@ -15,7 +15,7 @@ class Edit(Section):
     """One edit: `apply` makes the document after it from the one before, which it leaves alone.
 
     The document after it is not checked here: a problem that the file refuses is refused when it
-    is read (`peerbayes.explore.edits.edited`).
+    is read (`peerbayes.explorer.edits.edited`).
     """
 
     model_config = ConfigDict(populate_by_name=True)

@@ -16,10 +16,10 @@ from exact import Run, Simulation
 from exact.beliefs import normalise
 from exact.statistics import proportion
 from peerbayes.documents import number
-from peerbayes.explore.documents import Table, problem_of
-from peerbayes.explore.edits import edited
-from peerbayes.explore.regression_runs import regression_run
-from peerbayes.explore.run_request import RunRequest, check_seconds
+from peerbayes.explorer.documents import Table, problem_of
+from peerbayes.explorer.edits import edited
+from peerbayes.explorer.regression_runs import regression_run
+from peerbayes.explorer.run_request import RunRequest, check_seconds
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import describe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from peerbayes.explore.editing.rows import Table
+from peerbayes.explorer.editing.rows import Table
 from theory import FiniteModel, LearningRate, Network
 from theory.bounds.samples import printed_rounds
 from theory.bounds.tails.events import ErrorEvents

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from peerbayes.explore.controls import controls_of
-from peerbayes.explore.documents import Table, problem_of
-from peerbayes.explore.editing.entries import entries_of, evidence
-from peerbayes.explore.layouts import layout_of
-from peerbayes.explore.possible import possible_edits, possible_objectives
+from peerbayes.explorer.controls import controls_of
+from peerbayes.explorer.documents import Table, problem_of
+from peerbayes.explorer.editing.entries import entries_of, evidence
+from peerbayes.explorer.layouts import layout_of
+from peerbayes.explorer.possible import possible_edits, possible_objectives
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.problems import AnyProblem

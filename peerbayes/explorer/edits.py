@@ -14,10 +14,10 @@ from typing import cast
 
 from pydantic import BaseModel, ValidationError
 
-from peerbayes.explore.documents import canonical
-from peerbayes.explore.editing.agents import AddAgent, RemoveAgent, RenameAgent
-from peerbayes.explore.editing.edit import Edit
-from peerbayes.explore.editing.evidence import (
+from peerbayes.explorer.documents import canonical
+from peerbayes.explorer.editing.agents import AddAgent, RemoveAgent, RenameAgent
+from peerbayes.explorer.editing.edit import Edit
+from peerbayes.explorer.editing.evidence import (
     ClearEvidence,
     RenameHypothesis,
     SetBatch,
@@ -26,7 +26,7 @@ from peerbayes.explore.editing.evidence import (
     SetTruth,
     SwapEvidence,
 )
-from peerbayes.explore.editing.graph import (
+from peerbayes.explorer.editing.graph import (
     AddLink,
     FreeWeights,
     RemoveLink,
@@ -34,8 +34,8 @@ from peerbayes.explore.editing.graph import (
     SetSelfWeight,
     SetWeight,
 )
-from peerbayes.explore.editing.rows import Table
-from peerbayes.explore.editing.tables import (
+from peerbayes.explorer.editing.rows import Table
+from peerbayes.explorer.editing.tables import (
     SetChanges,
     SetDesign,
     SetFaults,

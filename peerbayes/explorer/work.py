@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.explore.links import is_link, read_link
+from peerbayes.explorer.links import is_link, read_link
 from theory.progress import Progress
 from theory.validation import as_probability, fail
 
@@ -49,7 +49,7 @@ def _elsewhere(module: str, function: str) -> Function:
     """A function of another module, which is imported when it is first called."""
 
     def call(request: Request, progress: Progress | None) -> Any:
-        return getattr(import_module(f"peerbayes.explore.{module}"), function)(request, progress)
+        return getattr(import_module(f"peerbayes.explorer.{module}"), function)(request, progress)
 
     return call
 
@@ -59,7 +59,7 @@ def start(request: Request, progress: Progress | None) -> Any:
 
     A document (of `pb.explore`), or text of the command line: a name, a file, or a share link.
     """
-    from peerbayes.explore.edits import edited
+    from peerbayes.explorer.edits import edited
     from peerbayes.problem.builtins.loading import load_problem
 
     given = request.get("problem") or FIRST
@@ -86,7 +86,7 @@ def open_problem(request: Request, progress: Progress | None) -> Any:
 
 def edit(request: Request, progress: Progress | None) -> Any:
     """The document after some edits, and what is seen of it."""
-    from peerbayes.explore.edits import edited
+    from peerbayes.explorer.edits import edited
     from peerbayes.messages import describe
 
     edits = request.get("edits", [])
@@ -135,8 +135,8 @@ def _analysis(request: Request, progress: Progress | None, *, certify: bool) -> 
 
 
 def _state(document: Request, *, numbers: bool = True, delta: object = None) -> Request:
-    from peerbayes.explore.numbers import numbers_of
-    from peerbayes.explore.seen import view_of
+    from peerbayes.explorer.numbers import numbers_of
+    from peerbayes.explorer.seen import view_of
 
     view = view_of(document)
     settings = {} if delta is None else {"delta": as_probability("delta", delta)}
@@ -169,13 +169,13 @@ def _parsed(text: str, form: object) -> Request:
 
 
 def _problem(document: Request) -> AnyProblem:
-    from peerbayes.explore.documents import problem_of
+    from peerbayes.explorer.documents import problem_of
 
     return problem_of(document)
 
 
 def _document(problem: AnyProblem) -> Request:
-    from peerbayes.explore.documents import opened
+    from peerbayes.explorer.documents import opened
 
     return opened(problem)
 

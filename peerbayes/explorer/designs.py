@@ -12,11 +12,11 @@ from peerbayes.designs.next_edge import NextEdge
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.place import PlacementRequest, PlacementResult
 from peerbayes.designs.request import DesignRequest
-from peerbayes.explore.documents import Table, canonical, opened, problem_of
-from peerbayes.explore.editing.entries import entries_of, with_entries
-from peerbayes.explore.editing.networks import form_of
-from peerbayes.explore.edits import edited
-from peerbayes.explore.seen import view_of
+from peerbayes.explorer.documents import Table, canonical, opened, problem_of
+from peerbayes.explorer.editing.entries import entries_of, with_entries
+from peerbayes.explorer.editing.networks import form_of
+from peerbayes.explorer.edits import edited
+from peerbayes.explorer.seen import view_of
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import choose, describe
 from theory.design.time_budget import time_budget

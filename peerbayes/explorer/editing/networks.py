@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from peerbayes.explore.editing.rows import Row, Table, as_number, written
+from peerbayes.explorer.editing.rows import Row, Table, as_number, written
 from peerbayes.messages import translate
 from peerbayes.problem.network_section import (
     FORMS,

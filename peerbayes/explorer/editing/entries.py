@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from peerbayes.explore.editing.rows import Table
+from peerbayes.explorer.editing.rows import Table
 from theory.validation import fail
 
 OWN_KEYS = (

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from peerbayes.explore.editing.edit import Edit, copied
-from peerbayes.explore.editing.entries import entries_of, own, uninformative, with_entries
-from peerbayes.explore.editing.graph import like_one_more
-from peerbayes.explore.editing.networks import (
+from peerbayes.explorer.editing.edit import Edit, copied
+from peerbayes.explorer.editing.entries import entries_of, own, uninformative, with_entries
+from peerbayes.explorer.editing.graph import like_one_more
+from peerbayes.explorer.editing.networks import (
     Weights,
     agents_of,
     as_agent,
@@ -20,7 +20,7 @@ from peerbayes.explore.editing.networks import (
     freed,
     one_way,
 )
-from peerbayes.explore.editing.rows import Table, handed_over, with_weight
+from peerbayes.explorer.editing.rows import Table, handed_over, with_weight
 from theory.validation import fail
 
 # Topologies to which an agent is added by one more agent, and where it is joined on.

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from peerbayes.explore.editing.edit import Edit, copied
-from peerbayes.explore.editing.networks import (
+from peerbayes.explorer.editing.edit import Edit, copied
+from peerbayes.explorer.editing.networks import (
     Weights,
     agents_of,
     as_agent,
@@ -20,7 +20,7 @@ from peerbayes.explore.editing.networks import (
     freed,
     one_way,
 )
-from peerbayes.explore.editing.rows import Row, Table, as_share, with_weight, without
+from peerbayes.explorer.editing.rows import Row, Table, as_share, with_weight, without
 from theory.validation import fail
 
 _PHASE: Any = Field(default=None, ge=0, description="Of a sequence: which phase; left out: all.")

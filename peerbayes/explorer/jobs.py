@@ -2,7 +2,7 @@
 
 Quick jobs go to a worker that is kept; a long job gets a worker of its own, which ends with it. One
 job at a time for each session and name: the next one kills it. Workers come from a nursery
-(`peerbayes.explore.nursery`), which is a process too.
+(`peerbayes.explorer.nursery`), which is a process too.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from peerbayes.explore.frames import Frame, next_frame
-from peerbayes.explore.nursery import ORDER_SIZE, WARM, command
+from peerbayes.explorer.frames import Frame, next_frame
+from peerbayes.explorer.nursery import ORDER_SIZE, WARM, command
 from theory.validation import as_integer, as_positive
 
 _THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM")
@@ -107,7 +107,7 @@ class Jobs:
         self,
         limits: Limits | None = None,
         *,
-        module: str = "peerbayes.explore.work",
+        module: str = "peerbayes.explorer.work",
         data: Path | None = None,
     ) -> None:
         self.limits = limits or Limits()

@@ -10,8 +10,8 @@ import numpy as np
 from exact import Run, prepare_regression
 from exact.regression import RegressionSimulation
 from peerbayes.documents import number, numbers
-from peerbayes.explore.documents import Table
-from peerbayes.explore.run_request import RunRequest, check_seconds
+from peerbayes.explorer.documents import Table
+from peerbayes.explorer.run_request import RunRequest, check_seconds
 from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.problem.regression import RegressionProblem
 from theory.progress import Progress

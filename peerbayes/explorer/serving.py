@@ -14,14 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.explore.frames import Frame
-from peerbayes.explore.guard import Door, Guard
+from peerbayes.explorer.frames import Frame
+from peerbayes.explorer.guard import Door, Guard
 from theory.validation import as_positive, fail, install_extra
 
 if TYPE_CHECKING:
     import uvicorn
 
-    from peerbayes.explore.jobs import Jobs
+    from peerbayes.explorer.jobs import Jobs
 
 _LOOPBACK = "127.0.0.1"
 _HEIGHT = 720
@@ -70,7 +70,7 @@ class Explorer:
     async def _answer(self) -> None:
         import uvicorn
 
-        from peerbayes.explore.app import Opening, application
+        from peerbayes.explorer.app import Opening, application
 
         self._opening = Opening(self._request)
         self._guard = application(self._jobs, self._door, self._opening)
@@ -217,7 +217,7 @@ def serve(
     if missing:
         wanted = "starlette and uvicorn"
         raise fail("explore", wanted, f"no {' and no '.join(missing)}", install_extra("explore"))
-    from peerbayes.explore.jobs import Jobs, Limits
+    from peerbayes.explorer.jobs import Jobs, Limits
 
     jobs = Jobs(Limits(long_seconds=seconds), data=data)
     return Explorer(problem, port=port, jobs=jobs, frame=frame)

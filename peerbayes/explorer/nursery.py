@@ -2,7 +2,7 @@
 
 A worker that is forked from it is at work after milliseconds, so that one may be killed at each
 edit. It has one thread while it forks. The server sends it two sockets for each worker: a channel
-for messages (`peerbayes.explore.frames`), and a lifeline on which nothing is ever received: the
+for messages (`peerbayes.explorer.frames`), and a lifeline on which nothing is ever received: the
 system ends the worker by a signal as soon as a byte or the end of the lifeline arrives, even in the
 middle of compiled code, and also when the server is killed. The nursery ends with the server.
 """
@@ -26,7 +26,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
-from peerbayes.explore.frames import Frame, Kind, receive
+from peerbayes.explorer.frames import Frame, Kind, receive
 from theory.validation import fail
 
 ORDER_SIZE = 8
@@ -52,7 +52,7 @@ def command(role: str, module: str, *numbers: int) -> list[str]:
     """The command line of a nursery or a worker; it imports from where this process does."""
     program = (
         "import sys; sys.path[:] = __import__('json').loads(sys.argv.pop(1)); "
-        "from peerbayes.explore.nursery import main; main()"
+        "from peerbayes.explorer.nursery import main; main()"
     )
     paths = json.dumps([os.path.abspath(path) for path in sys.path])
     return [sys.executable, "-P", "-c", program, paths, role, module, *map(str, numbers)]

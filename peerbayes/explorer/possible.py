@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from peerbayes.explore.documents import Table
-from peerbayes.explore.editing.networks import form_of
-from peerbayes.explore.edits import EDITS
+from peerbayes.explorer.documents import Table
+from peerbayes.explorer.editing.networks import form_of
+from peerbayes.explorer.edits import EDITS
 
 Possible = dict[str, bool | str]
 
