@@ -108,7 +108,13 @@ def _usage(error: Exception) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; `arguments` are those of the process if left out."""
-    from peerbayes.signals import Terminated, ending_in_order, interruptible, silently_interruptible
+    from peerbayes.signals import (
+        Terminated,
+        ending_in_order,
+        hush_trackers,
+        interruptible,
+        silently_interruptible,
+    )
     from peerbayes.terminal import check_streams, settle_output
 
     is_process = arguments is None
@@ -116,6 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ending_in_order():
             if is_process:
                 interruptible()
+                hush_trackers()
             check_streams()
             return _guarded(None if arguments is None else list(arguments))
     except Terminated as ending:

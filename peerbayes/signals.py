@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -65,3 +66,13 @@ def silently_interruptible() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def hush_trackers() -> None:
+    """From now on, what workers leave behind when they are ended is tidied up without a word.
+
+    The process that does it outlives this one, and takes its filters from the environment.
+    """
+    ours = "ignore:resource_tracker:UserWarning"
+    given = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = f"{given},{ours}" if given else ours

@@ -104,6 +104,25 @@ def test_an_interruption_at_the_end_says_nothing(start: Start) -> None:
     assert process.returncode == -signal.SIGINT
 
 
+LEFT_BEHIND = """
+import sys
+sys.argv = ["peerbayes", "list"]
+from peerbayes.cli import main
+code = main()
+# A worker that is ended between two calls has tidied up what the tracker still believes in.
+from joblib.externals.loky.backend import resource_tracker
+resource_tracker.register("/gone-already", "semlock")
+sys.exit(code)
+"""
+
+
+def test_what_workers_leave_behind_is_tidied_up_without_a_word(start: Start) -> None:
+    process = start(program=("-c", LEFT_BEHIND))
+    out, error = process.communicate(timeout=60)
+    assert "two-coins" in out
+    assert error == ""
+
+
 def test_a_second_signal_ends_at_once(start: Start, tmp_path: Path) -> None:
     stubborn = (
         "import os, signal, time\n"

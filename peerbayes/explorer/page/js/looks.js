@@ -5,6 +5,7 @@ import { between, colours } from "./colours.js";
 import { influence } from "./words.js";
 
 export const manyAgents = 120; // from here on, plainer lines and no names until they are looked at
+export const fewAgents = 40; // up to here, the smallest agents have their names too
 export const manyLinks = 700;
 
 /** Units of the graph for one of `state.positions`. */

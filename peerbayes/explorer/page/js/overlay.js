@@ -3,7 +3,7 @@
 
 import { colours } from "./colours.js";
 import { el } from "./dom.js";
-import { manyAgents } from "./looks.js";
+import { fewAgents, manyAgents } from "./looks.js";
 import { Pies } from "./pies.js";
 
 const turn = 2 * Math.PI;
@@ -164,7 +164,7 @@ export class Overlay {
     pen.lineJoin = "round";
     pen.lineWidth = 4;
     for (const { x, y, r, name, chosen } of this.#places) {
-      if (!chosen && (this.#places.length > manyAgents || r < 9)) continue;
+      if (!chosen && (this.#places.length > manyAgents || (r < 9 && this.#places.length > fewAgents))) continue;
       const text = chosen ? name : shortened(pen, name, room);
       pen.fillStyle = ink;
       if (!this.#beliefs && pen.measureText(text).width < 1.5 * r) {
@@ -205,7 +205,10 @@ export class Overlay {
       pen.lineTo(b.x, b.y);
       pen.stroke();
       pen.setLineDash([]);
-      label(word, (a.x + 2 * b.x) / 3, (a.y + 2 * b.y) / 3, tone(word));
+      const both = links.some(([k, l, other]) => k === j && l === i && other === word);
+      if (both && i < j) continue; // one line and one word for the two directions
+      const share = both ? 1 / 2 : 2 / 3;
+      label(word, a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), tone(word));
     }
     for (const [i, word] of agents) {
       const place = by.get(i);
