@@ -25,6 +25,7 @@ from peerbayes.commands.design import design
 from peerbayes.commands.explore import explore
 from peerbayes.commands.figures import figures
 from peerbayes.commands.formula import formula
+from peerbayes.commands.keys import keys
 from peerbayes.commands.list import list_problems
 from peerbayes.commands.output import BAD_INPUT, DONE, FAULT, INTERRUPTED, print_lines
 from peerbayes.commands.place import place
@@ -87,6 +88,7 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
 }
 for _name, (_command, _summary) in _COMMANDS.items():
     app.command(name=_name, short_help=_summary)(_command)
+app.add_typer(keys, name="keys", short_help="Keys of a live network's processes.")
 
 
 def _complain(text: str, code: int) -> int:
