@@ -40,6 +40,7 @@ REASONS = (
     "bad-signature",
     "not-finite",
     "wrong-shape",
+    "far-ahead",
 )
 """Why a frame may be refused."""
 TYPES: Mapping[str, np.dtype[Any]] = {
@@ -96,7 +97,7 @@ class Frame:
     time
         The sender's clock when the message was made, seconds since 1970.
     gap
-        Seconds since its round before.
+        Seconds from the sender's last pooling to this message.
     kind
         "finite" (log-beliefs over hypotheses) or "net".
     tensors
