@@ -30,6 +30,7 @@ from peerbayes.commands.list import list_problems
 from peerbayes.commands.output import BAD_INPUT, DONE, FAULT, INTERRUPTED, print_lines
 from peerbayes.commands.place import place
 from peerbayes.commands.report import report
+from peerbayes.commands.router import router
 from peerbayes.commands.run import run_named_experiment
 from peerbayes.commands.schema import schema
 from peerbayes.commands.simulate import simulate
@@ -84,6 +85,7 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "train": (train, "Train a net of your own on a network."),
     "campaign": (campaign, "Run every experiment with nets that is not on record."),
     "figures": (figures, "Redraw the papers' figures, each with a verdict."),
+    "router": (router, "Pass on what live agents say."),
     "schema": (schema, "The JSON schema of files and results."),
 }
 for _name, (_command, _summary) in _COMMANDS.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
@@ -22,7 +23,6 @@ from peerbayes.live.certificates import (
     write_private,
 )
 from peerbayes.live.members import Members
-from peerbayes.live.preparing import members_of
 from peerbayes.live.security import (
     AUTHORITY,
     CERTIFICATE,
@@ -72,6 +72,8 @@ def new_keys(problem: AnyProblem, out: str | Path, *, days: int = DAYS) -> Path:
         If there are keys already, a name does not fit into a certificate, or the folder cannot
         be written; in one line.
     """
+    from peerbayes.live.preparing import members_of
+
     out = Path(out)
     days = as_integer("days", days, minimum=1, maximum=_MOST_DAYS)
     members = members_of(problem)
@@ -161,6 +163,8 @@ def sign_members(problem: AnyProblem, out: str | Path) -> Members:
         If an agent has no keys, or agents of the list before are missing from the problem or
         stand at another place; in one line.
     """
+    from peerbayes.live.preparing import members_of
+
     out = Path(out)
     authority = _authority(out)
     before = Members.read(authority.path / MEMBERS)
@@ -279,8 +283,6 @@ def _authority(out: Path) -> KeyFolder:
 
 def _signed(members: Members, authority: KeyFolder, out: Path) -> Members:
     """The list with every agent's public key and the authority's signature."""
-    from dataclasses import replace
-
     keys = {}
     for name in members.names:
         folder = agent_folder(out, name)
