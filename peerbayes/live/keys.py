@@ -1,7 +1,8 @@
 """Makes, adds and checks the keys of a live network: a folder for each process.
 
-``DIR/authority`` signs certificates and lists of members, and stays where it is; ``DIR/agents/NAME``
-goes to that agent's machine, ``DIR/router`` to routers, ``DIR/watcher`` to who wants to look on.
+``DIR/authority`` signs certificates and lists of members, and stays where it is;
+``DIR/agents/NAME`` goes to that agent's machine, ``DIR/router`` to routers, ``DIR/watcher`` to who
+wants to look on.
 """
 
 from __future__ import annotations
