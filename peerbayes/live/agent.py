@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -224,7 +225,7 @@ def _stopping(loop: PeerLoop) -> Iterator[None]:
 
 def _stop_at_the_end_of_input(loop: PeerLoop) -> None:
     def wait() -> None:
-        while sys.stdin.buffer.read(4096):
+        while os.read(sys.stdin.fileno(), 4096):
             pass
         loop.stop()
 
