@@ -150,7 +150,7 @@ def frame_limit(learner: Learner) -> int:
     """Bytes of a frame with this learner's numbers."""
     from math import prod
 
-    from peerbayes.live.frames import TYPES
+    from peerbayes.live.tensor_bytes import TYPES
 
     numbers = learner.shapes().values()
     return _HEADER_ROOM + sum(TYPES[dtype].itemsize * prod(shape) for dtype, shape in numbers)
