@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exact.changing.peer import Peer
     from exact.changing.peer_state import PeerState
     from exact.changing.process import Process
+    from exact.changing.replay import Event, Replay, replay
     from exact.changing.simulation import process_for
     from exact.changing.task import Footprint, run_process
 else:
@@ -24,6 +25,7 @@ else:
 
 __all__ = [
     "CLOCKS",
+    "Event",
     "Exchange",
     "Footprint",
     "Mailbox",
@@ -34,10 +36,12 @@ __all__ = [
     "Post",
     "Process",
     "Receipt",
+    "Replay",
     "Rounds",
     "draw_rounds",
     "exchange",
     "learn_changing",
     "process_for",
+    "replay",
     "run_process",
 ]
