@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 import peerbayes
-from exact.changing.replay import Replay, replay
+from exact.changing import Event, Log, Peer, Replay, realised, replay
 from peerbayes.live.agent import own_file, state_folder
 from peerbayes.live.members import Members
 from peerbayes.live.preparing import shares_of
 from peerbayes.live.processes import Processes, free_ports
-from peerbayes.live.store import beliefs_of, events_of
+from peerbayes.live.replaying import beliefs_of, events_of
 from peerbayes.problem.problems import AnyProblem
 
 ROOT = Path(peerbayes.__file__).parents[1]
@@ -42,6 +42,8 @@ class Chaos:
         Of observations and of what happens to messages.
     keys
         The network's key folder, if it has one.
+    best
+        The hypothesis that is true of all agents.
     options
         Further options of ``peerbayes peer``, for all agents; `own` for single ones.
     """
@@ -50,6 +52,7 @@ class Chaos:
     folder: Path
     seed: int = 0
     keys: Path | None = None
+    best: str = "fair"
     options: Sequence[str] = ()
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
     processes: Processes = field(default_factory=Processes)
@@ -166,7 +169,7 @@ class Chaos:
         """The agents' journals replayed: the beliefs that they had, to the last bit."""
         found = {}
         for name in self.processes.agents:
-            path = own_file(self.states, name, "state")
+            path = self._state(name)
             again = replay(events_of(path))
             had = beliefs_of(path)
             assert had, name
@@ -178,6 +181,37 @@ class Chaos:
             assert (np.diff(again.rounds) > 0).all(), name
             found[name] = again
         return found
+
+    def heard_what_was_said(self) -> int:
+        """See that each message in a journal is one that its sender said; how many there are.
+
+        What anybody pooled is then what an honest agent's journal makes it say, to the last bit.
+        """
+        events = {name: list(events_of(self._state(name))) for name in self.processes.agents}
+        said = {self.members.number(name): _said(events[name]) for name in events}
+        count = 0
+        for name, happened in events.items():
+            for event in happened:
+                if event.message is not None:
+                    sender, when = event.message.sender, event.message.round
+                    expected = said[sender][when]
+                    assert np.array_equal(event.message.log_belief, expected), (name, sender, when)
+                    count += 1
+        return count
+
+    def score(self, replays: Mapping[str, Replay]) -> float:
+        """The measured growth of log-beliefs, in standard deviations off what it should have been
+        given who heard what; of all agents and hypotheses, the largest."""
+        logs = [Log.of(replays[name], agents=self.members.agents) for name in self.members.names]
+        model = self.problem.model  # type: ignore[union-attr]
+        best = self.best
+        beliefs = np.stack([replays[name].state.log_belief for name in self.members.names])
+        growth = realised(logs).growth(model, best)
+        gains = beliefs[:, [model.hypotheses.index(best)]] - beliefs
+        return float(np.abs(growth.score(gains)).max())
+
+    def _state(self, name: str) -> Path:
+        return own_file(self.states, name, "state")
 
     def refused(self) -> dict[str, dict[str, int]]:
         """What each agent refused, by reason; agents that refused nothing are left out."""
@@ -196,6 +230,22 @@ class Chaos:
             self._between.kill()
             self._between.wait()
         self._between.stdout.close()
+
+
+def _said(events: Sequence[Event]) -> dict[int, Any]:
+    """By round: the public log-belief that an agent's journal makes it say; 0 is its prior."""
+    said: dict[int, Any] = {}
+    for event in events:
+        if event.state is not None:
+            peer = Peer.from_state(event.state)
+            said.setdefault(peer.round, peer.log_belief)
+        elif event.kind == "observe":
+            message = peer.observe(event.log_likelihood)
+            said[message.round] = message.log_belief
+        else:
+            values = (event.message, event.round, event.sender, event.weights, event.log_priors)
+            getattr(peer, event.kind)(*(value for value in values if value is not None))
+    return said
 
 
 @contextmanager
