@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exact.changing.peer import Peer
     from exact.changing.peer_state import PeerState
     from exact.changing.process import Process
+    from exact.changing.realised import Growth, Log, Realised, realised
     from exact.changing.replay import Event, Replay, replay
     from exact.changing.simulation import process_for
     from exact.changing.task import Footprint, run_process
@@ -28,6 +29,8 @@ __all__ = [
     "Event",
     "Exchange",
     "Footprint",
+    "Growth",
+    "Log",
     "Mailbox",
     "Message",
     "Peer",
@@ -35,6 +38,7 @@ __all__ = [
     "Pooled",
     "Post",
     "Process",
+    "Realised",
     "Receipt",
     "Replay",
     "Rounds",
@@ -42,6 +46,7 @@ __all__ = [
     "exchange",
     "learn_changing",
     "process_for",
+    "realised",
     "replay",
     "run_process",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from exact.changing import Event, Message, Peer, Pooled
+from exact.changing import Event, Log, Message, Peer, Pooled, replay
 from theory.validation import FloatArray
 
 
@@ -91,3 +91,9 @@ def run_on_own_clocks(
 def log_ratios(log_beliefs: FloatArray) -> FloatArray:
     """Λ(first, ·)."""
     return log_beliefs[..., :1] - log_beliefs
+
+
+def logs_of(run: Run) -> list[Log]:
+    """What its journals say, replayed."""
+    agents = len(run.peers)
+    return [Log.of(replay(journal), agents=agents) for journal in run.journals]
