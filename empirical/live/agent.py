@@ -18,7 +18,7 @@ from empirical.nets.consensus import Heard
 from empirical.nets.messages import Message
 from empirical.nets.shares import Shares
 from empirical.train.learners.learner import Belief
-from theory.validation import fail
+from theory.validation import as_integer, fail
 
 # One message: float32 vectors of shape (d,) by name.
 Said = Mapping[str, Tensor]
@@ -118,6 +118,11 @@ class Apart:
 def own_share(shares: Shares, agent: int) -> Shares:
     """The data of one agent, and of the others how many examples they hold.
 
+    Raises
+    ------
+    ValueError
+        If there is no such agent.
+
     Examples
     --------
     >>> rows = torch.arange(5)
@@ -126,6 +131,7 @@ def own_share(shares: Shares, agent: int) -> Shares:
     >>> own.inputs.shape, own.sizes
     (torch.Size([3, 2]), (2, 3))
     """
+    agent = as_integer("agent", agent, minimum=0, maximum=shares.agents - 1)
     rows = shares.indices[agent]
     return share_among(shares.inputs[rows], shares.labels[rows], shares.sizes, agent)
 

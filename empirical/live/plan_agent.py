@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from empirical.live.agent import Apart, Said, own_share
-from empirical.nets.shares import Shares
 from empirical.train.learners.learner import Belief
 from empirical.train.plan import TrainingPlan
 from empirical.train.pooling import sum_in_turn
@@ -25,8 +24,6 @@ class PlanAgent:
         Its number.
     plan
         That of the training of all agents, on a fixed network and without a codec.
-    shares
-        Left out: the agent's own part of the plan's data.
 
     Raises
     ------
@@ -35,7 +32,7 @@ class PlanAgent:
         codec is to write the messages.
     """
 
-    def __init__(self, agent: int, plan: TrainingPlan, *, shares: Shares | None = None) -> None:
+    def __init__(self, agent: int, plan: TrainingPlan) -> None:
         if not isinstance(plan.network, Network):
             wanted = "a fixed network: links between processes fail by themselves"
             raise fail("network", wanted, type(plan.network).__name__, "leave the changes out")
@@ -47,7 +44,7 @@ class PlanAgent:
         self._run = TrainingRun(
             plan.net,
             plan.likelihood,
-            own_share(plan.shares(), agent) if shares is None else shares,
+            own_share(plan.shares(), agent),
             plan.network,
             plan.learner,
             rounds=plan.rounds,
