@@ -100,7 +100,8 @@ def lockstep(agents: Sequence[AgentTraining], rounds: int) -> None:
     for _ in range(rounds):
         said = {one.agent: copied(one.learn()) for one in agents}
         for one in agents:
-            row = {j: float(w) for j, w in enumerate(weights[one.agent]) if w > 0}
+            weighed = reversed(list(enumerate(weights[one.agent])))  # in whatever order
+            row = {j: float(w) for j, w in weighed if w > 0}
             one.pool({j: said[j] for j in row if j != one.agent}, row)
 
 
