@@ -52,7 +52,8 @@ class KeyFolder:
 
 def sign(keys: KeyFolder, message: bytes, *, purpose: str = "frame") -> str:
     """Ed25519 signature of a message, 128 hexadecimal digits; `purpose` ("frame", "members") is
-    signed with it, so that a signature for one purpose is none for another."""
+    signed with it, so that a signature for one purpose is none for another.
+    """
     raise NotImplementedError
 
 
