@@ -8,7 +8,7 @@ there are hundreds of thousands; those are pooled by the code that pools them in
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,44 @@ from peerbayes.live.share import Share
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from empirical.live.agent import Said
+    from empirical.live.agent import AgentTraining, Said
 
 # A running agent spends at most this share of its time on scores of itself.
 JUDGING = 0.02
 _NOTHING = np.zeros(1)
 _DIGITS = 13  # of a digest, in hexadecimal: as many as a float holds
+
+
+class OwnData:
+    """What an agent that trains a net sees: rounds of its own share, whenever they are asked for.
+
+    Attributes
+    ----------
+    offset, taken
+        Rounds taken so far.
+    refused
+        0.
+    arrives, ended
+        False: nothing comes from outside, and nothing ends.
+    """
+
+    arrives = False
+    ended = False
+    refused = 0
+
+    def __init__(self) -> None:
+        self.offset = self.taken = 0
+
+    def take(self, most: int) -> None:
+        """A round; the learner has the data."""
+        self.offset += 1
+        self.taken += 1
+
+    def open(self, wake: Callable[[], None]) -> None:
+        """Nothing will arrive."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class NetLearner:
@@ -104,9 +136,19 @@ class NetLearner:
         return self._peer
 
     @property
+    def training(self) -> AgentTraining:
+        """The nets."""
+        return self._own.training
+
+    @property
     def round(self) -> int:
         """Rounds begun so far."""
         return self._peer.round
+
+    @property
+    def kept(self) -> frozenset[tuple[int, str]]:
+        """Of which messages the numbers are in memory: senders and marks."""
+        return frozenset(self._said)
 
     def learn(self, evidence: object = None) -> Tensors:
         """A round's local steps on the agent's own data; the vectors that are to be sent.
@@ -122,7 +164,7 @@ class NetLearner:
             If numbers are not finite any more.
         """
         self._peer.observe(_NOTHING)
-        return {name: values.numpy() for name, values in self._own.training.learn().items()}
+        return {name: values.numpy() for name, values in self.training.learn().items()}
 
     def take(self, frame: Frame) -> Receipt:
         """A neighbour's message.
@@ -156,14 +198,14 @@ class NetLearner:
         pooled = self._peer.pool()
         weights, rounds = pooled.weights.tolist(), pooled.rounds.tolist()
         used = [j for j, weight in enumerate(weights) if weight > 0]
-        begin = self._own.training.begin
+        begin = self.training.begin
         held = self._peer.mailbox.held
         heard = {
             j: self._said[j, held[j].digest] if rounds[j] else begin
             for j in used
             if j != self._peer.owner
         }
-        self._own.training.pool(heard, {j: weights[j] for j in used})
+        self.training.pool(heard, {j: weights[j] for j in used})
         self._forget()
         names = self._names
         return Used({names[j]: weights[j] for j in used}, {names[j]: rounds[j] for j in used})
@@ -171,7 +213,7 @@ class NetLearner:
     def skip(self, round: int) -> None:
         """Be away until `round`, which is the next to begin."""
         self._peer.skip(round)
-        self._own.training.skip(round - 1)
+        self.training.skip(round - 1)
 
     def lose(self, name: str) -> None:
         """A neighbour is gone, until its next new message."""
@@ -200,7 +242,7 @@ class NetLearner:
     def save(self) -> Saved:
         """Training, peer and list of members; of what others said, only of which round it was."""
         state = self._peer.state()
-        tensors = {name: values.numpy() for name, values in self._own.training.state().items()}
+        tensors = {name: values.numpy() for name, values in self.training.state().items()}
         return Saved(
             {"peer": state.meta, "members": self._members.document()},
             {
@@ -222,7 +264,7 @@ class NetLearner:
         if members.network != self._members.network or state.owner != self._peer.owner:
             wanted = f"that of agent {self._name!r} of network {self._members.network}"
             raise fail("state", wanted, f"network {members.network}", "use another folder")
-        self._own.training.restore(_vectors(_under("training.", saved.tensors)))
+        self.training.restore(_vectors(_under("training.", saved.tensors)))
         spoken = {message.sender for message in state.held if message.round > 0}
         lost = tuple(sorted(spoken | set(state.lost)))
         self._peer = Peer.from_state(replace(state, lost=lost, ahead=()))
@@ -247,7 +289,7 @@ class NetLearner:
 
     def shapes(self) -> Shapes:
         """Vectors of float32, all of one length."""
-        begin = self._own.training.begin
+        begin = self.training.begin
         return {name: ("F32", tuple(values.shape)) for name, values in begin.items()}
 
     def _forget(self) -> None:
