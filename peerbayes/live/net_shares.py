@@ -123,7 +123,7 @@ def _of_file(
         "form": "file",
         "path": str(path.resolve()),
         "data": where,
-        "seed": seed,
+        "seed": problem.training.seed,
         "rounds": problem.training.rounds,
     }
     return _shares(problem.name, problem.network, what, content, names=problem.data.names)
