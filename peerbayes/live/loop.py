@@ -63,6 +63,30 @@ class Pacing:
     batch: int = 1
 
 
+# By the kind of the shares: a round of a net takes seconds, and so does the start of its process.
+_PATIENCE = {"finite": 1.0, "net": 60.0}
+_GATHER = {"finite": 10.0, "net": 120.0}
+
+
+def pacing_of(
+    kind: str,
+    *,
+    pace: str,
+    interval: float | None,
+    patience: float | None,
+    gather: float | None,
+    rounds: int | None,
+) -> Pacing:
+    """A pacing in which what is None is as fits shares of a kind, "finite" or "net"."""
+    return Pacing(
+        pace=pace,
+        interval=interval,
+        patience=_PATIENCE[kind] if patience is None else patience,
+        gather=_GATHER[kind] if gather is None else gather,
+        rounds=rounds,
+    )
+
+
 class Inbox:
     """What has arrived, in order; filled from any thread."""
 
