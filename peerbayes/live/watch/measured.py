@@ -210,7 +210,7 @@ def _window(courses: Sequence[Course]) -> tuple[float, float]:
 
 
 def _influence(weights: FloatArray, known: Sequence[int], notes: list[str]) -> FloatArray | None:
-    """v of the mean weights among those that are there; None, with a note, where it is open."""
+    """Influence v by the mean weights among those that are there; None, with a note, where it is open."""
     rows = weights[np.ix_(known, known)]
     sums = rows.sum(axis=1)
     if (sums < 1 - _LEFT_OVER).any() or (sums > 1 + _LEFT_OVER).any():

@@ -87,8 +87,8 @@ class Report(_Part):
     links: dict[str, LinkReport]
     own: OwnReport
     poolings: Count
-    receipts: Counts = {}
-    refused: Counts = {}
+    receipts: Counts = Field(default_factory=dict)
+    refused: Counts = Field(default_factory=dict)
     evidence: EvidenceReport = EvidenceReport()
     bytes_sent: Count = 0
     rss_mb: Sum | None = None

@@ -1,1 +1,0 @@
-"""Agents as processes of their own, that come and go."""
