@@ -129,7 +129,8 @@ def measure(
     courses
         What those reported that are present; names that are not listed are left out.
     model
-        What the agents' evidence is like, agent by agent; without it nothing is predicted.
+        What the agents' evidence is like, agent by agent; without it nothing is predicted, nor
+        where agents are present that it does not describe.
     """
     notes: list[str] = []
     known = [i for i, name in enumerate(names) if name in courses and courses[name].poolings > 0]
@@ -144,6 +145,9 @@ def measure(
         total = float(influence[known] @ np.nansum(tables["waits"][known], axis=1))
         round_seconds = total if total > 0 else None
     settings = _Known(names, courses, known, influence, round_seconds, tables["rhythm"], window)
+    if model is not None and known and known[-1] >= model.agents:
+        notes.append("there are agents whose evidence the problem does not describe")
+        model = None
     reference = _reference(settings, model)
     rates = () if reference is None else _rates(settings, model, reference)
     return Measured(
@@ -210,7 +214,7 @@ def _window(courses: Sequence[Course]) -> tuple[float, float]:
 
 
 def _influence(weights: FloatArray, known: Sequence[int], notes: list[str]) -> FloatArray | None:
-    """Influence v by the mean weights among those that are there; None, with a note, where it is open."""
+    """Influence v by the mean weights of those that are there; None, with a note, where open."""
     rows = weights[np.ix_(known, known)]
     sums = rows.sum(axis=1)
     if (sums < 1 - _LEFT_OVER).any() or (sums > 1 + _LEFT_OVER).any():
@@ -235,7 +239,7 @@ def _reference(known: _Known, model: FiniteModel | None) -> int | None:
     if model is not None:
         if known.influence is None:
             return model.optimal_hypotheses[0] if model.optimal_hypotheses else None
-        return int(model.reference_hypotheses(known.influence)[0])
+        return int(model.reference_hypotheses(known.influence[: model.agents])[0])
     last = [known.courses[known.names[i]].beliefs[1] for i in known.agents]
     shapes = {beliefs.shape[1:] for beliefs in last}
     if len(shapes) != 1:
@@ -266,11 +270,11 @@ def _predicted(
     rates, errors = np.full(count, np.nan), np.full(count, np.nan)
     if model is None or known.influence is None or known.round_seconds is None:
         return rates, errors
-    v, round_seconds = known.influence, known.round_seconds
+    v, round_seconds = known.influence[: model.agents], known.round_seconds
     rates = v @ model.information(reference) / round_seconds
     seconds = known.window[1] - known.window[0]
     if seconds > 0:
-        tau = np.nan_to_num(known.rhythm)
+        tau = np.nan_to_num(known.rhythm[: model.agents])
         for theta in range(count):
             laws = model.log_ratio_laws(reference, theta)
             variances = np.array([laws[kind].variance for kind in model.assignment])
