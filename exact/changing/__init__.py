@@ -12,7 +12,10 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from exact.changing.beliefs import Rounds, draw_rounds, learn_changing
     from exact.changing.exchange import Exchange, Post, exchange
-    from exact.changing.mailbox import Mailbox, Message, Pooled, Receipt
+    from exact.changing.mailbox import CLOCKS, Mailbox, Pooled
+    from exact.changing.message import Message, Receipt
+    from exact.changing.peer import Peer
+    from exact.changing.peer_state import PeerState
     from exact.changing.process import Process
     from exact.changing.simulation import process_for
     from exact.changing.task import Footprint, run_process
@@ -20,10 +23,13 @@ else:
     show_lazily(__name__)
 
 __all__ = [
+    "CLOCKS",
     "Exchange",
     "Footprint",
     "Mailbox",
     "Message",
+    "Peer",
+    "PeerState",
     "Pooled",
     "Post",
     "Process",

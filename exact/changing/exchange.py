@@ -21,7 +21,8 @@ from exact.beliefs import (
     normalise,
     prior_rows,
 )
-from exact.changing.mailbox import Mailbox, Message, Receipt
+from exact.changing.mailbox import Mailbox
+from exact.changing.message import Message, Receipt
 from exact.changing.weights import check_pairs
 from theory import Network
 from theory.network.structure import as_dense

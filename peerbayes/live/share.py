@@ -7,21 +7,16 @@ has the same shares on every machine.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from peerbayes.live.members import Members
 from theory.validation import fail
 
-if TYPE_CHECKING:
-    from peerbayes.problem.problems import AnyProblem
-
 FORMAT = "peerbayes-share"
-_SHORT = 16
 
 
 @dataclass(frozen=True)
@@ -115,32 +110,3 @@ def is_share(document: object) -> bool:
     """Whether a JSON document is a share of this schema."""
     known = isinstance(document, dict) and document.get("format") == FORMAT
     return known and document["schema"] == 1  # type: ignore[index]
-
-
-def network_id(problem: AnyProblem) -> str:
-    """First 16 hexadecimal digits of a problem's digest: what its peers call their network.
-
-    Of a problem with a file, of what the file says; of others, of their numbers.
-    """
-    from peerbayes.problem.writing import document_of
-    from peerbayes.records import plain
-
-    try:
-        document: Any = plain(document_of(problem))
-    except ValueError:
-        document = [plain(list(part)) for part in map(_listed, problem._parts())]
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:_SHORT]
-
-
-def _listed(part: object) -> list[object]:
-    """A part of a problem as JSON takes it: values by their text, which shows all of them."""
-    import numpy as np
-
-    if isinstance(part, np.ndarray):
-        return part.tolist()  # type: ignore[no-any-return]
-    if isinstance(part, tuple | list):
-        return [_listed(one) for one in part]
-    if hasattr(part, "__dataclass_fields__"):
-        return [_listed(getattr(part, name)) for name in part.__dataclass_fields__]
-    return [repr(part)]
