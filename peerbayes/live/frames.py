@@ -96,7 +96,7 @@ class Frame:
     time
         The sender's clock when the message was made, seconds since 1970.
     gap
-        Seconds since its round before.
+        Seconds from the sender's last pooling to this message.
     kind
         "finite" (log-beliefs over hypotheses) or "net".
     tensors

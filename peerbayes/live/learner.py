@@ -81,7 +81,7 @@ class Learner(Protocol):
         ...
 
     def skip(self, round: int) -> None:
-        """Go to the end of round `round` without evidence: the agent was away."""
+        """Be away until `round`, which is the next to begin; an open round ends unpooled."""
         ...
 
     def lose(self, name: str) -> None:

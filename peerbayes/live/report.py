@@ -19,6 +19,10 @@ MOST_BYTES = 64 * 1024
 """Bytes that a report may have."""
 
 
+# Messages of rounds ahead of the one that was used, of which the times are kept.
+_AHEAD = 16
+
+
 class LinkTally:
     """What an agent had of one neighbour."""
 
@@ -30,7 +34,7 @@ class LinkTally:
         self.weight = 0.0
         self.wait = 0.0
         self.rounds_late = 0
-        self.made: tuple[int, float, float] = (-1, 0.0, 0.0)
+        self.made: dict[int, tuple[float, float]] = {}  # by round: when, and after what gap
 
     def document(self) -> dict[str, Any]:
         """As JSON takes it."""
@@ -60,7 +64,8 @@ class Tally:
         self.poolings = 0
         self.receipts = dict.fromkeys(Receipt, 0)
         self.refused: Counter[str] = Counter()
-        self.gaps, self.rounds = 0.0, 0
+        self.gaps = 0.0
+        self.pooled_at = self.began_round = self.began
         self.bytes_sent = 0
         self.stored_round = 0
         self.gap = 0.0
@@ -75,31 +80,43 @@ class Tally:
         return self.refused[reason] == 1
 
     def heard(self, name: str, round: int, made: float, gap: float) -> None:
-        """A neighbour's message that is new: when it was made, and its tick's length."""
-        self.link(name).made = (round, made, gap)
+        """A neighbour's message: its round, when it was made, how long after the last pooling."""
+        times = self.link(name).made
+        times[round] = (made, gap)
+        if len(times) > _AHEAD:
+            del times[min(times)]
 
-    def begin(self, gap: float) -> None:
-        """A round begins, `gap` seconds after the one before."""
-        self.gap = gap
-        self.gaps += gap
-        self.rounds += 1
+    def begin(self, now: float) -> float:
+        """A round begins; seconds since the last pooling, or since the start."""
+        self.began_round = now
+        self.gap = now - self.pooled_at
+        return self.gap
 
     def pooled(self, used: Used, now: float, round: int) -> None:
-        """One pooling at `now`, in the agent's round `round`."""
+        """One pooling at `now`, in the agent's round `round`.
+
+        A message waits from the pooling that its sender made it of until this one; a prior, since
+        the start. Clocks of two machines may differ, and waits be negative: over all links of a
+        network the differences cancel.
+        """
         self.poolings += 1
+        self.gaps += now - self.pooled_at
+        self.pooled_at = now
         for name, weight in used.weights.items():
             if name == self.agent:
                 self.own_weight += weight
-                self.own_wait += weight * self.gap
+                self.own_wait += weight * (now - self.began_round + self.gap)
                 continue
             link = self.link(name)
-            last, made, gap = link.made
-            if last < 0:  # the neighbour's prior, which nobody has sent
-                continue
+            said = used.rounds.get(name, 0)
+            made, gap = link.made.get(said, (self.began, 0.0))
             link.used += 1
             link.weight += weight
-            link.wait += weight * (max(0.0, now - made) + gap)
-            link.rounds_late += max(0, round - used.rounds.get(name, round))
+            link.wait += weight * (now - made + gap)
+            if self.pace == "lockstep":
+                link.rounds_late += max(0, round - said)
+            for old in [one for one in link.made if one < said]:
+                del link.made[old]
 
     def report(
         self,
@@ -122,7 +139,7 @@ class Tally:
             "seconds": now - self.began,
             "pace": self.pace,
             "belief": dict(belief),
-            "gap": self.gaps / self.rounds if self.rounds else None,
+            "gap": self.gaps / self.poolings if self.poolings else None,
             "links": {name: link.document() for name, link in sorted(self.links.items())},
             "own": {"weight": self.own_weight, "wait": self.own_wait},
             "poolings": self.poolings,
