@@ -163,9 +163,7 @@ def _numbered(sight: Sight) -> tuple[str, ...]:
     return tuple(str(theta) for theta in range(count))
 
 
-def _agent(
-    i: int, name: str, seen: Seen, sight: Sight, hypotheses: tuple[str, ...]
-) -> LiveAgent:
+def _agent(i: int, name: str, seen: Seen, sight: Sight, hypotheses: tuple[str, ...]) -> LiveAgent:
     found, report = sight.measured, seen.report
     known = i in found.agents
     influence, share = None, None
@@ -310,9 +308,7 @@ def _course(sight: Sight, hypotheses: tuple[str, ...]) -> LiveCourse | None:
     )
 
 
-def _ratios(
-    course: Course | None, reference: int, other: int
-) -> tuple[FloatArray, FloatArray]:
+def _ratios(course: Course | None, reference: int, other: int) -> tuple[FloatArray, FloatArray]:
     if course is None:
         return np.zeros(0), np.zeros(0)
     times, beliefs = course.beliefs

@@ -12,7 +12,7 @@ from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
 from theory import FiniteModel
 from theory.showing import Shown
-from theory.validation import FloatArray, fail
+from theory.validation import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
