@@ -34,6 +34,7 @@ from peerbayes.commands.schema import schema
 from peerbayes.commands.simulate import simulate
 from peerbayes.commands.train import train
 from peerbayes.commands.verify import verify
+from peerbayes.commands.watch import watch
 
 # The base of typer's usage errors, which older versions take from click and newer ones bring along.
 _UsageError: type[Exception] = next(
@@ -76,6 +77,7 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "design": (design, "The best weights, with a certificate."),
     "place": (place, "Which agent should hold which data."),
     "explore": (explore, "See a problem on a page, move it, design it."),
+    "watch": (watch, "See live agents as they run, beside what theory predicts."),
     "report": (report, "One HTML page: prediction beside measurement."),
     "formula": (formula, "Closed forms, checked before they are shown."),
     "list": (list_problems, None),

@@ -136,9 +136,7 @@ class FiniteLearner:
     def save(self) -> Saved:
         """The peer's state, and the list of members."""
         state = self._peer.state()
-        return Saved(
-            {"peer": state.meta, "members": self._members.document()}, dict(state.tensors)
-        )
+        return Saved({"peer": state.meta, "members": self._members.document()}, dict(state.tensors))
 
     def restore(self, saved: Saved) -> None:
         """Go back to a saved state.

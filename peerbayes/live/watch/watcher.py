@@ -229,6 +229,12 @@ class Watcher:
         return self.watched.names or tuple(self.seen)
 
     @property
+    def has_heard(self) -> bool:
+        """Whether any agent reported."""
+        with self._lock:
+            return any(seen.report is not None for seen in self.seen.values())
+
+    @property
     def is_over(self) -> bool:
         """Whether agents were heard, and all of them are done or gone."""
         with self._lock:
