@@ -1,8 +1,8 @@
 r"""From reports to numbers: who was heard, how late, how fast beliefs move, and what was predicted.
 
 Between two reports of agent i lie so many poolings, in which the belief of agent j got the mean
-weight :math:`W_{ij}`, and the mean of weight times seconds was :math:`w_{ij}`: seconds are the age
-of the message when it was pooled and the time between it and its sender's round before. With
+weight :math:`W_{ij}`, and the mean of weight times seconds was :math:`w_{ij}`: the age of j's
+message when i made its own of that round, plus the time between it and j's message before. With
 v = vW and :math:`I_j(\theta)` the mean evidence of one round of agent j, log-ratios grow by
 
 .. math:: g(\theta) = \sum_j v_j I_j(\theta) \Big/ \sum_{ij} v_i w_{ij}

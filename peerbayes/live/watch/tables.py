@@ -51,7 +51,7 @@ def agents_table(result: WatchDocument) -> RenderableType:
     """Where each agent is, what it believes, and how much of a round is spent on it."""
     is_net = any(agent.accuracy is not None for agent in result.agents)
     table = figures_table(
-        "Agents", "agent", "state", "round", "ms a round", "v", "share of round",
+        "Agents", "agent", "state", "round", "ms", "v", "share",
         "accuracy" if is_net else "believes", "refused", "MB",
     )  # fmt: skip
     for agent in result.agents[:_MOST_LISTED]:
@@ -107,7 +107,7 @@ def rates_table(told: LiveStretch) -> RenderableType:
 def stretches_table(result: WatchDocument) -> RenderableType:
     """Times in which the same agents were present, and the rate that decided in each."""
     table = figures_table(
-        "While the same agents were there", "from, s", "for, s", "present",
+        "While the same agents were there", "from s", "for s", "there",
         "ms a round", "predicted", "measured", "standard error",
     )  # fmt: skip
     for stretch in result.stretches[-_MOST_LISTED:]:

@@ -31,7 +31,6 @@ class _Sums:
 class _Agent:
     belief: FloatArray  # after the last pooling
     public: FloatArray
-    pooled_at: float = 0.0
     ticked_at: float = 0.0
     round: int = 0
     began: float = 0.0
@@ -103,7 +102,7 @@ class LiveNetwork:
             elif kind == "return":
                 old = self.agents[what]
                 self.agents[what] = _Agent(
-                    old.belief, old.public, pooled_at=at, round=old.round, began=at
+                    old.belief, old.public, ticked_at=at, round=old.round, began=at
                 )
                 yield at, "alive", self.names[what]
                 later(at + self.interval(what), "tick", what)
@@ -112,7 +111,7 @@ class LiveNetwork:
         me = self.agents[i]
         if not me.awake:
             return
-        me.gap, me.ticked_at, me.round, me.ticked = at - me.pooled_at, at, me.round + 1, True
+        me.gap, me.ticked_at, me.round, me.ticked = at - me.ticked_at, at, me.round + 1, True
         me.public = me.belief + self.evidence(i)
         for k, weight in enumerate(self.weights[:, i]):
             if k != i and weight > 0:
@@ -157,14 +156,14 @@ class LiveNetwork:
             belief += weight * public
             sums = me.sums.setdefault(j, _Sums())
             sums.weight += weight
-            sums.wait += weight * (at - made + gap)
+            sums.wait += weight * (me.ticked_at - made + gap)
             sums.used += 1
             sums.late += max(0, me.round - number) if self.pace == "lockstep" else 0
         sums = me.sums.setdefault(i, _Sums())
         sums.weight += own
-        sums.wait += own * (at - me.ticked_at + me.gap)
+        sums.wait += own * me.gap
         me.belief = belief + own * me.public
-        me.pooled_at, me.poolings = at, me.poolings + 1
+        me.poolings += 1
         later(at + self.interval(i), "tick", i)
 
     def report(self, i: int, at: float) -> bytes:

@@ -61,7 +61,7 @@ def test_what_is_told_of_a_steady_network() -> None:
         {(i, j): ROWS[i, j] for i, j in np.argwhere(ROWS > 0) if i != j}
     )
     # Messages are 5 to 25 ms on their way, and then wait for the hearer, whose mean pause is 10 to
-    # 30 ms; the gap before is one of the sender's pauses.
+    # 30 ms; the gap before is a pause of the sender.
     assert all(0.02 < link.seconds < 0.15 for link in document.links)
     course = document.course
     assert course.agents == ["a0", "a1", "a2"]
