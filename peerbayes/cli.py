@@ -25,8 +25,10 @@ from peerbayes.commands.design import design
 from peerbayes.commands.explore import explore
 from peerbayes.commands.figures import figures
 from peerbayes.commands.formula import formula
+from peerbayes.commands.launch import launch
 from peerbayes.commands.list import list_problems
 from peerbayes.commands.output import BAD_INPUT, DONE, FAULT, INTERRUPTED, print_lines
+from peerbayes.commands.peer import peer
 from peerbayes.commands.place import place
 from peerbayes.commands.report import report
 from peerbayes.commands.run import run_named_experiment
@@ -78,6 +80,8 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "place": (place, "Which agent should hold which data."),
     "explore": (explore, "See a problem on a page, move it, design it."),
     "watch": (watch, "See live agents as they run, beside what theory predicts."),
+    "peer": (peer, "One agent of a live network, as a process."),
+    "launch": (launch, "All agents of a problem as live processes here."),
     "report": (report, "One HTML page: prediction beside measurement."),
     "formula": (formula, "Closed forms, checked before they are shown."),
     "list": (list_problems, None),

@@ -40,6 +40,7 @@ REASONS = (
     "bad-signature",
     "not-finite",
     "wrong-shape",
+    "far-ahead",
 )
 """Why a frame may be refused."""
 TYPES: Mapping[str, np.dtype[Any]] = {

@@ -1,0 +1,82 @@
+"""`peerbayes launch`: options in, words out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from peerbayes.commands.live_options import (
+    Gather,
+    Interval,
+    Journal,
+    Keys,
+    LiveRounds,
+    OnLoss,
+    Pace,
+    Patience,
+    Robust,
+)
+from peerbayes.commands.options import (
+    DEFAULT_OUT,
+    Data,
+    Json,
+    Out,
+    ProblemArgument,
+    Quiet,
+    Seed,
+)
+from peerbayes.commands.output import CHECK_FAILED, DONE, print_lines, show
+
+
+def launch(
+    problem: ProblemArgument,
+    rounds: LiveRounds = None,
+    pace: Pace = "lockstep",
+    interval: Interval = None,
+    patience: Patience = 1.0,
+    gather: Gather = 30.0,
+    on_loss: OnLoss = None,
+    robust: Robust = None,
+    keys: Keys = None,
+    journal: Journal = False,
+    revive: Annotated[
+        bool,
+        typer.Option("--revive", help="Start an agent that died again; it goes on from its state."),
+    ] = False,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """Run all agents of a problem on this machine, each as a process; Ctrl-C ends them.
+
+    Agents go on from what they left in the folder for records.
+    """
+    from peerbayes.live.launching import LaunchRequest, run_launch
+    from peerbayes.progress import Stages
+
+    request = LaunchRequest(
+        rounds=rounds,
+        pace=pace,
+        interval=interval,
+        patience=patience,
+        gather=gather,
+        on_loss=on_loss,
+        robust=robust,
+        keys=keys,
+        journal=journal,
+        revive=revive,
+        seed=seed,
+    )
+    from peerbayes.terminal import say
+
+    with Stages(quiet=quiet) as stages:
+        outcome = run_launch(
+            problem, request, out=out, data=data, progress=stages, notice=None if quiet else say
+        )
+    show(outcome, json=json)
+    if not json:
+        print_lines(f"\nrecord: {outcome.record_path}\n")
+    return DONE if outcome.complete else CHECK_FAILED

@@ -1,0 +1,111 @@
+"""`peerbayes peer`: options in, one agent of a live network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peerbayes.commands.live_options import (
+    Attached,
+    Gather,
+    Interval,
+    Journal,
+    Keys,
+    LiveRounds,
+    OnLoss,
+    Pace,
+    Patience,
+    Robust,
+)
+from peerbayes.commands.options import (
+    DEFAULT_OUT,
+    Data,
+    Json,
+    Out,
+    ProblemArgument,
+    Quiet,
+    Seed,
+    file,
+)
+from peerbayes.commands.output import DONE
+
+
+def peer(
+    problem: ProblemArgument,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="NAME", help="Which agent this is: its name or number."),
+    ] = None,
+    listen: Annotated[
+        list[str] | None,
+        typer.Option("--listen", metavar="EP", help="Endpoint, such as tcp/0.0.0.0:7447."),
+    ] = None,
+    connect: Annotated[
+        list[str] | None,
+        typer.Option("--connect", metavar="EP", help="Endpoint of a neighbour; may be repeated."),
+    ] = None,
+    router: Annotated[
+        bool,
+        typer.Option("--router", help="The endpoint to connect with is a router's; only it."),
+    ] = False,
+    keys: Keys = None,
+    members: Annotated[
+        Path | None,
+        typer.Option(
+            "--members", parser=file, metavar="FILE", help="A list of members; the problem's else."
+        ),
+    ] = None,
+    evidence: Annotated[
+        str,
+        typer.Option(
+            "--evidence",
+            metavar="SRC",
+            help="draw (from the problem), - (standard input), a file, or zenoh:KEY.",
+        ),
+    ] = "draw",
+    pace: Pace = "lockstep",
+    interval: Interval = None,
+    patience: Patience = 1.0,
+    gather: Gather = 10.0,
+    on_loss: OnLoss = None,
+    robust: Robust = None,
+    rounds: LiveRounds = None,
+    journal: Journal = False,
+    attached: Attached = False,
+    json: Json = False,
+    seed: Seed = 0,
+    out: Out = DEFAULT_OUT,
+    quiet: Quiet = False,
+    data: Data = None,
+) -> int:
+    """Run one agent of a live network, until it is done or Ctrl-C.
+
+    It goes on from what it left in the folder for records. With --json, each report is a line.
+    """
+    from peerbayes.live.agent import AgentOptions, run_agent
+    from peerbayes.live.finding import own_share, robust_keys
+    from peerbayes.live.loop import Pacing
+    from peerbayes.live.telling import Teller
+
+    share = own_share(problem, agent, data)
+    teller = Teller(share, quiet=quiet, json=json)
+    options = AgentOptions(
+        share=share,
+        listen=listen or (),
+        connect=connect or (),
+        router=router,
+        keys=keys,
+        members=members,
+        evidence=evidence,
+        pacing=Pacing(pace, interval, patience, gather, rounds=rounds),
+        on_loss=on_loss,
+        robust=robust_keys(robust),
+        out=out,
+        journal=journal,
+        seed=seed,
+        attached=attached,
+    )
+    teller.last(run_agent(options, log=teller.log, on_report=teller.report))
+    return DONE

@@ -1,0 +1,249 @@
+"""One agent's process, put together: its share, keys, evidence, store and transport, in a loop."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from peerbayes.live.evidence import Draws, Evidence, Lines
+from peerbayes.live.learner import Learner
+from peerbayes.live.loop import Pacing, PeerLoop
+from peerbayes.live.members import Members
+from peerbayes.live.share import Share
+from peerbayes.live.transport import encoded
+from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport
+from theory.validation import fail
+
+# Bytes of a frame: what its numbers take, and room for the header.
+_HEADER_ROOM = 32 * 1024
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """How one agent is run.
+
+    Attributes
+    ----------
+    share
+        Its share of the problem.
+    listen, connect, router
+        Zenoh endpoints (`peerbayes.live.zenoh_transport.Endpoints`).
+    keys, members
+        A key folder and a list of members; without them the problem's own members, unsigned.
+    evidence
+        "draw", "-", a file's name, or "zenoh:KEY".
+    pacing
+        When it does what.
+    on_loss, robust
+        In place of the share's.
+    out
+        Folder of its state.
+    journal
+        Whether all that it did is kept, for replays.
+    seed
+        Of its draws.
+    attached
+        Whether it ends when its standard input does, as of a process that launches others.
+    """
+
+    share: Share
+    listen: Sequence[str] = ()
+    connect: Sequence[str] = ()
+    router: bool = False
+    keys: Path | None = None
+    members: Path | None = None
+    evidence: str = "draw"
+    pacing: Pacing = field(default_factory=Pacing)
+    on_loss: str | None = None
+    robust: dict[str, Any] | None = None
+    out: Path | None = None
+    journal: bool = False
+    seed: int = 0
+    attached: bool = False
+
+
+def run_agent(
+    options: AgentOptions,
+    *,
+    log: Callable[[str], None],
+    on_report: Callable[[dict[str, Any]], None] = lambda report: None,
+) -> dict[str, Any]:
+    """Run one agent until it is done or told to stop; its last report.
+
+    Parameters
+    ----------
+    options
+        What to run.
+    log, on_report
+        Told, in one line, of what happens; given every report.
+
+    Raises
+    ------
+    ValueError
+        If the options do not fit together, or an endpoint cannot be had.
+    """
+    from peerbayes.live.security import zenoh_settings
+
+    share = options.share
+    with ExitStack() as stack:
+        keys, share = _admitted(options)
+        learner = learner_of(share, options)
+        evidence = evidence_of(share, options, log=log)
+        settings = zenoh_settings(keys, members=share.members.names)
+        ends = Endpoints(options.listen, options.connect, options.router, settings)
+        name, known = share.agent, {"members": share.members}
+        loop = PeerLoop(
+            name,
+            share.members,
+            learner=learner,
+            evidence=evidence,
+            transport=ZenohTransport(share.network, name, ends),
+            pacing=options.pacing,
+            limit=frame_limit(learner),
+            log=log,
+            after_report=on_report,
+            **_signing(keys, known),
+        )
+        stack.enter_context(_stopping(loop))
+        if options.attached:
+            _stop_at_the_end_of_input(loop)
+        return loop.run()
+
+
+def learner_of(share: Share, options: AgentOptions) -> Learner:
+    """What learns, by the kind of the share."""
+    if share.kind == "finite":
+        from peerbayes.live.finite import FiniteLearner
+
+        return FiniteLearner(
+            share, pace=options.pacing.pace, on_loss=options.on_loss, rule=options.robust
+        )
+    if share.kind == "net":
+        from peerbayes.live.nets import NetLearner
+
+        return NetLearner.from_share(share, options)
+    raise fail("share", 'kind "finite" or "net"', repr(share.kind), "use the same version")
+
+
+def evidence_of(share: Share, options: AgentOptions, *, log: Callable[[str], None]) -> Evidence:
+    """Where an agent's observations come from."""
+    text = options.evidence
+    if share.kind == "net":
+        from peerbayes.live.nets import own_data
+
+        return own_data(share, options)
+    if text == "draw":
+        number = share.members.number(share.agent)
+        return Draws(share.content["law"], seed=options.seed, agent=number)
+    raise fail("evidence", "draw", text, "choose a source")
+
+
+def frame_limit(learner: Learner) -> int:
+    """Bytes of a frame with this learner's numbers."""
+    from math import prod
+
+    from peerbayes.live.frames import TYPES
+
+    numbers = learner.shapes().values()
+    return _HEADER_ROOM + sum(TYPES[dtype].itemsize * prod(shape) for dtype, shape in numbers)
+
+
+def _admitted(options: AgentOptions) -> tuple[Any, Share]:
+    """Keys, and the share with the list of members that holds."""
+    from peerbayes.live.security import MEMBERS, KeyFolder, verify
+
+    share, path, keys = options.share, options.members, None
+    if options.keys is not None:
+        keys = KeyFolder.of_agent(options.keys, share.agent)
+        path = path or keys.path / MEMBERS
+    if path is None:
+        return None, share
+    members = Members.read(path)
+    if share.agent not in members.names:
+        names = ", ".join(members.names[:12])
+        raise fail(str(path), f"a list with agent {share.agent!r}", names, "add it to the list")
+    if keys is not None:
+        said = members.content(), members.signature
+        if not verify(keys.authority, *said, purpose="members") or members.network != keys.network:
+            wanted = "a list signed by the network's authority"
+            raise fail(str(path), wanted, "another signature", "see 'peerbayes keys members'")
+    elif members.epoch == 0 and members.network != share.network:
+        wanted = f"the members of network {share.network}"
+        raise fail(str(path), wanted, members.network, "use the list of this problem")
+    return keys, replace(share, members=members)
+
+
+def _signing(keys: Any, known: dict[str, Members]) -> dict[str, Any]:
+    """What signs and verifies; nothing without keys."""
+    if keys is None:
+        return {}
+    from peerbayes.live.security import sign, verify
+
+    def trusted(members: Members) -> bool:
+        said = members.content(), members.signature
+        fits = verify(keys.authority, *said, purpose="members")
+        if fits:
+            known["members"] = members
+        return fits
+
+    def genuine(sender: str, digest: bytes, signature: str) -> bool:
+        return verify(known["members"].keys.get(sender, ""), digest, signature)
+
+    return {
+        "sign": lambda digest: sign(keys, digest),
+        "verify": genuine,
+        "trusted": trusted,
+    }
+
+
+@contextmanager
+def _stopping(loop: PeerLoop) -> Iterator[None]:
+    """Ctrl-C and a wish to end let the round finish; outside the main thread nothing is done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        loop.stop()
+
+    numbers = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+    before = {one: signal.signal(one, stop) for one in numbers}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _stop_at_the_end_of_input(loop: PeerLoop) -> None:
+    def wait() -> None:
+        while sys.stdin.buffer.read(4096):
+            pass
+        loop.stop()
+
+    threading.Thread(target=wait, name="end of input", daemon=True).start()
+
+
+def state_folder(out: Path, network: str) -> Path:
+    """Where the agents of a network keep their states, below the folder for records.
+
+    >>> state_folder(Path("out"), "0123456789abcdef").as_posix()
+    'out/live-0123456789abcdef'
+    """
+    return out / f"live-{network}"
+
+
+def own_file(folder: Path, agent: str, kind: str) -> Path:
+    """One of an agent's files, such as its ``state``.
+
+    >>> own_file(Path("live"), "../mast", "state").as_posix()
+    'live/%2E%2E%2Fmast.state'
+    """
+    return folder / f"{encoded(agent).replace('.', '%2E')}.{kind}"
