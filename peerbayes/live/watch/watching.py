@@ -123,7 +123,9 @@ def watch_until(
             path = write_watch(watcher, out, path)
     if not watcher.has_heard:
         wanted, remedy = "reports of agents", "see that they run, and name them with --connect"
-        raise fail("watch", wanted, f"none in {clock() - began:.0f} s", remedy)
+        refused = sum(watcher.refused.values())
+        got = f"none in {clock() - began:.0f} s" + (f", and {refused} refused" if refused else "")
+        raise fail("watch", wanted, got, remedy)
     return WatchOutcome(final_document(watcher), path)
 
 
