@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import signal
 import sys
 import threading
@@ -12,11 +15,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from peerbayes.live.evidence import Draws, Evidence, Lines
+from peerbayes.live.evidence import Draws, Evidence
+from peerbayes.live.kept import KeptLearner
 from peerbayes.live.learner import Learner
 from peerbayes.live.loop import Pacing, PeerLoop
 from peerbayes.live.members import Members
 from peerbayes.live.share import Share
+from peerbayes.live.store import Store
 from peerbayes.live.transport import encoded
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport
 from theory.validation import fail
@@ -96,20 +101,28 @@ def run_agent(
         keys, share = _admitted(options)
         learner = learner_of(share, options)
         evidence = evidence_of(share, options, log=log)
+        unsent = None
+        if options.out is not None:
+            learner = kept = _kept(share, options, learner, evidence, log)
+            stack.callback(kept.close)
+            unsent = kept.said if kept.is_open else None
+        if learner.members.epoch < share.members.epoch:
+            learner.reweigh(share.members)
         settings = zenoh_settings(keys, members=share.members.names)
         ends = Endpoints(options.listen, options.connect, options.router, settings)
-        name, known = share.agent, {"members": share.members}
+        name, members = share.agent, learner.members
         loop = PeerLoop(
             name,
-            share.members,
+            members,
             learner=learner,
             evidence=evidence,
             transport=ZenohTransport(share.network, name, ends),
             pacing=options.pacing,
             limit=frame_limit(learner),
             log=log,
+            unsent=unsent,
             after_report=on_report,
-            **_signing(keys, known),
+            **_signing(keys, {"members": members}),
         )
         stack.enter_context(_stopping(loop))
         if options.attached:
@@ -145,11 +158,35 @@ def evidence_of(share: Share, options: AgentOptions, *, log: Callable[[str], Non
     raise fail("evidence", "draw", text, "choose a source")
 
 
+def _kept(
+    share: Share,
+    options: AgentOptions,
+    learner: Learner,
+    evidence: Evidence,
+    log: Callable[[str], None],
+) -> KeptLearner:
+    """The learner with its state on disk; it goes on from there."""
+    content = json.dumps([share.content, dict(share.rule)], sort_keys=True)
+    setting = {
+        "network": share.network,
+        "agent": share.agent,
+        "content": hashlib.sha256(content.encode()).hexdigest()[:16],
+        "pace": options.pacing.pace,
+        "on_loss": options.on_loss or share.on_loss,
+        "robust": options.robust,
+        "evidence": options.evidence,
+        "seed": options.seed,
+    }
+    assert options.out is not None
+    path = own_file(state_folder(options.out, share.network), share.agent, "state")
+    return KeptLearner(learner, evidence, Store(path, setting, keep=options.journal), log=log)
+
+
 def frame_limit(learner: Learner) -> int:
     """Bytes of a frame with this learner's numbers."""
     from math import prod
 
-    from peerbayes.live.frames import TYPES
+    from peerbayes.live.tensor_bytes import TYPES
 
     numbers = learner.shapes().values()
     return _HEADER_ROOM + sum(TYPES[dtype].itemsize * prod(shape) for dtype, shape in numbers)
@@ -224,7 +261,7 @@ def _stopping(loop: PeerLoop) -> Iterator[None]:
 
 def _stop_at_the_end_of_input(loop: PeerLoop) -> None:
     def wait() -> None:
-        while sys.stdin.buffer.read(4096):
+        while os.read(sys.stdin.fileno(), 4096):
             pass
         loop.stop()
 

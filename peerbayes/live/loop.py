@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from exact.changing.mailbox import Receipt
+from exact.changing.message import Receipt
 from peerbayes.live import report as reports
 from peerbayes.live.evidence import MOST_AT_ONCE, Evidence
-from peerbayes.live.frames import Frame, Refused, seal, unseal
+from peerbayes.live.frames import Frame, Refused, Tensors, seal, unseal
 from peerbayes.live.learner import Learner
 from peerbayes.live.members import Members
 from peerbayes.live.transport import Transport
@@ -28,6 +28,8 @@ _MOST_WAITING = 20_000
 _ROUNDS_A_SECOND, _ROUNDS_AT_ONCE = 20_000, 10_000
 # Seconds after which an agent with a clock of its own goes on without evidence.
 _IDLE = 1.0
+# Seconds for which an agent that returns waits for its neighbours.
+_BACK = 2.0
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ class PeerLoop:
         Of frames (`peerbayes.live.frames`); none without keys.
     trusted
         Whether a new list of members is properly signed; any is taken if left out.
+    unsent
+        What a learner that came back in the middle of a round had to say in it.
     log
         Told, in one line, of what happens.
     after_report
@@ -128,6 +132,7 @@ class PeerLoop:
         sign: Callable[[bytes], str] | None = None,
         verify: Callable[[str, bytes, str], bool] | None = None,
         trusted: Callable[[Members], bool] | None = None,
+        unsent: Tensors | None = None,
         log: Callable[[str], None] = lambda text: None,
         after_report: Callable[[dict[str, Any]], None] = lambda report: None,
         extra_counts: Callable[[], dict[str, int]] = dict,
@@ -136,6 +141,7 @@ class PeerLoop:
         self._learner, self._evidence, self._transport = learner, evidence, transport
         self._pacing, self._limit = pacing, limit
         self._sign, self._verify, self._trusted = sign, verify, trusted
+        self._unsent = unsent
         self._log, self._after_report, self._extra = log, after_report, extra_counts
         self.tally = reports.Tally(members.network, name, pacing.pace)
         self.inbox = Inbox()
@@ -146,8 +152,9 @@ class PeerLoop:
         self._newest: dict[str, int] = {}
         self._next_report = time.monotonic() + 1.0
         self._last_pool = time.monotonic()
-        self._stopped = False
+        self._stopped = self._done = False
         self._open = False
+        self._again: set[str] = set()
         self._adopt(members)
 
     # What may be called from outside -----------------------------------------------------------
@@ -163,10 +170,13 @@ class PeerLoop:
         self._evidence.open(self.inbox.wake)
         try:
             self._gather()
+            if self._unsent is not None:
+                self._send(self._unsent)
             one = self._shared_round if self._pacing.pace == "lockstep" else self._own_round
             while not (self._stopped or self._finished()):
                 one()
-            report = self._tell(done=True)
+            self._done = self._finished()
+            report = self._tell()
             self._stay(self._pacing.linger)
         finally:
             self._evidence.close()
@@ -182,7 +192,10 @@ class PeerLoop:
     def _gather(self) -> None:
         """Wait until all who are to be there are, so that nobody talks to the empty air."""
         wanted = {*self._heard, *self.members.listeners(self.name)}
-        end = time.monotonic() + self._pacing.gather
+        seconds = self._pacing.gather
+        if self._learner.round > 0:  # back among agents that did not wait for it
+            seconds = min(seconds, _BACK)
+        end = time.monotonic() + seconds
         while not (wanted <= self._present or self._stopped):
             left = end - time.monotonic()
             if left <= 0:
@@ -227,7 +240,9 @@ class PeerLoop:
 
     def _begin(self, evidence: Any) -> None:
         """Observe and send."""
-        tensors = self._learner.learn(evidence)
+        self._send(self._learner.learn(evidence))
+
+    def _send(self, tensors: Tensors) -> None:
         self._open = True
         now = time.time()
         gap = max(0.0, self.tally.begin(now))
@@ -251,8 +266,9 @@ class PeerLoop:
         self._open = False
         self._last_pool = time.monotonic()
         self.tally.pooled(used, time.time(), self._learner.round)
-        for name in self._gone:  # a message of it may have come after it went
+        for name in self._again & self._gone:  # a message of it came after it went
             self._learner.lose(name)
+        self._again.clear()
         self._maybe_tell()
 
     def _waiting_for(self) -> list[str]:
@@ -341,6 +357,7 @@ class PeerLoop:
             self.tally.heard(name, frame.round, frame.time, frame.gap)
             self._newest[name] = max(frame.round, self._newest.get(name, 0))
             self._missed.pop(name, None)
+            self._again.add(name)
 
     def _refuse(self, name: str, reason: str, detail: str) -> None:
         if self.tally.refuse(reason):
@@ -400,14 +417,15 @@ class PeerLoop:
             self._next_report = time.monotonic() + 1.0
             self._tell()
 
-    def _tell(self, *, done: bool = False) -> dict[str, Any]:
+    def _tell(self) -> dict[str, Any]:
         source = self._evidence
+        self.tally.stored_round = getattr(self._learner, "stored_round", 0)
         report = self.tally.report(
             epoch=self.members.epoch,
             round=self._learner.round,
             belief=self._learner.summary(),
             evidence={"taken": source.taken, "refused": source.refused},
-            done=done,
+            done=self._done,
         )
         for reason, count in self._extra().items():
             report["refused"][reason] = report["refused"].get(reason, 0) + count

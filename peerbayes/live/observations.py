@@ -104,7 +104,9 @@ class Claims:
             said = said[1] if said[0] is None else said
         pair = said if isinstance(said, list) and len(said) == 2 else [None, said]
         for value in pair:
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float)
+            ):
                 raise Unreadable(f"{text[:40]!r} is no observation")
         if pair[1] is None:
             raise Unreadable(f"{text[:40]!r} has no observation")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # A dead link is noticed after this: at once where the system closes it, else by its silence.
 _LEASE_MS = 3000
 _PAUSE = 0.3
+_RETRY = {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor": 1.5}
 # An agent of the same name is there: its token may be that of a process which was killed.
 _SECONDS_FOR_THE_NAME = 2.0
 
@@ -63,8 +64,9 @@ def open_session(ends: Endpoints) -> zenoh.Session:
         "transport/link/tx/lease": str(_LEASE_MS),
         "open/return_conditions/connect_scouted": "false",
         # Agents start in any order, and routers return: go on trying.
-        "connect/timeout_ms": "0" if not ends.router else "10000",
-        "connect/exit_on_failure": "false" if not ends.router else "true",
+        "connect/timeout_ms": "-1",
+        "connect/exit_on_failure": "false",
+        "connect/retry": json.dumps(_RETRY),
     }
     settings.update(ends.settings)
     try:
