@@ -38,6 +38,7 @@ from peerbayes.commands.schema import schema
 from peerbayes.commands.simulate import simulate
 from peerbayes.commands.train import train
 from peerbayes.commands.verify import verify
+from peerbayes.commands.watch import watch
 
 # The base of typer's usage errors, which older versions take from click and newer ones bring along.
 _UsageError: type[Exception] = next(
@@ -80,6 +81,7 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "design": (design, "The best weights, with a certificate."),
     "place": (place, "Which agent should hold which data."),
     "explore": (explore, "See a problem on a page, move it, design it."),
+    "watch": (watch, "See live agents as they run, beside what theory predicts."),
     "peer": (peer, "One agent of a live network, as a process."),
     "launch": (launch, "All agents of a problem as live processes here."),
     "report": (report, "One HTML page: prediction beside measurement."),

@@ -23,7 +23,7 @@ from peerbayes.live.members import Members
 from peerbayes.live.share import Share
 from peerbayes.live.store import Store
 from peerbayes.live.transport import encoded
-from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport
+from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, settings_of_size
 from theory.validation import fail
 
 # Bytes of a frame: what its numbers take, and room for the header.
@@ -108,7 +108,9 @@ def run_agent(
             unsent = kept.said if kept.is_open else None
         if learner.members.epoch < share.members.epoch:
             learner.reweigh(share.members)
-        settings = zenoh_settings(keys, members=share.members.names)
+        limit = frame_limit(learner)
+        settings = zenoh_settings(keys, members=share.members.names, limit=limit)
+        settings |= settings_of_size(limit)
         ends = Endpoints(options.listen, options.connect, options.router, settings)
         name, members = share.agent, learner.members
         loop = PeerLoop(
@@ -118,7 +120,7 @@ def run_agent(
             evidence=evidence,
             transport=ZenohTransport(share.network, name, ends),
             pacing=options.pacing,
-            limit=frame_limit(learner),
+            limit=limit,
             log=log,
             unsent=unsent,
             after_report=on_report,
@@ -141,7 +143,9 @@ def learner_of(share: Share, options: AgentOptions) -> Learner:
     if share.kind == "net":
         from peerbayes.live.nets import NetLearner
 
-        return NetLearner.from_share(share, options)
+        return NetLearner(
+            share, pace=options.pacing.pace, on_loss=options.on_loss, rule=options.robust
+        )
     raise fail("share", 'kind "finite" or "net"', repr(share.kind), "use the same version")
 
 
@@ -149,9 +153,12 @@ def evidence_of(share: Share, options: AgentOptions, *, log: Callable[[str], Non
     """Where an agent's observations come from."""
     text = options.evidence
     if share.kind == "net":
-        from peerbayes.live.nets import own_data
+        from peerbayes.live.nets import OwnData
 
-        return own_data(share, options)
+        if text != "draw":
+            wanted = "its own data, which an agent that trains a net has"
+            raise fail("evidence", wanted, text, "leave it out")
+        return OwnData()
     if text == "draw":
         number = share.members.number(share.agent)
         return Draws(share.content["law"], seed=options.seed, agent=number)

@@ -46,6 +46,8 @@ class Record:
         Of the evidence, after an observation.
     data
         Numbers (`numbers`), or for "start" and "reweigh" a state and a list of members.
+    end
+        Where the next record begins in its file, in bytes.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Record:
     agent: int = -1
     offset: int = 0
     data: bytes = b""
+    end: int = 0
 
     @property
     def numbers(self) -> FloatArray:
@@ -66,15 +69,23 @@ class Journal:
     Parameters
     ----------
     path
-        The file; it must be new.
+        The file.
+    size
+        Bytes of it that stay: of whole records. 0 begins anew.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, size: int = 0) -> None:
         self.path = path
-        self.size = 0
-        self._waiting: list[bytes] = [_MAGIC]
+        self.size = size
+        self._waiting: list[bytes] = [] if size else [_MAGIC]
         self._bytes = 0
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.ftruncate(self._descriptor, size)
 
     def add(
         self, kind: str, round: int = 0, agent: int = -1, offset: int = 0, data: bytes = b""
@@ -136,4 +147,4 @@ def records_of(path: Path) -> Iterator[Record]:
             code, round, agent, offset = _HEAD.unpack_from(text)
             if code >= len(KINDS):
                 return
-            yield Record(KINDS[code], round, agent, offset, text[_HEAD.size :])
+            yield Record(KINDS[code], round, agent, offset, text[_HEAD.size :], file.tell())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from exact.changing.message import Receipt
@@ -69,7 +70,8 @@ class KeptLearner:
         found = store.read()
         if found is not None:
             self._go_on(*found)
-        self.checkpoint()
+        if self._journal is None:
+            self.checkpoint()
 
     # Coming back --------------------------------------------------------------------------------
 
@@ -77,15 +79,22 @@ class KeptLearner:
         learner = self._learner
         learner.restore(saved)
         self._evidence.offset, self._evidence.taken = kept["offset"], kept["taken"]
-        reserved = 0
         path = self._store.segment(kept["segment"])
+        reserved, end = 0, 0
         for record in records_of(path) if path.exists() else ():
             reserved = record.round if record.kind == "reserve" else reserved
             self._again(record)
+            end = record.end
         if reserved > learner.round:
             learner.skip(reserved + 1)
             self.is_open = False
+        self.stored_round = learner.round
         self._log(f"goes on from round {learner.round}")
+        if self.replays and end:
+            # The same life goes on, perhaps within a round: no new state in between.
+            with suppress(OSError):
+                self._journal = Journal(path, end)
+                self._next = time.monotonic() + _SECONDS
 
     def _again(self, record: Record) -> None:
         """Do to the learner what was done to it."""

@@ -28,6 +28,8 @@ _MOST_WAITING = 20_000
 _ROUNDS_A_SECOND, _ROUNDS_AT_ONCE = 20_000, 10_000
 # Seconds after which an agent with a clock of its own goes on without evidence.
 _IDLE = 1.0
+# Seconds for which an agent that returns waits for its neighbours.
+_BACK = 2.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,30 @@ class Pacing:
     linger: float = 0.5
     rounds: int | None = None
     batch: int = 1
+
+
+# By the kind of the shares: a round of a net takes seconds, and so does the start of its process.
+_PATIENCE = {"finite": 1.0, "net": 60.0}
+_GATHER = {"finite": 10.0, "net": 120.0}
+
+
+def pacing_of(
+    kind: str,
+    *,
+    pace: str,
+    interval: float | None,
+    patience: float | None,
+    gather: float | None,
+    rounds: int | None,
+) -> Pacing:
+    """A pacing in which what is None is as fits shares of a kind, "finite" or "net"."""
+    return Pacing(
+        pace=pace,
+        interval=interval,
+        patience=_PATIENCE[kind] if patience is None else patience,
+        gather=_GATHER[kind] if gather is None else gather,
+        rounds=rounds,
+    )
 
 
 class Inbox:
@@ -150,7 +176,7 @@ class PeerLoop:
         self._newest: dict[str, int] = {}
         self._next_report = time.monotonic() + 1.0
         self._last_pool = time.monotonic()
-        self._stopped = False
+        self._stopped = self._done = False
         self._open = False
         self._again: set[str] = set()
         self._adopt(members)
@@ -173,7 +199,8 @@ class PeerLoop:
             one = self._shared_round if self._pacing.pace == "lockstep" else self._own_round
             while not (self._stopped or self._finished()):
                 one()
-            report = self._tell(done=True)
+            self._done = self._finished()
+            report = self._tell()
             self._stay(self._pacing.linger)
         finally:
             self._evidence.close()
@@ -189,7 +216,10 @@ class PeerLoop:
     def _gather(self) -> None:
         """Wait until all who are to be there are, so that nobody talks to the empty air."""
         wanted = {*self._heard, *self.members.listeners(self.name)}
-        end = time.monotonic() + self._pacing.gather
+        seconds = self._pacing.gather
+        if self._learner.round > 0:  # back among agents that did not wait for it
+            seconds = min(seconds, _BACK)
+        end = time.monotonic() + seconds
         while not (wanted <= self._present or self._stopped):
             left = end - time.monotonic()
             if left <= 0:
@@ -411,7 +441,7 @@ class PeerLoop:
             self._next_report = time.monotonic() + 1.0
             self._tell()
 
-    def _tell(self, *, done: bool = False) -> dict[str, Any]:
+    def _tell(self) -> dict[str, Any]:
         source = self._evidence
         self.tally.stored_round = getattr(self._learner, "stored_round", 0)
         report = self.tally.report(
@@ -419,7 +449,7 @@ class PeerLoop:
             round=self._learner.round,
             belief=self._learner.summary(),
             evidence={"taken": source.taken, "refused": source.refused},
-            done=done,
+            done=self._done,
         )
         for reason, count in self._extra().items():
             report["refused"][reason] = report["refused"].get(reason, 0) + count

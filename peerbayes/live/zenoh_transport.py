@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _LEASE_MS = 3000
 _PAUSE = 0.3
 _RETRY = {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor": 1.5}
+# Bytes that Zenoh sends in one piece, and microseconds for which a piece waits for its link.
+_PIECE = 60_000
+_WAIT = 2_000_000
 # An agent of the same name is there: its token may be that of a process which was killed.
 _SECONDS_FOR_THE_NAME = 2.0
 
@@ -78,6 +81,21 @@ def open_session(ends: Endpoints) -> zenoh.Session:
         text = " ".join(str(error).split())[:200]
         remedy = "see that it is free, or another end is there"
         raise fail("endpoints", f"to open {where}", text, remedy) from None
+
+
+def settings_of_size(limit: int) -> dict[str, str]:
+    """Further settings of Zenoh for frames of so many bytes.
+
+    A frame that fits into one piece is sent at once or lost. The pieces of a longer one wait for
+    each other, or a busy link would never see the last of them.
+    """
+    if limit <= _PIECE:
+        return {}
+    drop = "transport/link/tx/queue/congestion_control/drop"
+    return {
+        f"{drop}/wait_before_drop": str(_WAIT),
+        f"{drop}/max_wait_before_drop_fragments": str(_WAIT),
+    }
 
 
 class ZenohTransport:
