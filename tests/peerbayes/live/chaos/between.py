@@ -19,6 +19,7 @@ import json
 import random
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -188,8 +189,9 @@ def main() -> None:
     """Serve until the input ends."""
     between = Between(json.loads(sys.argv[1]))
     print(json.dumps("ready"), flush=True)
-    for line in sys.stdin:
-        print(json.dumps(between.do(json.loads(line))), flush=True)
+    with suppress(KeyboardInterrupt):
+        for line in sys.stdin:
+            print(json.dumps(between.do(json.loads(line))), flush=True)
     between.close()
 
 

@@ -28,13 +28,12 @@ def hostile_frames(network: str, sender: str, hypotheses: int) -> dict[str, list
     return {
         "not-a-frame": [
             b"",
-            b"GET / HTTP/1.1\r\n\r\n",
-            bytes(range(256)),
             struct.pack("<Q", len(nested)) + nested,
             whole[: 8 + length // 2],
             struct.pack("<Q", length) + b"\x80\x04" + bytes(length),  # as a pickle begins
         ],
-        "too-large": [struct.pack("<Q", 2**63) + b"{}"],
+        # Eight bytes that are no length say a length beyond any.
+        "too-large": [struct.pack("<Q", 2**63) + b"{}", b"GET / HTTP/1.1\r\n\r\n"],
         "other-schema": [whole.replace(b'"schema":"1"', b'"schema":"9"')],
         "other-network": [seal(frame("f" * 16, sender, fair))],
         "wrong-name": [seal(frame(network, f"{sender}'", fair))],
