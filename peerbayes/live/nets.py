@@ -145,6 +145,11 @@ class NetLearner:
         return self._own.training
 
     @property
+    def members(self) -> Members:
+        """The list by which it goes."""
+        return self._members
+
+    @property
     def round(self) -> int:
         """Rounds begun so far."""
         return self._peer.round
