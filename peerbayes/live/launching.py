@@ -33,7 +33,7 @@ class LaunchRequest:
     rounds
         After which all are done; None: until interrupted.
     pace, interval, patience, gather
-        As of :class:`peerbayes.live.loop.Pacing`.
+        As of :class:`peerbayes.live.pacing.Pacing`.
     on_loss, robust
         In place of what the problem says; `robust` as on the command line.
     keys
