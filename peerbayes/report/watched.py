@@ -151,7 +151,7 @@ def _graph(record: WatchDocument) -> GraphDocument | None:
 def _agents(record: WatchDocument) -> WatchTable:
     is_net = any(agent.accuracy is not None for agent in record.agents)
     columns = (
-        "state", "rounds", "ms a round", "v", "share of a round",
+        "state", "rounds", "ms a round", "v", "slowness",
         "accuracy" if is_net else "believes", "observations", "refused", "sent, kB", "MB",
     )  # fmt: skip
     rows = tuple((agent.name, _cells(agent, is_net)) for agent in record.agents[:_MOST_ROWS])
@@ -170,7 +170,7 @@ def _cells(agent: LiveAgent, is_net: bool) -> tuple[str, ...]:
         DASH if agent.round is None else count(agent.round),
         _milli(agent.round_seconds),
         number(agent.influence),
-        DASH if agent.share_of_round is None else percentage(agent.share_of_round),
+        DASH if agent.slowness is None else percentage(agent.slowness),
         belief,
         count(agent.evidence_taken),
         _refused(agent.refused),

@@ -51,7 +51,7 @@ def agents_table(result: WatchDocument) -> RenderableType:
     """Where each agent is, what it believes, and how much of a round is spent on it."""
     is_net = any(agent.accuracy is not None for agent in result.agents)
     table = figures_table(
-        "Agents", "agent", "state", "round", "ms", "v", "share",
+        "Agents", "agent", "state", "round", "ms", "v", "slowness",
         "accuracy" if is_net else "believes", "refused", "MB",
     )  # fmt: skip
     for agent in result.agents[:_MOST_LISTED]:
@@ -61,7 +61,7 @@ def agents_table(result: WatchDocument) -> RenderableType:
             rounds(agent.round),
             number(_milli(agent.round_seconds)),
             number(agent.influence),
-            number(agent.share_of_round),
+            number(agent.slowness),
             number(agent.accuracy) if is_net else Text(_belief(agent)),
             rounds(sum(agent.refused.values())),
             number(agent.rss_mb),
