@@ -69,7 +69,7 @@ def watch(
         from peerbayes.live.watch.page import LivePage
         from peerbayes.resources import to_standard_error
 
-        shown = LivePage(notice=to_standard_error, is_quiet=quiet)
+        shown = LivePage(to_standard_error)
     with on_terminal(quiet=quiet) as drawn:
         outcome = watch_network(
             problem,
