@@ -112,7 +112,7 @@ function sections(told) {
 
 function hypotheses({ hypotheses: names, reference }) {
   return el("ul", { class: "legend", "aria-label": "Colours of the hypotheses" }, names.slice(0, 24).map((name, k) =>
-    el("li", {}, el("span", { class: "swatch", style: { background: hue(k) }, "aria-hidden": "true" }), name, name === reference ? el("span", { class: "quiet" }, " (settles on)") : null)));
+    el("li", {}, el("span", { class: "swatch", style: { "background-color": hue(k) }, "aria-hidden": "true" }), name, name === reference ? el("span", { class: "quiet" }, " (settles on)") : null)));
 }
 
 function rates({ stretches, main }) {
@@ -125,20 +125,26 @@ function rates({ stretches, main }) {
 function course({ course: told, stretches }) {
   if (!told) return null;
   const lines = told.agents.slice(0, mostLines).map((label, i) => ({ name: i ? null : "agents", label, kind: "line", thin: true, xs: told.seconds[i], ys: told.log_ratios[i], colour: "var(--ink)" }));
-  const slopes = stretches.flatMap(({ began, seconds, rates: all }) => {
+  const slopes = stretches.flatMap(({ began, seconds, present, rates: all }) => {
     const rate = all.find(({ hypothesis }) => hypothesis === told.hypothesis)?.predicted;
     if (!rate || seconds <= 0) return [];
-    const begin = told.seconds.map((times, i) => told.log_ratios[i][Math.max(0, times.findIndex((time) => time >= began))]);
+    const begin = told.agents.flatMap((name, i) => {
+      const first = told.seconds[i].findIndex((time) => time >= began);
+      return present.includes(name) && first >= 0 ? [told.log_ratios[i][first]] : [];
+    });
+    if (!begin.length) return [];
     const start = begin.reduce((sum, value) => sum + value, 0) / begin.length;
     return [{ name: null, label: "predicted", kind: "line", dash: "6 4", xs: [began, began + seconds], ys: [start, start + rate * seconds], colour: "var(--bad)" }];
   });
   if (slopes.length) slopes[0].name = "predicted";
   const last = Math.max(...told.seconds.map((times) => times.at(-1)), 1);
   const tallest = Math.max(...told.log_ratios.flat(), 1);
-  return curves({
+  const chart = curves({
     title: `Log-odds of ${told.reference} against ${told.hypothesis}`, summary: `${number(tallest)} nats after ${number(last)} s`,
     series: [...lines, ...slopes], x: { label: "seconds", from: 0, to: last }, y: { label: "nats", to: tallest },
-  }).element;
+  });
+  chart.mark(last);
+  return chart.element;
 }
 
 function agentRow(agent) {
