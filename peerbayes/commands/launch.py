@@ -11,10 +11,13 @@ from peerbayes.commands.live_options import (
     Interval,
     Journal,
     Keys,
+    LiveProblem,
     LiveRounds,
+    LiveSeed,
     OnLoss,
     Pace,
     Patience,
+    Recipe,
     Robust,
 )
 from peerbayes.commands.options import (
@@ -22,22 +25,21 @@ from peerbayes.commands.options import (
     Data,
     Json,
     Out,
-    ProblemArgument,
     Quiet,
-    Seed,
 )
 from peerbayes.commands.output import CHECK_FAILED, DONE, print_lines, show
 
 
 def launch(
-    problem: ProblemArgument,
+    problem: LiveProblem,
     rounds: LiveRounds = None,
     pace: Pace = "lockstep",
     interval: Interval = None,
-    patience: Patience = 1.0,
-    gather: Gather = 30.0,
+    patience: Patience = None,
+    gather: Gather = None,
     on_loss: OnLoss = None,
     robust: Robust = None,
+    recipe: Recipe = None,
     keys: Keys = None,
     journal: Journal = False,
     revive: Annotated[
@@ -49,7 +51,7 @@ def launch(
         typer.Option("--resume", help="Go on from what the agents left in the folder."),
     ] = False,
     json: Json = False,
-    seed: Seed = 0,
+    seed: LiveSeed = None,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
@@ -71,6 +73,7 @@ def launch(
         revive=revive,
         resume=resume,
         seed=seed,
+        recipe=recipe,
     )
     from peerbayes.terminal import say
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from peerbayes.commands.options import choice, folder, seconds, whole_number
+from peerbayes.commands.options import NETS, SHARED, choice, folder, seconds, whole_number
 
 ROUNDS_HELP = "Rounds after which an agent is done; left out: it goes on until Ctrl-C."
 Pace = Annotated[
@@ -29,21 +29,23 @@ Interval = Annotated[
     ),
 ]
 Patience = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--patience",
         parser=seconds,
         metavar="S",
-        help="Seconds that lock-step waits for a message that is missing.",
+        help="Seconds that lock-step waits for a message that is missing; left out: 1, for nets "
+        "60.",
     ),
 ]
 Gather = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--gather",
         parser=seconds,
         metavar="S",
-        help="Seconds for which neighbours are waited for before the first round.",
+        help="Seconds for which neighbours are waited for before the first round; left out: 10, "
+        "launched 30, for nets 120.",
     ),
 ]
 OnLoss = Annotated[
@@ -80,4 +82,30 @@ Journal = Annotated[
 Attached = Annotated[
     bool,
     typer.Option("--attached", hidden=True, help="End when standard input does."),
+]
+LiveSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        parser=whole_number(0),
+        metavar="S",
+        help="Seed of what is drawn at random; left out: 0, or that of the net file.",
+        rich_help_panel=SHARED,
+    ),
+]
+Recipe = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        metavar="NAME",
+        help="paper, best or once; best if left out.",
+        rich_help_panel=NETS,
+    ),
+]
+LiveProblem = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM",
+        help="A TOML or JSON file, a built-in problem, a net file, or an experiment with nets.",
+    ),
 ]

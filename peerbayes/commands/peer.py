@@ -13,10 +13,13 @@ from peerbayes.commands.live_options import (
     Interval,
     Journal,
     Keys,
+    LiveProblem,
     LiveRounds,
+    LiveSeed,
     OnLoss,
     Pace,
     Patience,
+    Recipe,
     Robust,
 )
 from peerbayes.commands.options import (
@@ -24,16 +27,14 @@ from peerbayes.commands.options import (
     Data,
     Json,
     Out,
-    ProblemArgument,
     Quiet,
-    Seed,
     file,
 )
 from peerbayes.commands.output import DONE
 
 
 def peer(
-    problem: ProblemArgument,
+    problem: LiveProblem,
     agent: Annotated[
         str | None,
         typer.Option("--agent", metavar="NAME", help="Which agent this is: its name or number."),
@@ -67,15 +68,16 @@ def peer(
     ] = "draw",
     pace: Pace = "lockstep",
     interval: Interval = None,
-    patience: Patience = 1.0,
-    gather: Gather = 10.0,
+    patience: Patience = None,
+    gather: Gather = None,
     on_loss: OnLoss = None,
     robust: Robust = None,
+    recipe: Recipe = None,
     rounds: LiveRounds = None,
     journal: Journal = False,
     attached: Attached = False,
     json: Json = False,
-    seed: Seed = 0,
+    seed: LiveSeed = None,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
@@ -86,10 +88,10 @@ def peer(
     """
     from peerbayes.live.agent import AgentOptions, run_agent
     from peerbayes.live.finding import own_share, robust_keys
-    from peerbayes.live.loop import Pacing
+    from peerbayes.live.pacing import pacing_of
     from peerbayes.live.telling import Teller
 
-    share = own_share(problem, agent, data)
+    share = own_share(problem, agent, data, seed=seed, recipe=recipe)
     teller = Teller(share, quiet=quiet, json=json)
     options = AgentOptions(
         share=share,
@@ -99,12 +101,20 @@ def peer(
         keys=keys,
         members=members,
         evidence=evidence,
-        pacing=Pacing(pace, interval, patience, gather, rounds=rounds),
+        pacing=pacing_of(
+            share.kind,
+            pace=pace,
+            interval=interval,
+            patience=patience,
+            gather=gather,
+            rounds=share.content.get("rounds") if rounds is None else rounds,
+            batch=share.content.get("batch", 1),
+        ),
         on_loss=on_loss,
         robust=robust_keys(robust),
         out=out,
         journal=journal,
-        seed=seed,
+        seed=seed or 0,
         attached=attached,
     )
     teller.last(run_agent(options, log=teller.log, on_report=teller.report))

@@ -10,24 +10,32 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from peerbayes.live.admission import admitted, newer_list, signing
 from peerbayes.live.evidence import Draws, Evidence
 from peerbayes.live.kept import KeptLearner
 from peerbayes.live.learner import Learner
-from peerbayes.live.loop import Pacing, PeerLoop
+from peerbayes.live.lines import FileFeed, Lines, from_input
+from peerbayes.live.loop import PeerLoop
 from peerbayes.live.members import Members
+from peerbayes.live.observations import Claims
+from peerbayes.live.pacing import Pacing
 from peerbayes.live.share import Share
 from peerbayes.live.store import Store
 from peerbayes.live.transport import encoded
-from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport
+from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, settings_of_size
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from peerbayes.live.security import KeyFolder
 
 # Bytes of a frame: what its numbers take, and room for the header.
 _HEADER_ROOM = 32 * 1024
+_TOPIC = "zenoh:"
 
 
 @dataclass(frozen=True)
@@ -94,11 +102,8 @@ def run_agent(
     ValueError
         If the options do not fit together, or an endpoint cannot be had.
     """
-    from peerbayes.live.security import zenoh_settings
-
-    share = options.share
     with ExitStack() as stack:
-        keys, share = _admitted(options)
+        keys, share = admitted(options)
         learner = learner_of(share, options)
         evidence = evidence_of(share, options, log=log)
         unsent = None
@@ -108,26 +113,44 @@ def run_agent(
             unsent = kept.said if kept.is_open else None
         if learner.members.epoch < share.members.epoch:
             learner.reweigh(share.members)
-        settings = zenoh_settings(keys, members=share.members.names)
-        ends = Endpoints(options.listen, options.connect, options.router, settings)
-        name, members = share.agent, learner.members
+        limit = frame_limit(learner)
+        counts: dict[str, Any] = {}
+        if keys is not None:
+            from peerbayes.live.refusals import TransportRefusals
+
+            counts["extra_counts"] = stack.enter_context(TransportRefusals()).counts
         loop = PeerLoop(
-            name,
-            members,
+            share.agent,
             learner=learner,
             evidence=evidence,
-            transport=ZenohTransport(share.network, name, ends),
+            transport=_transport(share, options, keys, learner.members, limit),
             pacing=options.pacing,
-            limit=frame_limit(learner),
-            log=log,
+            limit=limit,
+            newer=newer_list(options, keys),
             unsent=unsent,
+            log=log,
             after_report=on_report,
-            **_signing(keys, {"members": members}),
+            **counts,
+            **signing(keys, learner.members),
         )
         stack.enter_context(_stopping(loop))
         if options.attached:
             _stop_at_the_end_of_input(loop)
         return loop.run()
+
+
+def _transport(
+    share: Share, options: AgentOptions, keys: KeyFolder | None, members: Members, limit: int
+) -> ZenohTransport:
+    from peerbayes.live.security import zenoh_settings
+
+    def ends(members: Members) -> Endpoints:
+        settings = zenoh_settings(keys, members=members.names, limit=limit)
+        settings |= settings_of_size(limit)
+        return Endpoints(options.listen, options.connect, options.router, settings)
+
+    renewed = None if keys is None else ends  # access control lists names
+    return ZenohTransport(share.network, share.agent, ends(members), renewed=renewed)
 
 
 def learner_of(share: Share, options: AgentOptions) -> Learner:
@@ -141,7 +164,9 @@ def learner_of(share: Share, options: AgentOptions) -> Learner:
     if share.kind == "net":
         from peerbayes.live.nets import NetLearner
 
-        return NetLearner.from_share(share, options)
+        return NetLearner(
+            share, pace=options.pacing.pace, on_loss=options.on_loss, rule=options.robust
+        )
     raise fail("share", 'kind "finite" or "net"', repr(share.kind), "use the same version")
 
 
@@ -149,13 +174,25 @@ def evidence_of(share: Share, options: AgentOptions, *, log: Callable[[str], Non
     """Where an agent's observations come from."""
     text = options.evidence
     if share.kind == "net":
-        from peerbayes.live.nets import own_data
+        from peerbayes.live.nets import OwnData
 
-        return own_data(share, options)
+        if text != "draw":
+            wanted = "its own data, which an agent that trains a net has"
+            raise fail("evidence", wanted, text, "leave it out")
+        return OwnData()
     if text == "draw":
         number = share.members.number(share.agent)
         return Draws(share.content["law"], seed=options.seed, agent=number)
-    raise fail("evidence", "draw", text, "choose a source")
+    content = share.content
+    claims = Claims(content["claims"], hypotheses=len(content["hypotheses"]))
+    if text.startswith(_TOPIC):
+        return Lines(claims, log=log, topic=text.removeprefix(_TOPIC))
+    if text != "-":
+        return Lines(claims, log=log, feed=FileFeed(Path(text)))
+    if options.attached:
+        wanted = "a source besides standard input"
+        raise fail("evidence", wanted, "-", "name a file")
+    return Lines(claims, log=log, feed=from_input)
 
 
 def _kept(
@@ -190,54 +227,6 @@ def frame_limit(learner: Learner) -> int:
 
     numbers = learner.shapes().values()
     return _HEADER_ROOM + sum(TYPES[dtype].itemsize * prod(shape) for dtype, shape in numbers)
-
-
-def _admitted(options: AgentOptions) -> tuple[Any, Share]:
-    """Keys, and the share with the list of members that holds."""
-    from peerbayes.live.security import MEMBERS, KeyFolder, verify
-
-    share, path, keys = options.share, options.members, None
-    if options.keys is not None:
-        keys = KeyFolder.of_agent(options.keys, share.agent)
-        path = path or keys.path / MEMBERS
-    if path is None:
-        return None, share
-    members = Members.read(path)
-    if share.agent not in members.names:
-        names = ", ".join(members.names[:12])
-        raise fail(str(path), f"a list with agent {share.agent!r}", names, "add it to the list")
-    if keys is not None:
-        said = members.content(), members.signature
-        if not verify(keys.authority, *said, purpose="members") or members.network != keys.network:
-            wanted = "a list signed by the network's authority"
-            raise fail(str(path), wanted, "another signature", "see 'peerbayes keys members'")
-    elif members.epoch == 0 and members.network != share.network:
-        wanted = f"the members of network {share.network}"
-        raise fail(str(path), wanted, members.network, "use the list of this problem")
-    return keys, replace(share, members=members)
-
-
-def _signing(keys: Any, known: dict[str, Members]) -> dict[str, Any]:
-    """What signs and verifies; nothing without keys."""
-    if keys is None:
-        return {}
-    from peerbayes.live.security import sign, verify
-
-    def trusted(members: Members) -> bool:
-        said = members.content(), members.signature
-        fits = verify(keys.authority, *said, purpose="members")
-        if fits:
-            known["members"] = members
-        return fits
-
-    def genuine(sender: str, digest: bytes, signature: str) -> bool:
-        return verify(known["members"].keys.get(sender, ""), digest, signature)
-
-    return {
-        "sign": lambda digest: sign(keys, digest),
-        "verify": genuine,
-        "trusted": trusted,
-    }
 
 
 @contextmanager

@@ -41,7 +41,8 @@ class Record:
     round
         Of an observation, a message, a pooling; the one skipped to, or reserved.
     agent
-        The number of the agent that spoke or went; −1 where there is none.
+        The number of the agent that spoke or went; −1 where there is none. With an observation,
+        how many were taken so far.
     offset
         Of the evidence, after an observation.
     data

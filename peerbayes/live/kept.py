@@ -100,8 +100,7 @@ class KeptLearner:
         """Do to the learner what was done to it."""
         learner = self._learner
         if record.kind == "observe":
-            self._evidence.offset = record.offset
-            self._evidence.taken += 1
+            self._evidence.offset, self._evidence.taken = record.offset, record.agent
             self._tensors = learner.learn(record.numbers if record.data else None)
         elif record.kind == "deliver":
             learner.deliver(record.agent, record.round, record.numbers)  # type: ignore[attr-defined]
@@ -196,8 +195,8 @@ class KeptLearner:
         self.is_open, self._tensors = True, tensors
         if self.replays:
             data = b"" if evidence is None else evidence.astype("<f8").tobytes()
-            offset = self._evidence.offset
-            self._add("observe", flush=True, round=self.round, offset=offset, data=data)
+            at = {"offset": self._evidence.offset, "agent": self._evidence.taken}
+            self._add("observe", flush=True, round=self.round, data=data, **at)
             return tensors
         if self._due():
             self.checkpoint()

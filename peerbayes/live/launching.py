@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ class LaunchRequest:
     rounds
         After which all are done; None: until interrupted.
     pace, interval, patience, gather
-        As of :class:`peerbayes.live.loop.Pacing`.
+        As of :class:`peerbayes.live.pacing.Pacing`.
     on_loss, robust
         In place of what the problem says; `robust` as on the command line.
     keys
@@ -45,21 +45,25 @@ class LaunchRequest:
     resume
         Whether agents go on from the states in the folder, rather than begin anew.
     seed
-        Of what the agents draw.
+        Of what the agents draw, and of all that is random about nets; None: 0, or that of a net
+        file.
+    recipe
+        Of an experiment with nets; None: its own.
     """
 
     rounds: int | None = None
     pace: str = "lockstep"
     interval: float | None = None
-    patience: float = 1.0
-    gather: float = 30.0
+    patience: float | None = None
+    gather: float | None = None
     on_loss: str | None = None
     robust: str | None = None
     keys: Path | None = None
     journal: bool = False
     revive: bool = False
     resume: bool = False
-    seed: int = 0
+    seed: int | None = None
+    recipe: str | None = None
 
 
 def run_launch(
@@ -97,7 +101,8 @@ def run_launch(
     from peerbayes.records import check_folder, write_record
 
     robust_keys(request.robust)
-    shares = _shares(problem, data)
+    shares = _shares(problem, data, request)
+    request = _settled(request, shares[0])
     check_folder(out)
     name, network = shares[0].problem, shares[0].network
     folder = state_folder(out, network)
@@ -223,12 +228,25 @@ class _Run:
         )
 
 
-def _shares(problem: AnyProblem | str | Path, data: Path | None) -> tuple[Share, ...]:
-    shares = every_share(problem, data)
+def _shares(
+    problem: AnyProblem | str | Path, data: Path | None, request: LaunchRequest
+) -> tuple[Share, ...]:
+    shares = every_share(problem, data, seed=request.seed, recipe=request.recipe)
     if len(shares) > MOST_AGENTS:
         wanted = f"at most {MOST_AGENTS} agents on one machine"
         raise fail(shares[0].problem, wanted, len(shares), "start agents with 'peerbayes peer'")
     return shares
+
+
+def _settled(request: LaunchRequest, share: Share) -> LaunchRequest:
+    """The request with what was left out as fits the shares."""
+    gather = 30.0 if share.kind == "finite" else None
+    return replace(
+        request,
+        rounds=share.content.get("rounds") if request.rounds is None else request.rounds,
+        gather=gather if request.gather is None else request.gather,
+        seed=share.content.get("seed", 0) if request.seed is None else request.seed,
+    )
 
 
 def _endpoints(shares: tuple[Share, ...], *, secure: bool) -> dict[str, str]:
