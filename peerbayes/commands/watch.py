@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from peerbayes.commands.options import DEFAULT_OUT, Data, Json, Out, Quiet, factor, folder
+from peerbayes.commands.options import DEFAULT_OUT, Data, Json, Out, Quiet, Seed, factor, folder
 from peerbayes.commands.output import DONE, print_lines, show
 
 
@@ -53,6 +53,7 @@ def watch(
         bool, typer.Option("--page", help="Show it in a browser too; the address is printed.")
     ] = False,
     json: Json = False,
+    seed: Seed = 0,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
