@@ -7,7 +7,7 @@ agent j made at time s′, and j's tick before that was at time s″, it has *wa
     s − s″ = age + gap,   age = s − s′,   gap = s′ − s″
 
 for agent j; for itself age is 0. (Or take the times of pooling throughout: age from the message's
-making to the pooling that uses it, gap from j's pooling before to the message.) Log-beliefs then grow by
+making to the pooling that uses it, gap from j's pooling before to the message.) Log-beliefs grow by
 
     g = Σ_j v_j I_j / d,     d = Σ_ij v_i W_ij E[wait_ij]
 
