@@ -8,7 +8,8 @@ v = vW and :math:`I_j(\theta)` the mean evidence of one round of agent j, log-ra
 .. math:: g(\theta) = \sum_j v_j I_j(\theta) \Big/ \sum_{ij} v_i w_{ij}
 
 nats a second, as :mod:`theory.changing.rhythms` proves. An offset between the clocks of two
-machines enters the sum as :math:`\sum_{ij} v_i W_{ij}(o_i - o_j) = 0`.
+machines enters the sum as :math:`\sum_{ij} v_i W_{ij}(o_i - o_j) = 0`; where the times of reports
+show one of more than .05 seconds, it is taken out of each wait all the same.
 
 Given the rhythms, one observation of agent j counts :math:`v_j \tau_j / \sum v w` in the end,
 :math:`\tau_j` being its mean seconds a round. So the variance of
@@ -34,6 +35,8 @@ from theory.validation import FloatArray, IntArray, read_only
 
 # Weight that went to agents that are not there, as a share, from the moments around a change.
 _LEFT_OVER = 0.02
+# Seconds. Clocks that differ by less are taken for the same: reports may take as long to come.
+_SAME_TIME = 0.05
 # Blocks of time: fewer say too little of a variance, more are too short.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 5, 20
 
@@ -206,7 +209,26 @@ def _tables(
             tables["used"][i, j] = (link.used - (before.used if before else 0)) / poolings
             late = link.rounds_late - (before.rounds_late if before else 0)
             tables["late"][i, j] = late / poolings
+    _set_clocks(names, courses, known, tables)
     return {"rhythm": rhythm, **tables}
+
+
+def _set_clocks(
+    names: Sequence[str],
+    courses: Mapping[str, Course],
+    known: Sequence[int],
+    tables: Mapping[str, FloatArray],
+) -> None:
+    """Take the difference of two clocks out of ages, where it is plainly there.
+
+    It cancels in the rate, but not in what is said of single links and agents.
+    """
+    mine = [courses[names[i]] for i in known]
+    ahead = np.array([(c.first.time - c.began + c.last.time - c.ended) / 2 for c in mine])
+    for place, i in enumerate(known):
+        apart = ahead[place] - ahead
+        apart[abs(apart) < _SAME_TIME] = 0.0
+        tables["waits"][i, known] -= tables["weights"][i, known] * apart
 
 
 def _window(courses: Sequence[Course]) -> tuple[float, float]:
