@@ -1,8 +1,10 @@
-"""Networks that change, run: processes, the loop over them, and mailboxes.
+"""Networks that change, run: processes, the loop over them, mailboxes and peers.
 
 :mod:`exact.changing.simulation` is the quick form, for many replicates (:func:`exact.simulate`);
 :mod:`exact.changing.beliefs` the papers' form, for phases that are given;
-:mod:`exact.changing.mailbox` says what a lost, late or repeated message does to a belief.
+:mod:`exact.changing.mailbox` says what a lost, late or repeated message does to a belief;
+:mod:`exact.changing.peer` is one agent by itself, and what it did can be done again
+(:mod:`exact.changing.replay`) and accounted for (:mod:`exact.changing.realised`).
 """
 
 from typing import TYPE_CHECKING

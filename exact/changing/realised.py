@@ -265,7 +265,7 @@ def _uses(logs: Sequence[Log]) -> _Uses:
             assert other.bases is not None
             used = np.flatnonzero((log.weights[:, j] > 0) & (log.heard[:, j] >= 0))
             when = log.heard[used, j]
-            # A message of round 0 is a prior, which brings no observation.
+            # A message of round 0 is a prior, which brings no observation and has no base.
             place = np.searchsorted(other.rounds, when)
             known = np.append(other.rounds, -1)[place] == when
             if not (known | (when == 0)).all():
@@ -276,7 +276,6 @@ def _uses(logs: Sequence[Log]) -> _Uses:
                     "give whole logs",
                 )
             base = np.append(other.bases, -1)[place]
-            base[when == 0] = -1
             row.append(here[used])
             step.append(np.where(base < 0, j, agents + first[j] + base))
             said.append(np.where(when == 0, total, first[j] + place))

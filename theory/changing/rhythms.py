@@ -6,7 +6,8 @@ agent j made at time s′, and j's tick before that was at time s″, it has *wa
 
     s − s″ = age + gap,   age = s − s′,   gap = s′ − s″
 
-for agent j; for itself age is 0. Log-beliefs then grow by
+for agent j; for itself age is 0. (Or take the times of pooling throughout: age from the message's
+making to the pooling that uses it, gap from j's pooling before to the message.) Log-beliefs grow by
 
     g = Σ_j v_j I_j / d,     d = Σ_ij v_i W_ij E[wait_ij]
 
@@ -93,11 +94,10 @@ class Rhythm(Shown):
 def rhythm_rate(weights: ArrayLike, waits: ArrayLike) -> Rhythm:
     """The rate of agents on clocks of their own, from what they weigh and how long they wait.
 
-    Exact, as a limit over time, where weights are always the same and each wait is the mean over
-    the ticks that matter: that is so in lock-step, with fixed delays, if every message is used
-    once, and if what a tick waits does not depend on which later ticks used its message, as with
-    random clocks. With weights that vary it is exact if weights and waits are drawn afresh. Else
-    an estimate (docs: mathematics/own-clocks, which shows how far off it can be).
+    Exact, as a limit over time, where weights are always the same and the waits at a tick do not
+    depend on which later ticks use its message: in lock-step, with fixed delays, with clocks of one
+    period, with random clocks. With weights that vary it is exact if weights and waits are drawn
+    afresh. Else an estimate (docs: mathematics/own-clocks, which says how far off it can be).
 
     Parameters
     ----------

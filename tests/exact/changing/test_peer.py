@@ -221,6 +221,7 @@ def test_a_peer_goes_on_from_what_was_written_down() -> None:
     for clocks in ("shared", "own"):
         one = peer(on_loss="last", clocks=clocks, rule=TrimmedMean(1, "renormalise"))
         one.lose(2)
+        assert Peer.from_state(one.state()).mailbox.lost == {2}
         other: Peer | None = None
         for step in range(40):
             if step % 7 == 3:
@@ -229,6 +230,7 @@ def test_a_peer_goes_on_from_what_was_written_down() -> None:
                 written = PeerState.from_parts(json.loads(json.dumps(state.meta)), numbers)
                 other = Peer.from_state(written)
                 assert other.state().meta == state.meta
+                assert (other.state().used, other.state().lost) == (state.used, state.lost)
             both = [one] if other is None else [one, other]
             if one.is_open:
                 results = [p.pool().log_belief for p in both]
