@@ -23,7 +23,7 @@ _LARGEST_LIST = 16 << 20
 # Agents may start after their watcher: go on trying, in the background.
 _PATIENT = {
     "connect/timeout_ms": "-1",
-    "connect/retry": '{"period_init_ms": 200, "period_max_ms": 2000}',
+    "connect/retry": '{"period_init_ms": 200, "period_max_ms": 500}',
 }
 # Stands for a payload that was not read, and is refused as that would be.
 _TOO_LARGE = bytes(LARGEST_REPORT + 1)

@@ -45,7 +45,7 @@ class OwnReport(_Part):
     """What an agent's own belief counted."""
 
     weight: Sum
-    wait: Sum
+    wait: float = Field(description="sum of weight times seconds; clocks may be set back")
 
 
 class EvidenceReport(_Part):
@@ -83,7 +83,7 @@ class Report(_Part):
     seconds: Sum = Field(description="since its process began, by its own clock")
     pace: str
     belief: BeliefReport
-    gap: Sum | None = Field(default=None, description="mean seconds a round")
+    gap: float | None = Field(default=None, description="mean seconds a round")
     links: dict[str, LinkReport]
     own: OwnReport
     poolings: Count

@@ -55,7 +55,7 @@ def test_what_is_told_of_a_steady_network() -> None:
     assert (document.reference, document.pace) == ("fair", "own")
     assert {agent.believes for agent in document.agents} == {"fair"}
     assert sum(agent.influence for agent in document.agents) == pytest.approx(1)
-    assert sum(agent.share_of_round for agent in document.agents) == pytest.approx(1)
+    assert sum(agent.slowness for agent in document.agents) == pytest.approx(1)
     weights = {(link.hearer, link.heard): link.weight for link in document.links}
     assert weights == pytest.approx(
         {(i, j): ROWS[i, j] for i, j in np.argwhere(ROWS > 0) if i != j}
