@@ -172,6 +172,7 @@ class PeerLoop:
         self._last_pool = time.monotonic()
         self._stopped = False
         self._open = False
+        self._done = False
         self._adopt(members)
 
     # What may be called from outside -----------------------------------------------------------
@@ -190,7 +191,8 @@ class PeerLoop:
             one = self._shared_round if self._pacing.pace == "lockstep" else self._own_round
             while not (self._stopped or self._finished()):
                 one()
-            report = self._tell(done=True)
+            self._done = True
+            report = self._tell()
             self._stay(self._pacing.linger)
         finally:
             self._evidence.close()
@@ -424,14 +426,14 @@ class PeerLoop:
             self._next_report = time.monotonic() + 1.0
             self._tell()
 
-    def _tell(self, *, done: bool = False) -> dict[str, Any]:
+    def _tell(self) -> dict[str, Any]:
         source = self._evidence
         report = self.tally.report(
             epoch=self.members.epoch,
             round=self._learner.round,
             belief=self._learner.summary(),
             evidence={"taken": source.taken, "refused": source.refused},
-            done=done,
+            done=self._done,
         )
         for reason, count in self._extra().items():
             report["refused"][reason] = report["refused"].get(reason, 0) + count
