@@ -85,6 +85,11 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
                 "designs.placement_documents:RegressionPlacementDocument",
             ),
         ),
+        "watch": _Printed(
+            "watch --json",
+            "A live network as it was watched: who was heard, how late; keys may be added.",
+            ("live.watch.documents:WatchDocument",),
+        ),
         "run": _Printed(
             "run --json",
             "An experiment: printed beside measured and predicted; keys may be added.",

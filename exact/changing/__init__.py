@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from exact.changing.peer import Peer
     from exact.changing.peer_state import PeerState
     from exact.changing.process import Process
+    from exact.changing.realised import Growth, Log, Realised, realised
+    from exact.changing.replay import Event, Replay, replay
     from exact.changing.simulation import process_for
     from exact.changing.task import Footprint, run_process
 else:
@@ -24,8 +26,11 @@ else:
 
 __all__ = [
     "CLOCKS",
+    "Event",
     "Exchange",
     "Footprint",
+    "Growth",
+    "Log",
     "Mailbox",
     "Message",
     "Peer",
@@ -33,11 +38,15 @@ __all__ = [
     "Pooled",
     "Post",
     "Process",
+    "Realised",
     "Receipt",
+    "Replay",
     "Rounds",
     "draw_rounds",
     "exchange",
     "learn_changing",
     "process_for",
+    "realised",
+    "replay",
     "run_process",
 ]

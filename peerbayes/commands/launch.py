@@ -46,16 +46,17 @@ def launch(
         bool,
         typer.Option("--revive", help="Start an agent that died again; it goes on from its state."),
     ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from what the agents left in the folder."),
+    ] = False,
     json: Json = False,
     seed: LiveSeed = None,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
-    """Run all agents of a problem on this machine, each as a process; Ctrl-C ends them.
-
-    Agents go on from what they left in the folder for records.
-    """
+    """Run all agents of a problem on this machine, each as a process; Ctrl-C ends them."""
     from peerbayes.live.launching import LaunchRequest, run_launch
     from peerbayes.progress import Stages
 
@@ -70,6 +71,7 @@ def launch(
         keys=keys,
         journal=journal,
         revive=revive,
+        resume=resume,
         seed=seed,
         recipe=recipe,
     )

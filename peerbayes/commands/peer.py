@@ -88,7 +88,7 @@ def peer(
     """
     from peerbayes.live.agent import AgentOptions, run_agent
     from peerbayes.live.finding import own_share, robust_keys
-    from peerbayes.live.loop import pacing_of
+    from peerbayes.live.pacing import pacing_of
     from peerbayes.live.telling import Teller
 
     share = own_share(problem, agent, data, seed=seed, recipe=recipe)
@@ -108,6 +108,7 @@ def peer(
             patience=patience,
             gather=gather,
             rounds=share.content.get("rounds") if rounds is None else rounds,
+            batch=share.content.get("batch", 1),
         ),
         on_loss=on_loss,
         robust=robust_keys(robust),

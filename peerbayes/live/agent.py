@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from peerbayes.live.evidence import Draws, Evidence, Lines
+from peerbayes.live.admission import admitted, newer_list, signing
+from peerbayes.live.evidence import Draws, Evidence
+from peerbayes.live.kept import KeptLearner
 from peerbayes.live.learner import Learner
-from peerbayes.live.loop import Pacing, PeerLoop
+from peerbayes.live.lines import FileFeed, Lines, from_input
+from peerbayes.live.loop import PeerLoop
 from peerbayes.live.members import Members
+from peerbayes.live.observations import Claims
+from peerbayes.live.pacing import Pacing
 from peerbayes.live.share import Share
+from peerbayes.live.store import Store
 from peerbayes.live.transport import encoded
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, settings_of_size
 from theory.validation import fail
 
+if TYPE_CHECKING:
+    from peerbayes.live.security import KeyFolder
+
 # Bytes of a frame: what its numbers take, and room for the header.
 _HEADER_ROOM = 32 * 1024
+_TOPIC = "zenoh:"
 
 
 @dataclass(frozen=True)
@@ -90,34 +102,55 @@ def run_agent(
     ValueError
         If the options do not fit together, or an endpoint cannot be had.
     """
-    from peerbayes.live.security import zenoh_settings
-
-    share = options.share
     with ExitStack() as stack:
-        keys, share = _admitted(options)
+        keys, share = admitted(options)
         learner = learner_of(share, options)
         evidence = evidence_of(share, options, log=log)
+        unsent = None
+        if options.out is not None:
+            learner = kept = _kept(share, options, learner, evidence, log)
+            stack.callback(kept.close)
+            unsent = kept.said if kept.is_open else None
+        if learner.members.epoch < share.members.epoch:
+            learner.reweigh(share.members)
         limit = frame_limit(learner)
-        settings = zenoh_settings(keys, members=share.members.names, limit=limit)
-        settings |= settings_of_size(limit)
-        ends = Endpoints(options.listen, options.connect, options.router, settings)
-        name, known = share.agent, {"members": share.members}
+        counts: dict[str, Any] = {}
+        if keys is not None:
+            from peerbayes.live.refusals import TransportRefusals
+
+            counts["extra_counts"] = stack.enter_context(TransportRefusals()).counts
         loop = PeerLoop(
-            name,
-            share.members,
+            share.agent,
             learner=learner,
             evidence=evidence,
-            transport=ZenohTransport(share.network, name, ends),
+            transport=_transport(share, options, keys, learner.members, limit),
             pacing=options.pacing,
             limit=limit,
+            newer=newer_list(options, keys),
+            unsent=unsent,
             log=log,
             after_report=on_report,
-            **_signing(keys, known),
+            **counts,
+            **signing(keys, learner.members),
         )
         stack.enter_context(_stopping(loop))
         if options.attached:
             _stop_at_the_end_of_input(loop)
         return loop.run()
+
+
+def _transport(
+    share: Share, options: AgentOptions, keys: KeyFolder | None, members: Members, limit: int
+) -> ZenohTransport:
+    from peerbayes.live.security import zenoh_settings
+
+    def ends(members: Members) -> Endpoints:
+        settings = zenoh_settings(keys, members=members.names, limit=limit)
+        settings |= settings_of_size(limit)
+        return Endpoints(options.listen, options.connect, options.router, settings)
+
+    renewed = None if keys is None else ends  # access control lists names
+    return ZenohTransport(share.network, share.agent, ends(members), renewed=renewed)
 
 
 def learner_of(share: Share, options: AgentOptions) -> Learner:
@@ -150,65 +183,50 @@ def evidence_of(share: Share, options: AgentOptions, *, log: Callable[[str], Non
     if text == "draw":
         number = share.members.number(share.agent)
         return Draws(share.content["law"], seed=options.seed, agent=number)
-    raise fail("evidence", "draw", text, "choose a source")
+    content = share.content
+    claims = Claims(content["claims"], hypotheses=len(content["hypotheses"]))
+    if text.startswith(_TOPIC):
+        return Lines(claims, log=log, topic=text.removeprefix(_TOPIC))
+    if text != "-":
+        return Lines(claims, log=log, feed=FileFeed(Path(text)))
+    if options.attached:
+        wanted = "a source besides standard input"
+        raise fail("evidence", wanted, "-", "name a file")
+    return Lines(claims, log=log, feed=from_input)
+
+
+def _kept(
+    share: Share,
+    options: AgentOptions,
+    learner: Learner,
+    evidence: Evidence,
+    log: Callable[[str], None],
+) -> KeptLearner:
+    """The learner with its state on disk; it goes on from there."""
+    content = json.dumps([share.content, dict(share.rule)], sort_keys=True)
+    setting = {
+        "network": share.network,
+        "agent": share.agent,
+        "content": hashlib.sha256(content.encode()).hexdigest()[:16],
+        "pace": options.pacing.pace,
+        "on_loss": options.on_loss or share.on_loss,
+        "robust": options.robust,
+        "evidence": options.evidence,
+        "seed": options.seed,
+    }
+    assert options.out is not None
+    path = own_file(state_folder(options.out, share.network), share.agent, "state")
+    return KeptLearner(learner, evidence, Store(path, setting, keep=options.journal), log=log)
 
 
 def frame_limit(learner: Learner) -> int:
     """Bytes of a frame with this learner's numbers."""
     from math import prod
 
-    from peerbayes.live.frames import TYPES
+    from peerbayes.live.tensor_bytes import TYPES
 
     numbers = learner.shapes().values()
     return _HEADER_ROOM + sum(TYPES[dtype].itemsize * prod(shape) for dtype, shape in numbers)
-
-
-def _admitted(options: AgentOptions) -> tuple[Any, Share]:
-    """Keys, and the share with the list of members that holds."""
-    from peerbayes.live.security import MEMBERS, KeyFolder, verify
-
-    share, path, keys = options.share, options.members, None
-    if options.keys is not None:
-        keys = KeyFolder.of_agent(options.keys, share.agent)
-        path = path or keys.path / MEMBERS
-    if path is None:
-        return None, share
-    members = Members.read(path)
-    if share.agent not in members.names:
-        names = ", ".join(members.names[:12])
-        raise fail(str(path), f"a list with agent {share.agent!r}", names, "add it to the list")
-    if keys is not None:
-        said = members.content(), members.signature
-        if not verify(keys.authority, *said, purpose="members") or members.network != keys.network:
-            wanted = "a list signed by the network's authority"
-            raise fail(str(path), wanted, "another signature", "see 'peerbayes keys members'")
-    elif members.epoch == 0 and members.network != share.network:
-        wanted = f"the members of network {share.network}"
-        raise fail(str(path), wanted, members.network, "use the list of this problem")
-    return keys, replace(share, members=members)
-
-
-def _signing(keys: Any, known: dict[str, Members]) -> dict[str, Any]:
-    """What signs and verifies; nothing without keys."""
-    if keys is None:
-        return {}
-    from peerbayes.live.security import sign, verify
-
-    def trusted(members: Members) -> bool:
-        said = members.content(), members.signature
-        fits = verify(keys.authority, *said, purpose="members")
-        if fits:
-            known["members"] = members
-        return fits
-
-    def genuine(sender: str, digest: bytes, signature: str) -> bool:
-        return verify(known["members"].keys.get(sender, ""), digest, signature)
-
-    return {
-        "sign": lambda digest: sign(keys, digest),
-        "verify": genuine,
-        "trusted": trusted,
-    }
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from peerbayes.live.observations import Claims, Unreadable
 from peerbayes.live.share import Share
 from theory.validation import FloatArray, as_integer
 
@@ -35,12 +34,15 @@ class Evidence(Protocol):
         Whether nothing more will ever come.
     arrives
         Whether observations come by themselves; draws are there whenever they are asked for.
+    topic
+        A key of the transport under which they come to `put_bytes`; None if they do not.
     """
 
     offset: int
     taken: int
     refused: int
     arrives: bool
+    topic: str | None
 
     @property
     def ended(self) -> bool: ...
@@ -51,6 +53,10 @@ class Evidence(Protocol):
 
     def open(self, wake: Callable[[], None]) -> None:
         """Begin; `wake` is called, from any thread, when something has arrived."""
+        ...
+
+    def put_bytes(self, data: bytes) -> None:
+        """What came under the topic."""
         ...
 
     def close(self) -> None:
@@ -72,6 +78,7 @@ class Draws:
 
     arrives = False
     ended = False
+    topic: str | None = None
 
     def __init__(self, law: Mapping[str, Any], *, seed: int, agent: int) -> None:
         self._seed = as_integer("seed", seed, minimum=0)
@@ -106,6 +113,9 @@ class Draws:
     def open(self, wake: Callable[[], None]) -> None:
         """Nothing to begin."""
 
+    def put_bytes(self, data: bytes) -> None:
+        """Nothing comes."""
+
     def close(self) -> None:
         """Nothing to stop."""
 
@@ -117,73 +127,3 @@ def drawn(share: Share, *, rounds: int, seed: int) -> FloatArray:
     """
     source = Draws(share.content["law"], seed=seed, agent=share.members.number(share.agent))
     return np.array([source.take(1) for _ in range(rounds)])
-
-
-class Lines:
-    """Observations from lines of text that are put in, from any thread.
-
-    Parameters
-    ----------
-    claims
-        What turns a line into log-likelihoods.
-    log
-        Told once of the first line that is none.
-
-    Attributes
-    ----------
-    end
-        Set when no more lines will come.
-    """
-
-    arrives = True
-
-    def __init__(self, claims: Claims, *, log: Callable[[str], None]) -> None:
-        from collections import deque
-
-        self._claims, self._log = claims, log
-        self._waiting: deque[tuple[str, int]] = deque(maxlen=100_000)
-        self.offset = self.taken = self.refused = 0
-        self.end = False
-        self._wake: Callable[[], None] = lambda: None
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will come."""
-        return self.end and not self._waiting
-
-    def put(self, line: str, offset: int) -> None:
-        """One line, and where the next one begins; the oldest gives way if far too many wait."""
-        self._waiting.append((line, offset))
-        self._wake()
-
-    def finish(self) -> None:
-        """No more lines will come."""
-        self.end = True
-        self._wake()
-
-    def take(self, most: int) -> FloatArray | None:
-        """The log-likelihoods of the next lines together."""
-        total: FloatArray | None = None
-        count = 0
-        while self._waiting and count < most:
-            line, self.offset = self._waiting.popleft()
-            if not line.strip():
-                continue
-            try:
-                row = self._claims.of_line(line)
-            except Unreadable as error:
-                self.refused += 1
-                if self.refused == 1:
-                    self._log(f"evidence: {error}; such lines are counted and left out")
-                continue
-            total = row if total is None else total + row
-            count += 1
-        self.taken += count
-        return total
-
-    def open(self, wake: Callable[[], None]) -> None:
-        """From now on tell of what arrives."""
-        self._wake = wake
-
-    def close(self) -> None:
-        """Nothing to stop: who puts lines in stops by itself."""

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.changing.mailbox import Receipt
-from exact.changing.message import Message
+from exact.changing.message import Message, Receipt
 from exact.changing.peer import Peer
 from exact.changing.peer_state import PeerState
 from peerbayes.live.frames import Frame, Refused, Shapes, Tensors
@@ -71,11 +70,6 @@ class FiniteLearner:
         self._numbers = {name: j for j, name in enumerate(self._names)}
 
     @property
-    def peer(self) -> Peer:
-        """The state machine."""
-        return self._peer
-
-    @property
     def round(self) -> int:
         """Rounds begun so far."""
         return self._peer.round
@@ -97,10 +91,19 @@ class FiniteLearner:
         if sender is None:
             return Receipt.STRANGER
         try:
-            message = Message(sender, frame.round, frame.tensors["log_belief"])
+            return self.deliver(sender, frame.round, frame.tensors["log_belief"])
         except ValueError as error:
             raise Refused("not-finite", str(error)) from None
-        return self._peer.deliver(message)
+
+    def deliver(self, sender: int, round: int, log_belief: FloatArray) -> Receipt:
+        """The log-belief, shape (M,), of the agent of this number.
+
+        Raises
+        ------
+        ValueError
+            If it is not finite, too large, or of another shape.
+        """
+        return self._peer.deliver(Message(sender, round, log_belief))
 
     def missing(self) -> frozenset[str]:
         """Present neighbours of whom there is no message of this round."""
@@ -136,9 +139,7 @@ class FiniteLearner:
     def save(self) -> Saved:
         """The peer's state, and the list of members."""
         state = self._peer.state()
-        return Saved(
-            {"peer": state.meta, "members": self._members.document()}, dict(state.tensors)
-        )
+        return Saved({"peer": state.meta, "members": self._members.document()}, dict(state.tensors))
 
     def restore(self, saved: Saved) -> None:
         """Go back to a saved state.
@@ -151,7 +152,7 @@ class FiniteLearner:
         members = Members.from_document(saved.meta["members"])
         state = PeerState.from_parts(saved.meta["peer"], saved.tensors)
         same = members.network == self._members.network
-        if not same or state.log_belief.size != self._hypotheses or state.owner != self.owner:
+        if not same or state.log_belief.size != self._hypotheses or state.owner != self._peer.owner:
             wanted = f"that of agent {self._name!r} of network {self._members.network}"
             raise fail("state", wanted, f"network {members.network}", "use another folder")
         self._peer = Peer.from_state(state)
@@ -159,9 +160,22 @@ class FiniteLearner:
         self._number()
 
     @property
-    def owner(self) -> int:
-        """The agent's number."""
-        return self._peer.owner
+    def members(self) -> Members:
+        """The list by which it goes."""
+        return self._members
+
+    @property
+    def log_belief(self) -> FloatArray:
+        """Shape (M,): what it believes, in nats."""
+        return self._peer.log_belief
+
+    def number(self, name: str) -> int:
+        """An agent's number."""
+        return self._numbers[name]
+
+    def name(self, number: int) -> str:
+        """An agent's name."""
+        return self._names[number]
 
     def summary(self) -> dict[str, Any]:
         """Log-beliefs in nats, and probabilities."""

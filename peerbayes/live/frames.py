@@ -11,15 +11,23 @@ the numbers, the digest before the signature. What does not pass is *refused* wi
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from peerbayes.live.tensor_bytes import (
+    METADATA,
+    TYPES,
+    header_bytes,
+    header_of,
+    joined,
+    split,
+    written,
+)
 
 Tensors = Mapping[str, NDArray[Any]]
 Shapes = Mapping[str, tuple[str, tuple[int, ...]]]
@@ -43,19 +51,6 @@ REASONS = (
     "far-ahead",
 )
 """Why a frame may be refused."""
-TYPES: Mapping[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "F16": np.dtype("<f2"),
-    "I64": np.dtype("<i8"),
-    "I32": np.dtype("<i4"),
-    "I16": np.dtype("<i2"),
-    "I8": np.dtype("<i1"),
-    "U8": np.dtype("<u1"),
-    "BOOL": np.dtype("?"),
-}
-"""Types of numbers by their safetensors names."""
-_NAMES = {dtype.str: name for name, dtype in TYPES.items()}
 _FIELDS = frozenset(
     ("schema", "network", "from", "epoch", "round", "time", "gap", "kind", "digest", "signature")
 )
@@ -128,39 +123,24 @@ def seal(frame: Frame, sign: Callable[[bytes], str] | None = None) -> bytes:
         Signs the digest (its 64 hexadecimal digits as bytes) and returns hexadecimal digits;
         without it the signature is empty.
     """
-    header: dict[str, Any] = {
-        "__metadata__": {
-            "schema": SCHEMA,
-            "network": frame.network,
-            "from": frame.sender,
-            "epoch": str(frame.epoch),
-            "round": str(frame.round),
-            "time": repr(float(frame.time)),
-            "gap": repr(float(frame.gap)),
-            "kind": frame.kind,
-            "digest": "",
-            "signature": "",
-        }
+    metadata = {
+        "schema": SCHEMA,
+        "network": frame.network,
+        "from": frame.sender,
+        "epoch": str(frame.epoch),
+        "round": str(frame.round),
+        "time": repr(float(frame.time)),
+        "gap": repr(float(frame.gap)),
+        "kind": frame.kind,
+        "digest": "",
+        "signature": "",
     }
-    parts: list[bytes] = []
-    at = 0
-    for name, values in frame.tensors.items():
-        array = np.ascontiguousarray(values)
-        data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-        header[name] = {
-            "dtype": _NAMES[array.dtype.newbyteorder("<").str],
-            "shape": list(array.shape),
-            "data_offsets": [at, at + len(data)],
-        }
-        parts.append(data)
-        at += len(data)
-    numbers = b"".join(parts)
+    header, numbers = header_of(metadata, frame.tensors)
     digest = _digest(header, numbers)
-    header["__metadata__"]["digest"] = digest
+    header[METADATA]["digest"] = digest
     if sign is not None:
-        header["__metadata__"]["signature"] = sign(digest.encode())
-    text = _written(header)
-    return struct.pack("<Q", len(text)) + text + numbers
+        header[METADATA]["signature"] = sign(digest.encode())
+    return joined(header, numbers)
 
 
 def unseal(
@@ -228,41 +208,26 @@ def unseal(
     return Frame(network, sender, of_epoch, when, made, gap, kind, tensors, digest)
 
 
-def _written(header: Mapping[str, Any]) -> bytes:
-    """A header's one form: sorted keys, no blanks, filled up with blanks to a multiple of 8."""
-    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-    return text + b" " * (-len(text) % 8)
-
-
 def _digest(header: Mapping[str, Any], numbers: bytes) -> str:
     """SHA-256 of a frame whose digest and signature are empty."""
-    content = hashlib.sha256(_written(header))
+    content = hashlib.sha256(written(header))
     content.update(numbers)
     return content.hexdigest()
 
 
 def _split(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and numbers; a header that is not written in its one form is none."""
-    if len(data) < 8:
-        raise Refused("not-a-frame", f"{len(data)} bytes")
-    (length,) = struct.unpack_from("<Q", data)
-    if length > MOST_HEADER:
-        raise Refused("too-large", f"a header of {length} bytes")
-    if len(data) < 8 + length:
-        raise Refused("not-a-frame", "shorter than its header")
-    text = data[8 : 8 + length]
+    """Header and numbers; the header's length is looked at before it is read."""
     try:
-        header = json.loads(text)
-        same = isinstance(header, dict) and _written(header) == text
-    except (ValueError, RecursionError, TypeError):
-        raise Refused("not-a-frame", "no JSON") from None
-    if not same:  # repeated keys among others: two readers could see two frames
-        raise Refused("not-a-frame", "a header in another form")
-    return header, data[8 + length :]
+        length = header_bytes(data)
+        if length > MOST_HEADER:
+            raise Refused("too-large", f"a header of {length} bytes")
+        return split(data)
+    except ValueError as error:
+        raise Refused("not-a-frame", str(error)) from None
 
 
 def _metadata(header: Mapping[str, Any]) -> dict[str, str]:
-    said = header.get("__metadata__")
+    said = header.get(METADATA)
     fits = isinstance(said, dict) and said.keys() == _FIELDS
     if not fits or not all(isinstance(text, str) for text in said.values()):
         schema = said.get("schema") if isinstance(said, dict) else None
@@ -290,7 +255,7 @@ def _real(text: str) -> float:
 
 def _tensors(header: Mapping[str, Any], numbers: bytes, shapes: Shapes) -> dict[str, NDArray[Any]]:
     """The numbers, each tensor of the expected type and shape, one after the other, finite."""
-    if header.keys() - {"__metadata__"} != shapes.keys():
+    if header.keys() - {METADATA} != shapes.keys():
         raise Refused("wrong-shape", f"tensors {sorted(header)[:8]}")
     tensors = {}
     total = 0

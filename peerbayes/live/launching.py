@@ -33,7 +33,7 @@ class LaunchRequest:
     rounds
         After which all are done; None: until interrupted.
     pace, interval, patience, gather
-        As of :class:`peerbayes.live.loop.Pacing`.
+        As of :class:`peerbayes.live.pacing.Pacing`.
     on_loss, robust
         In place of what the problem says; `robust` as on the command line.
     keys
@@ -42,6 +42,8 @@ class LaunchRequest:
         Whether agents keep all that they do.
     revive
         Whether an agent that died is started again.
+    resume
+        Whether agents go on from the states in the folder, rather than begin anew.
     seed
         Of what the agents draw, and of all that is random about nets; None: 0, or that of a net
         file.
@@ -59,6 +61,7 @@ class LaunchRequest:
     keys: Path | None = None
     journal: bool = False
     revive: bool = False
+    resume: bool = False
     seed: int | None = None
     recipe: str | None = None
 
@@ -104,6 +107,8 @@ def run_launch(
     name, network = shares[0].problem, shares[0].network
     folder = state_folder(out, network)
     folder.mkdir(parents=True, exist_ok=True)
+    if not request.resume:
+        _forget(folder)
     ends = _endpoints(shares, secure=request.keys is not None)
     address = out / f"live-{network}.json"
     _write_address(address, network, ends)
@@ -118,7 +123,9 @@ def run_launch(
                 log = own_file(folder, share.agent, "log")
                 processes.start(share.agent, arguments, log=log)
             if notice is not None:
-                notice(f"{len(shares)} agents; notices in {folder}; to watch: {_hint(problem, out)}")
+                notice(
+                    f"{len(shares)} agents; notices in {folder}; to watch: {_hint(problem, out)}"
+                )
             run.watch(processes)
             processes.finish()
             run.take_in(processes)
@@ -283,6 +290,13 @@ def _write_address(path: Path, network: str, ends: Mapping[str, str]) -> None:
 
     document = {"network": network, "endpoints": list(ends.values()), "router": False}
     write_whole(path, json.dumps(document) + "\n")
+
+
+def _forget(folder: Path) -> None:
+    """Remove what agents left here before."""
+    for pattern in ("*.state", "*.journal.*", "*.log"):
+        for path in folder.glob(pattern):
+            path.unlink()
 
 
 def _hint(problem: object, out: Path) -> str:

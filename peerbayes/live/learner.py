@@ -49,10 +49,13 @@ class Learner(Protocol):
         "finite" or "net": what its frames say.
     round
         Rounds begun so far; strictly increasing.
+    members
+        The list by which it goes.
     replays
         Whether `learn`, `take`, `pool`, `skip`, `lose` and `reweigh`, called again on the same
         input after `restore`, lead to the same state, bit for bit, and quickly: then a journal of
-        them keeps it. Otherwise its state is kept whole after each `learn`.
+        them keeps it; it has a `log_belief` then, numbers for names (`number`, `name`), and
+        `deliver` for what was taken. Otherwise its state is kept whole whenever that is cheap.
     """
 
     kind: str
@@ -60,6 +63,9 @@ class Learner(Protocol):
 
     @property
     def round(self) -> int: ...
+
+    @property
+    def members(self) -> Members: ...
 
     def learn(self, evidence: Any) -> Tensors:
         """Begin the next round with the agent's own evidence; what is to be sent.

@@ -164,9 +164,7 @@ class Members:
     def _weighed(self) -> tuple[tuple[int, ...], ...]:
         if self.rows is None:
             return tuple(tuple(sorted(one)) for one in self._linked)
-        return tuple(
-            tuple(sorted(j for j in row if j != i)) for i, row in enumerate(self.rows)
-        )
+        return tuple(tuple(sorted(j for j in row if j != i)) for i, row in enumerate(self.rows))
 
     def content(self) -> bytes:
         """What is signed: the list without its signature, in its one form."""

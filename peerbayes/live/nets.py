@@ -50,6 +50,7 @@ class OwnData:
 
     arrives = False
     ended = False
+    topic = None
     refused = 0
 
     def __init__(self) -> None:
@@ -59,6 +60,9 @@ class OwnData:
         """A round; the learner has the data."""
         self.offset += 1
         self.taken += 1
+
+    def put_bytes(self, data: bytes) -> None:
+        """Nothing comes."""
 
     def open(self, wake: Callable[[], None]) -> None:
         """Nothing will arrive."""
@@ -139,6 +143,11 @@ class NetLearner:
     def training(self) -> AgentTraining:
         """The nets."""
         return self._own.training
+
+    @property
+    def members(self) -> Members:
+        """The list by which it goes."""
+        return self._members
 
     @property
     def round(self) -> int:

@@ -31,7 +31,7 @@ _LONGEST = 64 * 1024
 _LARGEST = 1e6
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """A line that is no observation of this agent."""
 
 
@@ -64,22 +64,24 @@ class Claims:
 
         Raises
         ------
-        Unreadable
+        UnreadableError
             If the line is no observation of this agent, or a hypothesis rules it out.
         """
         if len(line) > _LONGEST:
-            raise Unreadable(f"a line of {len(line)} characters")
+            raise UnreadableError(f"a line of {len(line)} characters")
         x, y = self._parsed(line)
         if isinstance(y, list):
             return self._given(y)
         if x is None:
             if self._inputs > 1:
-                raise Unreadable(f"{line.strip()[:40]!r} has no input, of which there are several")
+                raise UnreadableError(
+                    f"{line.strip()[:40]!r} has no input, of which there are several"
+                )
             x = 0
         place = _whole("input", x, self._inputs)
         if self._form == "normal":
             if not math.isfinite(y) or abs(y) > 1e100:
-                raise Unreadable(f"the label {y!r}")
+                raise UnreadableError(f"the label {y!r}")
             row = -(((y - self._means[:, place]) / self._std) ** 2) / 2
         else:
             row = self._logs[:, place, _whole("observation", y, self._logs.shape[2])]
@@ -95,7 +97,7 @@ class Claims:
             try:
                 said = [float(part) for part in said]
             except ValueError:
-                raise Unreadable(f"{text[:40]!r} is neither JSON nor numbers") from None
+                raise UnreadableError(f"{text[:40]!r} is neither JSON nor numbers") from None
             said = said[0] if len(said) == 1 else said
         if isinstance(said, dict):
             if isinstance(said.get("log_likelihood"), list):
@@ -104,10 +106,12 @@ class Claims:
             said = said[1] if said[0] is None else said
         pair = said if isinstance(said, list) and len(said) == 2 else [None, said]
         for value in pair:
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise Unreadable(f"{text[:40]!r} is no observation")
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float)
+            ):
+                raise UnreadableError(f"{text[:40]!r} is no observation")
         if pair[1] is None:
-            raise Unreadable(f"{text[:40]!r} has no observation")
+            raise UnreadableError(f"{text[:40]!r} has no observation")
         return pair[0], pair[1]
 
     def _given(self, values: list[Any]) -> FloatArray:
@@ -115,23 +119,23 @@ class Claims:
         try:
             row = np.array(values, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise Unreadable("log-likelihoods that are no numbers") from None
+            raise UnreadableError("log-likelihoods that are no numbers") from None
         if row.shape != (self._hypotheses,):
             wanted = f"{self._hypotheses} log-likelihoods"
-            raise Unreadable(f"{row.size} numbers where there should be {wanted}")
+            raise UnreadableError(f"{row.size} numbers where there should be {wanted}")
         return self._checked(row)
 
     def _checked(self, row: FloatArray) -> FloatArray:
         if not np.isfinite(row).all():
-            raise Unreadable("an observation that a hypothesis rules out")
+            raise UnreadableError("an observation that a hypothesis rules out")
         if np.abs(row).max() > _LARGEST:
-            raise Unreadable("an observation beyond all hypotheses")
+            raise UnreadableError("an observation beyond all hypotheses")
         return row
 
 
 def _whole(what: str, value: float, count: int) -> int:
     if value != int(value) if math.isfinite(value) else True:
-        raise Unreadable(f"the {what} {value!r}, which should be a whole number")
+        raise UnreadableError(f"the {what} {value!r}, which should be a whole number")
     if not 0 <= value < count:
-        raise Unreadable(f"the {what} {value!r}, which should be 0 to {count - 1}")
+        raise UnreadableError(f"the {what} {value!r}, which should be 0 to {count - 1}")
     return int(value)

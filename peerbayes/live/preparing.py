@@ -98,8 +98,13 @@ def shares_of(problem: AnyProblem) -> tuple[Share, ...]:
     assert not isinstance(problem, RegressionProblem)
     model = problem.model
     contents = [
-        {"hypotheses": list(model.hypotheses), "law": law, "claims": claims}
-        for law, claims in zip(_laws(model), _claims(problem), strict=True)
+        {
+            "hypotheses": list(model.hypotheses),
+            "law": law,
+            "claims": claims,
+            "batch": kind.batch,
+        }
+        for kind, law, claims in zip(model.kinds, _laws(model), _claims(problem), strict=True)
     ]
     network = problem.network
     on_loss = network.on_loss if isinstance(network, RandomLinks) else "last"

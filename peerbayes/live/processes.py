@@ -57,15 +57,16 @@ class AgentProcess:
         self.name = name
         self.report: dict[str, Any] | None = None
         self.code: int | None = None
-        self.deaths = 0
+        self._process: subprocess.Popen[bytes] | None = None
         self._arguments, self._log, self._events = list(arguments), log, events
         self.start()
 
     def start(self) -> None:
         """Start the process, again if it has ended."""
+        self.ask_to_end()
         self.code = None
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
+            process = self._process = subprocess.Popen(
                 [sys.executable, "-m", "peerbayes", *self._arguments, "--attached", "--json"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -73,11 +74,9 @@ class AgentProcess:
                 start_new_session=True,  # Ctrl-C is for the process that started it
                 env=_environment(),
             )
-        assert self._process.stdout is not None
-        reader = threading.Thread(
-            target=self._read, args=(self._process, self._process.stdout), daemon=True
-        )
-        reader.start()
+        assert process.stdout is not None
+        what = process, process.stdout
+        threading.Thread(target=self._read, args=what, daemon=True).start()
 
     def _read(self, process: subprocess.Popen[bytes], lines: IO[bytes]) -> None:
         with lines:
@@ -90,6 +89,7 @@ class AgentProcess:
     @property
     def pid(self) -> int:
         """The process's number."""
+        assert self._process is not None
         return self._process.pid
 
     @property
@@ -99,12 +99,13 @@ class AgentProcess:
 
     def ask_to_end(self) -> None:
         """Let it finish its round: the end of its input tells it to."""
-        with suppress(OSError):
-            assert self._process.stdin is not None
-            self._process.stdin.close()
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
 
     def end(self, deadline: float) -> None:
         """Wait until it has ended; end it at the deadline."""
+        assert self._process is not None
         try:
             self._process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:

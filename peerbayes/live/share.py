@@ -40,7 +40,8 @@ class Share:
     content
         What goes with `kind`. For "finite": `hypotheses`; `law`, with the keys `probabilities`
         (O,), `offsets` (O, M) and for normal labels `slopes` (O, C, M) of log ℓ, from which draws
-        are made; `claims`, which turn an observation into log-likelihoods.
+        are made; `claims`, which turn an observation into log-likelihoods; `batch`, observations a
+        round.
     """
 
     problem: str

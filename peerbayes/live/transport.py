@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Literal, Protocol
 from urllib.parse import quote, unquote
 
+from peerbayes.live.members import Members
+
 Subject = Literal["belief", "alive", "report", "members", "evidence"]
 
 
@@ -70,8 +72,8 @@ class Transport(Protocol):
         """
         ...
 
-    def listen_to(self, names: Iterable[str]) -> None:
-        """From now on, listen to the agents of these names and no others."""
+    def adopt(self, members: Members, names: Iterable[str]) -> None:
+        """A new list of members: let others have it, and listen to the agents of these names."""
         ...
 
     def send(self, data: bytes) -> None:

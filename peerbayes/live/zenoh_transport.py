@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from peerbayes.live.members import Members
 from peerbayes.live.transport import Heard, agent_of, key
 from theory.validation import fail, install_extra
 
@@ -107,12 +108,23 @@ class ZenohTransport:
         As in frames.
     ends
         Endpoints and settings.
+    renewed
+        Endpoints and settings by a new list of members, if they depend on it.
     """
 
-    def __init__(self, network: str, agent: str, ends: Endpoints) -> None:
+    def __init__(
+        self,
+        network: str,
+        agent: str,
+        ends: Endpoints,
+        *,
+        renewed: Callable[[Members], Endpoints] | None = None,
+    ) -> None:
         self._network, self._agent, self._ends = network, agent, ends
+        self._renewed = renewed
         self._session: zenoh.Session | None = None
         self._subscribers: dict[str, Any] = {}
+        self._topics: dict[str, Callable[[bytes], None]] = {}
         self._kept: list[Any] = []
 
     def open(self, heard: Heard, *, names: Iterable[str], limit: int) -> None:
@@ -123,22 +135,29 @@ class ZenohTransport:
         ValueError
             If the session cannot be opened, or an agent of this name is there already.
         """
+        self._heard, self._limit = heard, limit
+        self._session = open_session(self._ends)
+        self._refuse_double(self._session)
+        self._declare(self._session, names)
+
+    def _declare(self, session: zenoh.Session, names: Iterable[str]) -> None:
         import zenoh
 
-        self._heard, self._limit = heard, limit
-        session = self._session = open_session(self._ends)
+        heard = self._heard
         drop, quick = zenoh.CongestionControl.DROP, zenoh.Priority.INTERACTIVE_HIGH
         self._belief = session.declare_publisher(
             self._key("belief"), congestion_control=drop, priority=quick, express=True
         )
         self._reports = session.declare_publisher(self._key("report"), congestion_control=drop)
-        self._refuse_double(session)
-        self.listen_to(names)
+        self._listen_to(names)
         self._kept.append(
             session.declare_subscriber(
-                key(self._network, "members"), lambda sample: heard.members(bytes(sample.payload))
+                key(self._network, "members"),
+                lambda sample: heard.members(sample.payload.to_bytes()),
             )
         )
+        for topic, on_data in self._topics.items():
+            self.evidence(topic, on_data)
 
         def lives(sample: zenoh.Sample) -> None:
             here = sample.kind == zenoh.SampleKind.PUT
@@ -149,6 +168,19 @@ class ZenohTransport:
         liveliness = session.liveliness()
         self._kept.append(liveliness.declare_token(self._key("alive")))
         self._kept.append(liveliness.declare_subscriber(everybody, lives, history=True))
+
+    def adopt(self, members: Members, names: Iterable[str]) -> None:
+        """Listen by a new list of members, anew if access control needs it, and hand it on."""
+        assert self._session is not None
+        if self._renewed is None:
+            self._listen_to(names)
+        else:
+            self._session.close()
+            self._subscribers.clear()
+            self._kept.clear()
+            self._session = open_session(self._renewed(members))
+            self._declare(self._session, names)
+        self._session.put(key(self._network, "members"), json.dumps(members.document()))
 
     def _key(self, subject: Any) -> str:
         return key(self._network, subject, self._agent)
@@ -162,7 +194,7 @@ class ZenohTransport:
                 raise fail("agent", wanted, "one that runs", "stop it, or choose another name")
             time.sleep(_PAUSE)
 
-    def listen_to(self, names: Iterable[str]) -> None:
+    def _listen_to(self, names: Iterable[str]) -> None:
         """From now on, listen to the agents of these names and no others."""
         assert self._session is not None
         wanted = set(names)
@@ -196,6 +228,7 @@ class ZenohTransport:
     def evidence(self, topic: str, on_data: Callable[[bytes], None]) -> None:
         """Hear what anybody publishes under a key of one's own choice."""
         assert self._session is not None
+        self._topics[topic] = on_data
 
         def take(sample: zenoh.Sample) -> None:
             if len(sample.payload) <= self._limit:

@@ -83,6 +83,11 @@ EXAMPLES: dict[str, list[Any]] = {
             "record": "r", "report": "p",
         }
     ],
+    "watch": [
+        json.loads(
+            Path(__file__).parent.joinpath("live", "watch", "printed.json").read_text("utf-8")
+        )
+    ],
     "claims": [
         [
             {
