@@ -67,9 +67,14 @@ class KeptLearner:
         self._journal: Journal | None = None
         self._next = 0.0
         self._complained = False
-        found = store.read()
-        if found is not None:
-            self._go_on(*found)
+        try:
+            found = store.read()
+            if found is not None:
+                self._go_on(*found)
+        except BaseException:
+            self._close()
+            store.close()
+            raise
         if self._journal is None:
             self.checkpoint()
 
