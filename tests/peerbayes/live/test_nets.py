@@ -22,6 +22,8 @@ from peerbayes.experiments.net_parts import Part  # noqa: E402
 from peerbayes.experiments.net_problem import net_problem, part_learner  # noqa: E402
 from peerbayes.experiments.net_rows import ROWS  # noqa: E402
 from peerbayes.experiments.run import part_seed  # noqa: E402
+from peerbayes.live.agent import AgentOptions, evidence_of  # noqa: E402
+from peerbayes.live.finding import own_share  # noqa: E402
 from peerbayes.live.frames import Frame, Refused, seal, unseal  # noqa: E402
 from peerbayes.live.kept import KeptLearner  # noqa: E402
 from peerbayes.live.learner import Used  # noqa: E402
@@ -401,6 +403,11 @@ def test_net_files_that_no_processes_can_run_are_refused(tmp_path: Path) -> None
     shares = net_shares(str(write_net(tmp_path)))
     with pytest.raises(ValueError, match="robust: expected the average, for nets"):
         NetLearner(shares[0], rule={"rule": "median"})
+    options = AgentOptions(shares[0], evidence="-")
+    with pytest.raises(ValueError, match="evidence: expected its own data"):
+        evidence_of(shares[0], options, log=print)
+    with pytest.raises(ValueError, match="agent: expected"):
+        own_share(str(write_net(tmp_path)), "well-9", None)
 
 
 def test_rounds_of_its_own_data_are_counted() -> None:
