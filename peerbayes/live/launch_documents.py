@@ -88,7 +88,8 @@ class LaunchOutcome(Documented):
     @property
     def complete(self) -> bool:
         """Whether every agent came to the end of its rounds, or was stopped in order."""
-        return all(agent.done and agent.code == 0 for agent in self.found.agents)
+        endless = self.found.rounds is None
+        return all((agent.done or endless) and agent.code == 0 for agent in self.found.agents)
 
     def document(self) -> LaunchDocument:
         """What the command prints."""

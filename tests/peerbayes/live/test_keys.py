@@ -70,11 +70,15 @@ def test_openssl_takes_the_certificates_for_both_ends(tmp_path: Path) -> None:
 
 def test_a_certificate_ends_with_its_days_and_never_after_the_authority(tmp_path: Path) -> None:
     out = new_keys(pair("mast"), tmp_path / "keys", days=3650)
-    ends = [expiry((out / name / "certificate.pem").read_bytes()) for name in ("router", "authority")]
+    ends = [
+        expiry((out / name / "certificate.pem").read_bytes()) for name in ("router", "authority")
+    ]
     assert ends[0] <= ends[1]
     add_keys(out, "mast", renew=True, days=20)
     entry = check_keys(agent_folder(out, "mast"))
-    left = datetime.fromisoformat(entry.keys[0].expires or "").replace(tzinfo=UTC) - datetime.now(UTC)
+    left = datetime.fromisoformat(entry.keys[0].expires or "").replace(tzinfo=UTC) - datetime.now(
+        UTC
+    )
     assert timedelta(days=18) < left < timedelta(days=20)  # a date, without the hour
     assert entry.failed  # the renewed key is not on the list yet
     sign_members(pair("mast"), out)

@@ -205,9 +205,7 @@ def test_frames_say_when_they_were_made_and_after_what_gap() -> None:
         def send(self, data: bytes) -> None:
             shapes = {"log_belief": ("F64", (2,))}
             network = share.network
-            frames.append(
-                unseal(data, limit=10_000, network=network, shapes=shapes, kind="finite")
-            )
+            frames.append(unseal(data, limit=10_000, network=network, shapes=shapes, kind="finite"))
 
     loop = loop_of(Hub(), share, Pacing("own", 0.02, rounds=4, gather=0, linger=0))
     loop._transport = Listens(Hub(), share.agent)

@@ -134,7 +134,9 @@ class Chaos:
     def told(self) -> str:
         """What the agents say of themselves, for messages of failed tests."""
         lines = {name: agent.notices() for name, agent in self.processes.agents.items()}
-        return "; ".join(f"{name}: round {self.round(name)}, {text}" for name, text in lines.items())
+        return "; ".join(
+            f"{name}: round {self.round(name)}, {text}" for name, text in lines.items()
+        )
 
     def round(self, name: str) -> int:
         """An agent's last reported round."""
