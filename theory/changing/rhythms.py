@@ -6,7 +6,8 @@ agent j made at time s′, and j's tick before that was at time s″, it has *wa
 
     s − s″ = age + gap,   age = s − s′,   gap = s′ − s″
 
-for agent j; for itself age is 0. Log-beliefs then grow by
+for agent j; for itself age is 0. (Or take the times of pooling throughout: age from the message's
+making to the pooling that uses it, gap from j's pooling before to the message.) Log-beliefs grow by
 
     g = Σ_j v_j I_j / d,     d = Σ_ij v_i W_ij E[wait_ij]
 
@@ -23,8 +24,6 @@ from numpy.typing import ArrayLike
 
 from theory.changing.mixing import closed_classes
 from theory.changing.stationary import stationary_vector
-from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate, rate_of
 from theory.showing import Shown
 from theory.validation import (
     FloatArray,
@@ -41,6 +40,8 @@ TICKING = ("regular", "random")
 @dataclass(frozen=True, eq=False)
 class Rhythm(Shown):
     """How fast a network of agents on clocks of their own learns; floating point.
+
+    Its rate for a model, per second, is that of :func:`theory.learning_rate`.
 
     Exact or an estimate as the waits are: :func:`rhythm_rate` says when.
 
@@ -65,39 +66,23 @@ class Rhythm(Shown):
     slowness: FloatArray
 
     @property
+    def agents(self) -> int:
+        """N."""
+        return self.stationary.size
+
+    @property
     def rounds_per_second(self) -> float:
         """1 / d: synchronous rounds that would bring as much, per second."""
         return 1.0 / self.seconds
-
-    def per_second(self, model: FiniteModel) -> LearningRate:
-        """The rates of rejection, in nats per second.
-
-        Raises
-        ------
-        ValueError
-            If the model has another number of agents.
-        """
-        return rate_of(self.influence, model)
-
-    def per_round(self, model: FiniteModel) -> LearningRate:
-        """The rates of rejection, in nats per synchronous round: of d seconds.
-
-        Raises
-        ------
-        ValueError
-            If the model has another number of agents.
-        """
-        return rate_of(self.stationary, model)
 
 
 def rhythm_rate(weights: ArrayLike, waits: ArrayLike) -> Rhythm:
     """The rate of agents on clocks of their own, from what they weigh and how long they wait.
 
-    Exact, as a limit over time, where weights are always the same and each wait is the mean over
-    the ticks that matter: that is so in lock-step, with fixed delays, if every message is used
-    once, and if what a tick waits does not depend on which later ticks used its message, as with
-    random clocks. With weights that vary it is exact if weights and waits are drawn afresh. Else
-    an estimate (docs: mathematics/own-clocks, which shows how far off it can be).
+    Exact, as a limit over time, where weights are always the same and the waits at a tick do not
+    depend on which later ticks use its message: in lock-step, with fixed delays, with clocks of one
+    period, with random clocks. With weights that vary it is exact if weights and waits are drawn
+    afresh. Else an estimate (docs: mathematics/own-clocks, which says how far off it can be).
 
     Parameters
     ----------

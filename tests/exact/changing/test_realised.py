@@ -10,7 +10,7 @@ from exact.changing import Event, Log, Peer, Post, exchange, realised, replay
 from tests.exact.changing.runs import log_ratios, logs_of, run_on_own_clocks
 from tests.exact.changing.test_exchange import RULES, TRIO, evidence
 from tests.models import coins
-from theory import Network
+from theory import FiniteModel, Network
 from theory.validation import FloatArray
 
 SKEW = np.array([[0.2, 0.5, 0.3], [0.4, 0.0, 0.6], [0.9, 0.1, 0.0]])
@@ -123,6 +123,20 @@ def test_growth_is_the_mean_and_the_scatter_of_runs() -> None:
     assert (np.abs(scores[:, 1]) < 5).all()
 
 
+def test_priors_are_expected_too() -> None:
+    """Half of an even prior and half of one that says 9 to 1, and a fair coin each."""
+    half = Log([1], [[0.5, 0.5]], [[1, 1]])
+    model = FiniteModel(
+        coins(2).hypotheses, coins(2).kinds * 2, [0, 1], np.log([[0.5, 0.5], [0.9, 0.1]])
+    )
+    growth = realised([half, half]).growth(model, "fair")
+    information = coins(1).information(0)[0, 1]
+    np.testing.assert_allclose(growth.mean[:, 1], information + np.log(9) / 2, rtol=1e-13)
+    np.testing.assert_allclose(
+        growth.deviation[:, 1], np.sqrt(coins(1).log_ratio_laws(0, 1)[0].variance / 2), rtol=1e-13
+    )
+
+
 def test_peers_that_were_replayed() -> None:
     """A crash, by its journal: the log knows what the peer went on from."""
     one = Peer(0, [0.5, 0.5], log_priors=np.zeros(2))
@@ -141,6 +155,7 @@ def test_peers_that_were_replayed() -> None:
 
 
 ONE = [[1.0]]
+ROBUST = Event("start", state=Peer(0, [1.0], log_priors=np.zeros(2), rule="median").state())
 
 
 @pytest.mark.parametrize(
@@ -151,6 +166,7 @@ ONE = [[1.0]]
         (lambda: Log([1], ONE, [[1, 1]]), "log: expected"),
         (lambda: Log([1], ONE, [[1]], bases=[0]), "bases: expected earlier rounds"),
         (lambda: Log([1], ONE, [[1]], data=[1, 1]), "log: expected"),
+        (lambda: Log.of(replay([ROBUST]), agents=1), "replay: expected a peer that averages"),
         (lambda: realised([Log([1], [[1.0, 0]], [[1, -1]])]), "logs: expected 1 agents each"),
         (lambda: realised([Log([1], ONE, [[3]])]), "logs: expected round 3 in the log of agent 0"),
         (lambda: realised([Log([1], ONE, [[1]])], until=[2]), "until: expected 0 to"),

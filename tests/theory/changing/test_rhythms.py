@@ -114,11 +114,21 @@ def test_whose_evidence_counts_does_not_depend_on_the_rhythm() -> None:
         assert fresh.seconds < found.seconds
 
 
+def test_waits_of_clocks() -> None:
+    """A gap, and for others a delay and half a gap or, at random, a whole one."""
+    delays = np.array([[9.0, 0.1], [0.2, 9.0]])
+    regular = clock_waits([1.0, 3.0], delays=delays)
+    np.testing.assert_allclose(regular, [[1.0, 4.6], [1.7, 3.0]], rtol=1e-15)
+    random = clock_waits([1.0, 3.0], delays=delays, ticking="random")
+    np.testing.assert_allclose(random, [[1.0, 6.1], [2.2, 3.0]], rtol=1e-15)
+
+
 def test_rates_of_a_model() -> None:
     found = rhythm_rate(W, 0.25 * EVERYBODY)
     rate = learning_rate(SKEW, coins(3)).rate
-    assert found.per_round(coins(3)).rate == pytest.approx(rate, rel=1e-14)
-    assert found.per_second(coins(3)).rate == pytest.approx(4 * rate, rel=1e-14)
+    assert learning_rate(found, coins(3)).rate == pytest.approx(4 * rate, rel=1e-14)
+    with pytest.raises(ValueError, match=r"^model: expected as many agents as the network, 3"):
+        learning_rate(found, coins(2))
 
 
 def test_sums_that_were_kept() -> None:
