@@ -253,4 +253,7 @@ class ZenohTransport:
         """Leave the network."""
         if self._session is not None:
             session, self._session = self._session, None
+            self._subscribers.clear()
+            self._kept.clear()
+            del self._belief, self._reports
             session.close()
