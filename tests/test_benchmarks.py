@@ -44,6 +44,7 @@ NAMES = (
     "gae",
     "laws",
     "learners",
+    "live_chaos",
     "message_runs",
     "messages",
     "nets",
