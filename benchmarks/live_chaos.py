@@ -32,6 +32,7 @@ from benchmarks.tables import Row, report
 from exact.changing import Replay
 from peerbayes.live.frames import seal
 from peerbayes.live.keys import new_keys
+from peerbayes.live.preparing import members_of
 from peerbayes.live.security import KeyFolder, sign
 from peerbayes.live.watch.courses import Course
 from peerbayes.live.watch.measured import Measured, measure
@@ -82,9 +83,9 @@ class Trial:
                 return
             told = Report.model_validate(event)
             if name in courses:
-                courses[name].add(told, time.time())
+                courses[name].add(told, told.time)
             else:
-                courses[name] = Course(told, time.time())
+                courses[name] = Course(told, told.time)
 
         while (left := end - time.monotonic()) > 0:
             self.net.processes.watch(left, see)
@@ -234,7 +235,7 @@ def row(fault: Fault, *, seconds: float, seed: int, side: int = 4) -> Row:
     problem = torus(side)
     with tempfile.TemporaryDirectory(prefix="chaos-") as name:
         folder = Path(name)
-        keys = new_keys(problem, folder / "keys") if fault.secured else None
+        keys = new_keys(members_of(problem), folder / "keys") if fault.secured else None
         own = {str(i): ("--interval", str(float(INTERVAL) / 2)) for i in fault.quick}
         settings = {"seed": seed, "keys": keys, "routed": fault.routed, "own": own}
         with chaos(problem, folder, options=fault.options, **settings) as net:

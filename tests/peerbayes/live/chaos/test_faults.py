@@ -18,6 +18,7 @@ import pytest
 
 from peerbayes.live.frames import seal
 from peerbayes.live.keys import new_keys
+from peerbayes.live.preparing import members_of
 from peerbayes.live.security import KeyFolder, sign
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
@@ -61,7 +62,7 @@ def done(net: Chaos, what: str) -> Counter[str]:
 
 def test_a_router_that_loses_doubles_delays_alters_replays_and_forges(tmp_path: Path) -> None:
     problem = coins("ring", 3)
-    keys = new_keys(problem, tmp_path / "keys")
+    keys = new_keys(members_of(problem), tmp_path / "keys")
     options = ["--interval", "0.01", "--patience", "0.03"]
     with chaos(problem, tmp_path, seed=3, keys=keys, options=options) as net:
         net.do("faults", lose=0.2, double=0.2, late=0.1, alter=0.05, replay=0.05)
@@ -168,7 +169,7 @@ def test_agents_with_clocks_of_their_own_one_twice_as_fast(tmp_path: Path) -> No
 
 def test_a_router_is_killed_and_comes_back(tmp_path: Path) -> None:
     problem = coins("complete", 2)
-    keys = new_keys(problem, tmp_path / "keys")
+    keys = new_keys(members_of(problem), tmp_path / "keys")
     options = ["--interval", "0.02", "--patience", "0.5"]
     with chaos(problem, tmp_path, seed=8, keys=keys, routed=True, options=options) as net:
         net.start()
