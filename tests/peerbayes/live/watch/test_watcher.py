@@ -162,6 +162,20 @@ def test_a_list_of_a_later_epoch_names_newcomers() -> None:
     assert signed.refused["members"] == 1
 
 
+def test_another_list_of_members_begins_another_stretch() -> None:
+    network, clock = own_paces(steady), Clock()
+    watcher = Watcher(KNOWN, clock=clock)
+    for at, kind, what in network.run(30):
+        clock.now = at
+        if kind == "report":
+            later = json.loads(what[1]) | {"epoch": int(at > 15)}
+            watcher.report(what[0], json.dumps(later).encode())
+    stretches = watcher.sight().stretches
+    # The first ends with the last report of epoch 0; the second is measured a second later.
+    assert [round(one.began) for one in stretches] == [1, 15]
+    assert [round(one.seconds) for one in stretches] == [12, 12]
+
+
 def test_a_record_is_left_and_read_back(tmp_path: Path) -> None:
     network = own_paces(steady)
     clock = Clock()
