@@ -71,15 +71,15 @@ $(VENV)/.core: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.check: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the tools that check the code into $(VENV)"
-	@$(INSTALL) '.[dev,train,messages,explore]'
+	@$(INSTALL) '.[dev,train,messages,explore,live]'
 	@touch $@
 
 $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the documentation tools into $(VENV)"
-	@$(INSTALL) '.[docs,train,messages]'
+	@$(INSTALL) '.[docs,train,messages,live]'
 	@touch $@
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
-	@$(INSTALL) '.[test,docs,train,messages,cluster,design,explore]'
+	@$(INSTALL) '.[test,docs,train,messages,cluster,design,explore,live]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs

@@ -100,6 +100,11 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "A training of one's own: what, on which data, how well; keys may be added.",
             ("nets.documents:TrainPrinted",),
         ),
+        "launch": _Printed(
+            "launch --json",
+            "A live network on one machine: each agent's process in numbers; keys may be added.",
+            ("live.launch_documents:LaunchDocument",),
+        ),
         "campaign": _Printed(
             "campaign --json",
             "Where every part of a campaign stands; keys may be added.",

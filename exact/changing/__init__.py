@@ -14,12 +14,13 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from exact.changing.beliefs import Rounds, draw_rounds, learn_changing
     from exact.changing.exchange import Exchange, Post, exchange
-    from exact.changing.mailbox import CLOCKS, Mailbox, Pooled
-    from exact.changing.message import Message, Receipt
+    from exact.changing.log import Log
+    from exact.changing.mailbox import CLOCKS, Mailbox
+    from exact.changing.message import Message, Pooled, Receipt
     from exact.changing.peer import Peer
     from exact.changing.peer_state import PeerState
     from exact.changing.process import Process
-    from exact.changing.realised import Growth, Log, Realised, realised
+    from exact.changing.realised import Growth, Realised, realised
     from exact.changing.replay import Event, Replay, replay
     from exact.changing.simulation import process_for
     from exact.changing.task import Footprint, run_process

@@ -32,21 +32,18 @@ counts as missing until it speaks again; by "last" too, its weight then goes to 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.beliefs import normalise, prior_rows
-from exact.changing.message import Message, Receipt
-from exact.faults.pooling import pool_by_rule
+from exact.changing.message import Message, Pooled, Receipt
+from exact.changing.robust import pool_by_rule
 from theory.changing import ON_LOSS
 from theory.robustness.rules import Average, Rule
-from theory.showing import Shown
 from theory.validation import (
     FloatArray,
-    IntArray,
     as_distribution,
     as_float_array,
     as_integer,
@@ -56,30 +53,6 @@ from theory.validation import (
 
 CLOCKS = ("shared", "own")
 """Rounds that all agents count together, or each its own."""
-
-
-@dataclass(frozen=True, eq=False)
-class Pooled(Shown):
-    """An agent's private belief, and what it was made of.
-
-    Attributes
-    ----------
-    log_belief
-        Shape (M,): normalised, floating point.
-    weights
-        Shape (N,): what each agent's message counted, non-negative; they sum to one.
-    ages
-        Shape (N,): how many rounds old the message used was, by a shared clock; by clocks of their
-        own, how many of the agent's poolings had used it before. −1 where none was used.
-    rounds
-        Shape (N,): the round of which the message used speaks; −1 where none was used. For the
-        agent itself its own round.
-    """
-
-    log_belief: FloatArray
-    weights: FloatArray
-    ages: IntArray
-    rounds: IntArray
 
 
 class Mailbox:

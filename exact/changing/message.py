@@ -1,4 +1,4 @@
-"""What one agent says to the others in one round, and what may become of it."""
+"""What one agent says to the others in one round, what becomes of it, and what is made of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from theory.robustness.behaviours import LARGEST_MESSAGE
 from theory.showing import Shown
-from theory.validation import FloatArray, as_float_array, as_integer, fail
+from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +88,27 @@ class Receipt(Enum):
     CONFLICT = "conflict"  # of the same round, with other content: the first one stays
     EARLY = "early"  # of a round that has not begun: nobody can know that yet
     STRANGER = "stranger"  # from an agent this one gives no weight to, or from itself
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled(Shown):
+    """An agent's private belief, and what it was made of.
+
+    Attributes
+    ----------
+    log_belief
+        Shape (M,): normalised, floating point.
+    weights
+        Shape (N,): what each agent's message counted, non-negative; they sum to one.
+    ages
+        Shape (N,): how many rounds old the message used was, by a shared clock; by clocks of their
+        own, how many of the agent's poolings had used it before. −1 where none was used.
+    rounds
+        Shape (N,): the round of which the message used speaks; −1 where none was used. For the
+        agent itself its own round.
+    """
+
+    log_belief: FloatArray
+    weights: FloatArray
+    ages: IntArray
+    rounds: IntArray

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.beliefs import check_log_likelihoods, normalise, prior_rows
-from exact.changing.mailbox import Mailbox, Pooled
-from exact.changing.message import Message, Receipt
+from exact.changing.mailbox import Mailbox
+from exact.changing.message import Message, Pooled, Receipt
 from exact.changing.peer_state import PeerState
 from theory.robustness.faults import as_rule
 from theory.robustness.rules import Rule

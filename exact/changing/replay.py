@@ -12,8 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.changing.mailbox import Pooled
-from exact.changing.message import Message
+from exact.changing.message import Message, Pooled
 from exact.changing.peer import Peer
 from exact.changing.peer_state import PeerState
 from theory.showing import Shown

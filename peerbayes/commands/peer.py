@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -118,4 +119,5 @@ def peer(
         attached=attached,
     )
     teller.last(run_agent(options, log=teller.log, on_report=teller.report))
+    gc.freeze()  # the end of the process need not go through all that torch has made
     return DONE

@@ -24,9 +24,8 @@ from peerbayes.live.loop import PeerLoop
 from peerbayes.live.members import Members
 from peerbayes.live.observations import Claims
 from peerbayes.live.pacing import Pacing
-from peerbayes.live.share import Share
+from peerbayes.live.share import Share, own_file, state_folder
 from peerbayes.live.store import Store
-from peerbayes.live.transport import encoded
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, settings_of_size
 from theory.validation import fail
 
@@ -255,21 +254,3 @@ def _stop_at_the_end_of_input(loop: PeerLoop) -> None:
         loop.stop()
 
     threading.Thread(target=wait, name="end of input", daemon=True).start()
-
-
-def state_folder(out: Path, network: str) -> Path:
-    """Where the agents of a network keep their states, below the folder for records.
-
-    >>> state_folder(Path("out"), "0123456789abcdef").as_posix()
-    'out/live-0123456789abcdef'
-    """
-    return out / f"live-{network}"
-
-
-def own_file(folder: Path, agent: str, kind: str) -> Path:
-    """One of an agent's files, such as its ``state``.
-
-    >>> own_file(Path("live"), "../mast", "state").as_posix()
-    'live/%2E%2E%2Fmast.state'
-    """
-    return folder / f"{encoded(agent).replace('.', '%2E')}.{kind}"

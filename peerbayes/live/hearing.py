@@ -66,10 +66,11 @@ class Hearing:
         self._shapes = learner.shapes()
         self._present: set[str] = set()
         self._gone: set[str] = set()
-        self._spoke: set[str] = set()
+        self._lost: set[str] = set()  # those gone of whom the learner knows
+        self._spoke: set[str] = set()  # since the last pooling
         self._missed: dict[str, int] = {}
         self._newest: dict[str, int] = {}
-        self._last_pool = time.monotonic()
+        self._last_pool, self._pooled = time.monotonic(), learner.round
         self._adopt(learner.members)
 
     # Who is there -------------------------------------------------------------------------------
@@ -100,18 +101,26 @@ class Hearing:
         return max(ahead, default=0)
 
     def lose(self, name: str) -> None:
-        """An agent is gone."""
+        """An agent is gone: it is not waited for, and done without once all it said is used."""
         if name in self.heard:
             self._gone.add(name)
-            self._newest.pop(name, None)
-            self._learner.lose(name)
+            self._do_without(name)
 
     def pooled(self) -> None:
         """A round is over."""
         self._last_pool = time.monotonic()
-        for name in self._spoke & self._gone:  # a message of it came after it went
-            self._learner.lose(name)
+        self._pooled = self._learner.round
         self._spoke.clear()
+        for name in self._gone - self._lost:
+            self._do_without(name)
+
+    def _do_without(self, name: str) -> None:
+        """Lose an agent that is gone, unless a message of it is still to be pooled."""
+        waits = self._shared and self._newest.get(name, 0) > self._pooled
+        if name not in self._spoke and not waits:
+            self._lost.add(name)
+            self._newest.pop(name, None)
+            self._learner.lose(name)
 
     # What arrives -------------------------------------------------------------------------------
 
@@ -157,6 +166,7 @@ class Hearing:
             self._newest[name] = max(frame.round, self._newest.get(name, 0))
             self._missed.pop(name, None)
             self._spoke.add(name)
+            self._lost.discard(name)
 
     def _refuse(self, name: str, reason: str, detail: str) -> None:
         if self._tally.refuse(reason):
@@ -167,10 +177,13 @@ class Hearing:
         if name == self._name:
             return
         if name in self.heard:
-            self._tally.link(name).alive = here
+            link = self._tally.link(name)
+            if link.alive != here:
+                link.alive, link.changed = here, time.time()
         if here:
             self._present.add(name)
             self._gone.discard(name)
+            self._lost.discard(name)
             self._missed.pop(name, None)
         else:
             self._present.discard(name)
@@ -204,6 +217,7 @@ class Hearing:
         self._listeners = frozenset(members.listeners(self._name))
         self._lead = members.lead(self._name)
         self._gone &= self.heard
+        self._lost &= self._gone
         self._newest = {name: n for name, n in self._newest.items() if name in self.heard}
         for name in sorted(self.heard):
             self._tally.link(name).alive = name in self._present

@@ -67,9 +67,14 @@ class KeptLearner:
         self._journal: Journal | None = None
         self._next = 0.0
         self._complained = False
-        found = store.read()
-        if found is not None:
-            self._go_on(*found)
+        try:
+            found = store.read()
+            if found is not None:
+                self._go_on(*found)
+        except BaseException:
+            self._close()
+            store.close()
+            raise
         if self._journal is None:
             self.checkpoint()
 
@@ -85,8 +90,9 @@ class KeptLearner:
             reserved = record.round if record.kind == "reserve" else reserved
             self._again(record)
             end = record.end
-        if reserved > learner.round:
-            learner.skip(reserved + 1)
+        if not self.replays:
+            # A round that was open ends here: what was said in it may have been heard.
+            learner.skip(max(reserved, learner.round) + 1)
             self.is_open = False
         self.stored_round = learner.round
         self._log(f"goes on from round {learner.round}")

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from peerbayes.live.agent import own_file, state_folder
+from exact.whole_files import lock
+from peerbayes.live.course import Course
 from peerbayes.live.finding import every_share, robust_keys
-from peerbayes.live.launch_documents import LaunchOutcome, LiveAgentDocument
+from peerbayes.live.finite import CLOCKS, robust_rule
+from peerbayes.live.launch_documents import LaunchDocument, LaunchOutcome
 from peerbayes.live.processes import Processes, free_ports
-from peerbayes.live.share import Share
+from peerbayes.live.share import Share, own_file, state_folder
+from peerbayes.live.zenoh_transport import needs_zenoh
+from theory.changing import ON_LOSS
 from theory.progress import Progress
-from theory.validation import fail
+from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
     from peerbayes.problem.problems import AnyProblem
@@ -65,6 +70,21 @@ class LaunchRequest:
     seed: int | None = None
     recipe: str | None = None
 
+    def __post_init__(self) -> None:
+        """Check what does not depend on the problem."""
+        for name in ("rounds", "seed"):
+            if getattr(self, name) is not None:
+                as_integer(name, getattr(self, name), minimum=int(name == "rounds"))
+        for name, words in (("pace", tuple(CLOCKS)), ("on_loss", (None, *ON_LOSS))):
+            if getattr(self, name) not in words:
+                wanted = f"one of {', '.join(word for word in words if word)}"
+                raise fail(name, wanted, repr(getattr(self, name)), "choose one")
+        for name in ("interval", "patience", "gather"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 86_400:
+                raise fail(name, "a number of seconds from 0 to a day", value, "correct it")
+        robust_rule(robust_keys(self.robust) or {})
+
 
 def run_launch(
     problem: AnyProblem | str | Path,
@@ -100,132 +120,56 @@ def run_launch(
     from peerbayes.record_names import file_name
     from peerbayes.records import check_folder, write_record
 
-    robust_keys(request.robust)
+    needs_zenoh()
     shares = _shares(problem, data, request)
     request = _settled(request, shares[0])
     check_folder(out)
     name, network = shares[0].problem, shares[0].network
     folder = state_folder(out, network)
     folder.mkdir(parents=True, exist_ok=True)
-    if not request.resume:
-        _forget(folder)
     ends = _endpoints(shares, secure=request.keys is not None)
     address = out / f"live-{network}.json"
-    _write_address(address, network, ends)
     began = time.monotonic()
-    run = _Run(shares, request, progress=progress, notice=notice or (lambda text: None))
-    try:
-        with Processes() as processes:
-            for share in shares:
-                path = own_file(folder, share.agent, "share")
-                share.write(path)
-                arguments = _arguments(share, path, request, ends, out)
-                log = own_file(folder, share.agent, "log")
-                processes.start(share.agent, arguments, log=log)
-            if notice is not None:
-                notice(
-                    f"{len(shares)} agents; notices in {folder}; to watch: {_hint(problem, out)}"
-                )
-            run.watch(processes)
-            processes.finish()
-            run.take_in(processes)
-    finally:
-        address.unlink(missing_ok=True)
+    run = Course(
+        [share.agent for share in shares],
+        rounds=request.rounds,
+        revive=request.revive,
+        progress=progress(name) if progress is not None and request.rounds else None,
+        notice=notice or (lambda text: None),
+    )
+    with ExitStack() as stack:
+        _hold(stack, folder)
+        if not request.resume:
+            _forget(folder)
+        _write_address(address, network, ends)
+        stack.callback(address.unlink, missing_ok=True)
+        processes = stack.enter_context(Processes())
+        for share in shares:
+            path = own_file(folder, share.agent, "share")
+            share.write(path)
+            arguments = _arguments(share, path, request, ends, out)
+            processes.start(share.agent, arguments, log=own_file(folder, share.agent, "log"))
+        run.notice(f"{len(shares)} agents; notices in {folder}; to watch: {_hint(problem, out)}")
+        run.watch(processes)
+        processes.finish()
+        run.take_in(processes)
     path = out / file_name("launch", name, network)
-    document = run.document(name, network, seconds=time.monotonic() - began)
+    document = LaunchDocument(
+        problem=name,
+        network=network,
+        pace=request.pace,
+        rounds=request.rounds,
+        seed=request.seed or 0,
+        secured=request.keys is not None,
+        seconds=time.monotonic() - began,
+        seconds_to_start=run.started,
+        hypotheses=list(shares[0].content.get("hypotheses", ())),
+        agents=run.agents(),
+        reports=run.reports(),
+    )
     outcome = LaunchOutcome(document, path)
     write_record(path, kind="launch", body=outcome.as_json())
     return outcome
-
-
-class _Run:
-    """What is known of a launch while it runs."""
-
-    def __init__(
-        self,
-        shares: tuple[Share, ...],
-        request: LaunchRequest,
-        *,
-        progress: Callable[[str], Progress] | None,
-        notice: Callable[[str], None],
-    ) -> None:
-        self._shares, self._request, self._notice = shares, request, notice
-        self._progress = progress(shares[0].problem) if progress and request.rounds else None
-        self._reports: dict[str, Mapping[str, Any]] = {}
-        self._deaths = dict.fromkeys((share.agent for share in shares), 0)
-        self._codes: dict[str, int] = {}
-        self._began = time.monotonic()
-        self._started: float | None = None
-
-    def watch(self, processes: Processes) -> None:
-        """Until all are done or ended, or somebody interrupts."""
-        try:
-            while any(a.code is None and not a.done for a in processes.agents.values()):
-                processes.watch(0.5, lambda name, event: self._see(processes, name, event))
-        except KeyboardInterrupt:
-            if self._request.rounds is not None:
-                self._notice("interrupted; the agents keep what they have")
-
-    def take_in(self, processes: Processes) -> None:
-        """What came at the very end."""
-        deadline = time.monotonic() + 2.0
-        while time.monotonic() < deadline and len(self._codes) < len(self._shares):
-            processes.watch(0.1, lambda name, event: self._see(None, name, event))
-
-    def _see(self, processes: Processes | None, name: str, event: Mapping[str, Any] | int) -> None:
-        if not isinstance(event, int):
-            self._reports[name] = event
-            self._show()
-            return
-        agent = None if processes is None else processes.agents[name]
-        done = self._reports.get(name, {}).get("done") is True
-        self._codes[name] = event
-        if done or agent is None:
-            return
-        self._deaths[name] += 1
-        again = self._request.revive and event < 0
-        words = f"was killed (signal {-event})" if event < 0 else f"ended with {event}"
-        self._notice(f"agent {name} {words}{'; started again' if again else ''}")
-        if event >= 0 and agent.notices():
-            self._notice(f"agent {name} said: {agent.notices()}")
-        if again:
-            del self._codes[name]
-            agent.start()
-
-    def _show(self) -> None:
-        if self._started is None and len(self._reports) == len(self._shares):
-            self._started = time.monotonic() - self._began
-        if self._progress is not None and self._request.rounds is not None:
-            done = [self._reports.get(s.agent, {}).get("round", 0) for s in self._shares]
-            self._progress(min(*done, self._request.rounds), self._request.rounds)
-
-    def document(self, name: str, network: str, *, seconds: float) -> Any:
-        """What is printed and recorded."""
-        from peerbayes.live.launch_documents import LaunchDocument
-
-        request = self._request
-        agents = [
-            LiveAgentDocument.of(
-                share.agent,
-                self._reports.get(share.agent),
-                deaths=self._deaths[share.agent],
-                code=self._codes.get(share.agent),
-            )
-            for share in self._shares
-        ]
-        return LaunchDocument(
-            problem=name,
-            network=network,
-            pace=request.pace,
-            rounds=request.rounds,
-            seed=request.seed,
-            secured=request.keys is not None,
-            seconds=seconds,
-            seconds_to_start=self._started,
-            hypotheses=list(self._shares[0].content.get("hypotheses", ())),
-            agents=agents,
-            reports=[dict(self._reports.get(share.agent, {})) for share in self._shares],
-        )
 
 
 def _shares(
@@ -290,6 +234,14 @@ def _write_address(path: Path, network: str, ends: Mapping[str, str]) -> None:
 
     document = {"network": network, "endpoints": list(ends.values()), "router": False}
     write_whole(path, json.dumps(document) + "\n")
+
+
+def _hold(stack: ExitStack, folder: Path) -> None:
+    """See that nobody else runs these agents in this folder."""
+    file = stack.enter_context((folder / "launch.lock").open("ab"))
+    if not lock(file.fileno()):
+        wanted = "a folder in which these agents do not run"
+        raise fail(str(folder), wanted, "one in which they do", "stop them, or use another --out")
 
 
 def _forget(folder: Path) -> None:

@@ -118,6 +118,8 @@ class PeerLoop:
                 self._transport.evidence(self._evidence.topic, self._evidence.put_bytes)
             self._evidence.open(self.inbox.wake)
             self._gather()
+            self.tally.start()
+            self._tell()
             if self._unsent is not None:
                 self._send(self._unsent)
             one = self._shared_round if self._pacing.pace == "lockstep" else self._own_round

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import IO, Any
 
 # Seconds that an agent has to end in order before it is ended.
-_GRACE = 5.0
+_GRACE = 15.0
 # Lines of an agent's notices that are kept.
 _LOG_BYTES = 2**20
 

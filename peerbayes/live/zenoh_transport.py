@@ -46,6 +46,20 @@ class Endpoints:
     settings: dict[str, str] = field(default_factory=dict)
 
 
+def needs_zenoh() -> None:
+    """See that the package is there.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("zenoh") is None:
+        raise fail("live peers", "the package eclipse-zenoh", "none", install_extra("live"))
+
+
 def open_session(ends: Endpoints) -> zenoh.Session:
     """A Zenoh session at some endpoints; without multicast, so that nobody is found by chance.
 
@@ -54,10 +68,9 @@ def open_session(ends: Endpoints) -> zenoh.Session:
     ValueError
         If the package is missing, or an endpoint cannot be had.
     """
-    try:
-        import zenoh
-    except ImportError:
-        raise fail("live", "the package zenoh", "none", install_extra("live")) from None
+    needs_zenoh()
+    import zenoh
+
     config = zenoh.Config()
     settings = {
         "mode": '"client"' if ends.router else '"peer"',
@@ -240,4 +253,7 @@ class ZenohTransport:
         """Leave the network."""
         if self._session is not None:
             session, self._session = self._session, None
+            self._subscribers.clear()
+            self._kept.clear()
+            del self._belief, self._reports
             session.close()

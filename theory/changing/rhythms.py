@@ -24,8 +24,6 @@ from numpy.typing import ArrayLike
 
 from theory.changing.mixing import closed_classes
 from theory.changing.stationary import stationary_vector
-from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate, rate_of
 from theory.showing import Shown
 from theory.validation import (
     FloatArray,
@@ -42,6 +40,8 @@ TICKING = ("regular", "random")
 @dataclass(frozen=True, eq=False)
 class Rhythm(Shown):
     """How fast a network of agents on clocks of their own learns; floating point.
+
+    Its rate for a model, per second, is that of :func:`theory.learning_rate`.
 
     Exact or an estimate as the waits are: :func:`rhythm_rate` says when.
 
@@ -66,29 +66,14 @@ class Rhythm(Shown):
     slowness: FloatArray
 
     @property
+    def agents(self) -> int:
+        """N."""
+        return self.stationary.size
+
+    @property
     def rounds_per_second(self) -> float:
         """1 / d: synchronous rounds that would bring as much, per second."""
         return 1.0 / self.seconds
-
-    def per_second(self, model: FiniteModel) -> LearningRate:
-        """The rates of rejection, in nats per second.
-
-        Raises
-        ------
-        ValueError
-            If the model has another number of agents.
-        """
-        return rate_of(self.influence, model)
-
-    def per_round(self, model: FiniteModel) -> LearningRate:
-        """The rates of rejection, in nats per synchronous round: of d seconds.
-
-        Raises
-        ------
-        ValueError
-            If the model has another number of agents.
-        """
-        return rate_of(self.stationary, model)
 
 
 def rhythm_rate(weights: ArrayLike, waits: ArrayLike) -> Rhythm:

@@ -127,14 +127,17 @@ def test_how_far_off_the_mean_over_ticks_is() -> None:
     assert measured_rhythm(*measured(often)).rounds_per_second == pytest.approx(8 / 5, rel=0.04)
 
 
-def test_jittered_clocks_are_measured_within_a_few_per_cent() -> None:
+@pytest.mark.parametrize("rule", ["own", "renormalise", "last"])
+def test_jittered_clocks_are_measured_within_a_few_per_cent(rule: str) -> None:
+    """Also where weights vary, with what was heard."""
     rng = np.random.default_rng(7)
     run = tick(
         STAR,
         lambda i: rng.uniform(0.8, 1.2),
-        until=600,
+        until=400,
         delay=lambda: rng.exponential(0.05),
         lost=lambda: rng.random() < 0.05,
+        on_loss=rule,
     )
     guess = measured_rhythm(*measured(run)).rounds_per_second
     assert guess == pytest.approx(steps_a_second(run), rel=0.03)

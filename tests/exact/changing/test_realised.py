@@ -155,6 +155,7 @@ def test_peers_that_were_replayed() -> None:
 
 
 ONE = [[1.0]]
+ROBUST = Event("start", state=Peer(0, [1.0], log_priors=np.zeros(2), rule="median").state())
 
 
 @pytest.mark.parametrize(
@@ -165,6 +166,7 @@ ONE = [[1.0]]
         (lambda: Log([1], ONE, [[1, 1]]), "log: expected"),
         (lambda: Log([1], ONE, [[1]], bases=[0]), "bases: expected earlier rounds"),
         (lambda: Log([1], ONE, [[1]], data=[1, 1]), "log: expected"),
+        (lambda: Log.of(replay([ROBUST]), agents=1), "replay: expected a peer that averages"),
         (lambda: realised([Log([1], [[1.0, 0]], [[1, -1]])]), "logs: expected 1 agents each"),
         (lambda: realised([Log([1], ONE, [[3]])]), "logs: expected round 3 in the log of agent 0"),
         (lambda: realised([Log([1], ONE, [[1]])], until=[2]), "until: expected 0 to"),

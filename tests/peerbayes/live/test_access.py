@@ -141,9 +141,7 @@ def test_a_router_passes_on_what_is_ones_own_and_no_more(folder: Path, opened: E
     end = f"tls/127.0.0.1:{free_port()}"
     opened.enter_context(session(router, MEMBERS, listen=end, mode="router"))
     first, second = (
-        opened.enter_context(
-            session(keys_for(folder, name), MEMBERS, connect=end, mode="client")
-        )
+        opened.enter_context(session(keys_for(folder, name), MEMBERS, connect=end, mode="client"))
         for name in MEMBERS
     )
     ear = Ear(first, network)

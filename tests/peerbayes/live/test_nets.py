@@ -22,12 +22,16 @@ from peerbayes.experiments.net_parts import Part  # noqa: E402
 from peerbayes.experiments.net_problem import net_problem, part_learner  # noqa: E402
 from peerbayes.experiments.net_rows import ROWS  # noqa: E402
 from peerbayes.experiments.run import part_seed  # noqa: E402
+from peerbayes.live.agent import AgentOptions, evidence_of  # noqa: E402
+from peerbayes.live.finding import own_share  # noqa: E402
 from peerbayes.live.frames import Frame, Refused, seal, unseal  # noqa: E402
+from peerbayes.live.kept import KeptLearner  # noqa: E402
 from peerbayes.live.learner import Used  # noqa: E402
 from peerbayes.live.members import Members  # noqa: E402
 from peerbayes.live.net_shares import is_net, net_shares  # noqa: E402
 from peerbayes.live.nets import NetLearner, OwnData  # noqa: E402
 from peerbayes.live.share import Share  # noqa: E402
+from peerbayes.live.store import Store  # noqa: E402
 from tests.peerbayes.nets.support import NUMBERS, write_net  # noqa: E402
 from tests.peerbayes.tiny_nets import make_tiny  # noqa: E402
 
@@ -264,6 +268,28 @@ def test_a_saved_agent_goes_on_bit_for_bit(tmp_path: Path) -> None:
         learners[1].restore(kept)
 
 
+@pytest.mark.parametrize("pooled", [True, False])
+@pytest.mark.parametrize("share_of_time", [1e-9, 1e9])
+def test_an_agent_that_was_killed_says_no_round_twice(
+    share_of_time: float, pooled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither after rounds that were only reserved, nor after a state kept within each of them."""
+    monkeypatch.setattr("peerbayes.live.kept._SHARE", share_of_time)
+    share = net_shares(str(write_net(tmp_path)))[0]
+    rounds, notices = [], []
+    for life in (1, 3, 2, 1):
+        store = Store(tmp_path / "well-0.state", {"agent": "well-0"})
+        kept = KeptLearner(NetLearner(share), OwnData(), store, log=notices.append)
+        for k in range(life):
+            kept.learn(None)
+            rounds.append(kept.round)
+            if pooled or k < life - 1:
+                kept.pool()
+        store.close()  # as the end of a process does
+    assert rounds == list(range(1, 8))
+    assert [text.split()[-1] for text in notices] == ["1", "4", "6"]
+
+
 def test_an_agent_that_was_away_begins_the_round_it_is_told(tmp_path: Path) -> None:
     shares, learners = wells(tmp_path)
     learners[0].skip(4)
@@ -377,6 +403,11 @@ def test_net_files_that_no_processes_can_run_are_refused(tmp_path: Path) -> None
     shares = net_shares(str(write_net(tmp_path)))
     with pytest.raises(ValueError, match="robust: expected the average, for nets"):
         NetLearner(shares[0], rule={"rule": "median"})
+    options = AgentOptions(shares[0], evidence="-")
+    with pytest.raises(ValueError, match="evidence: expected its own data"):
+        evidence_of(shares[0], options, log=print)
+    with pytest.raises(ValueError, match="agent: expected"):
+        own_share(str(write_net(tmp_path)), "well-9", None)
 
 
 def test_rounds_of_its_own_data_are_counted() -> None:

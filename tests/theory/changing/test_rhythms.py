@@ -126,8 +126,9 @@ def test_waits_of_clocks() -> None:
 def test_rates_of_a_model() -> None:
     found = rhythm_rate(W, 0.25 * EVERYBODY)
     rate = learning_rate(SKEW, coins(3)).rate
-    assert found.per_round(coins(3)).rate == pytest.approx(rate, rel=1e-14)
-    assert found.per_second(coins(3)).rate == pytest.approx(4 * rate, rel=1e-14)
+    assert learning_rate(found, coins(3)).rate == pytest.approx(4 * rate, rel=1e-14)
+    with pytest.raises(ValueError, match=r"^model: expected as many agents as the network, 3"):
+        learning_rate(found, coins(2))
 
 
 def test_sums_that_were_kept() -> None:
