@@ -171,9 +171,10 @@ def test_another_list_of_members_begins_another_stretch() -> None:
             later = json.loads(what[1]) | {"epoch": int(at > 15)}
             watcher.report(what[0], json.dumps(later).encode())
     stretches = watcher.sight().stretches
-    # The first ends with the last report of epoch 0; the second is measured a second later.
-    assert [round(one.began) for one in stretches] == [1, 15]
-    assert [round(one.seconds) for one in stretches] == [12, 12]
+    # The first begins when the last of three agents reports, after 5/3 s; each is measured from a
+    # second later, and all agents cover it from up to a second after that.
+    assert [one.began for one in stretches] == pytest.approx([5 / 3, 15.5], abs=0.51)
+    assert [one.seconds for one in stretches] == pytest.approx([12, 13], abs=1.01)
 
 
 def test_a_record_is_left_and_read_back(tmp_path: Path) -> None:
