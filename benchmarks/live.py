@@ -27,7 +27,7 @@ from benchmarks.tables import Row, report
 from peerbayes.live import launching
 from peerbayes.live.processes import Processes
 
-PEERS, HYPOTHESES, ROUNDS = 16, 10, 3000
+PEERS, HYPOTHESES, ROUNDS = 16, 10, 1000
 
 
 def ring(agents: int) -> Any:

@@ -59,8 +59,8 @@ class Case:
 
 
 CASES = (
-    Case("star-mnist-1, paper", "paper", 155, 30),
-    Case("star-mnist-1, best", "best", 5, 150),
+    Case("star-mnist-1, paper", "paper", 155, 12),
+    Case("star-mnist-1, best", "best", 5, 60),
 )
 TOYS = (Case("digits over two agents", "", 5, 6),)
 

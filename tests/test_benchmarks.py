@@ -44,6 +44,7 @@ NAMES = (
     "gae",
     "laws",
     "learners",
+    "live",
     "live_chaos",
     "message_runs",
     "messages",

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.nets.consensus import Heard
@@ -85,6 +87,16 @@ class AgentTraining(Protocol):
             If a tensor is missing or of another shape.
         """
         ...
+
+
+def vectors(arrays: Mapping[str, NDArray[Any]]) -> Said:
+    """Tensors with memory of their own, from arrays that may be read-only."""
+    return {name: torch.from_numpy(np.array(values)) for name, values in arrays.items()}
+
+
+def use_one_thread() -> None:
+    """Let torch use one thread from now on: a process an agent, and numbers without its cores."""
+    torch.set_num_threads(1)
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,9 @@ def own_training(share: Share) -> OwnTraining:
     from peerbayes.experiments.net_run import check_installed
 
     check_installed(share.problem)
-    import torch
+    from empirical.live.agent import use_one_thread
 
-    # Numbers do not depend on the cores of a machine, and agents share them.
-    torch.set_num_threads(1)
+    use_one_thread()
     agent = share.members.number(share.agent)
     return (_of_row if share.content["form"] == "row" else _of_file)(share.content, agent)
 

@@ -183,6 +183,8 @@ class NetLearner:
         Refused
             If it is no belief.
         """
+        from empirical.live.agent import vectors
+
         sender = self._numbers.get(frame.sender)
         if sender is None:
             return Receipt.STRANGER
@@ -194,7 +196,7 @@ class NetLearner:
         receipt = self._peer.deliver(message)
         if receipt in (Receipt.NEW, Receipt.EARLY):
             self._silent.discard(sender)
-            self._said[sender, message.digest] = _vectors(frame.tensors)
+            self._said[sender, message.digest] = vectors(frame.tensors)
             self._forget()
         return receipt
 
@@ -268,12 +270,14 @@ class NetLearner:
         ValueError
             If it is that of another network, agent or net.
         """
+        from empirical.live.agent import vectors
+
         members = Members.from_document(saved.meta["members"])
         state = PeerState.from_parts(saved.meta["peer"], _under("peer.", saved.tensors))
         if members.network != self._members.network or state.owner != self._peer.owner:
             wanted = f"that of agent {self._name!r} of network {self._members.network}"
             raise fail("state", wanted, f"network {members.network}", "use another folder")
-        self.training.restore(_vectors(_under("training.", saved.tensors)))
+        self.training.restore(vectors(_under("training.", saved.tensors)))
         spoken = {message.sender for message in state.held if message.round > 0}
         lost = tuple(sorted(spoken | set(state.lost)))
         self._peer = Peer.from_state(replace(state, lost=lost, ahead=()))
@@ -308,13 +312,6 @@ class NetLearner:
         state = self._peer.state()
         wanted = {(one.sender, one.digest) for one in (*state.held, *state.ahead)}
         self._said = {key: said for key, said in self._said.items() if key in wanted}
-
-
-def _vectors(tensors: Tensors) -> Said:
-    """Tensors with memory of their own, from arrays that may be read-only."""
-    import torch
-
-    return {name: torch.from_numpy(np.array(values)) for name, values in tensors.items()}
 
 
 def _under(prefix: str, tensors: Tensors) -> dict[str, Any]:

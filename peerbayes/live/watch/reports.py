@@ -109,9 +109,11 @@ def read_report(payload: bytes, *, network: str, agent: str) -> Report:
     try:
         report = Report.model_validate_json(payload)
     except (ValidationError, RecursionError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else {}
-        place = ".".join(str(part) for part in first.get("loc", ())) or "report"
-        got = shorten(str(first.get("msg", "levels without end")), length=80)
+        place, got = "report", "levels without end"
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or place
+            got = shorten(first["msg"], length=80)
         raise fail(place, "a report of an agent", got, "let it write as agents do") from None
     if (report.network, report.agent) != (network, agent):
         got = shorten(f"{report.agent!r} of {report.network!r}", length=80)

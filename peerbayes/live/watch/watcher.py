@@ -224,7 +224,7 @@ class Watcher:
             )
 
     @property
-    def names(self) -> Sequence[str]:
+    def names(self) -> tuple[str, ...]:
         """Of all agents, in the order of their numbers."""
         return self.watched.names or tuple(self.seen)
 
