@@ -132,7 +132,8 @@ def file_alone(path: Path) -> Alone:
 class Meter:
     """CPU time of this process's children, against the rounds that all of them have done."""
 
-    def __init__(self) -> None:
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
         self.rows: list[tuple[int, float, float]] = []
 
     def __call__(self, done: int, rounds: int) -> None:
@@ -141,9 +142,12 @@ class Meter:
 
     def a_round(self) -> tuple[float | None, float | None]:
         """CPU time and clock of a round, in milliseconds, from round 1 on; None of a short run."""
-        rows = np.array([row for row in self.rows if row[0] >= 1])
-        done, cpu, clock = rows[-1] - rows[0]
-        return (1e3 * cpu / done, 1e3 * clock / done) if done else (None, None)
+        # Before the end: processes that have ended are not among the children any more.
+        rows = [row for row in self.rows if 1 <= row[0] < self._rounds]
+        if not rows or rows[-1][0] == rows[0][0]:
+            return None, None
+        done, cpu, clock = np.subtract(rows[-1], rows[0]).tolist()
+        return 1e3 * cpu / done, 1e3 * clock / done
 
 
 def cpu_of_children() -> float:
@@ -223,7 +227,7 @@ def _median(values: list[float | None]) -> float | None:
 
 def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     """One launch, and what it took."""
-    meter = Meter()
+    meter = Meter(case.rounds)
     request = LaunchRequest(rounds=case.rounds, recipe=case.recipe or None, seed=SEED)
     outcome = run_launch(problem, request, out=out, progress=lambda name: meter)
     document = outcome.as_json()
