@@ -85,6 +85,16 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
                 "designs.placement_documents:RegressionPlacementDocument",
             ),
         ),
+        "keys": _Printed(
+            "keys --json",
+            "Keys of a live network and what is wrong with them; keys may be added.",
+            ("live.keys_documents:KeysDocument",),
+        ),
+        "router": _Printed(
+            "router --json",
+            "What a router of live agents did; keys may be added.",
+            ("live.keys_documents:RouterDocument",),
+        ),
         "watch": _Printed(
             "watch --json",
             "A live network as it was watched: who was heard, how late; keys may be added.",

@@ -44,6 +44,7 @@ NAMES = (
     "gae",
     "laws",
     "learners",
+    "live",
     "message_runs",
     "messages",
     "nets",

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from peerbayes.commands.live_options import LiveProblem
 from peerbayes.commands.options import (
     Data,
     Json,
-    ProblemArgument,
     Quiet,
     folder,
     whole_number,
@@ -39,7 +39,7 @@ _DAYS = 365
 
 @keys.command("new")
 def new(
-    problem: ProblemArgument,
+    problem: LiveProblem,
     out: Keys = _OUT,
     days: Days = _DAYS,
     json: Json = False,
@@ -47,14 +47,14 @@ def new(
     data: Data = None,
 ) -> int:
     """Make an authority, and keys for every agent of a problem, a router and a watcher."""
-    from peerbayes.front.problems import load
+    from peerbayes.live.finding import every_share
     from peerbayes.live.security import needs_cryptography
 
     needs_cryptography()
     from peerbayes.live.keys import new_keys
     from peerbayes.live.keys_check import check_keys
 
-    folder = new_keys(load(problem, data=data), out, days=days)
+    folder = new_keys(every_share(problem, data)[0].members, out, days=days)
     return show(check_keys(folder), json=json)
 
 
@@ -82,21 +82,21 @@ def add(
 
 @keys.command("members")
 def members(
-    problem: ProblemArgument,
+    problem: LiveProblem,
     out: Keys = _OUT,
     json: Json = False,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
     """Sign the problem's network as the next list of members, for all folders."""
-    from peerbayes.front.problems import load
+    from peerbayes.live.finding import every_share
     from peerbayes.live.security import needs_cryptography
 
     needs_cryptography()
     from peerbayes.live.keys import sign_members
     from peerbayes.live.keys_check import check_keys
 
-    sign_members(load(problem, data=data), out)
+    sign_members(every_share(problem, data)[0].members, out)
     return show(check_keys(out), json=json)
 
 

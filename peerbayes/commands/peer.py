@@ -87,8 +87,9 @@ def peer(
 
     It goes on from what it left in the folder for records. With --json, each report is a line.
     """
-    from peerbayes.live.agent import AgentOptions, run_agent
+    from peerbayes.live.agent import run_agent
     from peerbayes.live.finding import own_share, robust_keys
+    from peerbayes.live.options import AgentOptions
     from peerbayes.live.pacing import pacing_of
     from peerbayes.live.telling import Teller
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from peerbayes.commands.options import DEFAULT_OUT, Data, Json, Out, Quiet, factor, folder
+from peerbayes.commands.options import DEFAULT_OUT, Data, Json, Out, Quiet, Seed, factor, folder
 from peerbayes.commands.output import DONE, print_lines, show
 
 
@@ -53,6 +53,7 @@ def watch(
         bool, typer.Option("--page", help="Show it in a browser too; the address is printed.")
     ] = False,
     json: Json = False,
+    seed: Seed = 0,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
     data: Data = None,
@@ -69,7 +70,7 @@ def watch(
         from peerbayes.live.watch.page import LivePage
         from peerbayes.resources import to_standard_error
 
-        shown = LivePage(notice=to_standard_error, is_quiet=quiet)
+        shown = LivePage(to_standard_error)
     with on_terminal(quiet=quiet) as drawn:
         outcome = watch_network(
             problem,

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from peerbayes.live.security import COMMON_NAMES
 from peerbayes.live.transport import key
 
+AUTHORITY, ROUTER, WATCHER = ":authority", ":router", ":watcher"
+"""Names in certificates of those who are no agents; no agent's name begins with a colon."""
 _LISTEN = ["declare_subscriber", "declare_liveliness_subscriber", "liveliness_query"]
 _SPEAK = ["put", "liveliness_token", "reply"]
 
@@ -29,17 +30,16 @@ def access_control(network: str, members: Iterable[str]) -> dict[str, Any]:
         Names of all agents; who is not among them can neither publish nor hear anything.
     """
     names = sorted(set(members))
-    router, watcher = COMMON_NAMES["router"], COMMON_NAMES["watcher"]
     everything = f"peerbayes/{network}/**"
     rules = [
         _rule("listen", ["ingress"], _LISTEN, [everything]),
         _rule("relay", ["ingress"], _SPEAK, [everything]),
         _rule("send", ["egress"], _LISTEN + _SPEAK, [everything]),
     ]
-    known = [*names, router, watcher]
+    known = [*names, ROUTER, WATCHER]
     subjects: list[dict[str, Any]] = [
         {"id": "known", "cert_common_names": known},
-        {"id": "router", "cert_common_names": [router]},
+        {"id": "router", "cert_common_names": [ROUTER]},
     ]
     policies = [
         {"rules": ["listen", "send"], "subjects": ["known"]},

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.live.members import Members
+from peerbayes.live.options import AgentOptions
 from peerbayes.live.share import Share
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.live.agent import AgentOptions
     from peerbayes.live.security import KeyFolder
 
 

@@ -8,9 +8,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -23,10 +22,9 @@ from peerbayes.live.lines import FileFeed, Lines, from_input
 from peerbayes.live.loop import PeerLoop
 from peerbayes.live.members import Members
 from peerbayes.live.observations import Claims
-from peerbayes.live.pacing import Pacing
-from peerbayes.live.share import Share
+from peerbayes.live.options import AgentOptions
+from peerbayes.live.share import Share, own_file, state_folder
 from peerbayes.live.store import Store
-from peerbayes.live.transport import encoded
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, settings_of_size
 from theory.validation import fail
 
@@ -36,50 +34,6 @@ if TYPE_CHECKING:
 # Bytes of a frame: what its numbers take, and room for the header.
 _HEADER_ROOM = 32 * 1024
 _TOPIC = "zenoh:"
-
-
-@dataclass(frozen=True)
-class AgentOptions:
-    """How one agent is run.
-
-    Attributes
-    ----------
-    share
-        Its share of the problem.
-    listen, connect, router
-        Zenoh endpoints (`peerbayes.live.zenoh_transport.Endpoints`).
-    keys, members
-        A key folder and a list of members; without them the problem's own members, unsigned.
-    evidence
-        "draw", "-", a file's name, or "zenoh:KEY".
-    pacing
-        When it does what.
-    on_loss, robust
-        In place of the share's.
-    out
-        Folder of its state.
-    journal
-        Whether all that it did is kept, for replays.
-    seed
-        Of its draws.
-    attached
-        Whether it ends when its standard input does, as of a process that launches others.
-    """
-
-    share: Share
-    listen: Sequence[str] = ()
-    connect: Sequence[str] = ()
-    router: bool = False
-    keys: Path | None = None
-    members: Path | None = None
-    evidence: str = "draw"
-    pacing: Pacing = field(default_factory=Pacing)
-    on_loss: str | None = None
-    robust: dict[str, Any] | None = None
-    out: Path | None = None
-    journal: bool = False
-    seed: int = 0
-    attached: bool = False
 
 
 def run_agent(
@@ -255,21 +209,3 @@ def _stop_at_the_end_of_input(loop: PeerLoop) -> None:
         loop.stop()
 
     threading.Thread(target=wait, name="end of input", daemon=True).start()
-
-
-def state_folder(out: Path, network: str) -> Path:
-    """Where the agents of a network keep their states, below the folder for records.
-
-    >>> state_folder(Path("out"), "0123456789abcdef").as_posix()
-    'out/live-0123456789abcdef'
-    """
-    return out / f"live-{network}"
-
-
-def own_file(folder: Path, agent: str, kind: str) -> Path:
-    """One of an agent's files, such as its ``state``.
-
-    >>> own_file(Path("live"), "../mast", "state").as_posix()
-    'live/%2E%2E%2Fmast.state'
-    """
-    return folder / f"{encoded(agent).replace('.', '%2E')}.{kind}"

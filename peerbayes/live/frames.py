@@ -25,6 +25,7 @@ from peerbayes.live.tensor_bytes import (
     header_bytes,
     header_of,
     joined,
+    padded,
     split,
     written,
 )
@@ -56,6 +57,7 @@ _FIELDS = frozenset(
 )
 # The longest number of a round or an epoch, 2**63 - 1, has 19 digits.
 _DIGITS = 19
+_NO_DIGEST, _NO_SIGNATURE = b'"digest":""', b'"signature":""'
 
 
 class Refused(Exception):  # noqa: N818 - the field's word; nothing is in error here
@@ -136,11 +138,12 @@ def seal(frame: Frame, sign: Callable[[bytes], str] | None = None) -> bytes:
         "signature": "",
     }
     header, numbers = header_of(metadata, frame.tensors)
-    digest = _digest(header, numbers)
-    header[METADATA]["digest"] = digest
-    if sign is not None:
-        header[METADATA]["signature"] = sign(digest.encode())
-    return joined(header, numbers)
+    text = written(header)
+    digest = _digest(text, numbers)
+    signature = "" if sign is None else sign(digest.encode())
+    text = text.rstrip(b" ").replace(_NO_DIGEST, b'"digest":"%s"' % digest.encode(), 1)
+    text = text.replace(_NO_SIGNATURE, b'"signature":"%s"' % signature.encode(), 1)
+    return joined(text, numbers)
 
 
 def unseal(
@@ -181,7 +184,7 @@ def unseal(
     """
     if len(data) > limit:
         raise Refused("too-large", f"{len(data)} bytes where {limit} are allowed")
-    header, numbers = _split(data)
+    header, text, numbers = _split(data)
     said = _metadata(header)
     if said["schema"] != SCHEMA:
         raise Refused("other-schema", said["schema"][:20])
@@ -197,8 +200,7 @@ def unseal(
         raise Refused("wrong-epoch", str(of_epoch))
     made, gap = _real(said["time"]), _real(said["gap"])
     digest, signature = said["digest"], said["signature"]
-    said["digest"] = said["signature"] = ""
-    if _digest(header, numbers) != digest:
+    if _digest(_unsigned(text, digest, signature), numbers) != digest:
         raise Refused("bad-digest", digest[:12])
     if verify is not None and not verify(sender, digest.encode(), signature):
         raise Refused("bad-signature", repr(sender[:60]))
@@ -208,22 +210,32 @@ def unseal(
     return Frame(network, sender, of_epoch, when, made, gap, kind, tensors, digest)
 
 
-def _digest(header: Mapping[str, Any], numbers: bytes) -> str:
+def _unsigned(text: bytes, digest: str, signature: str) -> bytes:
+    """A header's bytes with an empty digest and signature.
+
+    Quotation marks within strings are escaped, so that what is replaced are keys and values.
+    """
+    text = text.rstrip(b" ").replace(b'"digest":"%s"' % digest.encode(), _NO_DIGEST, 1)
+    return padded(text.replace(b'"signature":"%s"' % signature.encode(), _NO_SIGNATURE, 1))
+
+
+def _digest(text: bytes, numbers: bytes) -> str:
     """SHA-256 of a frame whose digest and signature are empty."""
-    content = hashlib.sha256(written(header))
+    content = hashlib.sha256(text)
     content.update(numbers)
     return content.hexdigest()
 
 
-def _split(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and numbers; the header's length is looked at before it is read."""
+def _split(data: bytes) -> tuple[dict[str, Any], bytes, bytes]:
+    """Header, its bytes, and numbers; the header's length is looked at before it is read."""
     try:
         length = header_bytes(data)
         if length > MOST_HEADER:
             raise Refused("too-large", f"a header of {length} bytes")
-        return split(data)
+        header, numbers = split(data)
     except ValueError as error:
         raise Refused("not-a-frame", str(error)) from None
+    return header, data[8 : 8 + length], numbers
 
 
 def _metadata(header: Mapping[str, Any]) -> dict[str, str]:

@@ -177,7 +177,9 @@ class Hearing:
         if name == self._name:
             return
         if name in self.heard:
-            self._tally.link(name).alive = here
+            link = self._tally.link(name)
+            if link.alive != here:
+                link.alive, link.changed = here, time.time()
         if here:
             self._present.add(name)
             self._gone.discard(name)

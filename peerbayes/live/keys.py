@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING
 
 from peerbayes.live.certificates import (
     Ed25519PrivateKey,
@@ -44,9 +43,6 @@ from peerbayes.messages import shorten
 from peerbayes.records import unwritable, write_whole
 from theory.validation import as_integer, fail
 
-if TYPE_CHECKING:
-    from peerbayes.problem.problems import AnyProblem
-
 DAYS = 365
 _MOST_DAYS = 3650
 _LONGEST_NAME = 64
@@ -55,13 +51,13 @@ _LONGEST_FOLDER = 240
 _REMEDY = "choose another folder with --out"
 
 
-def new_keys(problem: AnyProblem, out: str | Path, *, days: int = DAYS) -> Path:
+def new_keys(members: Members, out: str | Path, *, days: int = DAYS) -> Path:
     """Make a network's authority, and keys for its agents, a router and a watcher.
 
     Parameters
     ----------
-    problem
-        Whose agents get keys; its network is list of members number 0.
+    members
+        The agents that get keys; as list number 0.
     out
         A folder that does not exist yet, or is empty; written whole or not at all.
     days
@@ -73,11 +69,8 @@ def new_keys(problem: AnyProblem, out: str | Path, *, days: int = DAYS) -> Path:
         If there are keys already, a name does not fit into a certificate, or the folder cannot
         be written; in one line.
     """
-    from peerbayes.live.preparing import members_of
-
     out = Path(out)
     days = as_integer("days", days, minimum=1, maximum=_MOST_DAYS)
-    members = members_of(problem)
     for name in members.names:
         check_name(name)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -153,36 +146,25 @@ def add_keys(out: str | Path, name: str, *, renew: bool = False, days: int = DAY
     return folder
 
 
-def sign_members(problem: AnyProblem, out: str | Path) -> Members:
-    """Sign a problem's network as the next list of members, and put it into all folders.
+def sign_members(fresh: Members, out: str | Path) -> Members:
+    """Sign a problem's members as the next list of a network, and put it into all folders.
 
     The list keeps the network's name: a problem to which an agent was added goes on under it.
 
     Raises
     ------
     ValueError
-        If an agent has no keys, or agents of the list before are missing from the problem or
+        If an agent has no keys, or agents of the list before are missing from the new one or
         stand at another place; in one line.
     """
-    from peerbayes.live.preparing import members_of
-
     out = Path(out)
     authority = _authority(out)
     before = Members.read(authority.path / MEMBERS)
-    fresh = members_of(problem)
     if fresh.names[: before.agents] != before.names:
         wanted = f"the agents of the list before, in its order: {', '.join(before.names[:12])}"
         got = ", ".join(fresh.names[:12])
         raise fail("network.names", wanted, got, "add new agents at the end; who leaves stays")
-    members = Members(
-        network=authority.network,
-        epoch=before.epoch + 1,
-        names=fresh.names,
-        rows=fresh.rows,
-        edges=fresh.edges,
-        rule=fresh.rule,
-        log_priors=fresh.log_priors,
-    )
+    members = replace(fresh, network=authority.network, epoch=before.epoch + 1)
     signed = _signed(members, authority, out)
     _spread(out, signed)
     return signed

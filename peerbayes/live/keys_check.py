@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from peerbayes.documents import Document
 from peerbayes.live.certificates import expiry, fault_of, private_key
 from peerbayes.live.keys import key_folders, signed_members
+from peerbayes.live.keys_documents import KeysDocument, KeysEntry
 from peerbayes.live.security import (
     AUTHORITY,
     CERTIFICATE,
@@ -23,46 +19,7 @@ from peerbayes.live.security import (
 )
 from theory.validation import fail
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 _SOON = timedelta(days=30)
-
-
-class KeysEntry(Document):
-    """The keys of one process."""
-
-    folder: str
-    name: str
-    role: str
-    expires: str | None = Field(description="day on which the certificate ends, year-month-day")
-    fault: str = Field(description='what is wrong, in words; "" if nothing is')
-
-
-class KeysDocument(Document):
-    """The keys of a network, or of some of its processes."""
-
-    network: str = Field(description="first 16 hexadecimal digits of the problem's digest")
-    epoch: int | None = Field(description="of the newest signed list of members")
-    agents: int | None = Field(description="agents in that list")
-    keys: list[KeysEntry] = Field(min_length=1)
-    notes: list[str]
-
-    @property
-    def failed(self) -> bool:
-        """Whether something is wrong."""
-        return any(entry.fault for entry in self.keys)
-
-    def tables(self) -> Sequence[RenderableType]:
-        """The same for people."""
-        from peerbayes.tables import facts_table, names_table, notes_text
-
-        listed = "none" if self.epoch is None else f"epoch {self.epoch}, {self.agents} agents"
-        facts = facts_table("Keys", {"network": self.network, "list of members": listed})
-        table = names_table("", "folder", "role", "valid until", "fault")
-        for entry in self.keys:
-            table.add_row(entry.folder, entry.role, entry.expires or "-", entry.fault or "none")
-        return [facts, table, *([notes_text(self.notes)] if self.notes else [])]
 
 
 def check_keys(out: str | Path) -> KeysDocument:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field
 
 from peerbayes.documents import Document, Documented, Number
+from peerbayes.live.share import own_file, state_folder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -90,6 +91,11 @@ class LaunchOutcome(Documented):
         """Whether every agent came to the end of its rounds, or was stopped in order."""
         endless = self.found.rounds is None
         return all((agent.done or endless) and agent.code == 0 for agent in self.found.agents)
+
+    def state_file(self, agent: str) -> Path:
+        """Where an agent left its state, beside its journal and notices."""
+        folder = state_folder(self.record_path.parent, self.found.network)
+        return own_file(folder, agent, "state")
 
     def document(self) -> LaunchDocument:
         """What the command prints."""

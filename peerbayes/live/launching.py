@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.whole_files import lock
-from peerbayes.live.agent import own_file, state_folder
 from peerbayes.live.course import Course
 from peerbayes.live.finding import every_share, robust_keys
 from peerbayes.live.finite import CLOCKS, robust_rule
 from peerbayes.live.launch_documents import LaunchDocument, LaunchOutcome
 from peerbayes.live.processes import Processes, free_ports
-from peerbayes.live.share import Share
+from peerbayes.live.share import Share, own_file, state_folder
 from peerbayes.live.zenoh_transport import needs_zenoh
 from theory.changing import ON_LOSS
 from theory.progress import Progress

@@ -118,6 +118,7 @@ class PeerLoop:
                 self._transport.evidence(self._evidence.topic, self._evidence.put_bytes)
             self._evidence.open(self.inbox.wake)
             self._gather()
+            self.tally.start()
             self._tell()
             if self._unsent is not None:
                 self._send(self._unsent)

@@ -26,10 +26,11 @@ _AHEAD = 16
 class LinkTally:
     """What an agent had of one neighbour."""
 
-    __slots__ = ("alive", "made", "rounds_late", "used", "wait", "weight")
+    __slots__ = ("alive", "changed", "made", "rounds_late", "used", "wait", "weight")
 
     def __init__(self) -> None:
         self.alive = False
+        self.changed: float | None = None  # when it came or went
         self.used = 0
         self.weight = 0.0
         self.wait = 0.0
@@ -40,6 +41,7 @@ class LinkTally:
         """As JSON takes it."""
         return {
             "alive": self.alive,
+            "changed": self.changed,
             "used": self.used,
             "weight": self.weight,
             "wait": self.wait,
@@ -69,6 +71,7 @@ class Tally:
         self.bytes_sent = 0
         self.stored_round = 0
         self.gap = 0.0
+        self._cpu = time.process_time()
 
     def link(self, name: str) -> LinkTally:
         """The tally of one neighbour."""
@@ -85,6 +88,11 @@ class Tally:
         times[round] = (made, gap)
         if len(times) > _AHEAD:
             del times[min(times)]
+
+    def start(self) -> None:
+        """Rounds begin: what comes before is no part of them."""
+        self.pooled_at = time.time()
+        self._cpu = time.process_time()
 
     def begin(self, now: float) -> float:
         """A round begins; seconds since the last pooling, or since the start."""
@@ -147,6 +155,7 @@ class Tally:
             "refused": dict(self.refused),
             "evidence": dict(evidence),
             "bytes_sent": self.bytes_sent,
+            "cpu_seconds": time.process_time() - self._cpu,
             "rss_mb": resident_megabytes(),
             "stored_round": self.stored_round,
             "done": done,

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from peerbayes.documents import Document
 from peerbayes.live.keys import signed_members
+from peerbayes.live.keys_documents import RouterDocument
 from peerbayes.live.refusals import TransportRefusals
 from peerbayes.live.security import MEMBERS, KeyFolder, zenoh_settings
 from peerbayes.live.zenoh_transport import Endpoints, open_session
@@ -22,25 +20,8 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     import zenoh
-    from rich.console import RenderableType
 
 _PAUSE = 0.5
-
-
-class RouterDocument(Document):
-    """What a router did."""
-
-    seconds: float = Field(description="how long it ran")
-    epoch: int | None = Field(description="of the last list of members; null without keys")
-    refused: dict[str, int] = Field(description="how often, by reason")
-
-    def tables(self) -> Sequence[RenderableType]:
-        """The same for people."""
-        from peerbayes.tables import facts_table
-
-        refused = ", ".join(f"{count} {reason}" for reason, count in self.refused.items())
-        facts = {"seconds": f"{self.seconds:.0f}", "refused": refused or "none"}
-        return [facts_table("Router", facts)]
 
 
 class Router:

@@ -16,6 +16,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from peerbayes.live import access
+from peerbayes.live.transport import encoded
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
@@ -30,11 +32,11 @@ FORMAT, VERSION = "peerbayes-keys", 1
 FOLDER, CERTIFICATE, AUTHORITY = "folder.json", "certificate.pem", "authority.pem"
 TLS_KEY, SIGN_KEY, MEMBERS = "tls.key", "sign.key", "members.json"
 COMMON_NAMES: dict[Role, str] = {
-    "authority": ":authority",
-    "router": ":router",
-    "watcher": ":watcher",
+    "authority": access.AUTHORITY,
+    "router": access.ROUTER,
+    "watcher": access.WATCHER,
 }
-"""Names in certificates of those who are no agents; no agent's name begins with a colon."""
+"""Names in certificates of those who are no agents."""
 MOST_BYTES = 128 * 2**20
 """Bytes of a message that the transport assembles; what is larger it drops unread. Frames have a
 smaller limit of their own: what lies between the two is refused and counted."""
@@ -138,8 +140,6 @@ def agent_folder(path: Path, agent: str) -> Path:
     >>> agent_folder(Path("keys"), "../mast").as_posix()
     'keys/agents/%2E%2E%2Fmast'
     """
-    from peerbayes.live.transport import encoded
-
     # Dots are left alone by percent-encoding, but mean other folders.
     return path / "agents" / encoded(agent).replace(".", "%2E")
 
@@ -192,8 +192,6 @@ def zenoh_settings(
         "transport/shared_memory/enabled": False,
     }
     if keys is not None:
-        from peerbayes.live.access import access_control
-
         own = {name: _existing(keys.path / name) for name in (CERTIFICATE, AUTHORITY, TLS_KEY)}
         tls = "transport/link/tls/"
         settings |= {
@@ -208,7 +206,7 @@ def zenoh_settings(
             f"{tls}connect_certificate": own[CERTIFICATE],
             f"{tls}listen_private_key": own[TLS_KEY],
             f"{tls}connect_private_key": own[TLS_KEY],
-            "access_control": access_control(keys.network, members),
+            "access_control": access.access_control(keys.network, members),
         }
     return {path: json.dumps(value) for path, value in settings.items()}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from peerbayes.live.members import Members
+from peerbayes.live.transport import encoded
 from theory.validation import fail
 
 FORMAT = "peerbayes-share"
@@ -111,3 +112,21 @@ def is_share(document: object) -> bool:
     """Whether a JSON document is a share of this schema."""
     known = isinstance(document, dict) and document.get("format") == FORMAT
     return known and document["schema"] == 1  # type: ignore[index]
+
+
+def state_folder(out: Path, network: str) -> Path:
+    """Where the agents of a network keep their states, below the folder for records.
+
+    >>> state_folder(Path("out"), "0123456789abcdef").as_posix()
+    'out/live-0123456789abcdef'
+    """
+    return out / f"live-{network}"
+
+
+def own_file(folder: Path, agent: str, kind: str) -> Path:
+    """One of an agent's files, such as its ``state``.
+
+    >>> own_file(Path("live"), "../mast", "state").as_posix()
+    'live/%2E%2E%2Fmast.state'
+    """
+    return folder / f"{encoded(agent).replace('.', '%2E')}.{kind}"

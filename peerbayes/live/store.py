@@ -124,7 +124,7 @@ class Store:
         }
         header, numbers = header_of(metadata, saved.tensors)
         header[METADATA]["sha256"] = _digest(header, numbers)
-        return joined(header, numbers)
+        return joined(written(header), numbers)
 
 
 def segments_of(path: Path) -> list[int]:

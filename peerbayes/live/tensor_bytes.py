@@ -53,13 +53,17 @@ def header_of(
 
 def written(header: Mapping[str, Any]) -> bytes:
     """A header in its one form."""
-    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    return padded(json.dumps(header, sort_keys=True, separators=(",", ":")).encode())
+
+
+def padded(text: bytes) -> bytes:
+    """A header's text with blanks up to a multiple of 8 bytes."""
     return text + b" " * (-len(text) % 8)
 
 
-def joined(header: Mapping[str, Any], numbers: bytes) -> bytes:
-    """The whole file."""
-    text = written(header)
+def joined(text: bytes, numbers: bytes) -> bytes:
+    """The whole file, of a header's text."""
+    text = padded(text)
     return struct.pack("<Q", len(text)) + text + numbers
 
 

@@ -81,13 +81,17 @@ def _facts(record: WatchDocument) -> tuple[Fact, ...]:
     milli = None if told.round_seconds is None else 1000 * told.round_seconds
     return (
         Fact("Agents", count(len(states)), ", ".join(_counted(states))),
-        Fact("Watched", f"{number(record.seconds)} s", f"from {record.began}"),
+        Fact("Watched", f"{number(record.seconds)} s", f"from {_moment(record.began)}"),
         Fact("Pace", record.pace or DASH),
         Fact("A round", DASH if milli is None else f"{number(milli)} ms", "of the whole network"),
         Fact("Began anew", count(anew), "processes"),
         Fact("Refused", count(refused), "frames, by all agents"),
-        Fact("Network", record.network),
     )
+
+
+def _moment(text: str) -> str:
+    """A moment in UTC as people read it."""
+    return text.replace("T", " ").replace("+00:00", " UTC")
 
 
 def _counted(states: list[str]) -> Iterator[str]:
@@ -151,8 +155,8 @@ def _graph(record: WatchDocument) -> GraphDocument | None:
 def _agents(record: WatchDocument) -> WatchTable:
     is_net = any(agent.accuracy is not None for agent in record.agents)
     columns = (
-        "state", "rounds", "ms a round", "v", "share of a round",
-        "accuracy" if is_net else "believes", "observations", "refused", "sent, kB", "MB",
+        "state", "rounds", "ms a round", "v", "slowness",
+        "accuracy" if is_net else "believes", "observations", "refused", "MB",
     )  # fmt: skip
     rows = tuple((agent.name, _cells(agent, is_net)) for agent in record.agents[:_MOST_ROWS])
     return WatchTable("Agents", "agent", columns, rows)
@@ -170,11 +174,10 @@ def _cells(agent: LiveAgent, is_net: bool) -> tuple[str, ...]:
         DASH if agent.round is None else count(agent.round),
         _milli(agent.round_seconds),
         number(agent.influence),
-        DASH if agent.share_of_round is None else percentage(agent.share_of_round),
+        DASH if agent.slowness is None else percentage(agent.slowness),
         belief,
         count(agent.evidence_taken),
         _refused(agent.refused),
-        count(agent.bytes_sent // 1000),
         number(agent.rss_mb, 3),
     )
 
@@ -212,6 +215,7 @@ def _milli(seconds: float | None) -> str:
 
 def _notes(record: WatchDocument, graph: GraphDocument | None) -> Iterator[str]:
     yield from record.notes
+    yield f"network {record.network}: the first 16 hexadecimal digits of the problem’s digest"
     yield (
         "Predicted: v·I over the seconds a round of the network takes, with v of the weights that "
         "were measured. A difference of more than five standard errors says that the evidence is "

@@ -27,8 +27,8 @@ class LiveAgent(Document):
     began_anew: int = Field(ge=0, description="how often its process began again")
     round_seconds: Number = Field(description="mean time between poolings, measured")
     influence: Number = Field(description="v, of the weights that were measured")
-    share_of_round: Number = Field(
-        description="of the network's seconds a round, those that are spent on what it hears"
+    slowness: Number = Field(
+        description="share of the network's round that is spent in waiting for it"
     )
     believes: str | None = Field(description="its most probable hypothesis")
     probability: Probability | None = None
@@ -166,11 +166,8 @@ def _numbered(sight: Sight) -> tuple[str, ...]:
 def _agent(i: int, name: str, seen: Seen, sight: Sight, hypotheses: tuple[str, ...]) -> LiveAgent:
     found, report = sight.measured, seen.report
     known = i in found.agents
-    influence, share = None, None
-    if known and found.influence is not None:
-        influence = number(found.influence[i])
-        if found.round_seconds:
-            share = number(influence_share(found, i))
+    influence = number(found.influence[i]) if known and found.influence is not None else None
+    slowness = number(found.slowness[i]) if known and found.slowness is not None else None
     about: dict[str, Any] = dict.fromkeys(("round", "believes"))
     about |= {"receipts": {}, "refused": {}, "evidence_taken": 0, "evidence_refused": 0}
     about |= {"bytes_sent": 0}
@@ -196,17 +193,9 @@ def _agent(i: int, name: str, seen: Seen, sight: Sight, hypotheses: tuple[str, .
         began_anew=seen.began_anew,
         round_seconds=number(found.rhythm[i]) if known else None,
         influence=influence,
-        share_of_round=share,
+        slowness=slowness,
         **about,
     )
-
-
-def influence_share(found: Measured, agent: int) -> float:
-    """The share of the network's seconds a round that is spent on what an agent hears."""
-    assert found.influence is not None
-    assert found.round_seconds is not None
-    waits = float(np.nansum(found.waits[agent]))
-    return float(found.influence[agent]) * waits / found.round_seconds
 
 
 def _believes(log_belief: list[float] | None, hypotheses: tuple[str, ...]) -> dict[str, Any]:

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from peerbayes.live.zenoh_transport import Endpoints
 
 _LARGEST_LIST = 16 << 20
-# Agents may start after their watcher: go on trying, in the background.
-_PATIENT = {
-    "connect/timeout_ms": "-1",
-    "connect/retry": '{"period_init_ms": 200, "period_max_ms": 2000}',
-}
 # Stands for a payload that was not read, and is refused as that would be.
 _TOO_LARGE = bytes(LARGEST_REPORT + 1)
 
@@ -88,7 +83,7 @@ class Listener:
 
     def close(self) -> None:
         """Stop listening."""
-        self._session.close()
+        self._session.close()  # type: ignore[no-untyped-call]
 
     def __enter__(self) -> Listener:
         return self
@@ -133,8 +128,6 @@ def ends_of(
             got = f"those of {folder.network}"
             raise fail("--keys", f"keys of network {network}", got, "name its folder")
     settings = zenoh_settings(folder, members=members)
-    if not router:
-        settings |= _PATIENT
     ends = Endpoints(connect=endpoints, router=router, settings=settings)
     return ends, "" if folder is None else folder.authority
 

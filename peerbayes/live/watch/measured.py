@@ -8,7 +8,8 @@ v = vW and :math:`I_j(\theta)` the mean evidence of one round of agent j, log-ra
 .. math:: g(\theta) = \sum_j v_j I_j(\theta) \Big/ \sum_{ij} v_i w_{ij}
 
 nats a second, as :mod:`theory.changing.rhythms` proves. An offset between the clocks of two
-machines enters the sum as :math:`\sum_{ij} v_i W_{ij}(o_i - o_j) = 0`.
+machines enters the sum as :math:`\sum_{ij} v_i W_{ij}(o_i - o_j) = 0`; where the times of reports
+show one of more than .05 seconds, it is taken out of each wait all the same.
 
 Given the rhythms, one observation of agent j counts :math:`v_j \tau_j / \sum v w` in the end,
 :math:`\tau_j` being its mean seconds a round. So the variance of
@@ -28,11 +29,14 @@ import numpy as np
 
 from peerbayes.live.watch.courses import Course
 from theory import FiniteModel
+from theory.changing import Rhythm, rhythm_rate
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
 # Weight that went to agents that are not there, as a share, from the moments around a change.
 _LEFT_OVER = 0.02
+# Seconds. Clocks that differ by less are taken for the same: reports may take as long to come.
+_SAME_TIME = 0.05
 # Blocks of time: fewer say too little of a variance, more are too short.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 5, 20
 
@@ -84,6 +88,9 @@ class Measured(Shown):
         Shape (N, N): mean rounds late.
     influence
         Shape (N,): v = vW, 0 for agents that are not there; None where weights leave it open.
+    slowness
+        Shape (N,): the share of a round of the network that is spent in waiting for each agent,
+        itself included; None without v.
     round_seconds
         Σ v_i w_ij, the seconds that a round of the network takes; None without v.
     reference
@@ -102,6 +109,7 @@ class Measured(Shown):
     used: FloatArray
     late: FloatArray
     influence: FloatArray | None
+    slowness: FloatArray | None
     round_seconds: float | None
     reference: int | None
     rates: tuple[Rate, ...]
@@ -139,11 +147,9 @@ def measure(
     if silent:
         notes.append(f"no poolings between two reports yet: {', '.join(silent[:6])}")
     window = _window([courses[names[i]] for i in known])
-    influence = None if silent or not known else _influence(tables["weights"], known, notes)
-    round_seconds = None
-    if influence is not None:
-        total = float(influence[known] @ np.nansum(tables["waits"][known], axis=1))
-        round_seconds = total if total > 0 else None
+    pace = None if silent or not known else _pace(tables, known, notes)
+    influence, slowness = _among(pace, known, len(names))
+    round_seconds = None if pace is None else pace.seconds
     settings = _Known(names, courses, known, influence, round_seconds, tables["rhythm"], window)
     if model is not None and known and known[-1] >= model.agents:
         notes.append("there are agents whose evidence the problem does not describe")
@@ -153,7 +159,8 @@ def measure(
     return Measured(
         agents=read_only(np.array(known, dtype=np.int64)),
         seconds=window[1] - window[0],
-        influence=None if influence is None else read_only(influence),
+        influence=influence,
+        slowness=slowness,
         round_seconds=round_seconds,
         reference=reference,
         rates=rates,
@@ -202,7 +209,26 @@ def _tables(
             tables["used"][i, j] = (link.used - (before.used if before else 0)) / poolings
             late = link.rounds_late - (before.rounds_late if before else 0)
             tables["late"][i, j] = late / poolings
+    _set_clocks(names, courses, known, tables)
     return {"rhythm": rhythm, **tables}
+
+
+def _set_clocks(
+    names: Sequence[str],
+    courses: Mapping[str, Course],
+    known: Sequence[int],
+    tables: Mapping[str, FloatArray],
+) -> None:
+    """Take the difference of two clocks out of ages, where it is plainly there.
+
+    It cancels in the rate, but not in what is said of single links and agents.
+    """
+    mine = [courses[names[i]] for i in known]
+    ahead = np.array([(c.first.time - c.began + c.last.time - c.ended) / 2 for c in mine])
+    for place, i in enumerate(known):
+        apart = ahead[place] - ahead
+        apart[abs(apart) < _SAME_TIME] = 0.0
+        tables["waits"][i, known] -= tables["weights"][i, known] * apart
 
 
 def _window(courses: Sequence[Course]) -> tuple[float, float]:
@@ -213,23 +239,33 @@ def _window(courses: Sequence[Course]) -> tuple[float, float]:
     return (began, max(began, min(course.ended for course in courses)))
 
 
-def _influence(weights: FloatArray, known: Sequence[int], notes: list[str]) -> FloatArray | None:
-    """Influence v by the mean weights of those that are there; None, with a note, where open."""
-    rows = weights[np.ix_(known, known)]
+def _pace(
+    tables: Mapping[str, FloatArray], known: Sequence[int], notes: list[str]
+) -> Rhythm | None:
+    """What mean weights and waits of those that are there say; None, with a note, where open."""
+    inside = np.ix_(known, known)
+    rows = tables["weights"][inside]
     sums = rows.sum(axis=1)
-    if (sums < 1 - _LEFT_OVER).any() or (sums > 1 + _LEFT_OVER).any():
+    if (abs(sums - 1) > _LEFT_OVER).any():
         notes.append("weight went to agents that are not there: their evidence is not counted")
         return None
-    rows = rows / sums[:, None]
-    size = len(known)
-    balance = np.vstack([rows.T - np.eye(size), np.ones(size)])
-    solution, _, rank, _ = np.linalg.lstsq(balance, np.r_[np.zeros(size), 1.0], rcond=1e-12)
-    if rank < size:
-        notes.append("the agents fall into groups that do not hear each other: no common rate")
+    waits = np.divide(tables["waits"][inside], rows, out=np.zeros_like(rows), where=rows > 0)
+    try:
+        return rhythm_rate(rows / sums[:, None], waits)
+    except ValueError as error:
+        notes.append(f"no common rate: {error}")
         return None
-    influence = np.zeros(weights.shape[0])
-    influence[known] = np.clip(solution, 0, None) / np.clip(solution, 0, None).sum()
-    return influence
+
+
+def _among(
+    pace: Rhythm | None, known: Sequence[int], agents: int
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Influence and slowness of all agents: 0 for those that are not there."""
+    if pace is None:
+        return None, None
+    influence, slowness = np.zeros(agents), np.zeros(agents)
+    influence[known], slowness[known] = pace.stationary, pace.slowness
+    return read_only(influence), read_only(slowness)
 
 
 def _reference(known: _Known, model: FiniteModel | None) -> int | None:

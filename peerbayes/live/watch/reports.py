@@ -45,7 +45,7 @@ class OwnReport(_Part):
     """What an agent's own belief counted."""
 
     weight: Sum
-    wait: Sum
+    wait: float = Field(description="sum of weight times seconds; clocks may be set back")
 
 
 class EvidenceReport(_Part):
@@ -83,7 +83,7 @@ class Report(_Part):
     seconds: Sum = Field(description="since its process began, by its own clock")
     pace: str
     belief: BeliefReport
-    gap: Sum | None = Field(default=None, description="mean seconds a round")
+    gap: float | None = Field(default=None, description="mean seconds a round")
     links: dict[str, LinkReport]
     own: OwnReport
     poolings: Count
@@ -109,9 +109,11 @@ def read_report(payload: bytes, *, network: str, agent: str) -> Report:
     try:
         report = Report.model_validate_json(payload)
     except (ValidationError, RecursionError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else {}
-        place = ".".join(str(part) for part in first.get("loc", ())) or "report"
-        got = shorten(str(first.get("msg", "levels without end")), length=80)
+        place, got = "report", "levels without end"
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or place
+            got = shorten(first["msg"], length=80)
         raise fail(place, "a report of an agent", got, "let it write as agents do") from None
     if (report.network, report.agent) != (network, agent):
         got = shorten(f"{report.agent!r} of {report.network!r}", length=80)

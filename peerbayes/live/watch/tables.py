@@ -51,8 +51,8 @@ def agents_table(result: WatchDocument) -> RenderableType:
     """Where each agent is, what it believes, and how much of a round is spent on it."""
     is_net = any(agent.accuracy is not None for agent in result.agents)
     table = figures_table(
-        "Agents", "agent", "state", "round", "ms", "v", "share",
-        "accuracy" if is_net else "believes", "refused", "MB",
+        "Agents", "agent", "state", "round", "ms", "v", "slowness",
+        "accuracy" if is_net else "believes", "refused",
     )  # fmt: skip
     for agent in result.agents[:_MOST_LISTED]:
         table.add_row(
@@ -61,13 +61,12 @@ def agents_table(result: WatchDocument) -> RenderableType:
             rounds(agent.round),
             number(_milli(agent.round_seconds)),
             number(agent.influence),
-            number(agent.share_of_round),
+            number(agent.slowness),
             number(agent.accuracy) if is_net else Text(_belief(agent)),
             rounds(sum(agent.refused.values())),
-            number(agent.rss_mb),
         )
     if len(result.agents) > _MOST_LISTED:
-        table.add_row(f"and {len(result.agents) - _MOST_LISTED} more", *[""] * 8)
+        table.add_row(f"and {len(result.agents) - _MOST_LISTED} more", *[""] * 7)
     return table
 
 
@@ -108,7 +107,7 @@ def stretches_table(result: WatchDocument) -> RenderableType:
     """Times in which the same agents were present, and the rate that decided in each."""
     table = figures_table(
         "While the same agents were there", "from s", "for s", "there",
-        "ms a round", "predicted", "measured", "standard error",
+        "predicted", "measured", "standard error",
     )  # fmt: skip
     for stretch in result.stretches[-_MOST_LISTED:]:
         binding = stretch.binding
@@ -121,7 +120,6 @@ def stretches_table(result: WatchDocument) -> RenderableType:
             number(stretch.began),
             number(stretch.seconds),
             f"{len(stretch.present)} of {len(result.agents)}",
-            number(_milli(stretch.round_seconds)),
             *map(number, cells),
         )
     return table

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from peerbayes.live.members import Members
+from peerbayes.live.share import Share
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
 from theory import FiniteModel
@@ -79,28 +80,30 @@ class Watched(Shown):
 
     def with_members(self, members: Members) -> Watched:
         """The same network with the names and weights of a list of members."""
-        return Watched(
-            self.network,
-            self.name,
-            self.title,
-            members.names,
-            self.hypotheses,
-            self.model,
-            weights_of(members),
-            self.positions if self.names == members.names else None,
-        )
+        places = self.positions if self.names == members.names else None
+        weights = weights_of(members)
+        return replace(self, names=members.names, weights=weights, positions=places)
 
 
 def find_watched(given: str, *, data: Path | None = None) -> Watched:
-    """What `peerbayes watch` is asked to watch: a problem, or the digest of a network.
+    """What `peerbayes watch` is asked to watch: a problem, nets, a share, or a network's digest.
+
+    Of nets and shares, names and weights are known, and no rate is predicted.
 
     Raises
     ------
     ValueError
         If it is neither; in one line.
     """
+    from peerbayes.live.net_shares import is_net, net_shares
+
     if is_digest(given) and not Path(given).exists():
         return Watched.by_digest(given)
+    if given.endswith(".share") or is_net(given):
+        share = Share.read(given) if given.endswith(".share") else net_shares(given, data=data)[0]
+        known = Watched.by_digest(share.network).with_members(share.members)
+        hypotheses = tuple(share.content.get("hypotheses", ()))
+        return replace(known, name=share.problem, hypotheses=hypotheses)
     from peerbayes.problem.builtins.loading import load_problem
 
     return Watched.of(load_problem(given, data=data))

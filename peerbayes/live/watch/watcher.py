@@ -224,7 +224,7 @@ class Watcher:
             )
 
     @property
-    def names(self) -> Sequence[str]:
+    def names(self) -> tuple[str, ...]:
         """Of all agents, in the order of their numbers."""
         return self.watched.names or tuple(self.seen)
 
@@ -237,12 +237,18 @@ class Watcher:
     @property
     def is_over(self) -> bool:
         """Whether agents were heard, and all of them are done or gone."""
+        return self._are_all(("done", "gone", "not seen"))
+
+    @property
+    def are_done(self) -> bool:
+        """Whether agents were heard, and all of them are done."""
+        return self._are_all(("done", "not seen"))
+
+    def _are_all(self, states: Sequence[str]) -> bool:
+        now = self.clock()
         with self._lock:
-            heard = [seen for seen in self.seen.values() if seen.report is not None]
-            return bool(heard) and not any(
-                seen.here and not (seen.report is not None and seen.report.done)
-                for seen in self.seen.values()
-            )
+            heard = any(seen.report is not None for seen in self.seen.values())
+            return heard and all(seen.state(now) in states for seen in self.seen.values())
 
     def _knows(self, name: str) -> bool:
         """Whether an agent is known; where nobody said who they are, all are, up to a number."""

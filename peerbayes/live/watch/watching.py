@@ -112,7 +112,7 @@ def watch_until(
             now = clock()
             if not watcher.is_over:
                 here = now
-            if now - here > _NOBODY:
+            if now - here > _NOBODY or watcher.are_done:
                 break
             if out is not None and now - written > _RECORD_EACH and watcher.has_heard:
                 path, written = write_watch(watcher, out, path), now

@@ -12,17 +12,18 @@ from typing import Any
 import zenoh
 
 from peerbayes.live.keys import new_keys
+from peerbayes.live.members import Members
+from peerbayes.live.preparing import members_of
 from peerbayes.live.security import KeyFolder, zenoh_settings
-from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
 
 COIN = [[["1/2", "1/2"]], [["3/4", "1/4"]]]
 
 
-def pair(*names: str) -> AnyProblem:
-    """A problem whose agents, each weighing all alike, have these names."""
+def pair(*names: str) -> Members:
+    """Agents with these names, each of whom weighs all alike."""
     share = f"1/{len(names)}"
-    return problem_from_document(
+    problem = problem_from_document(
         {
             "name": "pair",
             "network": {"weights": [[share] * len(names)] * len(names), "names": list(names)},
@@ -32,6 +33,7 @@ def pair(*names: str) -> AnyProblem:
             },
         }
     )
+    return members_of(problem)
 
 
 def keys_of(folder: Path, *names: str) -> Path:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from peerbayes import cli
 from peerbayes.live.certificates import expiry
-from peerbayes.live.keys import add_keys, new_keys, sign_members, signed_members
+from peerbayes.live.keys import add_keys, sign_members, signed_members
 from peerbayes.live.keys_check import check_keys
 from peerbayes.live.members import Members
 from peerbayes.live.security import KeyFolder, agent_folder, sign, verify
@@ -68,12 +68,18 @@ def test_openssl_takes_the_certificates_for_both_ends(tmp_path: Path) -> None:
     assert "URI:urn:peerbayes:mast" in text
 
 
-def test_a_certificate_ends_with_its_days_and_never_after_the_authority(tmp_path: Path) -> None:
-    out = new_keys(pair("mast"), tmp_path / "keys", days=3650)
-    ends = [
-        expiry((out / name / "certificate.pem").read_bytes()) for name in ("router", "authority")
-    ]
+def test_no_certificate_ends_after_the_authority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peerbayes.live.certificates._YEARS", timedelta(days=10))
+    out = keys_of(tmp_path, "mast")
+    names = ("router", "authority")
+    ends = [expiry((out / name / "certificate.pem").read_bytes()) for name in names]
     assert ends[0] <= ends[1]
+
+
+def test_a_certificate_ends_with_its_days(tmp_path: Path) -> None:
+    out = keys_of(tmp_path, "mast")
     add_keys(out, "mast", renew=True, days=20)
     entry = check_keys(agent_folder(out, "mast"))
     left = datetime.fromisoformat(entry.keys[0].expires or "").replace(tzinfo=UTC) - datetime.now(

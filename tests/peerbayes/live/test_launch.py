@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_a_killed_agent_comes_back_as_it_was(
         own = beliefs_of(folder / f"{name}.state")
         again = replay(events_of(folder / f"{name}.state"))
         rounds = again.rounds.tolist()
-        assert all(b > a for a, b in zip(rounds, rounds[1:], strict=False))
+        assert all(b > a for a, b in pairwise(rounds))
         assert rounds[-1] == 400
         for number, belief in zip(rounds, again.log_beliefs, strict=True):
             assert number not in own or belief.tobytes() == own[number].tobytes()

@@ -112,7 +112,7 @@ def test_an_agent_that_goes_is_done_without_at_once() -> None:
 
 def test_one_left_behind_goes_to_the_others_round() -> None:
     hub = Hub()
-    first, second = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
     slow = loop_of(hub, first, Pacing(rounds=500, patience=0.05, linger=0, gather=0))
     sent = {"log_belief": np.log([0.5, 0.5])}
     frame = Frame(first.network, "1", 0, 300, time.time(), 0.0, "finite", sent)

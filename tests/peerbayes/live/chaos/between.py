@@ -19,6 +19,7 @@ import json
 import random
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from peerbayes.live.transport import key
 from peerbayes.live.zenoh_transport import Endpoints, open_session
 
 ACTS = ("lose", "double", "late", "alter", "replay")
+COUNTED = ("said", "sent", *ACTS, "cut")
 # A replayed frame is this many messages old.
 _AGE = 5
 
@@ -39,12 +41,13 @@ class Link:
     """What is said by one agent to another."""
 
     fate: random.Random
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("sent", *ACTS, "cut"), 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
     kept: bytes | None = None
     old: list[bytes] = field(default_factory=list)
 
     def deliveries(self, data: bytes, faults: dict[str, float]) -> list[bytes]:
         """What arrives instead of a message, in order."""
+        self.counts["said"] += 1
         self.old = [*self.old[-_AGE:], data]
         drawn = {act: self.fate.random() < faults.get(act, 0.0) for act in ACTS}
         out = []
@@ -188,8 +191,9 @@ def main() -> None:
     """Serve until the input ends."""
     between = Between(json.loads(sys.argv[1]))
     print(json.dumps("ready"), flush=True)
-    for line in sys.stdin:
-        print(json.dumps(between.do(json.loads(line))), flush=True)
+    with suppress(KeyboardInterrupt):
+        for line in sys.stdin:
+            print(json.dumps(between.do(json.loads(line))), flush=True)
     between.close()
 
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 import peerbayes
-from exact.changing.replay import Replay, replay
+from exact.changing import Event, Log, Peer, Replay, realised, replay
 from peerbayes.live.agent import own_file, state_folder
 from peerbayes.live.members import Members
 from peerbayes.live.preparing import shares_of
 from peerbayes.live.processes import Processes, free_ports
-from peerbayes.live.store import beliefs_of, events_of
+from peerbayes.live.replaying import beliefs_of, events_of
 from peerbayes.problem.problems import AnyProblem
 
 ROOT = Path(peerbayes.__file__).parents[1]
@@ -30,7 +30,8 @@ ROOT = Path(peerbayes.__file__).parents[1]
 
 @dataclass
 class Chaos:
-    """A live network of which each agent is a process, all messages by way of another one.
+    """A live network of which each agent is a process, all messages by way of another one: the
+    one that loses and invents messages, or a router.
 
     Parameters
     ----------
@@ -42,6 +43,10 @@ class Chaos:
         Of observations and of what happens to messages.
     keys
         The network's key folder, if it has one.
+    routed
+        Whether a router stands between the agents.
+    best
+        The hypothesis that is true of all agents.
     options
         Further options of ``peerbayes peer``, for all agents; `own` for single ones.
     """
@@ -50,6 +55,8 @@ class Chaos:
     folder: Path
     seed: int = 0
     keys: Path | None = None
+    routed: bool = False
+    best: str = "fair"
     options: Sequence[str] = ()
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
     processes: Processes = field(default_factory=Processes)
@@ -61,35 +68,46 @@ class Chaos:
         self.members: Members = first.members
         self.states = state_folder(self.folder, first.network)
         self.states.mkdir(parents=True, exist_ok=True)
-        self._ports = dict(zip(self.shares, free_ports(len(self.shares)), strict=True))
+        self._protocol = "tcp" if self.keys is None else "tls"
+        ports = free_ports(1) * len(self.shares) if self.routed else free_ports(len(self.shares))
+        self._ports = dict(zip(self.shares, ports, strict=True))
+        self.start_between()
+
+    def start_between(self) -> None:
+        """Start what stands between the agents."""
         plan = {
-            "network": first.network,
+            "network": self.members.network,
             "seed": self.seed,
             "ports": self._ports,
             "heard": {name: self.members.heard(name) for name in self.shares},
             "keys": None if self.keys is None else str(self.keys),
         }
-        module = "tests.peerbayes.live.chaos.between"
-        self._between = subprocess.Popen(
-            [sys.executable, "-m", module, json.dumps(plan)],
+        command = ["tests.peerbayes.live.chaos.between", json.dumps(plan)]
+        if self.routed:
+            command = ["peerbayes", "router", "--json", "--quiet", "--listen"]
+            command += [f"{self._protocol}/127.0.0.1:{next(iter(self._ports.values()))}"]
+            command += [] if self.keys is None else ["--keys", str(self.keys)]
+        self.between = subprocess.Popen(
+            [sys.executable, "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
         )
-        self._answer()
+        if not self.routed:
+            self._answer()
 
     def _answer(self) -> Any:
-        assert self._between.stdout is not None
-        line = self._between.stdout.readline()
+        assert self.between.stdout is not None
+        line = self.between.stdout.readline()
         assert line, "the process between the agents died"
         return json.loads(line)
 
     def do(self, what: str, **options: Any) -> Any:
         """A command for the process between (`tests.peerbayes.live.chaos.between`)."""
-        assert self._between.stdin is not None
-        self._between.stdin.write(json.dumps({"do": what, **options}) + "\n")
-        self._between.stdin.flush()
+        assert self.between.stdin is not None
+        self.between.stdin.write(json.dumps({"do": what, **options}) + "\n")
+        self.between.stdin.flush()
         return self._answer()
 
     # Agents -------------------------------------------------------------------------------------
@@ -99,9 +117,9 @@ class Chaos:
         for name in names or self.shares:
             path = own_file(self.states, name, "share")
             self.shares[name].write(path)
-            protocol = "tcp" if self.keys is None else "tls"
             arguments = ["peer", str(path), "--out", str(self.folder), "--journal"]
-            arguments += ["--connect", f"{protocol}/127.0.0.1:{self._ports[name]}"]
+            arguments += ["--connect", f"{self._protocol}/127.0.0.1:{self._ports[name]}"]
+            arguments += ["--router"] * self.routed
             arguments += ["--seed", str(self.seed), *self.options, *self.own.get(name, ())]
             if self.keys is not None:
                 arguments += ["--keys", str(self.keys)]
@@ -116,6 +134,7 @@ class Chaos:
     def restart(self, name: str) -> None:
         """Start a killed agent again, as it was started."""
         self.processes.agents[name].report = None
+        self.processes.agents[name].ask_to_end()
         self.processes.agents[name].start()
 
     def take_in(self, seconds: float) -> None:
@@ -137,6 +156,10 @@ class Chaos:
         return "; ".join(
             f"{name}: round {self.round(name)}, {text}" for name, text in lines.items()
         )
+
+    def port(self, name: str) -> int:
+        """The port of the loopback interface to which an agent connects."""
+        return self._ports[name]
 
     def round(self, name: str) -> int:
         """An agent's last reported round."""
@@ -168,7 +191,7 @@ class Chaos:
         """The agents' journals replayed: the beliefs that they had, to the last bit."""
         found = {}
         for name in self.processes.agents:
-            path = own_file(self.states, name, "state")
+            path = self._state(name)
             again = replay(events_of(path))
             had = beliefs_of(path)
             assert had, name
@@ -181,6 +204,40 @@ class Chaos:
             found[name] = again
         return found
 
+    def heard_what_was_said(self, *, silent: str | None = None) -> int:
+        """See that each message in a journal is one that its sender said; how many there are.
+
+        What anybody pooled is then what an honest agent's journal makes it say, to the last bit.
+        The journal of the agent `silent` has gaps: of what it said there, nothing is known.
+        """
+        events = {name: list(events_of(self._state(name))) for name in self.processes.agents}
+        said = {self.members.number(name): _said(events[name]) for name in events}
+        count = 0
+        for name, happened in events.items():
+            for event in happened:
+                if event.message is not None:
+                    sender, when = event.message.sender, event.message.round
+                    if self.members.names[sender] == silent and when not in said[sender]:
+                        continue
+                    expected = said[sender][when]
+                    assert np.array_equal(event.message.log_belief, expected), (name, sender, when)
+                    count += 1
+        return count
+
+    def score(self, replays: Mapping[str, Replay]) -> float:
+        """The measured growth of log-beliefs, in standard deviations off what it should have been
+        given who heard what; of all agents and hypotheses, the largest."""
+        logs = [Log.of(replays[name], agents=self.members.agents) for name in self.members.names]
+        model = self.problem.model  # type: ignore[union-attr]
+        best = self.best
+        beliefs = np.stack([replays[name].state.log_belief for name in self.members.names])
+        growth = realised(logs).growth(model, best)
+        gains = beliefs[:, [model.hypotheses.index(best)]] - beliefs
+        return float(np.abs(growth.score(gains)).max())
+
+    def _state(self, name: str) -> Path:
+        return own_file(self.states, name, "state")
+
     def refused(self) -> dict[str, dict[str, int]]:
         """What each agent refused, by reason; agents that refused nothing are left out."""
         refused = {name: dict(self.report(name)["refused"]) for name in self.processes.agents}
@@ -189,15 +246,42 @@ class Chaos:
     def close(self) -> None:
         """End every process that is left."""
         self.processes.finish()
-        assert self._between.stdin is not None
-        assert self._between.stdout is not None
-        self._between.stdin.close()
+        if self.between.returncode is None:
+            self.end_between(signal.SIGINT)
+
+    def end_between(self, number: int) -> str:
+        """End what stands between the agents by a signal; what it said last."""
+        assert self.between.stdin is not None
+        assert self.between.stdout is not None
+        self.between.send_signal(number)
+        if not self.routed:
+            self.between.stdin.close()
         try:
-            self._between.wait(10)
+            self.between.wait(10)
         except subprocess.TimeoutExpired:
-            self._between.kill()
-            self._between.wait()
-        self._between.stdout.close()
+            self.between.kill()
+            self.between.wait()
+        text = self.between.stdout.read()
+        self.between.stdin.close()
+        self.between.stdout.close()
+        return text
+
+
+def _said(events: Sequence[Event]) -> dict[int, Any]:
+    """By round: the public log-belief that an agent's journal makes it say; 0 is its prior."""
+    said: dict[int, Any] = {}
+    for event in events:
+        if event.state is not None:
+            peer = Peer.from_state(event.state)
+            if peer.round == 0:
+                said[0] = peer.log_belief
+        elif event.kind == "observe":
+            message = peer.observe(event.log_likelihood)
+            said[message.round] = message.log_belief
+        else:
+            values = (event.message, event.round, event.sender, event.weights, event.log_priors)
+            getattr(peer, event.kind)(*(value for value in values if value is not None))
+    return said
 
 
 @contextmanager

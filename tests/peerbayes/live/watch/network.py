@@ -60,6 +60,11 @@ class LiveNetwork:
     pace: str = "own"
     absent: tuple[tuple[int, float, float], ...] = ()
     every: float = 1.0
+    clocks: tuple[tuple[float, float], ...] = ()  # of each agent: its speed, how far it is ahead
+
+    def clock(self, i: int, at: float) -> float:
+        speed, ahead = self.clocks[i] if self.clocks else (1.0, 0.0)
+        return speed * at + ahead
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,7 +74,10 @@ class LiveNetwork:
         """(time, "report", (name, bytes)), (time, "alive" or "gone", name), in order of time."""
         size = len(self.weights)
         hypotheses = len(self.evidence(0))
-        self.agents = [_Agent(np.zeros(hypotheses), np.zeros(hypotheses)) for _ in range(size)]
+        self.agents = [
+            _Agent(np.zeros(hypotheses), np.zeros(hypotheses), ticked_at=self.clock(i, 0.0))
+            for i in range(size)
+        ]
         events: list[tuple[float, int, str, Any]] = []
         self._count = 0
 
@@ -102,7 +110,11 @@ class LiveNetwork:
             elif kind == "return":
                 old = self.agents[what]
                 self.agents[what] = _Agent(
-                    old.belief, old.public, ticked_at=at, round=old.round, began=at
+                    old.belief,
+                    old.public,
+                    ticked_at=self.clock(what, at),
+                    round=old.round,
+                    began=at,
                 )
                 yield at, "alive", self.names[what]
                 later(at + self.interval(what), "tick", what)
@@ -111,11 +123,12 @@ class LiveNetwork:
         me = self.agents[i]
         if not me.awake:
             return
-        me.gap, me.ticked_at, me.round, me.ticked = at - me.ticked_at, at, me.round + 1, True
+        stamp = self.clock(i, at)
+        me.gap, me.ticked_at, me.round, me.ticked = stamp - me.ticked_at, stamp, me.round + 1, True
         me.public = me.belief + self.evidence(i)
         for k, weight in enumerate(self.weights[:, i]):
             if k != i and weight > 0:
-                content = (at, me.gap, me.round, me.public.copy())
+                content = (stamp, me.gap, me.round, me.public.copy())
                 later(at + self.delay(k, i), "message", (k, i, content))
         if self.pace == "own":
             self._pool(i, at, later)
@@ -188,8 +201,8 @@ class LiveNetwork:
             "agent": self.names[i],
             "epoch": 0,
             "round": me.round,
-            "time": 1.7e9 + at,
-            "seconds": at - me.began,
+            "time": 1.7e9 + self.clock(i, at),
+            "seconds": self.clock(i, at) - self.clock(i, me.began),
             "pace": self.pace,
             "belief": {
                 "log_belief": log_belief.tolist(),

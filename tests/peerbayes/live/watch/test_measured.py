@@ -87,6 +87,20 @@ def test_in_lockstep_a_round_of_the_network_is_a_round_of_each_agent() -> None:
 
 
 @pytest.mark.parametrize("make", [own_paces, lockstep], ids=["own", "lockstep"])
+def test_clocks_that_are_off_change_nothing(make) -> None:
+    network, other = make(steady), make(steady)
+    other.clocks = ((1.0, 0.0), (1.0, -3600.0), (1.0, 5.0))
+    right, off = (
+        measure(one.names, stretch_of(one, 20).courses, MODEL) for one in (network, other)
+    )
+    # Times of 1.7e9 seconds have steps of 2.4e-7 seconds, rounds are .01 seconds long at least.
+    assert off.round_seconds == pytest.approx(right.round_seconds, rel=1e-4)
+    np.testing.assert_allclose(off.slowness, right.slowness, atol=1e-4)
+    np.testing.assert_allclose(off.waits, right.waits, atol=1e-6)
+    assert [r.measured for r in off.rates] == [r.measured for r in right.rates]
+
+
+@pytest.mark.parametrize("make", [own_paces, lockstep], ids=["own", "lockstep"])
 def test_draws_move_the_rate_within_the_standard_error_and_not_less(make) -> None:
     scores, shares = [], []
     for seed in range(6):

@@ -55,7 +55,7 @@ def test_what_is_told_of_a_steady_network() -> None:
     assert (document.reference, document.pace) == ("fair", "own")
     assert {agent.believes for agent in document.agents} == {"fair"}
     assert sum(agent.influence for agent in document.agents) == pytest.approx(1)
-    assert sum(agent.share_of_round for agent in document.agents) == pytest.approx(1)
+    assert sum(agent.slowness for agent in document.agents) == pytest.approx(1)
     weights = {(link.hearer, link.heard): link.weight for link in document.links}
     assert weights == pytest.approx(
         {(i, j): ROWS[i, j] for i, j in np.argwhere(ROWS > 0) if i != j}
@@ -160,6 +160,21 @@ def test_a_list_of_a_later_epoch_names_newcomers() -> None:
     signed.members(json.dumps(later.document()).encode())
     assert signed.names == KNOWN.names
     assert signed.refused["members"] == 1
+
+
+def test_another_list_of_members_begins_another_stretch() -> None:
+    network, clock = own_paces(steady), Clock()
+    watcher = Watcher(KNOWN, clock=clock)
+    for at, kind, what in network.run(30):
+        clock.now = at
+        if kind == "report":
+            later = json.loads(what[1]) | {"epoch": int(at > 15)}
+            watcher.report(what[0], json.dumps(later).encode())
+    stretches = watcher.sight().stretches
+    # The first begins when the last of three agents reports, after 5/3 s; each is measured from a
+    # second later, and all agents cover it from up to a second after that.
+    assert [one.began for one in stretches] == pytest.approx([5 / 3, 15.5], abs=0.51)
+    assert [one.seconds for one in stretches] == pytest.approx([12, 13], abs=1.01)
 
 
 def test_a_record_is_left_and_read_back(tmp_path: Path) -> None:
