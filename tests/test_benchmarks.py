@@ -45,6 +45,7 @@ NAMES = (
     "laws",
     "learners",
     "live",
+    "live_nets",
     "message_runs",
     "messages",
     "nets",
@@ -55,7 +56,17 @@ NAMES = (
     "train",
     "train_nets",
 )
-NETS = ("fedavg", "gae", "learners", "message_runs", "messages", "nets", "train", "train_nets")
+NETS = (
+    "fedavg",
+    "gae",
+    "learners",
+    "live_nets",
+    "message_runs",
+    "messages",
+    "nets",
+    "train",
+    "train_nets",
+)
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 
 
