@@ -57,7 +57,7 @@ def speed(problem: Any, *, rounds: int, secure: bool) -> tuple[Row, Row]:
     rates = [1 / report["gap"] for report in reports]
     peers = f"{len(reports)}, {'TLS and signed' if secure else 'plain'}"
     cpu = median(report["cpu_seconds"] / report["poolings"] for report in reports)
-    rows = (
+    return (
         {
             "peers": peers,
             "rounds a second": min(rates),
@@ -70,7 +70,6 @@ def speed(problem: Any, *, rounds: int, secure: bool) -> tuple[Row, Row]:
             "MB": {"largest peer": max(report["rss_mb"] for report in reports)},
         },
     )
-    return rows
 
 
 def death(problem: Any) -> list[float]:

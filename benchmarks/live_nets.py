@@ -132,18 +132,22 @@ def file_alone(path: Path) -> Alone:
 class Meter:
     """CPU time of this process's children, against the rounds that all of them have done."""
 
-    def __init__(self) -> None:
-        self.rows: list[tuple[int, float, float]] = []
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        self.rows: list[tuple[int, float]] = []
 
     def __call__(self, done: int, rounds: int) -> None:
-        """Note round, CPU seconds and the clock."""
-        self.rows.append((done, cpu_of_children(), time.monotonic()))
+        """Note round and CPU seconds."""
+        self.rows.append((done, cpu_of_children()))
 
-    def a_round(self) -> tuple[float | None, float | None]:
-        """CPU time and clock of a round, in milliseconds, from round 1 on; None of a short run."""
-        rows = np.array([row for row in self.rows if row[0] >= 1])
-        done, cpu, clock = rows[-1] - rows[0]
-        return (1e3 * cpu / done, 1e3 * clock / done) if done else (None, None)
+    def a_round(self) -> float | None:
+        """CPU time of a round in milliseconds, from round 1 on; None of a short run."""
+        # Before the end: processes that have ended are not among the children any more.
+        rows = [row for row in self.rows if 1 <= row[0] < self._rounds]
+        if not rows or rows[-1][0] == rows[0][0]:
+            return None
+        done, cpu = np.subtract(rows[-1], rows[0]).tolist()
+        return float(1e3 * cpu / done)
 
 
 def cpu_of_children() -> float:
@@ -180,12 +184,11 @@ def measure(case: Case, *, repeats: int) -> dict[str, Any]:
         alone = row_alone(case.recipe) if case.recipe else file_alone(path)
         problem = "star-mnist-1" if case.recipe else str(path)
         lives = [launched(case, problem, Path(folder) / str(k)) for k in range(repeats)]
-    cpu, clock = [], []
+    cpu = []
     for _ in range(case.rounds):
-        begin = time.process_time(), time.monotonic()
+        begin = time.process_time()
         alone.advance()
-        cpu.append(1e3 * (time.process_time() - begin[0]))
-        clock.append(1e3 * (time.monotonic() - begin[1]))
+        cpu.append(1e3 * (time.process_time() - begin))
     own = alone.beliefs()
     mine, theirs = statistics.mean(cpu[1:]), _median([live["cpu"] for live in lives])
     return {
@@ -195,10 +198,6 @@ def measure(case: Case, *, repeats: int) -> dict[str, Any]:
         "rounds": case.rounds,
         "CPU_a_round": {"one process, ms": mine, "live, ms": theirs},
         "overhead": {"%": None if theirs is None else 100 * (theirs / mine - 1)},
-        "clock_a_round": {
-            "one process, ms": statistics.mean(clock[1:]),
-            "live, ms": _median([live["clock"] for live in lives]),
-        },
         "start": {"s": statistics.median(live["start"] for live in lives)},
         "memory": {
             "first agent, MB": max(live["memory"][0] for live in lives),
@@ -223,16 +222,14 @@ def _median(values: list[float | None]) -> float | None:
 
 def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     """One launch, and what it took."""
-    meter = Meter()
+    meter = Meter(case.rounds)
     request = LaunchRequest(rounds=case.rounds, recipe=case.recipe or None, seed=SEED)
     outcome = run_launch(problem, request, out=out, progress=lambda name: meter)
     document = outcome.as_json()
     agents = {agent["agent"]: agent for agent in document["agents"]}
     assert all(agent["rounds"] == case.rounds for agent in agents.values())
-    cpu, clock = meter.a_round()
     return {
-        "cpu": cpu,
-        "clock": clock,
+        "cpu": meter.a_round(),
         "start": document["seconds_to_start"],
         "memory": [agent["rss_mb"] for agent in agents.values()],
         "beliefs": left_by(out, document["network"], agents),

@@ -45,7 +45,11 @@ NAMES = (
     "laws",
     "learners",
     "live",
+<<<<<<< HEAD
     "live_chaos",
+=======
+    "live_nets",
+>>>>>>> live-e
     "message_runs",
     "messages",
     "nets",
@@ -56,7 +60,17 @@ NAMES = (
     "train",
     "train_nets",
 )
-NETS = ("fedavg", "gae", "learners", "message_runs", "messages", "nets", "train", "train_nets")
+NETS = (
+    "fedavg",
+    "gae",
+    "learners",
+    "live_nets",
+    "message_runs",
+    "messages",
+    "nets",
+    "train",
+    "train_nets",
+)
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exact.changing.mailbox import Receipt
-from exact.changing.message import Message
+from exact.changing.message import Message, Receipt
 from exact.changing.peer import Peer
 from exact.changing.peer_state import PeerState
 from peerbayes.live.finite import CLOCKS
@@ -24,7 +23,7 @@ from peerbayes.live.learner import Saved, Used
 from peerbayes.live.members import Members
 from peerbayes.live.net_training import OwnTraining, own_training
 from peerbayes.live.share import Share
-from theory.validation import fail
+from theory.validation import FloatArray, fail
 
 if TYPE_CHECKING:
     from empirical.live.agent import AgentTraining, Said
@@ -50,16 +49,17 @@ class OwnData:
 
     arrives = False
     ended = False
-    topic = None
+    topic: str | None = None
     refused = 0
 
     def __init__(self) -> None:
         self.offset = self.taken = 0
 
-    def take(self, most: int) -> None:
-        """A round; the learner has the data."""
+    def take(self, most: int) -> FloatArray | None:
+        """A round; the learner has the data, so that there is nothing to give: None."""
         self.offset += 1
         self.taken += 1
+        return None
 
     def put_bytes(self, data: bytes) -> None:
         """Nothing comes."""

@@ -16,7 +16,7 @@ pytest.importorskip("safetensors")
 
 import peerbayes as pb  # noqa: E402
 from empirical.nets.evaluation import evaluate  # noqa: E402
-from exact.changing.mailbox import Receipt  # noqa: E402
+from exact.changing.message import Receipt  # noqa: E402
 from peerbayes.experiments import net_run  # noqa: E402
 from peerbayes.experiments.net_parts import Part  # noqa: E402
 from peerbayes.experiments.net_problem import net_problem, part_learner  # noqa: E402
@@ -34,6 +34,7 @@ from peerbayes.live.share import Share  # noqa: E402
 from peerbayes.live.store import Store  # noqa: E402
 from tests.peerbayes.nets.support import NUMBERS, write_net  # noqa: E402
 from tests.peerbayes.tiny_nets import make_tiny  # noqa: E402
+from theory import Network  # noqa: E402
 
 ROW = "star-mnist-1"
 SMALL = replace(ROWS[ROW], hidden=(8,))
@@ -45,7 +46,7 @@ Said = Mapping[str, Any]
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of nets with eight units, on 8 x 8 digits."""
     make_tiny(monkeypatch.setattr)
-    values = net_run.part_values  # tiny by now
+    values = vars(net_run)["part_values"]  # tiny by now
     for module in ("net_shares", "net_training"):
         monkeypatch.setattr(f"peerbayes.live.{module}.part_values", values)
         monkeypatch.setattr(f"peerbayes.live.{module}.ROWS", {ROW: SMALL})
@@ -96,14 +97,14 @@ def test_a_row_in_frames_has_the_bits_of_one_process(tiny: None) -> None:
     used = lockstep(shares, learners, ROUNDS)
     part, seed = Part("best", "cooperating", SMALL.main, 0), part_seed(3, 0)
     problem = net_problem(SMALL, part, is_quick=False, device="cpu", data=None, seed=seed)
-    values = net_run.part_values(SMALL, part, is_quick=False)
+    values = vars(net_run)["part_values"](SMALL, part, is_quick=False)
     whole, _, _ = part_learner(problem, part, values, seed=seed, device="cpu")
     for _ in range(ROUNDS):
         whole.advance()
     assert torch.equal(means(learners), whole.posterior.mean)
     assert torch.equal(variances(learners), whole.posterior.variance)
     # The centre weighs everybody by its row of W, and used what all said in this round.
-    assert problem.network is not None
+    assert isinstance(problem.network, Network)
     row = np.asarray(problem.network.weights)[0]
     assert used["0"].weights == {str(j): weight for j, weight in enumerate(row)}
     assert set(used["0"].rounds.values()) == {ROUNDS}
@@ -276,7 +277,8 @@ def test_an_agent_that_was_killed_says_no_round_twice(
     """Neither after rounds that were only reserved, nor after a state kept within each of them."""
     monkeypatch.setattr("peerbayes.live.kept._SHARE", share_of_time)
     share = net_shares(str(write_net(tmp_path)))[0]
-    rounds, notices = [], []
+    rounds: list[int] = []
+    notices: list[str] = []
     for life in (1, 3, 2, 1):
         store = Store(tmp_path / "well-0.state", {"agent": "well-0"})
         kept = KeptLearner(NetLearner(share), OwnData(), store, log=notices.append)
@@ -391,7 +393,7 @@ def test_net_files_that_no_processes_can_run_are_refused(tmp_path: Path) -> None
         **NUMBERS,
         "network": {**NUMBERS["network"], "changes": {"kind": "links", "up": 0.5}},
     }
-    cases = [
+    cases: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         (changing, {}, "network: expected a fixed network"),
         ({**NUMBERS, "messages": {"codec": "sign"}}, {}, "messages: expected weights as they are"),
         (NUMBERS, {"recipe": "best"}, "recipe: expected one of an experiment's row"),
@@ -403,9 +405,9 @@ def test_net_files_that_no_processes_can_run_are_refused(tmp_path: Path) -> None
     shares = net_shares(str(write_net(tmp_path)))
     with pytest.raises(ValueError, match="robust: expected the average, for nets"):
         NetLearner(shares[0], rule={"rule": "median"})
-    options = AgentOptions(shares[0], evidence="-")
+    asked = AgentOptions(shares[0], evidence="-")
     with pytest.raises(ValueError, match="evidence: expected its own data"):
-        evidence_of(shares[0], options, log=print)
+        evidence_of(shares[0], asked, log=print)
     with pytest.raises(ValueError, match="agent: expected"):
         own_share(str(write_net(tmp_path)), "well-9", None)
 
