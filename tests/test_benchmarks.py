@@ -45,11 +45,8 @@ NAMES = (
     "laws",
     "learners",
     "live",
-<<<<<<< HEAD
     "live_chaos",
-=======
     "live_nets",
->>>>>>> live-e
     "message_runs",
     "messages",
     "nets",
