@@ -50,8 +50,9 @@ def speed(problem: Any, *, rounds: int, secure: bool) -> tuple[Row, Row]:
         keys = None
         if secure:
             from peerbayes.live.keys import new_keys
+            from peerbayes.live.preparing import members_of
 
-            keys = new_keys(problem, Path(folder) / "keys")
+            keys = new_keys(members_of(problem), Path(folder) / "keys")
         found = pb.launch(problem, rounds=rounds, keys=keys, out=folder).found
     reports = found.reports
     rates = [1 / report["gap"] for report in reports]

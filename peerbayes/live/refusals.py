@@ -54,7 +54,7 @@ class TransportRefusals:
         before = os.environ.get("RUST_LOG")
         os.environ["RUST_LOG"] = _FILTER
         try:
-            zenoh.try_init_log_from_env()  # type: ignore[no-untyped-call]
+            zenoh.try_init_log_from_env()
         finally:
             if before is None:
                 del os.environ["RUST_LOG"]
