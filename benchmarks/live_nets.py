@@ -10,7 +10,6 @@ are compared number by number with those of the one process.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 import time
@@ -129,42 +128,6 @@ def file_alone(path: Path) -> Alone:
     return Alone(run.run_round, beliefs, lambda beliefs: None)
 
 
-class Meter:
-    """CPU time of this process's children, against the rounds that all of them have done."""
-
-    def __init__(self, rounds: int) -> None:
-        self._rounds = rounds
-        self.rows: list[tuple[int, float]] = []
-
-    def __call__(self, done: int, rounds: int) -> None:
-        """Note round and CPU seconds."""
-        self.rows.append((done, cpu_of_children()))
-
-    def a_round(self) -> float | None:
-        """CPU time of a round in milliseconds, from round 1 on; None of a short run."""
-        # Before the end: processes that have ended are not among the children any more.
-        rows = [row for row in self.rows if 1 <= row[0] < self._rounds]
-        if not rows or rows[-1][0] == rows[0][0]:
-            return None
-        done, cpu = np.subtract(rows[-1], rows[0]).tolist()
-        return float(1e3 * cpu / done)
-
-
-def cpu_of_children() -> float:
-    """Seconds of CPU time, user's and system's, of this process's children that live."""
-    total, me = 0.0, os.getpid()
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == me:
-            total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return total
-
-
 def left_by(out: Path, network: str, agents: Mapping[str, Any]) -> Beliefs:
     """The beliefs in the agents' states."""
     parts = []
@@ -190,14 +153,14 @@ def measure(case: Case, *, repeats: int) -> dict[str, Any]:
         alone.advance()
         cpu.append(1e3 * (time.process_time() - begin))
     own = alone.beliefs()
-    mine, theirs = statistics.mean(cpu[1:]), _median([live["cpu"] for live in lives])
+    mine, theirs = statistics.mean(cpu[1:]), statistics.median(live["cpu"] for live in lives)
     return {
         "training": case.title,
         "local steps": case.local_steps,
         "weights": int(own[0].shape[1]),
         "rounds": case.rounds,
         "CPU_a_round": {"one process, ms": mine, "live, ms": theirs},
-        "overhead": {"%": None if theirs is None else 100 * (theirs / mine - 1)},
+        "overhead_share": theirs / mine - 1,
         "start": {"s": statistics.median(live["start"] for live in lives)},
         "memory": {
             "first agent, MB": max(live["memory"][0] for live in lives),
@@ -215,21 +178,15 @@ def measure(case: Case, *, repeats: int) -> dict[str, Any]:
     }
 
 
-def _median(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
-
-
 def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     """One launch, and what it took."""
-    meter = Meter(case.rounds)
     request = LaunchRequest(rounds=case.rounds, recipe=case.recipe or None, seed=SEED)
-    outcome = run_launch(problem, request, out=out, progress=lambda name: meter)
-    document = outcome.as_json()
+    document = run_launch(problem, request, out=out).as_json()
     agents = {agent["agent"]: agent for agent in document["agents"]}
     assert all(agent["rounds"] == case.rounds for agent in agents.values())
     return {
-        "cpu": meter.a_round(),
+        # Since each agent's first pooling.
+        "cpu": sum(1e3 * one["cpu"] / (case.rounds - 1) for one in document["reports"]),
         "start": document["seconds_to_start"],
         "memory": [agent["rss_mb"] for agent in agents.values()],
         "beliefs": left_by(out, document["network"], agents),

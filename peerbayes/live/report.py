@@ -64,6 +64,7 @@ class Tally:
         self.links: dict[str, LinkTally] = {}
         self.own_weight = self.own_wait = 0.0
         self.poolings = 0
+        self._cpu = 0.0
         self.receipts = dict.fromkeys(Receipt, 0)
         self.refused: Counter[str] = Counter()
         self.gaps = 0.0
@@ -107,6 +108,8 @@ class Tally:
         the start. Clocks of two machines may differ, and waits be negative: over all links of a
         network the differences cancel.
         """
+        if not self.poolings:
+            self._cpu = time.process_time()
         self.poolings += 1
         self.gaps += now - self.pooled_at
         self.pooled_at = now
@@ -157,6 +160,8 @@ class Tally:
             "bytes_sent": self.bytes_sent,
             "cpu_seconds": time.process_time() - self._cpu,
             "rss_mb": resident_megabytes(),
+            # Seconds of this process since the first pooling, all threads together.
+            "cpu": time.process_time() - self._cpu if self.poolings else 0.0,
             "stored_round": self.stored_round,
             "done": done,
         }
