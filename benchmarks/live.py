@@ -57,7 +57,7 @@ def speed(problem: Any, *, rounds: int, secure: bool) -> tuple[Row, Row]:
     reports = found.reports
     rates = [1 / report["gap"] for report in reports]
     peers = f"{len(reports)}, {'TLS and signed' if secure else 'plain'}"
-    cpu = median(report["cpu_seconds"] / report["poolings"] for report in reports)
+    cpu = median(report["cpu_seconds"] / (report["poolings"] - 1) for report in reports)
     return (
         {
             "peers": peers,

@@ -186,7 +186,7 @@ def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     assert all(agent["rounds"] == case.rounds for agent in agents.values())
     return {
         # Since each agent's first pooling.
-        "cpu": sum(1e3 * one["cpu"] / (case.rounds - 1) for one in document["reports"]),
+        "cpu": sum(1e3 * one["cpu_seconds"] / (case.rounds - 1) for one in document["reports"]),
         "start": document["seconds_to_start"],
         "memory": [agent["rss_mb"] for agent in agents.values()],
         "beliefs": left_by(out, document["network"], agents),
