@@ -43,7 +43,7 @@ format: $(VENV)/.check  ## put the code into the common format
 
 bench: $(VENV)/.test  ## measure the speed of this machine; writes docs/benchmarks
 	@mkdir -p docs/benchmarks
-	@set -e; for file in $$(grep -l __main__ benchmarks/*.py | grep -v -e learners -e message_runs); do name=$$(basename $$file .py); \
+	@set -e; for file in $$(grep -l __main__ benchmarks/*.py | grep -v -e learners -e message_runs -e live_chaos); do name=$$(basename $$file .py); \
 		echo "benchmarks/$$name"; \
 		$(BIN)/python -m benchmarks.$$name --out docs/benchmarks/$$name.json; done
 
@@ -71,15 +71,15 @@ $(VENV)/.core: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.check: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the tools that check the code into $(VENV)"
-	@$(INSTALL) '.[dev,train,messages,explore]'
+	@$(INSTALL) '.[dev,train,messages,explore,live]'
 	@touch $@
 
 $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the documentation tools into $(VENV)"
-	@$(INSTALL) '.[docs,train,messages]'
+	@$(INSTALL) '.[docs,train,messages,live]'
 	@touch $@
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
-	@$(INSTALL) '.[test,docs,train,messages,cluster,design,explore]'
+	@$(INSTALL) '.[test,docs,train,messages,cluster,design,explore,live]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs

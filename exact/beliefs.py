@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.special import log_softmax
 
 from theory import Network
 from theory.showing import Shown
@@ -59,8 +58,12 @@ def normalise(log_beliefs: ArrayLike) -> FloatArray:
     array([0.5, 0.5])
     """
     values = np.asarray(log_beliefs, dtype=np.float64)
-    # This subtracts the largest one first: a constant common to all hypotheses costs no digits.
-    return np.asarray(log_softmax(values, axis=-1))
+    # The largest one is subtracted first: a constant common to all hypotheses costs no digits.
+    # The steps are those of scipy.special.log_softmax, which takes thrice as long on one belief.
+    largest = values.max(axis=-1, keepdims=True)
+    shifted = values - np.where(np.isfinite(largest), largest, 0.0)
+    total = np.exp(shifted).sum(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(total))
 
 
 def bayes_update(log_private: ArrayLike, log_likelihoods: ArrayLike) -> FloatArray:

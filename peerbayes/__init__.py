@@ -12,6 +12,8 @@
 - **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`; of a
   family of networks: `formula`; of the papers' experiments: `run`; `plot` draws networks,
   problems and results; `explore` shows a problem on a page, where it can be moved;
+- **live networks**: `launch` runs the agents of a problem as processes of this machine;
+- **live agents**: `watch` listens to agents that run as processes, beside what theory predicts;
 - **nets of one's own**: `train` a torch module on a network, `train_file` what a net file says,
   `load_trained` what they left;
 - **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`;
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from peerbayes.front.design import design
     from peerbayes.front.explore import explore
     from peerbayes.front.formula import formula
+    from peerbayes.front.launch import launch
     from peerbayes.front.place import place
     from peerbayes.front.plot import plot
     from peerbayes.front.problems import load, problem_of, save
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from peerbayes.front.train import load_trained, train
     from peerbayes.front.train_file import train_file
     from peerbayes.front.verify import verify
+    from peerbayes.front.watch import watch
     from peerbayes.problem.builtins.loading import BUILTINS, load_variants
     from peerbayes.problem.changing import ChangingProblem
     from peerbayes.problem.faulty import FaultyProblem
@@ -92,6 +96,7 @@ __all__ = [
     "error_exponent",
     "explore",
     "formula",
+    "launch",
     "learning_rate",
     "load",
     "load_trained",
@@ -107,5 +112,6 @@ __all__ = [
     "train",
     "train_file",
     "verify",
+    "watch",
     "write_report",
 ]

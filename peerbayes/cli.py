@@ -25,15 +25,20 @@ from peerbayes.commands.design import design
 from peerbayes.commands.explore import explore
 from peerbayes.commands.figures import figures
 from peerbayes.commands.formula import formula
+from peerbayes.commands.keys import keys
+from peerbayes.commands.launch import launch
 from peerbayes.commands.list import list_problems
 from peerbayes.commands.output import BAD_INPUT, DONE, FAULT, INTERRUPTED, print_lines
+from peerbayes.commands.peer import peer
 from peerbayes.commands.place import place
 from peerbayes.commands.report import report
+from peerbayes.commands.router import router
 from peerbayes.commands.run import run_named_experiment
 from peerbayes.commands.schema import schema
 from peerbayes.commands.simulate import simulate
 from peerbayes.commands.train import train
 from peerbayes.commands.verify import verify
+from peerbayes.commands.watch import watch
 
 # The base of typer's usage errors, which older versions take from click and newer ones bring along.
 _UsageError: type[Exception] = next(
@@ -76,6 +81,9 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "design": (design, "The best weights, with a certificate."),
     "place": (place, "Which agent should hold which data."),
     "explore": (explore, "See a problem on a page, move it, design it."),
+    "watch": (watch, "See live agents as they run, beside what theory predicts."),
+    "peer": (peer, "One agent of a live network, as a process."),
+    "launch": (launch, "All agents of a problem as live processes here."),
     "report": (report, "One HTML page: prediction beside measurement."),
     "formula": (formula, "Closed forms, checked before they are shown."),
     "list": (list_problems, None),
@@ -83,10 +91,12 @@ _COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
     "train": (train, "Train a net of your own on a network."),
     "campaign": (campaign, "Run every experiment with nets that is not on record."),
     "figures": (figures, "Redraw the papers' figures, each with a verdict."),
+    "router": (router, "Pass on what live agents say."),
     "schema": (schema, "The JSON schema of files and results."),
 }
 for _name, (_command, _summary) in _COMMANDS.items():
     app.command(name=_name, short_help=_summary)(_command)
+app.add_typer(keys, name="keys", short_help="Keys of a live network's processes.")
 
 
 def _complain(text: str, code: int) -> int:

@@ -85,6 +85,21 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
                 "designs.placement_documents:RegressionPlacementDocument",
             ),
         ),
+        "keys": _Printed(
+            "keys --json",
+            "Keys of a live network and what is wrong with them; keys may be added.",
+            ("live.keys_documents:KeysDocument",),
+        ),
+        "router": _Printed(
+            "router --json",
+            "What a router of live agents did; keys may be added.",
+            ("live.keys_documents:RouterDocument",),
+        ),
+        "watch": _Printed(
+            "watch --json",
+            "A live network as it was watched: who was heard, how late; keys may be added.",
+            ("live.watch.documents:WatchDocument",),
+        ),
         "run": _Printed(
             "run --json",
             "An experiment: printed beside measured and predicted; keys may be added.",
@@ -94,6 +109,11 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "train --json",
             "A training of one's own: what, on which data, how well; keys may be added.",
             ("nets.documents:TrainPrinted",),
+        ),
+        "launch": _Printed(
+            "launch --json",
+            "A live network on one machine: each agent's process in numbers; keys may be added.",
+            ("live.launch_documents:LaunchDocument",),
         ),
         "campaign": _Printed(
             "campaign --json",

@@ -44,6 +44,9 @@ NAMES = (
     "gae",
     "laws",
     "learners",
+    "live",
+    "live_chaos",
+    "live_nets",
     "message_runs",
     "messages",
     "nets",
@@ -54,7 +57,17 @@ NAMES = (
     "train",
     "train_nets",
 )
-NETS = ("fedavg", "gae", "learners", "message_runs", "messages", "nets", "train", "train_nets")
+NETS = (
+    "fedavg",
+    "gae",
+    "learners",
+    "live_nets",
+    "message_runs",
+    "messages",
+    "nets",
+    "train",
+    "train_nets",
+)
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 
 

@@ -47,7 +47,8 @@ room, everything, forbidden = sys.argv[1], sys.argv[2] == "all", set(sys.argv[3:
 sys.meta_path.insert(0, Refuse())
 door = importlib.import_module(room)
 for module in pkgutil.walk_packages(door.__path__, room + ".") if everything else ():
-    needs_torch = "empirical.gae", "empirical.messages", "empirical.nets", "empirical.train"
+    with_torch = "gae", "live", "messages", "nets", "train"
+    needs_torch = tuple(f"empirical.{name}" for name in with_torch)
     if not ("torch" in forbidden and module.name.startswith(needs_torch)):
         importlib.import_module(module.name)
 loaded = {name.partition(".")[0] for name in sys.modules} & forbidden

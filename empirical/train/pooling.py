@@ -112,7 +112,7 @@ class Pooling:
                     entries.append((row, vector, float(weight)))
         if not entries:
             return
-        _sum_in_turn(values, entries, sorted({row for row, _, _ in entries}))
+        sum_in_turn(values, entries, sorted({row for row, _, _ in entries}))
 
     # State ------------------------------------------------------------------------------------
 
@@ -175,8 +175,21 @@ def _row(messages: Mapping[str, Tensor], k: int) -> Said:
     return {name: values[k] for name, values in messages.items()}
 
 
-def _sum_in_turn(values: Tensor, entries: list[tuple[int, Tensor, float]], rows: list[int]) -> None:
-    """Some columns at a time: all sums of them before any of them is overwritten."""
+def sum_in_turn(values: Tensor, entries: list[tuple[int, Tensor, float]], rows: list[int]) -> None:
+    """Overwrite some rows by weighted sums of vectors, in float64 and in the order of the entries.
+
+    Some columns at a time: all sums of them before any of them is overwritten, so that the vectors
+    may be views of the rows.
+
+    Parameters
+    ----------
+    values
+        Shape (n, d).
+    entries
+        (row, vector of shape (d,), weight), in the order in which they are added.
+    rows
+        Those that have entries, ascending.
+    """
     place = {row: k for k, row in enumerate(rows)}
     width = max(SUMMED_AT_ONCE // len(rows), 1024)
     shape = len(rows), min(width, values.shape[1])

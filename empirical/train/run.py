@@ -22,7 +22,8 @@ from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.schedule import Schedule, share_of_rate
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
-from empirical.nets.training import AT_ONCE, TrainingFailed, check_device
+from empirical.nets.training import AT_ONCE, check_device
+from empirical.train.checked import checked
 from empirical.train.fitting import agreed_products, check_fit, pooling_of, share_of
 from empirical.train.history import RoundReport
 from empirical.train.kernels.products import SETTINGS, chosen
@@ -163,23 +164,39 @@ class TrainingRun:
             If a loss or a message is not finite any more; the message names agent and round.
         """
         begin = time.perf_counter()
-        self.round += 1
-        observes = self._pooling.rounds.at(self.round).observes
-        active = [k for k, agent in enumerate(self.own) if observes[agent]]
-        rate = self.rate(self.round)
-        losses = torch.full((len(self.own),), torch.nan, dtype=torch.float64, device=self.device)
-        with torch_products(self.products, device=self.device):
-            for rows in self._groups(active):
-                self._local_steps(rows, rate, losses)
+        losses, active = self._train()
         if before is not None:
             before(self.belief())
-        messages = self.learner.message(self._state)
-        loss = self._checked(losses, active, messages)
+        loss, messages = self._said(losses, active)
         whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
         sent = self._pooling.pool(messages, number=self.round)
         self._hear(messages)
         steps = len(active) * self.local_steps
         return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin, whole)
+
+    def local_phase(self) -> tuple[FloatArray, dict[str, Tensor]]:
+        """The local steps of the next round: mean losses, and what own agents say.
+
+        For a caller who pools by itself: :meth:`hear` ends the round.
+
+        Raises
+        ------
+        TrainingFailed
+            As of :meth:`run_round`.
+        """
+        return self._said(*self._train())
+
+    def message(self) -> dict[str, Tensor]:
+        """What own agents say now, vectors of shape (n, d); may be views of the state."""
+        return self.learner.message(self._state)
+
+    def hear(self, pooled: Mapping[str, Tensor]) -> None:
+        """Take in what every own agent has pooled, vectors of shape (n, d)."""
+        self.learner.hear(self._state, pooled)
+
+    def skip(self, round: int) -> None:
+        """Own agents are away until the end of a round that is not before the last one."""
+        self.round = as_integer("round", round, minimum=self.round)
 
     def rate(self, round: int) -> float:
         """What learning rates are multiplied by in a round, counted from 1."""
@@ -236,6 +253,24 @@ class TrainingRun:
         }
 
     # A round ----------------------------------------------------------------------------------
+
+    def _train(self) -> tuple[Tensor, list[int]]:
+        """Local steps of the next round: mean losses, and which of the own agents trained."""
+        self.round += 1
+        observes = self._pooling.rounds.at(self.round).observes
+        active = [k for k, agent in enumerate(self.own) if observes[agent]]
+        rate = self.rate(self.round)
+        losses = torch.full((len(self.own),), torch.nan, dtype=torch.float64, device=self.device)
+        with torch_products(self.products, device=self.device):
+            for rows in self._groups(active):
+                self._local_steps(rows, rate, losses)
+        return losses, active
+
+    def _said(self, losses: Tensor, active: list[int]) -> tuple[FloatArray, dict[str, Tensor]]:
+        """Losses on the host, and messages, both checked."""
+        messages = self.message()
+        loss = checked(losses, active, messages, agents=self.own, round=self.round)
+        return loss, messages
 
     def _groups(self, active: list[int]) -> list[list[int]]:
         """Agents computed together: on a CPU neighbours in number, whose rows are views."""
@@ -297,31 +332,3 @@ class TrainingRun:
         self.learner.hear(state, {name: values[rows] for name, values in messages.items()})
         for name, values in state.items():
             self._state[name][rows] = values
-
-    def _checked(
-        self, losses: Tensor, active: list[int], messages: Mapping[str, Tensor]
-    ) -> FloatArray:
-        """The losses on the host: the one wait for the device in a round."""
-        ends = [torch.aminmax(values, dim=1) for values in messages.values()]
-        table = (
-            torch.stack([losses] + [end.double() for pair in ends for end in pair]).cpu().numpy()
-        )
-        loss, said = table[0], table[1:].T
-        for k in active:
-            if not np.isfinite(loss[k]):
-                self._failed("losses", loss[k], k)
-        for k, row in enumerate(said):
-            if not np.isfinite(row).all():
-                self._failed("messages", "NaN or infinity", k)
-        if "precision" in messages:
-            lowest = said[:, 2 * list(messages).index("precision")]
-            if (lowest <= 0).any():
-                self._failed("precisions above 0", lowest.min(), int(np.argmin(lowest)))
-        return np.array(loss)
-
-    def _failed(self, what: str, got: object, k: int) -> None:
-        wanted = what if what.startswith("precision") else f"finite {what}"
-        raise TrainingFailed(
-            f"training: expected {wanted}, got {got} at agent {self.own[k]} in round {self.round};"
-            " lower the learning rate"
-        )

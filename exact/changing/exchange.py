@@ -1,6 +1,6 @@
 """A small network run message by message, over a post that loses, delays and repeats.
 
-Every agent has a :class:`exact.changing.mailbox.Mailbox`; nothing passes between agents but
+Every agent is a :class:`exact.changing.peer.Peer`; nothing passes between agents but
 messages. This is the form in which the faults are defined. The runs in numbers of agents and
 replicates, :func:`exact.simulate`, are held against it.
 """
@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike
 
 from exact.beliefs import (
     Beliefs,
-    bayes_update,
     check_log_likelihoods,
     estimates,
-    normalise,
     prior_rows,
 )
-from exact.changing.mailbox import Mailbox, Message, Receipt
+from exact.changing.message import Message, Receipt
+from exact.changing.peer import Peer
 from exact.changing.weights import check_pairs
 from theory import Network
 from theory.network.structure import as_dense
@@ -165,11 +164,11 @@ def exchange(
     rounds, _, hypotheses = table.shape
     check_pairs(rounds, agents)
     here = presence_table(present, rounds=rounds, agents=agents)
-    private = normalise(prior_rows(log_priors, agents=agents, hypotheses=hypotheses))
+    priors = prior_rows(log_priors, agents=agents, hypotheses=hypotheses)
     rows = as_dense(network.weights)
-    boxes = [Mailbox(i, rows[i], log_priors=private, on_loss=on_loss) for i in range(agents)]
+    peers = [Peer(i, rows[i], log_priors=priors, on_loss=on_loss) for i in range(agents)]
     office = PostOffice(post or Post(), seed=as_integer("seed", seed, minimum=0))
-    links = [(i, j) for i in range(agents) for j in boxes[i].held]
+    links = [(i, j) for i in range(agents) for j in peers[i].mailbox.held]
 
     public_path, private_path = np.empty_like(table), np.empty_like(table)
     weights = np.broadcast_to(np.eye(agents), (rounds, agents, agents)).copy()
@@ -177,24 +176,24 @@ def exchange(
     ages[:, np.arange(agents), np.arange(agents)] = 0
     for t in range(rounds):
         now = t + 1
-        public = np.where(here[t][:, None], bayes_update(private, table[t]), private)
-        sent = {j: Message(j, now, public[j]) for j in np.flatnonzero(here[t]).tolist()}
+        sent = {j: peers[j].observe(table[t, j]) for j in np.flatnonzero(here[t]).tolist()}
+        for i in np.flatnonzero(~here[t]).tolist():
+            peers[i].skip(now + 1)
+        public_path[t] = [peer.log_belief for peer in peers]
         office.send([(i, sent.get(j)) for i, j in links], now=now)
         for i, message in office.arrivals(now):
-            boxes[i].deliver(message, now=now)
-        after = public.copy()
+            peers[i].deliver(message)
         for i in sent:
-            pooled = boxes[i].pool(public[i], now=now)
-            after[i], weights[t, i], ages[t, i] = pooled.log_belief, pooled.weights, pooled.ages
-        public_path[t] = public
-        private = private_path[t] = after
+            pooled = peers[i].pool()
+            weights[t, i], ages[t, i] = pooled.weights, pooled.ages
+        private_path[t] = [peer.log_belief for peer in peers]
     return Exchange(
         Beliefs(
             read_only(public_path), read_only(private_path), read_only(estimates(private_path))
         ),
         weights=read_only(weights),
         ages=read_only(ages),
-        receipts={receipt: sum(box.counts[receipt] for box in boxes) for receipt in Receipt},
+        receipts={r: sum(peer.mailbox.counts[r] for peer in peers) for r in Receipt},
     )
 
 

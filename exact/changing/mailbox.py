@@ -22,24 +22,28 @@ and the data of any round enter an agent's belief with weights that sum to at mo
 ``"last"``
     The newest message held is used again, however old. Before the first one, that is the
     neighbour's prior, which counts as its message of round 0.
+
+Rounds are numbers that all agents share, or each agent counts its own. With clocks of their own
+("own") the numbers of two agents are not compared: no message is early, and one is missing if
+nothing new has come since the last pooling. A neighbour known to be gone (:meth:`Mailbox.lose`)
+counts as missing until it speaks again; by "last" too, its weight then goes to the agent itself.
 """
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.beliefs import normalise, prior_rows
+from exact.changing.message import Message, Pooled, Receipt
+from exact.changing.robust import pool_by_rule
 from theory.changing import ON_LOSS
-from theory.showing import Shown
+from theory.robustness.rules import Average, Rule
 from theory.validation import (
     FloatArray,
-    IntArray,
     as_distribution,
     as_float_array,
     as_integer,
@@ -47,92 +51,8 @@ from theory.validation import (
     read_only,
 )
 
-
-@dataclass(frozen=True, eq=False)
-class Message(Shown):
-    """What one agent says in one round.
-
-    Parameters
-    ----------
-    sender, round
-        The agent's number, and the round t ≥ 0 it speaks of; round 0 is its prior.
-    log_belief
-        Shape (M,): log b, in nats; finite. A constant common to all hypotheses has no meaning.
-    digest
-        SHA-256 of the three in hexadecimal; worked out if left out. One that came with the
-        message is compared, so that damage on the way is found.
-
-    Raises
-    ------
-    ValueError
-        If a number is negative, a belief not finite, or the digest that of another content.
-
-    Examples
-    --------
-    >>> message = Message(2, 7, np.log([0.25, 0.75]))
-    >>> Message(2, 7, np.log([0.75, 0.25]), message.digest)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    ValueError: message: expected content of digest ..., got ...; ask for it to be sent again
-    """
-
-    sender: int
-    round: int
-    log_belief: FloatArray
-    digest: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the content and seal it, or compare it with its seal."""
-        sender = as_integer("message.sender", self.sender, minimum=0)
-        when = as_integer("message.round", self.round, minimum=0)
-        belief = as_float_array("message.log_belief", self.log_belief, ndim=1)
-        if belief.size == 0:
-            raise fail("message.log_belief", "at least one hypothesis", "none", "state a belief")
-        content = hashlib.sha256(f"{sender} {when} ".encode() + belief.astype("<f8").tobytes())
-        if self.digest and self.digest != content.hexdigest():
-            raise fail(
-                "message",
-                f"content of digest {self.digest[:12]}…",
-                f"{content.hexdigest()[:12]}…",
-                "ask for it to be sent again",
-            )
-        object.__setattr__(self, "sender", sender)
-        object.__setattr__(self, "round", when)
-        object.__setattr__(self, "log_belief", belief)
-        object.__setattr__(self, "digest", content.hexdigest())
-
-
-class Receipt(Enum):
-    """What became of a message.
-
-    Only a ``NEW`` one changes what is held.
-    """
-
-    NEW = "new"
-    DUPLICATE = "duplicate"  # the message that is held, again
-    LATE = "late"  # of an earlier round than the one that is held
-    CONFLICT = "conflict"  # of the same round, with other content: the first one stays
-    EARLY = "early"  # of a round that has not begun: nobody can know that yet
-    STRANGER = "stranger"  # from an agent this one gives no weight to, or from itself
-
-
-@dataclass(frozen=True, eq=False)
-class Pooled(Shown):
-    """An agent's private belief, and what it was made of.
-
-    Attributes
-    ----------
-    log_belief
-        Shape (M,): normalised, floating point.
-    weights
-        Shape (N,): what each agent's message counted, non-negative; they sum to one.
-    ages
-        Shape (N,): how many rounds old the message used was; −1 where none was.
-    """
-
-    log_belief: FloatArray
-    weights: FloatArray
-    ages: IntArray
+CLOCKS = ("shared", "own")
+"""Rounds that all agents count together, or each its own."""
 
 
 class Mailbox:
@@ -148,6 +68,13 @@ class Mailbox:
         Shape (N, M) or (M,): what the agents believe before round 1, known to all.
     on_loss
         "own", "renormalise" or "last": what takes the place of a missing message.
+    clocks
+        "shared" if rounds are numbers that all agents share, "own" if each counts its own.
+    rule
+        How the agent pools what it hears (:mod:`theory.robustness.rules`); the average if None.
+        Missing messages get no vote. It acts on log-ratios against one hypothesis.
+    against
+        The number of that hypothesis.
 
     Attributes
     ----------
@@ -170,26 +97,85 @@ class Mailbox:
     """
 
     def __init__(
-        self, owner: int, weights: ArrayLike, *, log_priors: ArrayLike, on_loss: str = "own"
+        self,
+        owner: int,
+        weights: ArrayLike,
+        *,
+        log_priors: ArrayLike,
+        on_loss: str = "own",
+        clocks: str = "shared",
+        rule: Rule | None = None,
+        against: int = 0,
     ) -> None:
-        self.weights = as_distribution("weights", weights)
-        agents = self.weights.size
-        self.owner = as_integer("owner", owner, minimum=0, maximum=agents - 1)
+        self.on_loss = _one_of("on_loss", on_loss, ON_LOSS)
+        self.clocks = _one_of("clocks", clocks, CLOCKS)
+        self.counts = dict.fromkeys(Receipt, 0)
         priors = np.atleast_1d(np.asarray(log_priors, dtype=np.float64))
         self.hypotheses = priors.shape[-1]
-        if on_loss not in ON_LOSS:
-            raise fail("on_loss", f"one of {', '.join(ON_LOSS)}", repr(on_loss), "choose a rule")
-        self.on_loss = on_loss
-        self.counts = dict.fromkeys(Receipt, 0)
-        # Round 0: what the neighbours believe before they have seen anything.
-        rows = normalise(prior_rows(priors, agents=agents, hypotheses=self.hypotheses))
-        neighbours = (int(j) for j in np.flatnonzero(self.weights) if j != self.owner)
-        self._held = {j: Message(j, 0, rows[j]) for j in neighbours}
+        self.rule = None if isinstance(rule, Average) else rule
+        last = max(self.hypotheses - 1, 0)
+        self.against = as_integer("against", against, minimum=0, maximum=last)
+        self._owner = owner
+        self._held: dict[int, Message] = {}
+        self._used: dict[int, int] = {}
+        self._lost: set[int] = set()
+        self.reweigh(weights, priors)
+        self._lost.clear()
+
+    @property
+    def owner(self) -> int:
+        """The agent whose mailbox this is."""
+        return self._owner
 
     @property
     def held(self) -> MappingProxyType[int, Message]:
         """The message held of each neighbour, for reading."""
         return MappingProxyType(self._held)
+
+    @property
+    def used(self) -> MappingProxyType[int, int]:
+        """How many poolings have had the message held of each neighbour; priors count as one."""
+        return MappingProxyType(self._used)
+
+    @property
+    def lost(self) -> frozenset[int]:
+        """Neighbours that are known to be gone and have not spoken since."""
+        return frozenset(self._lost)
+
+    def reweigh(self, weights: ArrayLike, log_priors: ArrayLike) -> None:
+        """Other weights from now on, of as many agents as before or more.
+
+        Agents keep their numbers. What is held of neighbours that stay is kept. A new neighbour
+        counts as gone until it first speaks.
+
+        Parameters
+        ----------
+        weights, log_priors
+            As at the start, of N′ agents; priors count for new neighbours alone.
+
+        Raises
+        ------
+        ValueError
+            If they do not fit each other, the owner or the hypotheses.
+        """
+        row = as_distribution("weights", weights)
+        owner = as_integer("owner", self._owner, minimum=0, maximum=row.size - 1)
+        priors = prior_rows(log_priors, agents=row.size, hypotheses=self.hypotheses)
+        # Round 0: what the neighbours believe before they have seen anything.
+        rows = normalise(priors)
+        neighbours = [int(j) for j in np.flatnonzero(row) if j != owner]
+        before = self._held
+        self.weights = row
+        self._owner = owner
+        self._held = {j: before.get(j) or Message(j, 0, rows[j]) for j in neighbours}
+        # A prior is nothing new: it counts as used once.
+        self._used = {j: self._used.get(j, 1) for j in neighbours}
+        self._lost = {j for j in neighbours if j in self._lost or j not in before}
+
+    def lose(self, sender: int) -> None:
+        """Count a neighbour as missing, whatever is held of it, until it sends something new."""
+        if sender in self._held:
+            self._lost.add(sender)
 
     def deliver(self, message: Message, *, now: int) -> Receipt:
         """Take in a message in round `now`, and say what became of it.
@@ -199,6 +185,17 @@ class Mailbox:
         ValueError
             If the message is about another number of hypotheses.
         """
+        self.check(message)
+        receipt = self._judge(message, as_integer("now", now, minimum=0))
+        self.counts[receipt] += 1
+        if receipt is Receipt.NEW:
+            self._held[message.sender] = message
+            self._used[message.sender] = 0
+            self._lost.discard(message.sender)
+        return receipt
+
+    def check(self, message: Message) -> None:
+        """Refuse a message about another number of hypotheses, by a ``ValueError``."""
         if message.log_belief.size != self.hypotheses:
             raise fail(
                 "message.log_belief",
@@ -206,11 +203,27 @@ class Mailbox:
                 message.log_belief.size,
                 "let all agents weigh the same hypotheses",
             )
-        receipt = self._judge(message, as_integer("now", now, minimum=0))
-        self.counts[receipt] += 1
-        if receipt is Receipt.NEW:
-            self._held[message.sender] = message
-        return receipt
+
+    def restore(
+        self,
+        held: Iterable[Message],
+        *,
+        used: Mapping[int, int],
+        lost: Iterable[int],
+        counts: Mapping[Receipt, int],
+    ) -> None:
+        """Hold what a mailbox of the same agent and weights held, and count on from its counts."""
+        self._held.update({message.sender: message for message in held})
+        self._used.update(used)
+        self._lost = set(lost)
+        self.counts.update(counts)
+
+    def missing(self, *, now: int) -> frozenset[int]:
+        """Neighbours, not known to be gone, of which nothing of round `now` is held.
+
+        With clocks of their own: nothing new since the last pooling.
+        """
+        return frozenset(j for j in self._held if j not in self._lost and self._age(j, now) > 0)
 
     def pool(self, log_public: ArrayLike, *, now: int) -> Pooled:
         """The private belief after round `now`, from what is held and the agent's own belief.
@@ -230,38 +243,66 @@ class Mailbox:
                 mine.size,
                 "let all agents weigh the same hypotheses",
             )
-        agents = self.weights.size
+        agents, owner = self.weights.size, self._owner
         weights, beliefs = np.zeros(agents), np.zeros((agents, mine.size))
-        ages = np.full(agents, -1, dtype=np.int64)
-        weights[self.owner], beliefs[self.owner], ages[self.owner] = (
-            self.weights[self.owner],
+        ages, rounds = np.full((2, agents), -1, dtype=np.int64)
+        weights[owner], beliefs[owner], ages[owner], rounds[owner] = (
+            self.weights[owner],
             mine,
             0,
+            now,
         )
         lost = 0.0
         for sender, message in self._held.items():
-            age = now - message.round
-            if age > 0 and self.on_loss != "last":
+            age = self._age(sender, now)
+            self._used[sender] += 1
+            if sender in self._lost or (age > 0 and self.on_loss != "last"):
                 lost += self.weights[sender]
                 continue
             weights[sender], beliefs[sender] = self.weights[sender], message.log_belief
-            ages[sender] = age
+            ages[sender], rounds[sender] = age, message.round
         if self.on_loss == "renormalise" and weights.any():
             weights /= weights.sum()
         else:
-            weights[self.owner] += lost
-        ages[weights == 0] = -1
-        pooled = normalise(weights @ beliefs)
-        return Pooled(read_only(pooled), read_only(weights), read_only(ages))
+            weights[owner] += lost
+        unused = weights == 0
+        ages[unused] = rounds[unused] = -1
+        pooled = self._combine(weights, beliefs)
+        return Pooled(
+            read_only(pooled), read_only(weights), ages=read_only(ages), rounds=read_only(rounds)
+        )
+
+    def _combine(self, weights: FloatArray, beliefs: FloatArray) -> FloatArray:
+        """The pooled belief, shape (M,), of beliefs of shape (N, M) by the rule."""
+        if self.rule is None:
+            return normalise(weights @ beliefs)
+        ratios = beliefs - beliefs[:, [self.against]]
+        owner = self._owner
+        heard = np.flatnonzero(weights)
+        heard = heard[heard != owner]
+        moved = pool_by_rule(
+            self.rule, ratios[owner], ratios[heard], weights[heard], float(weights[owner])
+        )
+        return normalise(moved)
+
+    def _age(self, sender: int, now: int) -> int:
+        """How old what is held of a neighbour is; 0 for something new."""
+        return self._used[sender] if self.clocks == "own" else now - self._held[sender].round
 
     def _judge(self, message: Message, now: int) -> Receipt:
         held = self._held.get(message.sender)
         if held is None:
             return Receipt.STRANGER
-        if message.round > now:
+        if self.clocks == "shared" and message.round > now:
             return Receipt.EARLY
         if message.round > held.round:
             return Receipt.NEW
         if message.round < held.round:
             return Receipt.LATE
         return Receipt.DUPLICATE if message.digest == held.digest else Receipt.CONFLICT
+
+
+def _one_of(argument: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise fail(argument, f"one of {', '.join(choices)}", repr(value), "choose one of them")
+    return value

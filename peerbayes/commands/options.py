@@ -46,7 +46,20 @@ def _real(wanted: str, holds: Callable[[float], bool]) -> Callable[[object], flo
 
 probability = _real("a number in (0, 1), such as 0.05 or 1/20", lambda x: 0 < x < 1)
 share = _real("a number in [0, 1), such as 0.05 or 1/20", lambda x: 0 <= x < 1)
+seconds = _real("a number of seconds from 0 to a day", lambda x: 0 <= x <= 86_400)
 factor = _real("a number above 0 and below a million", lambda x: 0 < x < 1e6)
+
+
+def choice(*words: str) -> Callable[[object], str]:
+    """Reads one of some words."""
+
+    def parse(text: object) -> str:
+        if text not in words:
+            wanted = f"one of {', '.join(words)}"
+            raise typer.BadParameter(f"expected {wanted}, got {str(text)[:60]!r}")
+        return str(text)
+
+    return parse
 
 
 def batch_sizes(text: object) -> int | tuple[int, ...]:

@@ -31,7 +31,7 @@ def report(
     from peerbayes.records import find_records
     from peerbayes.resources import to_standard_error
 
-    also = ("claims", "run", "design", "place", "train", "figures")
+    also = ("claims", "run", "design", "place", "train", "figures", "watch")
     paths = records or find_records(out, kind="verify", also=also)
     from peerbayes.report import write_report
 

@@ -92,7 +92,7 @@ def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) 
         body = opening.request if name == "start" else await _body(request)
         asked = WORK[name]
         frames = jobs.run(_session(request), name, body, long=asked.long, patient=asked.patient)
-        return _Lines(frames, name) if asked.long else _Answer(frames)
+        return Lines(frames, name) if asked.long else _Answer(frames)
 
     async def cancel(request: Request) -> Response:
         try:
@@ -108,8 +108,7 @@ def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) 
         Route("/api/cancel", cancel, methods=["POST"]),
         Route("/api/{name}", work, methods=["POST"]),
     ]
-    handlers = {_RefusedError: _refused, HTTPException: _not_there, Exception: _failed}
-    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), door)
+    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=HANDLERS), door)
 
 
 def _session(request: Request) -> str:
@@ -161,7 +160,7 @@ class _Answer(Response):
         await _while_heard(finish, receive)
 
 
-class _Lines(Response):
+class Lines(Response):
     """Progress and outcome of a long job, a line of JSON each."""
 
     def __init__(self, frames: AsyncGenerator[Frame, None], name: str) -> None:
@@ -230,3 +229,7 @@ async def _not_there(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": FAULT}, 500)
+
+
+HANDLERS = {_RefusedError: _refused, HTTPException: _not_there, Exception: _failed}
+"""How errors are answered: in one line."""

@@ -39,7 +39,7 @@ class Explorer:
     def __init__(
         self, problem: dict[str, Any], *, port: int, jobs: Jobs, frame: str | None
     ) -> None:
-        self._socket = _bound(port)
+        self._socket = bound(port)
         try:
             self._door = Door.with_new_token(self._socket.getsockname()[1], frame)
             self._request = json.dumps(problem).encode()
@@ -68,20 +68,12 @@ class Explorer:
             self._answers.set()
 
     async def _answer(self) -> None:
-        import uvicorn
-
         from peerbayes.explorer.app import Opening, application
 
         self._opening = Opening(self._request)
         self._guard = application(self._jobs, self._door, self._opening)
-        config = uvicorn.Config(
-            self._guard,
-            lifespan="on", http="h11", ws="none", loop="asyncio", log_config=None,
-            log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-            limit_concurrency=100, timeout_graceful_shutdown=2,
-        )  # fmt: skip
         self._loop = asyncio.get_running_loop()
-        self._server = uvicorn.Server(config)
+        self._server = server_of(self._guard)
         self._answers.set()
         await self._server.serve(sockets=[self._socket])
 
@@ -117,17 +109,7 @@ class Explorer:
 
     def open(self) -> bool:
         """Show the page in a browser, if there is one here that has windows; whether there is."""
-        import os
-        import webbrowser
-
-        if sys.platform.startswith("linux") and not (
-            os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-        ):
-            return False  # what is left are browsers for a terminal, which would take this one
-        try:
-            return self._guard is not None and webbrowser.open(self._guard.address_for_one_visit())
-        except (webbrowser.Error, OSError):
-            return False
+        return self._guard is not None and shown_in_browser(self._guard.address_for_one_visit())
 
     def wait(self) -> None:
         """Wait until somebody stops the server.
@@ -211,19 +193,58 @@ def serve(
     as_positive("seconds", seconds)
     if sys.platform == "win32":
         raise fail("explore", "Linux or macOS", "Windows", "use it in WSL")
-    from importlib.util import find_spec
-
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
-    if missing:
-        wanted = "starlette and uvicorn"
-        raise fail("explore", wanted, f"no {' and no '.join(missing)}", install_extra("explore"))
+    needs_server()
     from peerbayes.explorer.jobs import Jobs, Limits
 
     jobs = Jobs(Limits(long_seconds=seconds), data=data)
     return Explorer(problem, port=port, jobs=jobs, frame=frame)
 
 
-def _bound(port: int) -> socket.socket:
+def shown_in_browser(address: str) -> bool:
+    """Open a page in a browser, if there is one here that has windows; whether there is."""
+    import os
+    import webbrowser
+
+    if sys.platform.startswith("linux") and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
+        return False  # what is left are browsers for a terminal, which would take this one
+    try:
+        return webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        return False
+
+
+def server_of(guard: Guard) -> uvicorn.Server:
+    """What answers for an application; to be given a socket."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        guard,
+        lifespan="on", http="h11", ws="none", loop="asyncio", log_config=None,
+        log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+        limit_concurrency=100, timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+def needs_server() -> None:
+    """Say in one line what to install if a package of the server is missing.
+
+    Raises
+    ------
+    ValueError
+        If one is.
+    """
+    from importlib.util import find_spec
+
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        wanted = "starlette and uvicorn"
+        raise fail("explore", wanted, f"no {' and no '.join(missing)}", install_extra("explore"))
+
+
+def bound(port: int) -> socket.socket:
     """A socket that listens on the loopback address."""
     # Named a TCP socket, it gets TCP_NODELAY from asyncio: without, answers wait for 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

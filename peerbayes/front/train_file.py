@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from peerbayes.experiments.net_run import check_installed
 from peerbayes.experiments.team import is_first_process
 from theory.progress import Progress
 
 if TYPE_CHECKING:
-    from empirical.messages.codec import Codec
-    from empirical.train.plan import TrainingPlan
     from peerbayes.nets.run import TrainOutcome
-    from peerbayes.nets.training_problem import TrainingProblem
 
 
 def train_file(
@@ -61,6 +58,7 @@ def train_file(
     """
     check_installed("train")
     from empirical.nets.distributed import connect
+    from peerbayes.nets.planning import plan_of
     from peerbayes.nets.reading import read_net_file
     from peerbayes.nets.run import run_plan
 
@@ -68,7 +66,7 @@ def train_file(
     problem = read_net_file(path, directory=directory, seed=seed)
     with connect(device) as exchange:
         outcome = run_plan(
-            _plan_of(problem, rounds, codec, source=str(path)),
+            plan_of(problem, rounds, codec, source=str(path)),
             out=None if out is None else Path(out),
             resume=resume,
             device=device,
@@ -83,61 +81,3 @@ def train_file(
 
     page = write_report([outcome.record_path], outcome.record_path.with_suffix(".html"))
     return replace(outcome, report_path=page)
-
-
-def _plan_of(
-    problem: TrainingProblem, rounds: int | None, codec: str | None, *, source: str
-) -> TrainingPlan:
-    from empirical.train.learners import learner_of
-    from empirical.train.likelihoods.words import likelihood_of
-    from empirical.train.making import net_for
-    from empirical.train.plan import DRAWS, TrainingPlan
-
-    training, found = problem.training, likelihood_of(problem.likelihood)
-    try:
-        learner = learner_of(training.learner, **training.settings)
-    except ValueError as error:
-        raise ValueError(f"{source}: training: {error}") from None
-
-    messages = problem.specification.messages
-
-    def build() -> Any:
-        return problem.module(outputs=found.outputs - found.constants)
-
-    own = problem.specification.net.module_file is not None
-    return TrainingPlan(
-        name=problem.name,
-        title=problem.title,
-        net=net_for(build if own else build(), found, problem.data.train[0].inputs[:4]),
-        likelihood=found,
-        network=problem.network,
-        learner=learner,
-        data=problem.data,
-        rounds=training.rounds if rounds is None else rounds,
-        local_steps=training.local_steps,
-        batch=training.batch,
-        seed=training.seed,
-        patience=training.patience,
-        every=training.every,
-        draws=DRAWS if training.draws is None else training.draws,
-        schedule=training.schedule,
-        decay=training.decay,
-        warm_up=training.warm_up,
-        products=training.products,
-        codec=_codec(problem, codec, source=source),
-        missing="own" if messages is None else messages.missing,
-    )
-
-
-def _codec(problem: TrainingProblem, named: str | None, *, source: str) -> Codec | None:
-    from empirical.messages.codecs import codec_named, codec_of
-
-    messages = problem.specification.messages
-    if named is not None:
-        return None if named == "none" else codec_named(named)
-    if messages is None:
-        return None
-    try:
-        return codec_of(messages.codec, **messages.settings)
-    except ValueError as error:
-        raise ValueError(f"{source}: messages: {error}") from None

@@ -49,6 +49,7 @@ from peerbayes.report.sources import SourcesView, sources_view
 from peerbayes.report.summary import SummaryRow, summary_row
 from peerbayes.report.trained import TrainView, train_view
 from peerbayes.report.tuned import tuned_view
+from peerbayes.report.watched import WatchedView, watched_view
 from peerbayes.sources.documents import FiguresRecord
 from theory.validation import fail
 
@@ -107,6 +108,7 @@ class Chapter:
     design: DesignView | None = None
     training: TrainView | None = None
     sources: SourcesView | None = None
+    watched: WatchedView | None = None
     other: str | None = None
     damaged: tuple[str, ...] = ()
 
@@ -234,6 +236,9 @@ def _known_chapter(kind: str, body: Any, *, key: str) -> Chapter:
     if kind == "train":
         training = train_view(body, key=f"{key}-t")
         return Chapter(key, kind, training.name, training=training)
+    if kind == "watch":
+        watched = watched_view(body, key=f"{key}-l")
+        return Chapter(key, kind, watched.name, watched=watched)
     if kind == "figures":
         sources = sources_view(FiguresRecord.model_validate(body), key=f"{key}-g")
         return Chapter(key, kind, sources.summary, sources=sources)

@@ -83,6 +83,23 @@ EXAMPLES: dict[str, list[Any]] = {
             "record": "r", "report": "p",
         }
     ],
+    "keys": [
+        {
+            "network": "0123456789abcdef", "epoch": 1, "agents": 2, "notes": [],
+            "keys": [
+                {
+                    "folder": "agents/0", "name": "0", "role": "agent", "expires": "2030-01-01",
+                    "fault": "",
+                }
+            ],
+        }
+    ],
+    "router": [{"seconds": 1.5, "epoch": None, "refused": {"not-allowed": 3}}],
+    "watch": [
+        json.loads(
+            Path(__file__).parent.joinpath("live", "watch", "printed.json").read_text("utf-8")
+        )
+    ],
     "claims": [
         [
             {

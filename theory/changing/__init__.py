@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from theory.changing.periodic import PeriodicNetwork, rotating_star
     from theory.changing.phase import Phase
     from theory.changing.presence import RandomPresence
+    from theory.changing.rhythms import Rhythm, clock_waits, measured_rhythm, rhythm_rate
 else:
     show_lazily(__name__)
 
@@ -28,7 +29,11 @@ __all__ = [
     "Phase",
     "RandomLinks",
     "RandomPresence",
+    "Rhythm",
+    "clock_waits",
     "influence",
     "mean_slem",
+    "measured_rhythm",
+    "rhythm_rate",
     "rotating_star",
 ]

@@ -20,6 +20,7 @@ import numpy as np
 
 from theory.changing.influence import influence
 from theory.changing.kinds import AnyNetwork
+from theory.changing.rhythms import Rhythm
 from theory.frames import frame
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def check_same_agents(network: AnyNetwork, model: FiniteModel) -> None:
+def check_same_agents(network: AnyNetwork | Rhythm, model: FiniteModel) -> None:
     """Check that network and model have equally many agents.
 
     Raises
@@ -50,6 +51,8 @@ def check_same_agents(network: AnyNetwork, model: FiniteModel) -> None:
 @dataclass(frozen=True, eq=False)
 class LearningRate(Shown):
     """K(Θ) and what it is made of; all rates in nats per round, in floating point.
+
+    Per second where agents share no rounds.
 
     Attributes
     ----------
@@ -96,12 +99,13 @@ class LearningRate(Shown):
 
 
 @typed
-def learning_rate(network: AnyNetwork, model: FiniteModel) -> LearningRate:
+def learning_rate(network: AnyNetwork | Rhythm, model: FiniteModel) -> LearningRate:
     """The rate of rejection of every wrong hypothesis, and the slowest, K(Θ).
 
     All members of the reference set have equal Σ_j v_j D_j, so the minimum over θ* is attained by
     each of them. Where the network changes, v is its influence u: a hypothesis that no agent with
-    u_j > 0 can tell from the reference has the rate 0.
+    u_j > 0 can tell from the reference has the rate 0. Of agents on clocks of their own
+    (:func:`theory.changing.rhythm_rate`) it is the rate per second.
 
     Raises
     ------
@@ -129,6 +133,8 @@ def learning_rate(network: AnyNetwork, model: FiniteModel) -> LearningRate:
     0.285714286
     """
     check_same_agents(network, model)
+    if isinstance(network, Rhythm):
+        return rate_of(network.influence, model)
     return rate_of(influence(network).values, model)
 
 

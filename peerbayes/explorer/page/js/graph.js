@@ -55,6 +55,12 @@ export class Graph {
     this.#overlay.marks(marks);
   }
 
+  /** Draws faintly who is not there, by number, and links that are dead, as [hearer, heard]. */
+  absent(agents, links) {
+    const ids = new Set([...agents.map((i) => `n${i}`), ...links.map(([i, j]) => `e${i}-${j}`)]);
+    this.#cy.batch(() => this.#cy.elements().forEach((one) => void one.toggleClass("absent", ids.has(one.id()))));
+  }
+
   /** Takes what is touched away from selection until the returned function is called. */
   pick(handlers) {
     this.#picks.push(handlers);

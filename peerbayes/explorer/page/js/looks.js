@@ -113,6 +113,11 @@ export function style(agents, links) {
             },
           },
         ]),
+    { selector: "node.absent", style: { opacity: 0.35, "border-style": "dotted" } },
+    {
+      selector: "edge.absent",
+      style: { "line-color": soft, "line-style": "dashed", "target-arrow-color": soft, opacity: 0.3 },
+    },
     { selector: "node.chosen, node.from", style: { "border-color": accent, "border-width": 4 } },
     {
       selector: "edge.chosen",

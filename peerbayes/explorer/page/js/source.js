@@ -1,11 +1,15 @@
-// Where numbers come from. The page knows this interface only; a network of live agents can
-// implement it later. LocalSource is the one that asks the server of `peerbayes explore`.
+// Where numbers come from. Pages know these interfaces only. LocalSource asks the server of
+// `peerbayes explore`:
 //
 //   start() open({name, text, format}) edit(document, edits, {numbers})   -> {document, view, numbers}
 //   save(document, format)                                                -> {text, file_name}
 //   gallery() story(name)
 //   certify analyse run design, each (request, {onProgress, signal})      -> the result
-//   "gone" and "back" are dispatched as events; `gone` says which it is.
+//
+// LiveSource hears what `peerbayes watch` hears of a live network, and can ask for nothing else:
+//   follow({onProgress, signal})    onProgress({progress: {document, layout}}) until it is over
+//
+// "gone" and "back" are dispatched as events; `gone` says which it is.
 //
 // A refusal is an Error of class Refusal whose message is the server's one line.
 
@@ -15,7 +19,7 @@ export class Gone extends Error {}
 
 const pauses = [300, 600, 1000, 2000, 4000]; // milliseconds before each new try, the last for ever
 
-export class LocalSource extends EventTarget {
+class Server extends EventTarget {
   #token;
   #session = crypto.randomUUID ? crypto.randomUUID() : String(Math.random()).slice(2);
 
@@ -25,43 +29,8 @@ export class LocalSource extends EventTarget {
     this.gone = false;
   }
 
-  start() {
-    return this.#quick("start", {});
-  }
-  open({ name = null, text = null, format = null }) {
-    return this.#quick("open", { name, text, format });
-  }
-  edit(document, edits, { numbers = true, delta, signal } = {}) {
-    return this.#quick("edit", { document, edits, numbers, delta }, signal);
-  }
-  save(document, format) {
-    return this.#quick("save", { document, format });
-  }
-  gallery() {
-    return this.#quick("gallery", {});
-  }
-  story(name) {
-    return this.#quick("story", { name });
-  }
-
-  certify(request, options) {
-    return this.#long("certify", request, options);
-  }
-  analyse(request, options) {
-    return this.#long("analyse", request, options);
-  }
-  run(request, options) {
-    return this.#long("run", request, options);
-  }
-  design(request, options) {
-    return this.#long("design", request, options);
-  }
-  cancel(path) {
-    return this.#quick("cancel", { path }).catch(() => null);
-  }
-
   /** An answer that comes at once; while the server is gone, the call is tried again. */
-  async #quick(path, body, signal) {
+  async quick(path, body, signal) {
     for (let tries = 0; ; tries += 1) {
       try {
         const answer = await this.#post(path, body, signal);
@@ -79,7 +48,7 @@ export class LocalSource extends EventTarget {
   }
 
   /** An answer that takes long: lines of progress, then one with the result. */
-  async #long(path, body, { onProgress = () => {}, signal } = {}) {
+  async long(path, body, { onProgress = () => {}, signal } = {}) {
     let answer;
     try {
       answer = await this.#post(path, body, signal);
@@ -130,6 +99,49 @@ export class LocalSource extends EventTarget {
     if (this.gone === !yes) return;
     this.gone = !yes;
     this.dispatchEvent(new Event(yes ? "back" : "gone"));
+  }
+}
+
+export class LocalSource extends Server {
+  start() {
+    return this.quick("start", {});
+  }
+  open({ name = null, text = null, format = null }) {
+    return this.quick("open", { name, text, format });
+  }
+  edit(document, edits, { numbers = true, delta, signal } = {}) {
+    return this.quick("edit", { document, edits, numbers, delta }, signal);
+  }
+  save(document, format) {
+    return this.quick("save", { document, format });
+  }
+  gallery() {
+    return this.quick("gallery", {});
+  }
+  story(name) {
+    return this.quick("story", { name });
+  }
+
+  certify(request, options) {
+    return this.long("certify", request, options);
+  }
+  analyse(request, options) {
+    return this.long("analyse", request, options);
+  }
+  run(request, options) {
+    return this.long("run", request, options);
+  }
+  design(request, options) {
+    return this.long("design", request, options);
+  }
+  cancel(path) {
+    return this.quick("cancel", { path }).catch(() => null);
+  }
+}
+
+export class LiveSource extends Server {
+  follow(options) {
+    return this.long("follow", {}, options);
   }
 }
 

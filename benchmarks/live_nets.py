@@ -1,0 +1,212 @@
+"""Nets over live processes, one an agent, beside the same training in one process.
+
+Both are trained from the same seed. CPU time counts all of a process: training, frames, their
+checksums, Zenoh's threads, states on disk, scores for reports. The beliefs that the agents leave
+are compared number by number with those of the one process.
+
+    python -m benchmarks.live_nets [--out FILE] [--repeats 1] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmarks.tables import report
+from peerbayes.live.agent import own_file, state_folder
+from peerbayes.live.launching import LaunchRequest, run_launch
+from peerbayes.live.tensor_bytes import arrays, split
+
+SEED = 0
+TOY = """
+[network]
+topology = "complete"
+agents = 2
+[data]
+builtin = "digits"
+deal = { by = "balanced" }
+[net]
+hidden = [8]
+[likelihood]
+kind = "classes"
+[training]
+learner = "backprop"
+rounds = 6
+local_steps = 5
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table; without a recipe it is the toy."""
+
+    title: str
+    recipe: str
+    local_steps: int
+    rounds: int
+
+
+CASES = (
+    Case("star-mnist-1, paper", "paper", 155, 12),
+    Case("star-mnist-1, best", "best", 5, 60),
+)
+TOYS = (Case("digits over two agents", "", 5, 6),)
+
+Beliefs = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The training in one process."""
+
+    advance: Callable[[], object]
+    beliefs: Callable[[], Beliefs]
+    accuracy: Callable[[Beliefs], float | None]
+
+
+def row_alone(recipe: str) -> Alone:
+    """The row's training, as `peerbayes run star-mnist-1` has it."""
+    from empirical.nets.evaluation import evaluate
+    from empirical.nets.posterior import Posterior
+    from peerbayes.experiments.net_parts import Part, part_values
+    from peerbayes.experiments.net_problem import net_problem, part_learner
+    from peerbayes.experiments.net_rows import ROWS
+    from peerbayes.experiments.run import part_seed
+
+    row = ROWS["star-mnist-1"]
+    part, seed = Part(recipe, "cooperating", row.main, 0), part_seed(SEED, 0)
+    problem = net_problem(row, part, is_quick=False, device="cpu", data=None, seed=seed)
+    values = part_values(row, part, is_quick=False)
+    learner, _, _ = part_learner(problem, part, values, seed=seed, device="cpu")
+
+    def accuracy(beliefs: Beliefs) -> float:
+        mean, variance = (torch.from_numpy(np.array(values)) for values in beliefs)
+        found = evaluate(
+            Posterior(problem.architecture, mean, variance),
+            problem.test.inputs,
+            problem.test.labels,
+            draws=0,
+            seed=0,
+            own_labels=problem.test.own_labels,
+        )
+        return float(found.accuracy.mean())
+
+    def beliefs() -> Beliefs:
+        return learner.posterior.mean.numpy().copy(), learner.posterior.variance.numpy().copy()
+
+    return Alone(learner.advance, beliefs, accuracy)
+
+
+def file_alone(path: Path) -> Alone:
+    """A net file's training, as `peerbayes train` has it."""
+    from empirical.train.run import TrainingRun
+    from peerbayes.nets.planning import plan_of
+    from peerbayes.nets.reading import read_net_file
+
+    plan = plan_of(read_net_file(path), None, None, source=str(path))
+    run = TrainingRun(
+        plan.net, plan.likelihood, plan.shares(), plan.network, plan.learner,
+        rounds=plan.rounds, local_steps=plan.local_steps, batch=plan.batch, seed=plan.seed,
+    )  # fmt: skip
+
+    def beliefs() -> Beliefs:
+        found = run.belief()
+        assert found.variance is not None
+        return found.mean.numpy().copy(), found.variance.numpy().copy()
+
+    return Alone(run.run_round, beliefs, lambda beliefs: None)
+
+
+def left_by(out: Path, network: str, agents: Mapping[str, Any]) -> Beliefs:
+    """The beliefs in the agents' states."""
+    parts = []
+    for name in agents:
+        path = own_file(state_folder(out, network), name, "state")
+        found = arrays(*split(path.read_bytes()))
+        prefix = "training." if "training.mean" in found else "training.learner."
+        parts.append((found[f"{prefix}mean"], found[f"{prefix}variance"]))
+    mean, variance = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return mean, variance
+
+
+def measure(case: Case, *, repeats: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "digits.toml"
+        path.write_text(TOY, encoding="utf-8")
+        alone = row_alone(case.recipe) if case.recipe else file_alone(path)
+        problem = "star-mnist-1" if case.recipe else str(path)
+        lives = [launched(case, problem, Path(folder) / str(k)) for k in range(repeats)]
+    cpu = []
+    for _ in range(case.rounds):
+        begin = time.process_time()
+        alone.advance()
+        cpu.append(1e3 * (time.process_time() - begin))
+    own = alone.beliefs()
+    mine, theirs = statistics.mean(cpu[1:]), statistics.median(live["cpu"] for live in lives)
+    return {
+        "training": case.title,
+        "local steps": case.local_steps,
+        "weights": int(own[0].shape[1]),
+        "rounds": case.rounds,
+        "CPU_a_round": {"one process, ms": mine, "live, ms": theirs},
+        "overhead_share": theirs / mine - 1,
+        "start": {"s": statistics.median(live["start"] for live in lives)},
+        "memory": {
+            "first agent, MB": max(live["memory"][0] for live in lives),
+            "all agents, MB": max(sum(live["memory"]) for live in lives),
+        },
+        "largest difference": max(
+            float(np.abs(a - b).max())
+            for live in lives
+            for a, b in zip(live["beliefs"], own, strict=True)
+        ),
+        "accuracy": {
+            "one process": alone.accuracy(own),
+            "live": alone.accuracy(lives[0]["beliefs"]),
+        },
+    }
+
+
+def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
+    """One launch, and what it took."""
+    request = LaunchRequest(rounds=case.rounds, recipe=case.recipe or None, seed=SEED)
+    document = run_launch(problem, request, out=out).as_json()
+    agents = {agent["agent"]: agent for agent in document["agents"]}
+    assert all(agent["rounds"] == case.rounds for agent in agents.values())
+    return {
+        # Since each agent's first pooling.
+        "cpu": sum(1e3 * one["cpu_seconds"] / (case.rounds - 1) for one in document["reports"]),
+        "start": document["seconds_to_start"],
+        "memory": [agent["rss_mb"] for agent in agents.values()],
+        "beliefs": left_by(out, document["network"], agents),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        rows = [
+            measure(case, repeats=options.repeats) for case in (TOYS if options.quick else CASES)
+        ]
+    libraries = [f"torch {torch.__version__}"]
+    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What the options of live agents name: a share, a robust rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from peerbayes.live.share import Share
+from theory.validation import fail
+
+_SUFFIX = ".share"
+
+
+def own_share(
+    problem: str,
+    agent: str | None,
+    data: Path | None,
+    *,
+    seed: int | None = None,
+    recipe: str | None = None,
+) -> Share:
+    """The share in a file of that kind, or an agent's share of a problem.
+
+    Options are those of `every_share`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such problem, file or agent.
+    """
+    if problem.endswith(_SUFFIX):
+        share = Share.read(problem)
+        if agent is not None and agent != share.agent:
+            raise fail("--agent", repr(share.agent), repr(agent), "leave it out")
+        return share
+    if agent is None:
+        raise fail("--agent", "an agent's name or number", "none", "name one")
+    shares = every_share(problem, data, seed=seed, recipe=recipe)
+    return shares[shares[0].members.number(agent)]
+
+
+def every_share(
+    problem: Any,
+    data: Path | None = None,
+    *,
+    seed: int | None = None,
+    recipe: str | None = None,
+) -> tuple[Share, ...]:
+    """All agents' shares of a problem: one that is made, a file's, or one that goes by name.
+
+    Parameters
+    ----------
+    problem
+        May also be the name of an experiment with nets, or a net file.
+    seed, recipe
+        Of nets (:func:`peerbayes.live.net_shares.net_shares`).
+
+    Raises
+    ------
+    ValueError
+        If there is no such problem, it has no live network, or a recipe is named for one without.
+    """
+    from peerbayes.live.net_shares import is_net, net_shares
+    from peerbayes.live.preparing import shares_of
+    from peerbayes.problem.builtins.loading import load_problem
+
+    if isinstance(problem, str | Path) and is_net(str(problem)):
+        return net_shares(str(problem), seed=seed, recipe=recipe, data=data)
+    if recipe is not None:
+        raise fail("--recipe", "an experiment with nets", repr(recipe), "leave it out")
+    found = load_problem(problem, data=data) if isinstance(problem, str | Path) else problem
+    return shares_of(found)
+
+
+def robust_keys(text: str | None) -> dict[str, Any] | None:
+    """A robust rule as keys of a ``[faults]`` table; None if none is named.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or its number is missing.
+
+    Examples
+    --------
+    >>> robust_keys("trimmed-mean:2"), robust_keys("median")
+    ({'rule': 'trimmed-mean', 'tolerate': 2}, {'rule': 'median'})
+    """
+    if text is None:
+        return None
+    name, _, number = text.partition(":")
+    try:
+        if name == "trimmed-mean":
+            return {"rule": name, "tolerate": int(number)}
+        if name == "clip":
+            return {"rule": name, "radius": float(number)}
+    except ValueError:
+        name = ""
+    if name not in ("average", "median") or number:
+        wanted = "average, median, trimmed-mean:F or clip:R"
+        raise fail("--robust", wanted, repr(text[:60]), "name a rule, with its number")
+    return {"rule": name}

@@ -1,0 +1,223 @@
+"""What one live agent hears: from bytes to its learner, and who is there.
+
+Nothing that arrives ends the loop: what is wrong is refused, counted by its reason, and said once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from exact.changing.message import Receipt
+from peerbayes.live.frames import Refused, unseal
+from peerbayes.live.inbox import Inbox
+from peerbayes.live.learner import Learner
+from peerbayes.live.members import Members
+from peerbayes.live.report import Tally
+from peerbayes.live.transport import Transport
+
+# Rounds that a neighbour may miss one after the other before it is waited for no more.
+_PATIENT_ROUNDS = 3
+# In lock-step: how far ahead a neighbour may say it is, by the seconds since the last pooling.
+_ROUNDS_A_SECOND, _ROUNDS_AT_ONCE = 20_000, 10_000
+
+
+class Hearing:
+    """Takes in what arrived.
+
+    Parameters
+    ----------
+    name
+        The agent.
+    learner, transport, tally
+        What learns, how it talks, and what is counted.
+    shared
+        Whether all agents count the same rounds.
+    limit, verify, trusted, log
+        As of :class:`peerbayes.live.loop.PeerLoop`.
+
+    Attributes
+    ----------
+    inbox
+        Where the transport puts what arrives.
+    heard
+        Names of the neighbours, whom the agent weighs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        learner: Learner,
+        transport: Transport,
+        tally: Tally,
+        shared: bool,
+        limit: int,
+        verify: Callable[[str, bytes, str], bool] | None,
+        trusted: Callable[[Members], bool] | None,
+        log: Callable[[str], None],
+    ) -> None:
+        self._name, self._learner, self._transport = name, learner, transport
+        self._tally, self._shared, self._limit = tally, shared, limit
+        self._verify, self._trusted, self._log = verify, trusted, log
+        self.inbox = Inbox()
+        self.heard: frozenset[str] = frozenset()
+        self._shapes = learner.shapes()
+        self._present: set[str] = set()
+        self._gone: set[str] = set()
+        self._lost: set[str] = set()  # those gone of whom the learner knows
+        self._spoke: set[str] = set()  # since the last pooling
+        self._missed: dict[str, int] = {}
+        self._newest: dict[str, int] = {}
+        self._last_pool, self._pooled = time.monotonic(), learner.round
+        self._adopt(learner.members)
+
+    # Who is there -------------------------------------------------------------------------------
+
+    def absent(self) -> frozenset[str]:
+        """Those who hear or are heard, and have not been seen."""
+        return (self.heard | self._listeners) - self._present
+
+    def waiting_for(self) -> list[str]:
+        """Neighbours without a message of this round for whom it is worth waiting."""
+        missed = self._missed
+        return [
+            name
+            for name in self._learner.missing()
+            if name not in self._gone and missed.get(name, 0) < _PATIENT_ROUNDS
+        ]
+
+    def waited_in_vain(self, names: list[str]) -> None:
+        """These did not come in time."""
+        for name in names:
+            self._missed[name] = self._missed.get(name, 0) + 1
+
+    def far_ahead(self) -> int:
+        """The round to go to if others are so far ahead that they did without this agent; or 0."""
+        here = self._learner.round
+        lead, most = self._lead, self._learner.members.agents
+        ahead = [n for name, n in self._newest.items() if n > here + lead.get(name, most)]
+        return max(ahead, default=0)
+
+    def lose(self, name: str) -> None:
+        """An agent is gone: it is not waited for, and done without once all it said is used."""
+        if name in self.heard:
+            self._gone.add(name)
+            self._do_without(name)
+
+    def pooled(self) -> None:
+        """A round is over."""
+        self._last_pool = time.monotonic()
+        self._pooled = self._learner.round
+        self._spoke.clear()
+        for name in self._gone - self._lost:
+            self._do_without(name)
+
+    def _do_without(self, name: str) -> None:
+        """Lose an agent that is gone, unless a message of it is still to be pooled."""
+        waits = self._shared and self._newest.get(name, 0) > self._pooled
+        if name not in self._spoke and not waits:
+            self._lost.add(name)
+            self._newest.pop(name, None)
+            self._learner.lose(name)
+
+    # What arrives -------------------------------------------------------------------------------
+
+    def take_in(self, what: str, name: Any, data: Any) -> None:
+        """One event of the inbox."""
+        if what == "frame":
+            try:
+                self._take(name, data)
+            except Refused as refusal:
+                self._refuse(name, refusal.reason, refusal.detail)
+        elif what == "alive":
+            self._note(name, data)
+        elif what == "refused":
+            self._refuse(name, data, "")
+        elif what == "members":
+            try:
+                self.consider(Members.from_bytes(data))
+            except ValueError as error:
+                self._refuse("members", "not-a-frame", str(error))
+
+    def _take(self, name: str, data: bytes) -> None:
+        members = self._learner.members
+        frame = unseal(
+            data,
+            limit=self._limit,
+            network=members.network,
+            shapes=self._shapes,
+            kind=self._learner.kind,
+            name=name,
+            members=self._names,
+            epoch=lambda number: abs(number - members.epoch) <= 1,
+            verify=self._verify,
+        )
+        if self._shared and self._learner.round > 0:
+            seconds = time.monotonic() - self._last_pool
+            most = self._learner.round + _ROUNDS_AT_ONCE + int(_ROUNDS_A_SECOND * seconds)
+            if frame.round > most:
+                raise Refused("far-ahead", f"round {frame.round}")
+        receipt = self._learner.take(frame)
+        self._tally.receipts[receipt] += 1
+        if receipt in (Receipt.NEW, Receipt.EARLY):
+            self._tally.heard(name, frame.round, frame.time, frame.gap)
+            self._newest[name] = max(frame.round, self._newest.get(name, 0))
+            self._missed.pop(name, None)
+            self._spoke.add(name)
+            self._lost.discard(name)
+
+    def _refuse(self, name: str, reason: str, detail: str) -> None:
+        if self._tally.refuse(reason):
+            text = f" ({detail})" if detail else ""
+            self._log(f"refused what came as {name!r}: {reason}{text}; more are only counted")
+
+    def _note(self, name: str, here: bool) -> None:
+        if name == self._name:
+            return
+        if name in self.heard:
+            link = self._tally.link(name)
+            if link.alive != here:
+                link.alive, link.changed = here, time.time()
+        if here:
+            self._present.add(name)
+            self._gone.discard(name)
+            self._lost.discard(name)
+            self._missed.pop(name, None)
+        else:
+            self._present.discard(name)
+            self.lose(name)
+
+    # Who belongs --------------------------------------------------------------------------------
+
+    def consider(self, members: Members) -> None:
+        """A list of members: it is gone by, and handed on, if it is newer and signed."""
+        now = self._learner.members
+        if members.epoch <= now.epoch or members.network != now.network:
+            return
+        if self._trusted is not None and not self._trusted(members):
+            self._refuse("members", "bad-signature", f"epoch {members.epoch}")
+            return
+        if self._name not in members.names:
+            self._log(f"is not among the members of list {members.epoch}, and goes by the last")
+            return
+        try:
+            self._learner.reweigh(members)
+        except ValueError as error:
+            self._refuse("members", "wrong-shape", str(error))
+            return
+        self._adopt(members)
+        self._transport.adopt(members, self.heard)
+        self._log(f"goes by the list of members {members.epoch}, of {members.agents} agents")
+
+    def _adopt(self, members: Members) -> None:
+        self._names = frozenset(members.names)
+        self.heard = frozenset(members.heard(self._name))
+        self._listeners = frozenset(members.listeners(self._name))
+        self._lead = members.lead(self._name)
+        self._gone &= self.heard
+        self._lost &= self._gone
+        self._newest = {name: n for name, n in self._newest.items() if name in self.heard}
+        for name in sorted(self.heard):
+            self._tally.link(name).alive = name in self._present

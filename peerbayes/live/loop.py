@@ -1,0 +1,269 @@
+"""The rounds of one live agent: one thread that observes, sends, waits, pools and tells.
+
+What arrives is put into a queue by the transport's threads, and read here alone
+(`peerbayes.live.hearing`).
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from typing import Any
+
+from peerbayes.live import report as reports
+from peerbayes.live.evidence import MOST_AT_ONCE, Evidence
+from peerbayes.live.frames import Frame, Tensors, seal
+from peerbayes.live.hearing import Hearing
+from peerbayes.live.learner import Learner
+from peerbayes.live.members import Members
+from peerbayes.live.pacing import Pacing
+from peerbayes.live.transport import Transport
+
+# Seconds after which an agent with a clock of its own goes on without evidence.
+_IDLE = 1.0
+# The same between its rounds, if it draws and nothing else is said.
+_TICK = 0.1
+# Seconds for which an agent that returns waits for its neighbours.
+_BACK = 2.0
+
+
+class PeerLoop:
+    """One agent's rounds.
+
+    Parameters
+    ----------
+    name
+        The agent.
+    learner, evidence, transport
+        What learns, what it sees, how it talks.
+    pacing
+        When.
+    limit
+        Bytes of a frame.
+    sign, verify
+        Of frames (`peerbayes.live.frames`); none without keys.
+    trusted
+        Whether a new list of members is properly signed; any is taken if left out.
+    newer
+        Asked about once a second for a list of members from outside; None if there is none.
+    unsent
+        What a learner that came back in the middle of a round had to say in it.
+    log
+        Told, in one line, of what happens.
+    after_report
+        Called with every report, about once a second.
+    extra_counts
+        What else was refused, by reason.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        learner: Learner,
+        evidence: Evidence,
+        transport: Transport,
+        pacing: Pacing,
+        limit: int,
+        sign: Callable[[bytes], str] | None = None,
+        verify: Callable[[str, bytes, str], bool] | None = None,
+        trusted: Callable[[Members], bool] | None = None,
+        newer: Callable[[], Members | None] = lambda: None,
+        unsent: Tensors | None = None,
+        log: Callable[[str], None] = lambda text: None,
+        after_report: Callable[[dict[str, Any]], None] = lambda report: None,
+        extra_counts: Callable[[], dict[str, int]] = dict,
+    ) -> None:
+        self.name = name
+        self._learner, self._evidence, self._transport = learner, evidence, transport
+        self._pacing, self._limit, self._sign = pacing, limit, sign
+        self._newer, self._unsent = newer, unsent
+        self._log, self._after_report, self._extra = log, after_report, extra_counts
+        self.tally = reports.Tally(learner.members.network, name, pacing.pace)
+        self._hearing = Hearing(
+            name,
+            learner=learner,
+            transport=transport,
+            tally=self.tally,
+            shared=pacing.pace == "lockstep",
+            limit=limit,
+            verify=verify,
+            trusted=trusted,
+            log=log,
+        )
+        self.inbox = self._hearing.inbox
+        self._next_report = time.monotonic() + 1.0
+        self._stopped = self._done = False
+        self._open = False
+
+    # What may be called from outside -----------------------------------------------------------
+
+    def stop(self) -> None:
+        """End after the round that runs; from any thread or signal handler."""
+        self._stopped = True
+        self.inbox.wake()
+
+    def run(self) -> dict[str, Any]:
+        """All rounds; the last report.
+
+        Raises
+        ------
+        ValueError
+            If the transport cannot be opened.
+        """
+        self._transport.open(self.inbox, names=self._hearing.heard, limit=self._limit)
+        try:
+            if self._evidence.topic is not None:
+                self._transport.evidence(self._evidence.topic, self._evidence.put_bytes)
+            self._evidence.open(self.inbox.wake)
+            self._gather()
+            self.tally.start()
+            self._tell()
+            if self._unsent is not None:
+                self._send(self._unsent)
+            one = self._shared_round if self._pacing.pace == "lockstep" else self._own_round
+            while not (self._stopped or self._finished()):
+                one()
+            self._done = self._finished()
+            report = self._tell()
+            self._stay(self._pacing.linger)
+        finally:
+            self._evidence.close()
+            self._transport.close()
+        return report
+
+    def _finished(self) -> bool:
+        rounds = self._pacing.rounds
+        return rounds is not None and self._learner.round >= rounds and not self._open
+
+    # Rounds -------------------------------------------------------------------------------------
+
+    def _gather(self) -> None:
+        """Wait until all who are to be there are, so that nobody talks to the empty air."""
+        seconds = self._pacing.gather
+        if self._learner.round > 0:  # back among agents that did not wait for it
+            seconds = min(seconds, _BACK)
+        end = time.monotonic() + seconds
+        while (absent := self._hearing.absent()) and not self._stopped:
+            left = end - time.monotonic()
+            if left <= 0:
+                self._log(f"goes on without {', '.join(sorted(absent)[:12])}, not there yet")
+                break
+            self._wait(left)
+        for name in self._hearing.absent():
+            self._hearing.lose(name)
+
+    def _shared_round(self) -> None:
+        began = time.monotonic()
+        hearing, learner = self._hearing, self._learner
+        if not self._open:
+            behind = hearing.far_ahead()
+            if behind > learner.round + 1:
+                learner.skip(behind)
+            self._send(learner.learn(self._evidence.take(self._pacing.batch)))
+        deadline = time.monotonic() + self._pacing.patience
+        while not self._stopped:
+            waiting = hearing.waiting_for()
+            if not waiting or hearing.far_ahead() > learner.round + 1:
+                break
+            left = deadline - time.monotonic()
+            if left <= 0:
+                hearing.waited_in_vain(waiting)
+                break
+            self._wait(left)
+        self._pool()
+        if self._pacing.interval is not None:
+            self._stay(began + self._pacing.interval - time.monotonic())
+
+    def _own_round(self) -> None:
+        interval, source = self._pacing.interval, self._evidence
+        began = time.monotonic()
+        if not self._open:
+            self._send(self._learner.learn(source.take(MOST_AT_ONCE)))
+        self._pool()
+        if interval is None and source.arrives and not source.ended:
+            self._stay(_IDLE, until_evidence=True)
+        else:
+            self._stay(began + (_TICK if interval is None else interval) - time.monotonic())
+
+    def _send(self, tensors: Tensors) -> None:
+        self._open = True
+        now = time.time()
+        members = self._learner.members
+        frame = Frame(
+            network=members.network,
+            sender=self.name,
+            epoch=members.epoch,
+            round=self._learner.round,
+            time=now,
+            gap=max(0.0, self.tally.begin(now)),
+            kind=self._learner.kind,
+            tensors=tensors,
+        )
+        data = seal(frame, self._sign)
+        self._transport.send(data)
+        self.tally.bytes_sent += len(data)
+
+    def _pool(self) -> None:
+        self._drain()
+        used = self._learner.pool()
+        self._open = False
+        self.tally.pooled(used, time.time(), self._learner.round)
+        self._hearing.pooled()
+        self._maybe_tell()
+
+    # What arrives -------------------------------------------------------------------------------
+
+    def _stay(self, seconds: float, *, until_evidence: bool = False) -> None:
+        """Take in what arrives for some seconds."""
+        end = time.monotonic() + seconds
+        while not self._stopped and (left := end - time.monotonic()) > 0:
+            if self._wait(left) == "wake" and until_evidence:
+                return
+
+    def _wait(self, seconds: float) -> str | None:
+        """Take in the next event, if one comes in time, and report when it is time to."""
+        rest = min(seconds, self._next_report - time.monotonic())
+        try:
+            event = self.inbox.queue.get(timeout=max(0.0, rest))
+        except queue.Empty:
+            self._maybe_tell()
+            return None
+        self._hearing.take_in(*event)
+        return event[0]
+
+    def _drain(self) -> None:
+        """Take in all that has arrived."""
+        for _ in range(self.inbox.queue.qsize()):
+            try:
+                self._hearing.take_in(*self.inbox.queue.get_nowait())
+            except queue.Empty:
+                return
+
+    # What is told -------------------------------------------------------------------------------
+
+    def _maybe_tell(self) -> None:
+        if time.monotonic() < self._next_report:
+            return
+        self._next_report = time.monotonic() + 1.0
+        self._tell()
+        members = self._newer()
+        if members is not None:
+            self._hearing.consider(members)
+
+    def _tell(self) -> dict[str, Any]:
+        source, learner = self._evidence, self._learner
+        self.tally.stored_round = getattr(learner, "stored_round", 0)
+        report = self.tally.report(
+            epoch=learner.members.epoch,
+            round=learner.round,
+            belief=learner.summary(),
+            evidence={"taken": source.taken, "refused": source.refused},
+            done=self._done,
+        )
+        for reason, count in self._extra().items():
+            report["refused"][reason] = report["refused"].get(reason, 0) + count
+        self._transport.report(reports.written(report))
+        self._after_report(report)
+        return report

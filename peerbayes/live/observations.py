@@ -1,0 +1,141 @@
+"""From a line of text to log-likelihoods, by what an agent's hypotheses claim.
+
+A line is JSON or CSV:
+
+======================  ========================================================================
+agent                   a line
+======================  ========================================================================
+tables                  the number y of the observation, from 0; with several inputs x, ``x,y``
+normal labels           the label y, a number; with several inputs, ``x,y``
+outcomes                the number of the outcome
+any                     ``{"log_likelihood": [...]}``, one number a hypothesis, in nats
+======================  ========================================================================
+
+In JSON: the number, ``[x, y]``, or ``{"x": …, "y": …}``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from theory.validation import FloatArray
+
+# Characters of a line.
+_LONGEST = 64 * 1024
+# Log-likelihoods beyond this are no observation but a fault.
+_LARGEST = 1e6
+
+
+class UnreadableError(ValueError):
+    """A line that is no observation of this agent."""
+
+
+class Claims:
+    """What an agent's hypotheses say of an observation.
+
+    Parameters
+    ----------
+    claims
+        `form` "tables" with `logs` (M, X, Y), "normal" with `means` (M, X) and `std`, or
+        "outcomes" with `logs` (M, O); None in `logs` where a hypothesis rules an outcome out.
+    hypotheses
+        M.
+    """
+
+    def __init__(self, claims: Mapping[str, Any], *, hypotheses: int) -> None:
+        self._form = claims["form"]
+        self._hypotheses = hypotheses
+        if self._form == "normal":
+            self._means = np.array(claims["means"], dtype=np.float64)
+            self._std = float(claims["std"])
+            self._inputs = self._means.shape[1]
+            return
+        logs = np.array(claims["logs"], dtype=np.float64)  # None becomes NaN
+        self._logs = logs[:, None, :] if self._form == "outcomes" else logs
+        self._inputs = self._logs.shape[1]
+
+    def of_line(self, line: str) -> FloatArray:
+        """Shape (M,): log ℓ(y | θ, x) in nats.
+
+        Raises
+        ------
+        UnreadableError
+            If the line is no observation of this agent, or a hypothesis rules it out.
+        """
+        if len(line) > _LONGEST:
+            raise UnreadableError(f"a line of {len(line)} characters")
+        x, y = self._parsed(line)
+        if isinstance(y, list):
+            return self._given(y)
+        if x is None:
+            if self._inputs > 1:
+                raise UnreadableError(
+                    f"{line.strip()[:40]!r} has no input, of which there are several"
+                )
+            x = 0
+        place = _whole("input", x, self._inputs)
+        if self._form == "normal":
+            if not math.isfinite(y) or abs(y) > 1e100:
+                raise UnreadableError(f"the label {y!r}")
+            row = -(((y - self._means[:, place]) / self._std) ** 2) / 2
+        else:
+            row = self._logs[:, place, _whole("observation", y, self._logs.shape[2])]
+        return self._checked(np.asarray(row, dtype=np.float64))
+
+    def _parsed(self, line: str) -> tuple[float | None, Any]:
+        """Input, if there is one, and observation; or None and a list of log-likelihoods."""
+        text = line.strip()
+        try:
+            said: Any = json.loads(text)
+        except (ValueError, RecursionError):
+            said = [part.strip() for part in text.split(",")]
+            try:
+                said = [float(part) for part in said]
+            except ValueError:
+                raise UnreadableError(f"{text[:40]!r} is neither JSON nor numbers") from None
+            said = said[0] if len(said) == 1 else said
+        if isinstance(said, dict):
+            if isinstance(said.get("log_likelihood"), list):
+                return None, said["log_likelihood"]
+            said = [said.get("x", said.get("input")), said.get("y", said.get("observation"))]
+            said = said[1] if said[0] is None else said
+        pair = said if isinstance(said, list) and len(said) == 2 else [None, said]
+        for value in pair:
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float)
+            ):
+                raise UnreadableError(f"{text[:40]!r} is no observation")
+        if pair[1] is None:
+            raise UnreadableError(f"{text[:40]!r} has no observation")
+        return pair[0], pair[1]
+
+    def _given(self, values: list[Any]) -> FloatArray:
+        """Log-likelihoods that stand in the line themselves."""
+        try:
+            row = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise UnreadableError("log-likelihoods that are no numbers") from None
+        if row.shape != (self._hypotheses,):
+            wanted = f"{self._hypotheses} log-likelihoods"
+            raise UnreadableError(f"{row.size} numbers where there should be {wanted}")
+        return self._checked(row)
+
+    def _checked(self, row: FloatArray) -> FloatArray:
+        if not np.isfinite(row).all():
+            raise UnreadableError("an observation that a hypothesis rules out")
+        if np.abs(row).max() > _LARGEST:
+            raise UnreadableError("an observation beyond all hypotheses")
+        return row
+
+
+def _whole(what: str, value: float, count: int) -> int:
+    if value != int(value) if math.isfinite(value) else True:
+        raise UnreadableError(f"the {what} {value!r}, which should be a whole number")
+    if not 0 <= value < count:
+        raise UnreadableError(f"the {what} {value!r}, which should be 0 to {count - 1}")
+    return int(value)

@@ -1,0 +1,1 @@
+"""Listening to a live network: what it does, beside what theory predicts of it."""

@@ -1,0 +1,126 @@
+"""What an agent says of itself about once a second, as a watcher reads it.
+
+A report comes from outside: its size is limited before anything is parsed, its numbers are finite,
+and it speaks of the agent in whose name it came. Counts and sums run since the agent's process
+began, so that two reports tell of what lies between them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from peerbayes.documents import Document
+from peerbayes.messages import shorten
+from theory.validation import fail
+
+LARGEST_REPORT = 64 << 10
+"""Bytes."""
+
+Sum = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+Counts = dict[str, Count]
+
+
+class _Part(Document):
+    """A part of a report: no infinite numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class LinkReport(_Part):
+    """What an agent heard of one neighbour."""
+
+    alive: bool = Field(description="whether the neighbour's token is there")
+    used: Count = Field(description="poolings that used one of its messages")
+    weight: Sum = Field(description="sum of the weights that it got")
+    wait: float = Field(
+        description="sum of weight times seconds: the message's age, and its gap before"
+    )
+    rounds_late: float = Field(default=0.0, description="sum over poolings")
+
+
+class OwnReport(_Part):
+    """What an agent's own belief counted."""
+
+    weight: Sum
+    wait: float = Field(description="sum of weight times seconds; clocks may be set back")
+
+
+class EvidenceReport(_Part):
+    """Observations of an agent."""
+
+    taken: Count = 0
+    refused: Count = 0
+
+
+class BeliefReport(_Part):
+    """What an agent believes: over hypotheses, or how well its net does."""
+
+    log_belief: list[float] | None = Field(default=None, min_length=2)
+    probabilities: list[Annotated[float, Field(ge=0, le=1)]] | None = None
+    accuracy: float | None = None
+    nll: float | None = None
+
+    @model_validator(mode="after")
+    def _same_hypotheses(self) -> BeliefReport:
+        both = self.log_belief, self.probabilities
+        if None not in both and len(both[0] or ()) != len(both[1] or ()):
+            raise ValueError("as many probabilities as hypotheses")
+        return self
+
+
+class Report(_Part):
+    """One report of one agent; sums and counts since its process began, times in seconds."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    network: str
+    agent: str
+    epoch: Count
+    round: Count
+    time: float = Field(description="the agent's own clock")
+    seconds: Sum = Field(description="since its process began, by its own clock")
+    pace: str
+    belief: BeliefReport
+    gap: float | None = Field(default=None, description="mean seconds a round")
+    links: dict[str, LinkReport]
+    own: OwnReport
+    poolings: Count
+    receipts: Counts = Field(default_factory=dict)
+    refused: Counts = Field(default_factory=dict)
+    evidence: EvidenceReport = EvidenceReport()
+    bytes_sent: Count = 0
+    rss_mb: Sum | None = None
+    stored_round: Count | None = None
+    done: bool = False
+
+
+def read_report(payload: bytes, *, network: str, agent: str) -> Report:
+    """The report in a payload that came in an agent's name.
+
+    Raises
+    ------
+    ValueError
+        If it is too large, no report, or that of another network or agent; in one line.
+    """
+    if len(payload) > LARGEST_REPORT:
+        raise fail("report", f"at most {LARGEST_REPORT} bytes", len(payload), "send less")
+    try:
+        report = Report.model_validate_json(payload)
+    except (ValidationError, RecursionError) as error:
+        place, got = "report", "levels without end"
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or place
+            got = shorten(first["msg"], length=80)
+        raise fail(place, "a report of an agent", got, "let it write as agents do") from None
+    if (report.network, report.agent) != (network, agent):
+        got = shorten(f"{report.agent!r} of {report.network!r}", length=80)
+        raise fail("report", f"that of {agent!r} of {network!r}", got, "use the agent's own name")
+    return report
+
+
+def began_anew(before: Report, after: Report) -> bool:
+    """Whether a process began between two reports of one agent, so that its sums are new."""
+    return after.seconds < before.seconds or after.poolings < before.poolings

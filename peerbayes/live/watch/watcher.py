@@ -1,0 +1,304 @@
+"""What a watcher has heard so far: agents, stretches of time, beliefs; fed from any thread."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from peerbayes.live.members import Members
+from peerbayes.live.watch.courses import Course, Stretch
+from peerbayes.live.watch.measured import Measured, Rate, measure
+from peerbayes.live.watch.reports import Report, began_anew, read_report
+from peerbayes.live.watch.watched import Watched
+from theory.validation import fail
+
+MOST_AGENTS = 1000
+"""Agents of which a watcher takes reports."""
+SETTLE = 1.0
+"""Seconds after a change in which reports are not measured: peers notice within them."""
+_SILENT = 10.0
+_MOST_STRETCHES = 50
+
+
+@dataclass
+class Seen:
+    """What was heard of one agent.
+
+    Attributes
+    ----------
+    report
+        The newest; None before the first.
+    at
+        When it came, in seconds on the watcher's clock.
+    here
+        Whether its token is there, or it was heard after it was lost.
+    began_anew
+        How often its process began again.
+    """
+
+    report: Report | None = None
+    at: float = -math.inf
+    here: bool = False
+    reports: int = 0
+    began_anew: int = 0
+
+    def state(self, now: float) -> str:
+        """In a word."""
+        if self.report is not None and self.report.done:
+            return "done"
+        if not self.here:
+            return "gone" if self.report is not None else "not seen"
+        return "silent" if now - self.at > _SILENT else "here"
+
+
+@dataclass(frozen=True)
+class Past:
+    """A stretch of time that is over: its beginning, who was there, what was measured."""
+
+    began: float
+    seconds: float
+    present: tuple[str, ...]
+    rates: tuple[Rate, ...]
+    round_seconds: float | None
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, stretch: Stretch, found: Measured) -> Past:
+        """The stretch without its tables."""
+        present = tuple(sorted(stretch.present))
+        return cls(
+            stretch.began, found.seconds, present, found.rates, found.round_seconds, found.notes
+        )
+
+
+@dataclass(frozen=True)
+class Sight:
+    """All that a watcher knows at one moment.
+
+    Attributes
+    ----------
+    watched
+        The network, with the names that it told.
+    seconds, began
+        Since when it is watched, and when that was.
+    agents
+        Names and what was heard of them, in the order of numbers.
+    stretches
+        In the order of time; the last one is now.
+    main, measured
+        The stretch that says most, by its number, and what was measured in it: the one of now once
+        it has a rate, else the longest one; at the end, the longest one.
+    courses
+        Of each agent from the beginning, for pictures.
+    refused
+        Reports that were refused, by their reasons.
+    """
+
+    watched: Watched
+    seconds: float
+    began: datetime
+    now: float
+    agents: tuple[tuple[str, Seen], ...]
+    stretches: tuple[Past, ...]
+    main: int
+    measured: Measured
+    courses: dict[str, Course]
+    refused: dict[str, int]
+
+
+@dataclass
+class Watcher:
+    """Takes what comes from the network, and says what is known of it.
+
+    Parameters
+    ----------
+    watched
+        What is known before.
+    authority
+        Public key that lists of members must be signed by; any list is taken if empty.
+    clock
+        Seconds since any moment.
+    settle
+        Seconds after a change in which reports are not measured.
+    """
+
+    watched: Watched
+    authority: str = ""
+    clock: Callable[[], float] = time.monotonic
+    settle: float = SETTLE
+    seen: dict[str, Seen] = field(default_factory=dict)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._start = self.clock()
+        self._began = datetime.now(UTC)
+        self._stretch = Stretch(self._start, frozenset())
+        self._changed = self._start
+        self._is_stale = True
+        self._past: list[Past] = []
+        self._longest: tuple[Past, Measured] | None = None
+        self._whole: dict[str, Course] = {}
+        self._epoch = -1
+        for name in self.watched.names:
+            self.seen[name] = Seen()
+
+    def report(self, name: str, payload: bytes, at: float | None = None) -> None:
+        """A report came in the name of an agent."""
+        at = self.clock() if at is None else at
+        with self._lock:
+            try:
+                if not self._knows(name):
+                    raise fail("report", "that of a member", name, "leave it out")
+                report = read_report(payload, network=self.watched.network, agent=name)
+            except ValueError as error:
+                self.refused[str(error).split(":", 1)[0][:40]] += 1
+                return
+            self._take(report, at)
+
+    def alive(self, name: str, here: bool, at: float | None = None) -> None:
+        """An agent's token came, or is gone."""
+        at = self.clock() if at is None else at
+        with self._lock:
+            if self._knows(name) and self.seen[name].here != here:
+                self.seen[name].here = here
+                self._change(at)
+
+    def members(self, data: bytes) -> None:
+        """A list of members was published."""
+        try:
+            members = Members.from_bytes(data)
+            if members.network != self.watched.network:
+                raise fail("members", "this network's list", members.network, "leave it out")
+            if self.authority and not _is_signed(members, self.authority):
+                raise fail("members", "the authority's signature", "another", "leave it out")
+        except ValueError:
+            with self._lock:
+                self.refused["members"] += 1
+            return
+        with self._lock:
+            if members.epoch > self._epoch and members.agents <= MOST_AGENTS:
+                if self.watched.names != members.names[: len(self.watched.names)]:
+                    self._longest = None  # its numbers are those of other agents
+                self._epoch = members.epoch
+                self.watched = self.watched.with_members(members)
+                for name in members.names:
+                    self.seen.setdefault(name, Seen())
+
+    def sight(self, *, at_end: bool = False) -> Sight:
+        """All that is known now; `at_end`: the longest stretch is the one that is told of."""
+        now = self.clock()
+        with self._lock:
+            names = self.names
+            found = measure(names, self._stretch.courses, self.watched.model)
+            current = Past.of(self._stretch, found)
+            stretches = [*self._past, current]
+            main, measured = len(stretches) - 1, found
+            if self._longest is not None:
+                longest, of_longest = self._longest
+                if longest in self._past and (
+                    not found.rates or (at_end and longest.seconds > current.seconds)
+                ):
+                    main, measured = self._past.index(longest), of_longest
+            watched = self.watched
+            if not watched.names:
+                watched = replace(watched, names=names)
+            return Sight(
+                watched=watched,
+                seconds=now - self._start,
+                began=self._began,
+                now=now,
+                agents=tuple((name, replace(self.seen[name])) for name in names),
+                stretches=tuple(
+                    replace(one, began=max(0.0, one.began - self._start)) for one in stretches
+                ),
+                main=main,
+                measured=measured,
+                courses=dict(self._whole),
+                refused=dict(self.refused),
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all agents, in the order of their numbers."""
+        return self.watched.names or tuple(self.seen)
+
+    @property
+    def has_heard(self) -> bool:
+        """Whether any agent reported."""
+        with self._lock:
+            return any(seen.report is not None for seen in self.seen.values())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether agents were heard, and all of them are done or gone."""
+        return self._are_all(("done", "gone", "not seen"))
+
+    @property
+    def are_done(self) -> bool:
+        """Whether agents were heard, and all of them are done."""
+        return self._are_all(("done", "not seen"))
+
+    def _are_all(self, states: Sequence[str]) -> bool:
+        now = self.clock()
+        with self._lock:
+            heard = any(seen.report is not None for seen in self.seen.values())
+            return heard and all(seen.state(now) in states for seen in self.seen.values())
+
+    def _knows(self, name: str) -> bool:
+        """Whether an agent is known; where nobody said who they are, all are, up to a number."""
+        if name in self.seen:
+            return True
+        if self.watched.names or len(self.seen) >= MOST_AGENTS:
+            return False
+        self.seen[name] = Seen()
+        return True
+
+    def _change(self, at: float) -> None:
+        self._changed, self._is_stale = at, True
+
+    def _take(self, report: Report, at: float) -> None:
+        seen = self.seen[report.agent]
+        if seen.report is not None and began_anew(seen.report, report):
+            seen.began_anew += 1
+            self._change(at)
+        if not seen.here and not report.done:
+            seen.here = True
+            self._change(at)
+        seen.report, seen.at, seen.reports = report, at, seen.reports + 1
+        whole = self._whole.get(report.agent)
+        if whole is None:
+            self._whole[report.agent] = Course(report, at)
+        else:
+            whole.add(report, at)
+        if not report.done and not self._stretch.follows(report):
+            self._change(at)
+        if not report.done and self._is_stale:
+            self._turn(at)
+        if at >= self._changed + self.settle or (report.done and not self._is_stale):
+            self._stretch.add(report, at)
+
+    def _turn(self, at: float) -> None:
+        """Close the stretch and begin another."""
+        found = measure(self.names, self._stretch.courses, self.watched.model)
+        if any(rate.measured is not None for rate in found.rates) or found.seconds > self.settle:
+            past = Past.of(self._stretch, found)
+            self._past.append(past)
+            if self._longest is None or past.seconds > self._longest[0].seconds:
+                self._longest = past, found
+            if len(self._past) > _MOST_STRETCHES:
+                self._past.remove(min(self._past, key=lambda one: one.seconds))
+        present = frozenset(name for name, seen in self.seen.items() if seen.here)
+        self._stretch = Stretch(at, present)
+        self._is_stale = False
+
+
+def _is_signed(members: Members, authority: str) -> bool:
+    from peerbayes.live.security import verify
+
+    return verify(authority, members.content(), members.signature, purpose="members")

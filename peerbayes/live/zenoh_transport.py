@@ -1,0 +1,259 @@
+"""The transport of live peers: Eclipse Zenoh, from peer to peer or through a router."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.live.members import Members
+from peerbayes.live.transport import Heard, agent_of, key
+from theory.validation import fail, install_extra
+
+if TYPE_CHECKING:
+    import zenoh
+
+# A dead link is noticed after this: at once where the system closes it, else by its silence.
+_LEASE_MS = 3000
+_PAUSE = 0.3
+_RETRY = {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor": 1.5}
+# Bytes that Zenoh sends in one piece, and microseconds for which a piece waits for its link.
+_PIECE = 60_000
+_WAIT = 2_000_000
+# An agent of the same name is there: its token may be that of a process which was killed.
+_SECONDS_FOR_THE_NAME = 2.0
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Where a process of a live network listens, and with whom it connects.
+
+    Attributes
+    ----------
+    listen, connect
+        Zenoh endpoints, such as ``tcp/127.0.0.1:7447``.
+    router
+        Whether all goes through the router that `connect` names.
+    settings
+        Further settings of Zenoh, path to JSON text: TLS, access control, limits.
+    """
+
+    listen: Sequence[str] = ()
+    connect: Sequence[str] = ()
+    router: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def needs_zenoh() -> None:
+    """See that the package is there.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("zenoh") is None:
+        raise fail("live peers", "the package eclipse-zenoh", "none", install_extra("live"))
+
+
+def open_session(ends: Endpoints) -> zenoh.Session:
+    """A Zenoh session at some endpoints; without multicast, so that nobody is found by chance.
+
+    Raises
+    ------
+    ValueError
+        If the package is missing, or an endpoint cannot be had.
+    """
+    needs_zenoh()
+    import zenoh
+
+    config = zenoh.Config()
+    settings = {
+        "mode": '"client"' if ends.router else '"peer"',
+        "scouting/multicast/enabled": "false",
+        "scouting/gossip/enabled": "false",
+        "connect/endpoints": json.dumps(list(ends.connect)),
+        "listen/endpoints": json.dumps([] if ends.router else list(ends.listen)),
+        "transport/link/tx/lease": str(_LEASE_MS),
+        "open/return_conditions/connect_scouted": "false",
+        # Agents start in any order, and routers return: go on trying.
+        "connect/timeout_ms": "-1",
+        "connect/exit_on_failure": "false",
+        "connect/retry": json.dumps(_RETRY),
+    }
+    settings.update(ends.settings)
+    try:
+        for path, text in settings.items():
+            config.insert_json5(path, text)
+        return zenoh.open(config)
+    except (zenoh.ZError, ValueError) as error:
+        where = ", ".join([*ends.listen, *ends.connect]) or "no endpoint"
+        text = " ".join(str(error).split())[:200]
+        remedy = "see that it is free, or another end is there"
+        raise fail("endpoints", f"to open {where}", text, remedy) from None
+
+
+def settings_of_size(limit: int) -> dict[str, str]:
+    """Further settings of Zenoh for frames of so many bytes.
+
+    A frame that fits into one piece is sent at once or lost. The pieces of a longer one wait for
+    each other, or a busy link would never see the last of them.
+    """
+    if limit <= _PIECE:
+        return {}
+    drop = "transport/link/tx/queue/congestion_control/drop"
+    return {
+        f"{drop}/wait_before_drop": str(_WAIT),
+        f"{drop}/max_wait_before_drop_fragments": str(_WAIT),
+    }
+
+
+class ZenohTransport:
+    """One agent's session.
+
+    Parameters
+    ----------
+    network, agent
+        As in frames.
+    ends
+        Endpoints and settings.
+    renewed
+        Endpoints and settings by a new list of members, if they depend on it.
+    """
+
+    def __init__(
+        self,
+        network: str,
+        agent: str,
+        ends: Endpoints,
+        *,
+        renewed: Callable[[Members], Endpoints] | None = None,
+    ) -> None:
+        self._network, self._agent, self._ends = network, agent, ends
+        self._renewed = renewed
+        self._session: zenoh.Session | None = None
+        self._subscribers: dict[str, Any] = {}
+        self._topics: dict[str, Callable[[bytes], None]] = {}
+        self._kept: list[Any] = []
+
+    def open(self, heard: Heard, *, names: Iterable[str], limit: int) -> None:
+        """Listen, then show that this agent is there.
+
+        Raises
+        ------
+        ValueError
+            If the session cannot be opened, or an agent of this name is there already.
+        """
+        self._heard, self._limit = heard, limit
+        self._session = open_session(self._ends)
+        self._refuse_double(self._session)
+        self._declare(self._session, names)
+
+    def _declare(self, session: zenoh.Session, names: Iterable[str]) -> None:
+        import zenoh
+
+        heard = self._heard
+        drop, quick = zenoh.CongestionControl.DROP, zenoh.Priority.INTERACTIVE_HIGH
+        self._belief = session.declare_publisher(
+            self._key("belief"), congestion_control=drop, priority=quick, express=True
+        )
+        self._reports = session.declare_publisher(self._key("report"), congestion_control=drop)
+        self._listen_to(names)
+        self._kept.append(
+            session.declare_subscriber(
+                key(self._network, "members"),
+                lambda sample: heard.members(sample.payload.to_bytes()),
+            )
+        )
+        for topic, on_data in self._topics.items():
+            self.evidence(topic, on_data)
+
+        def lives(sample: zenoh.Sample) -> None:
+            here = sample.kind == zenoh.SampleKind.PUT
+            heard.alive(agent_of(str(sample.key_expr)), here)
+
+        # Its declarations go out in order: whoever sees the token sends to subscribers that are.
+        everybody = key(self._network, "alive", "*")
+        liveliness = session.liveliness()
+        self._kept.append(liveliness.declare_token(self._key("alive")))
+        self._kept.append(liveliness.declare_subscriber(everybody, lives, history=True))
+
+    def adopt(self, members: Members, names: Iterable[str]) -> None:
+        """Listen by a new list of members, anew if access control needs it, and hand it on."""
+        assert self._session is not None
+        if self._renewed is None:
+            self._listen_to(names)
+        else:
+            self._session.close()
+            self._subscribers.clear()
+            self._kept.clear()
+            self._session = open_session(self._renewed(members))
+            self._declare(self._session, names)
+        self._session.put(key(self._network, "members"), json.dumps(members.document()))
+
+    def _key(self, subject: Any) -> str:
+        return key(self._network, subject, self._agent)
+
+    def _refuse_double(self, session: zenoh.Session) -> None:
+        end = time.monotonic() + _SECONDS_FOR_THE_NAME
+        while any(True for _ in session.liveliness().get(self._key("alive"), timeout=1.0)):
+            if time.monotonic() > end:
+                self.close()
+                wanted = f"no agent {self._agent!r} in the network yet"
+                raise fail("agent", wanted, "one that runs", "stop it, or choose another name")
+            time.sleep(_PAUSE)
+
+    def _listen_to(self, names: Iterable[str]) -> None:
+        """From now on, listen to the agents of these names and no others."""
+        assert self._session is not None
+        wanted = set(names)
+        for name in self._subscribers.keys() - wanted:
+            self._subscribers.pop(name).undeclare()
+        for name in sorted(wanted - self._subscribers.keys()):
+            self._subscribers[name] = self._session.declare_subscriber(
+                key(self._network, "belief", name), self._hear(name)
+            )
+
+    def _hear(self, name: str) -> Callable[[zenoh.Sample], None]:
+        heard, limit = self._heard, self._limit
+
+        def hear(sample: zenoh.Sample) -> None:
+            payload = sample.payload
+            if len(payload) > limit:
+                heard.refused(name, "too-large")
+            else:
+                heard.frame(name, payload.to_bytes())
+
+        return hear
+
+    def send(self, data: bytes) -> None:
+        """Publish a frame; what a link cannot take at once is lost."""
+        self._belief.put(data)
+
+    def report(self, data: bytes) -> None:
+        """Publish a report."""
+        self._reports.put(data)
+
+    def evidence(self, topic: str, on_data: Callable[[bytes], None]) -> None:
+        """Hear what anybody publishes under a key of one's own choice."""
+        assert self._session is not None
+        self._topics[topic] = on_data
+
+        def take(sample: zenoh.Sample) -> None:
+            if len(sample.payload) <= self._limit:
+                on_data(sample.payload.to_bytes())
+
+        self._kept.append(self._session.declare_subscriber(topic, take))
+
+    def close(self) -> None:
+        """Leave the network."""
+        if self._session is not None:
+            session, self._session = self._session, None
+            self._subscribers.clear()
+            self._kept.clear()
+            del self._belief, self._reports
+            session.close()

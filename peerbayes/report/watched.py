@@ -1,0 +1,232 @@
+"""What the page says of a live network: who was heard, how late, and rates beside predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from peerbayes.documents import GraphDocument
+from peerbayes.figures.canvas import Plot
+from peerbayes.figures.graph import network_plot, not_drawn
+from peerbayes.figures.views import HOLDS, NOT_RUN, Fact, Picture, Statement, Verdict, pictures
+from peerbayes.figures.wording import DASH, count, number, percentage
+from peerbayes.live.watch.documents import LiveAgent, LiveRate, LiveStretch, WatchDocument
+from peerbayes.report.watched_plots import live_course_plot, rate_words
+
+DIFFERS = Verdict("news", "△", "differs")
+# Standard errors that chance allows.
+_ALLOWED = 5.0
+_MOST_ROWS = 60
+_MOST_RATES = 12
+
+
+@dataclass(frozen=True)
+class WatchTable:
+    """One table, as text."""
+
+    title: str
+    first: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class WatchedView:
+    """One ``watch`` record."""
+
+    key: str
+    name: str
+    title: str
+    finding: str
+    facts: tuple[Fact, ...]
+    statements: tuple[Statement, ...]
+    pictures: tuple[Picture, ...]
+    tables: tuple[WatchTable, ...]
+    notes: tuple[str, ...]
+
+
+def watched_view(body: Any, *, key: str) -> WatchedView:
+    """Everything the page says of one watch: `body` is that of its record."""
+    record = WatchDocument.model_validate(body)
+    graph = _graph(record)
+    tables = (_agents(record), _links(record))
+    return WatchedView(
+        key=key,
+        name=record.name,
+        title=record.title,
+        finding=_finding(record),
+        facts=_facts(record),
+        statements=tuple(_statements(record)),
+        pictures=pictures(list(_plots(record, graph)), key),
+        tables=tuple(table for table in tables if table.rows),
+        notes=tuple(_notes(record, graph)),
+    )
+
+
+def _finding(record: WatchDocument) -> str:
+    said = rate_words(record.told)
+    if not said:
+        return "No rate was measured: see the notes."
+    binding = record.told.binding
+    assert binding is not None
+    return f"Beliefs in “{binding.hypothesis}” fell by {said}."
+
+
+def _facts(record: WatchDocument) -> tuple[Fact, ...]:
+    told = record.told
+    states = [agent.state for agent in record.agents]
+    anew = sum(agent.began_anew for agent in record.agents)
+    refused = sum(sum(agent.refused.values()) for agent in record.agents)
+    milli = None if told.round_seconds is None else 1000 * told.round_seconds
+    return (
+        Fact("Agents", count(len(states)), ", ".join(_counted(states))),
+        Fact("Watched", f"{number(record.seconds)} s", f"from {_moment(record.began)}"),
+        Fact("Pace", record.pace or DASH),
+        Fact("A round", DASH if milli is None else f"{number(milli)} ms", "of the whole network"),
+        Fact("Began anew", count(anew), "processes"),
+        Fact("Refused", count(refused), "frames, by all agents"),
+    )
+
+
+def _moment(text: str) -> str:
+    """A moment in UTC as people read it."""
+    return text.replace("T", " ").replace("+00:00", " UTC")
+
+
+def _counted(states: list[str]) -> Iterator[str]:
+    for state in dict.fromkeys(states):
+        yield f"{states.count(state)} {state}"
+
+
+def _statements(record: WatchDocument) -> Iterator[Statement]:
+    """Rates of the main stretch, slowest first, then the deciding rate of every other one."""
+    told = record.told
+    known = sorted(told.rates, key=lambda rate: (rate.predicted is None, rate.predicted or 0.0))
+    for rate in known[:_MOST_RATES]:
+        yield _statement(rate, told, len(record.agents))
+    for index, stretch in enumerate(record.stretches):
+        if index != record.main and stretch.binding is not None:
+            yield _statement(stretch.binding, stretch, len(record.agents))
+
+
+def _statement(rate: LiveRate, stretch: LiveStretch, agents: int) -> Statement:
+    deviation, verdict = None, NOT_RUN
+    if None not in (rate.predicted, rate.measured) and rate.standard_error:
+        deviation = abs((rate.measured or 0.0) - (rate.predicted or 0.0)) / rate.standard_error
+        verdict = HOLDS if deviation <= _ALLOWED else DIFFERS
+    note = f"standard error as the beliefs show it: {number(rate.blocks_error, 2)}"
+    return Statement(
+        f"“{rate.hypothesis}” is rejected, nats a second; from {number(stretch.began)} s for "
+        f"{number(stretch.seconds)} s, {len(stretch.present)} of {agents} agents present",
+        number(rate.predicted, 5),
+        number(rate.measured, 5),
+        number(rate.standard_error, 2),
+        "estimate",
+        note if rate.blocks_error is not None else "",
+        verdict,
+        deviation,
+    )
+
+
+def _plots(record: WatchDocument, graph: GraphDocument | None) -> Iterator[Plot | None]:
+    if record.course is not None:
+        yield live_course_plot(record.course, record.stretches)
+    if graph is not None:
+        yield network_plot(graph)
+
+
+def _graph(record: WatchDocument) -> GraphDocument | None:
+    """Weights that were measured, and the influence that follows; None where it does not."""
+    shares = [agent.influence for agent in record.agents]
+    measured = [link for link in record.links if link.weight]
+    if not any(shares):
+        return None
+    return GraphDocument(
+        edges=[(link.hearer, link.heard) for link in measured],
+        weights=[link.weight or 0.0 for link in measured],
+        positions=record.positions,
+        stationary_distribution=[share or 0.0 for share in shares],
+        quantity="the influence v of the weights that were measured",
+        names=[agent.name for agent in record.agents],
+    )
+
+
+def _agents(record: WatchDocument) -> WatchTable:
+    is_net = any(agent.accuracy is not None for agent in record.agents)
+    columns = (
+        "state", "rounds", "ms a round", "v", "slowness",
+        "accuracy" if is_net else "believes", "observations", "refused", "MB",
+    )  # fmt: skip
+    rows = tuple((agent.name, _cells(agent, is_net)) for agent in record.agents[:_MOST_ROWS])
+    return WatchTable("Agents", "agent", columns, rows)
+
+
+def _cells(agent: LiveAgent, is_net: bool) -> tuple[str, ...]:
+    anew = f", {agent.began_anew}× anew" if agent.began_anew else ""
+    belief = DASH
+    if is_net:
+        belief = DASH if agent.accuracy is None else percentage(agent.accuracy)
+    elif agent.believes is not None:
+        belief = f"{agent.believes}, {number(agent.probability)}"
+    return (
+        agent.state + anew,
+        DASH if agent.round is None else count(agent.round),
+        _milli(agent.round_seconds),
+        number(agent.influence),
+        DASH if agent.slowness is None else percentage(agent.slowness),
+        belief,
+        count(agent.evidence_taken),
+        _refused(agent.refused),
+        number(agent.rss_mb, 3),
+    )
+
+
+def _refused(reasons: dict[str, int]) -> str:
+    told = [f"{count(number_of)} {reason}" for reason, number_of in reasons.items() if number_of]
+    return "; ".join(told) or "0"
+
+
+def _links(record: WatchDocument) -> WatchTable:
+    """Who was heard, how much and how late; those that took longest first."""
+    links = sorted(record.links, key=lambda link: (link.seconds is None, -(link.seconds or 0.0)))
+    names = [agent.name for agent in record.agents]
+    rows = tuple(
+        (
+            f"{names[link.hearer]} hears {names[link.heard]}",
+            (
+                {True: "there", False: "gone", None: DASH}[link.alive],
+                number(link.weight),
+                number(link.weight_given),
+                DASH if link.used is None else percentage(link.used),
+                _milli(link.seconds),
+                number(link.rounds_late, 3),
+            ),
+        )
+        for link in links[:_MOST_ROWS]
+    )
+    columns = ("at the end", "weight", "given", "used", "ms old", "rounds late")
+    return WatchTable("Links", "link", columns, rows)
+
+
+def _milli(seconds: float | None) -> str:
+    return DASH if seconds is None else number(1000 * seconds)
+
+
+def _notes(record: WatchDocument, graph: GraphDocument | None) -> Iterator[str]:
+    yield from record.notes
+    yield f"network {record.network}: the first 16 hexadecimal digits of the problem’s digest"
+    yield (
+        "Predicted: v·I over the seconds a round of the network takes, with v of the weights that "
+        "were measured. A difference of more than five standard errors says that the evidence is "
+        "not what the problem says, or that weights and lateness depend on what is heard."
+    )
+    yield "“ms old” counts a message’s age and the time since its sender’s message before."
+    if record.refused:
+        told = "; ".join(f"{count(n)} {reason}" for reason, n in record.refused.items())
+        yield f"reports that the watcher refused: {told}"
+    if graph is not None:
+        yield from not_drawn(graph)
+    for what, listed in (("agents", record.agents), ("links", record.links)):
+        if len(listed) > _MOST_ROWS:
+            yield f"{_MOST_ROWS} of {len(listed)} {what} are listed"

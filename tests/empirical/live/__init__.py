@@ -1,0 +1,1 @@
+"""Agents of a network of nets, each by itself."""

@@ -1,0 +1,221 @@
+"""Loops of live agents in threads: the numbers of `exact.exchange`, and what ends no loop."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import peerbayes as pb
+from exact import exchange
+from exact.changing.message import Receipt
+from peerbayes.live.evidence import drawn
+from peerbayes.live.finding import every_share
+from peerbayes.live.frames import Frame, seal, unseal
+from peerbayes.live.members import Members
+from peerbayes.live.pacing import Pacing
+from peerbayes.live.report import read
+from tests.peerbayes.live.hub import Hub, HubTransport, loop_of, run_together
+
+_COIN = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
+_RING = [["1/2", "1/2", "0", "0"], ["0", "1/2", "1/2", "0"], ["0", "0", "1/2", "1/2"],
+         ["1/2", "0", "0", "1/2"]]  # fmt: skip
+
+
+def _problem(weights: list[list[str]]) -> Any:
+    from peerbayes.problem.reading import problem_from_document
+
+    model = {"hypotheses": ["fair", "loaded"], "agents": [{"count": len(weights), **_COIN}]}
+    document = {"name": "coins", "network": {"weights": weights}, "model": model}
+    return problem_from_document(document)
+
+
+def _exact(problem: Any, rounds: int, seed: int) -> Any:
+    shares = every_share(problem)
+    seen = np.stack([drawn(share, rounds=rounds, seed=seed) for share in shares], axis=1)
+    return exchange(problem.network, seen, seed=0).beliefs.private[-1]
+
+
+@pytest.mark.parametrize("weights", [_RING, None])
+def test_lock_step_has_the_numbers_of_the_exact_run(weights: Any) -> None:
+    # A ring in one direction, where an agent is up to three rounds ahead of its listener; a star.
+    problem = pb.load("p2-star") if weights is None else _problem(weights)
+    hub, rounds = Hub(), 40
+    pacing = Pacing(rounds=rounds, patience=20, linger=0)
+    found = run_together(loop_of(hub, share, pacing, seed=5) for share in every_share(problem))
+    live = [found[name]["belief"]["log_belief"] for name in sorted(found, key=int)]
+    assert np.abs(np.array(live) - _exact(problem, rounds, 5)).max() <= 1e-12
+    for report in found.values():
+        assert report["done"]
+        assert report["poolings"] == rounds
+        total = report["own"]["weight"] + sum(link["weight"] for link in report["links"].values())
+        assert total == pytest.approx(rounds)
+
+
+def test_messages_twice_and_again_change_nothing() -> None:
+    kept: list[bytes] = []
+
+    def double(sender: str, to: str, data: bytes) -> list[bytes]:
+        kept.append(data)
+        return [data, kept[0], data]
+
+    problem = _problem(_RING)
+    pacing = Pacing(rounds=30, patience=20, linger=0)
+    hub = Hub(double)
+    found = run_together(loop_of(hub, s, pacing, seed=1) for s in every_share(problem))
+    live = [found[name]["belief"]["log_belief"] for name in sorted(found)]
+    assert np.abs(np.array(live) - _exact(problem, 30, 1)).max() <= 1e-12
+    counts = found["0"]["receipts"]
+    assert counts["duplicate"] + counts["late"] >= 30
+
+
+def test_lost_messages_are_replaced_by_the_rule_and_counted() -> None:
+    random = np.random.default_rng(0)
+    lock = threading.Lock()
+
+    def lossy(sender: str, to: str, data: bytes) -> list[bytes]:
+        with lock:
+            return [] if random.random() < 0.2 else [data]
+
+    hub = Hub(lossy)
+    pacing = Pacing(rounds=60, patience=0.01, linger=0.5)
+    shares = every_share(_problem(_RING))
+    found = run_together(loop_of(hub, s, pacing, seed=1) for s in shares)
+    late: list[int] = []
+    for report in found.values():
+        assert report["done"]
+        (link,) = report["links"].values()
+        # By "last" what is held is used again: every pooling has one, some of them late.
+        assert link["used"] == report["poolings"]
+        late.append(link["rounds_late"])
+        assert np.isfinite(report["belief"]["log_belief"]).all()
+    # An agent that is left behind skips rounds, and may be spared; not all of them are.
+    assert sum(late) > 0
+
+
+def test_an_agent_that_goes_is_done_without_at_once() -> None:
+    hub = Hub()
+    shares = every_share(_problem(_RING))
+    short = Pacing(rounds=10, linger=0)
+    long = Pacing(rounds=400, patience=5.0, linger=0)
+    loops = [loop_of(hub, s, short if s.agent == "1" else long) for s in shares]
+    began = time.monotonic()
+    found = run_together(loops)
+    # Had its listener waited for it, it would have been for 3 rounds of 5 s.
+    assert time.monotonic() - began < 10
+    link = found["0"]["links"]["1"]
+    assert not link["alive"]
+    assert link["weight"] < 0.5 * 30
+    assert found["0"]["round"] == 400
+
+
+def test_one_left_behind_goes_to_the_others_round() -> None:
+    hub = Hub()
+    first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    slow = loop_of(hub, first, Pacing(rounds=500, patience=0.05, linger=0, gather=0))
+    sent = {"log_belief": np.log([0.5, 0.5])}
+    frame = Frame(first.network, "1", 0, 300, time.time(), 0.0, "finite", sent)
+    slow._transport.open(slow.inbox, names=["1"], limit=10_000)
+    slow.inbox.frame("1", seal(frame))
+    for _ in range(3):
+        slow._shared_round()
+    assert slow._learner.round >= 300
+    # Nobody is that far ahead within a moment: a liar, who moves nobody.
+    slow.inbox.frame("1", seal(Frame(first.network, "1", 0, 10**9, 0.0, 0.0, "finite", sent)))
+    slow._shared_round()
+    assert slow._learner.round < 400
+    assert slow.tally.refused["far-ahead"] == 1
+
+
+def test_what_is_wrong_is_refused_counted_and_said_once() -> None:
+    hub, said = Hub(), []
+    shares = every_share(_problem(_RING))
+    pacing = Pacing(rounds=30, patience=5, linger=0)
+    loops = [loop_of(hub, s, pacing, log=said.append) for s in shares]
+    good = seal(
+        Frame(shares[0].network, "2", 0, 1, 0.0, 0.0, "finite", {"log_belief": np.zeros(2)})
+    )
+    wrong = [b"x", b"y" * 10_001, good[:-1], good.replace(b'"from":"2"', b'"from":"1"')]
+    huge = Frame(
+        shares[0].network, "1", 0, 1, 0.0, 0.0, "finite", {"log_belief": np.array([0, 1e200])}
+    )
+    for data in [*wrong, good, seal(huge)] * 2:
+        loops[0].inbox.frame("1", data)
+    found = run_together(loops)
+    assert found["0"]["refused"] == {
+        "not-a-frame": 2, "too-large": 2, "bad-digest": 2, "wrong-name": 4, "not-finite": 2,
+    }  # fmt: skip
+    assert len([text for text in said if "refused" in text]) == 5
+    assert all(report["round"] == 30 for report in found.values())
+
+
+def test_own_rhythms_do_not_wait_for_each_other() -> None:
+    hub = Hub()
+    shares = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    quick = Pacing("own", 0.002, rounds=200, linger=0)
+    slow = Pacing("own", 0.02, rounds=20, linger=0)
+    loops = [loop_of(hub, s, p) for s, p in zip(shares, (quick, slow), strict=True)]
+    found = run_together(loops)
+    assert found["0"]["round"] == 200
+    link = found["0"]["links"]["1"]
+    # Each of the slow one's messages is pooled again and again.
+    assert link["used"] > found["0"]["receipts"][Receipt.NEW.value] * 2
+
+
+def test_a_new_list_changes_weights_while_it_runs() -> None:
+    hub, said = Hub(), []
+    shares = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    members = shares[0].members
+    edges = {"rows": None, "edges": ((0, 1), (1, 2)), "rule": "metropolis"}
+    new = Members(
+        members.network, 1, ("0", "1", "2"), log_priors=(members.log_priors[0],) * 3, **edges
+    )
+    forged = Members(members.network, 2, ("0", "1"), rows=({0: 1.0}, {1: 1.0}))
+    pacing = Pacing(rounds=20, patience=5, gather=0.5, linger=0)
+    options = {"log": said.append, "trusted": lambda one: one.epoch == 1}
+    loops = [loop_of(hub, share, pacing, **options) for share in shares]
+    for loop in loops:
+        loop.inbox.members(b"nonsense")
+        loop.inbox.members(json.dumps(forged.document()).encode())
+        loop.inbox.members(json.dumps(new.document()).encode())
+    found = run_together(loops)
+    assert found["0"]["epoch"] == found["1"]["epoch"] == 1
+    # Metropolis: the link of 0 (degree 1) and 1 (degree 2) weighs a third.
+    assert found["0"]["links"]["1"]["weight"] == pytest.approx(20 / 3)
+    assert found["1"]["links"]["0"]["weight"] == pytest.approx(20 / 3)
+    assert found["1"]["own"]["weight"] == pytest.approx(40 / 3)  # that of 2, who is not there yet
+    assert found["0"]["refused"] == {"not-a-frame": 1, "bad-signature": 1}
+
+
+def test_reports_are_small_and_read_back() -> None:
+    hub = Hub()
+    shares = every_share(_problem(_RING))
+    run_together(loop_of(hub, s, Pacing(rounds=5, linger=0)) for s in shares)
+    reports = [read(data) for data in hub.reports]
+    assert {report["agent"] for report in reports if report} == {"0", "1", "2", "3"}
+    assert read(b"{}") is read(b"x" * 70_000) is read(b"\xff") is None
+
+
+def test_frames_say_when_they_were_made_and_after_what_gap() -> None:
+    frames: list[Frame] = []
+    share = every_share(_problem(_RING))[0]
+
+    class Listens(HubTransport):
+        def send(self, data: bytes) -> None:
+            shapes = {"log_belief": ("F64", (2,))}
+            network = share.network
+            frames.append(unseal(data, limit=10_000, network=network, shapes=shapes, kind="finite"))
+
+    loop = loop_of(Hub(), share, Pacing("own", 0.02, rounds=4, gather=0, linger=0))
+    loop._transport = Listens(Hub(), share.agent)
+    loop.run()
+    assert [frame.round for frame in frames] == [1, 2, 3, 4]
+    steps = np.diff([frame.time for frame in frames])
+    gaps = np.array([frame.gap for frame in frames[1:]])
+    # It pools right after it speaks, so that the gap is the step less what pooling took.
+    assert (gaps <= steps + 1e-6).all()
+    assert (gaps >= 0.015).all()

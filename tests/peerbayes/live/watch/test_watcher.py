@@ -1,0 +1,223 @@
+"""A watcher fed by an event-by-event network: presence, stretches, refusals, the record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from peerbayes.live.members import Members
+from peerbayes.live.watch.documents import WatchDocument, document_of
+from peerbayes.live.watch.reports import LARGEST_REPORT, read_report
+from peerbayes.live.watch.watched import Watched
+from peerbayes.live.watch.watcher import Watcher
+from peerbayes.live.watch.watching import watch_until
+from peerbayes.records import read_record
+from tests.peerbayes.live.watch.network import NETWORK, LiveNetwork
+from tests.peerbayes.live.watch.test_measured import MODEL, ROWS, own_paces, steady
+
+KNOWN = Watched(
+    NETWORK, "three", "", ("a0", "a1", "a2"), MODEL.hypotheses, MODEL, ROWS, np.zeros((3, 2))
+)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def fed(network: LiveNetwork, seconds: float, watched: Watched = KNOWN) -> Watcher:
+    clock = Clock()
+    watcher = Watcher(watched, clock=clock)
+    for at, kind, what in network.run(seconds):
+        clock.now = at
+        if kind == "report":
+            watcher.report(*what)
+        else:
+            watcher.alive(what, kind == "alive")
+    clock.now = seconds
+    return watcher
+
+
+def one_report() -> dict[str, object]:
+    network = own_paces(steady)
+    return json.loads(next(what[1] for _, kind, what in network.run(3) if kind == "report"))
+
+
+def test_what_is_told_of_a_steady_network() -> None:
+    document = document_of(fed(own_paces(steady), 30).sight(), with_course=True)
+    assert [agent.state for agent in document.agents] == ["here"] * 3
+    assert (document.reference, document.pace) == ("fair", "own")
+    assert {agent.believes for agent in document.agents} == {"fair"}
+    assert sum(agent.influence for agent in document.agents) == pytest.approx(1)
+    assert sum(agent.slowness for agent in document.agents) == pytest.approx(1)
+    weights = {(link.hearer, link.heard): link.weight for link in document.links}
+    assert weights == pytest.approx(
+        {(i, j): ROWS[i, j] for i, j in np.argwhere(ROWS > 0) if i != j}
+    )
+    # Messages are 5 to 25 ms on their way, and then wait for the hearer, whose mean pause is 10 to
+    # 30 ms; the gap before is a pause of the sender.
+    assert all(0.02 < link.seconds < 0.15 for link in document.links)
+    course = document.course
+    assert course.agents == ["a0", "a1", "a2"]
+    slope = np.polyfit(course.seconds[0], course.log_ratios[0], 1)[0]
+    assert slope == pytest.approx(document.told.binding.predicted, rel=0.01)
+
+
+def test_a_killed_agent_ends_a_stretch_and_the_others_rate_is_predicted() -> None:
+    network = own_paces(steady)
+    network.absent = ((1, 20.0, 40.0),)
+    during = fed(network, 39).sight()
+    document = document_of(during)
+    assert [agent.state for agent in document.agents] == ["here", "gone", "here"]
+    assert [len(stretch.present) for stretch in document.stretches] == [3, 2]
+    assert document.main == 1  # the one of now has a rate
+    assert document.agents[1].influence is None
+    assert not next(link for link in document.links if (link.hearer, link.heard) == (0, 1)).alive
+    for rate in document.told.rates:
+        assert rate.measured == pytest.approx(rate.predicted, rel=0.02)  # rounds at both ends
+    # Row 0 gives the dead agent's .3 to itself, row 2 its .2: v of two states by hand.
+    v0 = 0.1 / (0.1 + 0.2)
+    assert document.agents[0].influence == pytest.approx(v0, abs=0.01)
+
+
+def test_an_agent_that_returns_begins_a_third_stretch() -> None:
+    network = own_paces(steady)
+    network.absent = ((1, 20.0, 40.0),)
+    watcher = fed(network, 75)
+    document = document_of(watcher.sight())
+    assert [len(stretch.present) for stretch in document.stretches] == [3, 2, 3]
+    assert document.agents[1].began_anew == 1
+    began = [stretch.began for stretch in document.stretches]
+    assert began == pytest.approx([1, 20, 40], abs=1.5)
+    for stretch in document.stretches:
+        for rate in stretch.rates:
+            assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
+    at_end = document_of(watcher.sight(at_end=True))
+    assert at_end.told.seconds == max(stretch.seconds for stretch in document.stretches)
+
+
+def test_what_is_no_report_is_refused_and_counted() -> None:
+    watcher = Watcher(KNOWN, clock=Clock())
+    good = one_report()
+    text = json.dumps(good).encode()
+    bad = {
+        "too large": text + b" " * LARGEST_REPORT,
+        "no JSON": b"\xff{",
+        "a list": b"[]",
+        "too deep": b"[" * 20000,
+        "another network": json.dumps({**good, "network": "f" * 16}).encode(),
+        "another schema": json.dumps({**good, "schema": 2}).encode(),
+        "not finite": text.replace(b'"poolings": ', b'"gap": NaN, "poolings": '),
+        "negative": json.dumps({**good, "poolings": -1}).encode(),
+        "a belief of one": json.dumps({**good, "belief": {"log_belief": [0.0]}}).encode(),
+    }
+    for number, payload in enumerate(bad.values(), 1):
+        watcher.report("a0", payload)
+        assert sum(watcher.refused.values()) == number
+    watcher.report("a1", text)  # in another agent's name
+    watcher.report("stranger", json.dumps({**good, "agent": "stranger"}).encode())
+    assert sum(watcher.refused.values()) == len(bad) + 2
+    assert not watcher.has_heard
+    watcher.report("a0", text)
+    assert watcher.has_heard
+
+
+def test_a_refusal_is_one_line() -> None:
+    with pytest.raises(
+        ValueError, match=r"^poolings: expected a report of an agent, got .*; "
+    ) as e:
+        read_report(json.dumps({**one_report(), "poolings": -1}).encode(), network="", agent="")
+    assert "\n" not in str(e.value)
+
+
+def test_a_network_that_nobody_described_tells_its_own_names() -> None:
+    document = document_of(fed(own_paces(steady), 20, Watched.by_digest(NETWORK)).sight())
+    assert [agent.name for agent in document.agents] == ["a0", "a1", "a2"]
+    assert document.hypotheses == ["0", "1", "2"]
+    assert document.told.binding.predicted is None
+    assert document.told.binding.measured > 0
+    assert {link.weight_given for link in document.links} == {None}
+
+
+def test_a_list_of_a_later_epoch_names_newcomers() -> None:
+    watcher = Watcher(KNOWN, clock=Clock())
+    rows = ({0: 0.5, 1: 0.5}, {1: 1.0}, {2: 1.0}, {3: 0.5, 0: 0.5})
+    later = Members(NETWORK, 1, ("a0", "a1", "a2", "new"), rows)
+    watcher.members(json.dumps(later.document()).encode())
+    assert watcher.names == later.names
+    assert watcher.watched.weights[3, 0] == 0.5
+    older = Members(NETWORK, 0, ("x",), ({0: 1.0},))
+    for bad in (older.document(), {**later.document(), "network": "f" * 16, "epoch": 9}):
+        watcher.members(json.dumps(bad).encode())
+    assert watcher.names == later.names
+    signed = Watcher(KNOWN, authority="0" * 64, clock=Clock())
+    signed.members(json.dumps(later.document()).encode())
+    assert signed.names == KNOWN.names
+    assert signed.refused["members"] == 1
+
+
+def test_another_list_of_members_begins_another_stretch() -> None:
+    network, clock = own_paces(steady), Clock()
+    watcher = Watcher(KNOWN, clock=clock)
+    for at, kind, what in network.run(30):
+        clock.now = at
+        if kind == "report":
+            later = json.loads(what[1]) | {"epoch": int(at > 15)}
+            watcher.report(what[0], json.dumps(later).encode())
+    stretches = watcher.sight().stretches
+    # The first begins when the last of three agents reports, after 5/3 s; each is measured from a
+    # second later, and all agents cover it from up to a second after that.
+    assert [one.began for one in stretches] == pytest.approx([5 / 3, 15.5], abs=0.51)
+    assert [one.seconds for one in stretches] == pytest.approx([12, 13], abs=1.01)
+
+
+def test_a_record_is_left_and_read_back(tmp_path: Path) -> None:
+    network = own_paces(steady)
+    clock = Clock()
+    watcher = Watcher(KNOWN, clock=clock)
+    events = network.run(70)
+    shown: list[WatchDocument] = []
+
+    def pause(seconds: float) -> None:
+        clock.now += seconds
+        for at, kind, what in events:
+            if kind == "report":
+                watcher.report(*what, at)
+            else:
+                watcher.alive(what, kind == "alive", at)
+            if at > clock.now:
+                return
+
+    outcome = watch_until(watcher, seconds=40, show=shown.append, out=tmp_path, pause=pause)
+    assert len(shown) > 70
+    record = read_record(outcome.record_path)
+    assert record.kind == "watch"
+    body = WatchDocument.model_validate(record.body)
+    assert body.course is not None
+    assert body.as_json() == outcome.watched.as_json()
+    assert outcome.document().course is None
+    # Another watch of the same network sets the record aside.
+    again = watch_until(watcher, seconds=1, out=tmp_path, pause=pause)
+    assert again.record_path == outcome.record_path
+    assert len(list(tmp_path.glob("*.json"))) == 2
+
+
+def test_watching_ends_when_all_are_done_and_nobody_heard_is_an_error(tmp_path: Path) -> None:
+    clock = Clock()
+    watcher = Watcher(KNOWN, clock=clock)
+
+    def pause(seconds: float) -> None:
+        clock.now += seconds
+
+    with pytest.raises(ValueError, match="expected reports of agents, got none in 3 s"):
+        watch_until(watcher, seconds=3, out=tmp_path, pause=pause)
+    assert not list(tmp_path.iterdir())
+    watcher.report("a0", json.dumps({**one_report(), "done": True}).encode())
+    watch_until(watcher, pause=pause)  # ends
+    assert clock.now < 15
