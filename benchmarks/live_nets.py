@@ -1,8 +1,8 @@
 """Nets over live processes, one an agent, beside the same training in one process.
 
-Both are trained from the same seed. CPU time counts all of a process: training, frames, their
-checksums, Zenoh's threads, states on disk, scores for reports. The beliefs that the agents leave
-are compared number by number with those of the one process.
+Both are trained from the same seed. CPU time is that of local steps, and of all that a process
+does: pooling, frames, their checksums, Zenoh's threads, states on disk, scores for reports. The
+beliefs that the agents leave are compared number by number with those of the one process.
 
     python -m benchmarks.live_nets [--out FILE] [--repeats 1] [--quick]
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,20 +146,17 @@ def measure(case: Case, *, repeats: int) -> dict[str, Any]:
         alone = row_alone(case.recipe) if case.recipe else file_alone(path)
         problem = "star-mnist-1" if case.recipe else str(path)
         lives = [launched(case, problem, Path(folder) / str(k)) for k in range(repeats)]
-    cpu = []
     for _ in range(case.rounds):
-        begin = time.process_time()
         alone.advance()
-        cpu.append(1e3 * (time.process_time() - begin))
     own = alone.beliefs()
-    mine, theirs = statistics.mean(cpu[1:]), statistics.median(live["cpu"] for live in lives)
+    learning, cpu = (statistics.median(one[what] for one in lives) for what in ("learning", "cpu"))
     return {
         "training": case.title,
         "local steps": case.local_steps,
         "weights": int(own[0].shape[1]),
         "rounds": case.rounds,
-        "CPU_a_round": {"one process, ms": mine, "live, ms": theirs},
-        "overhead_share": theirs / mine - 1,
+        "CPU_a_round": {"local steps, ms": learning, "all, ms": cpu},
+        "overhead_share": cpu / learning - 1,
         "start": {"s": statistics.median(live["start"] for live in lives)},
         "memory": {
             "first agent, MB": max(live["memory"][0] for live in lives),
@@ -182,11 +178,13 @@ def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     """One launch, and what it took."""
     request = LaunchRequest(rounds=case.rounds, recipe=case.recipe or None, seed=SEED)
     document = run_launch(problem, request, out=out).as_json()
+    later = (case.rounds - 1) / 1e3  # so that seconds become milliseconds a round
     agents = {agent["agent"]: agent for agent in document["agents"]}
     assert all(agent["rounds"] == case.rounds for agent in agents.values())
     return {
-        # Since each agent's first pooling.
-        "cpu": sum(1e3 * one["cpu_seconds"] / (case.rounds - 1) for one in document["reports"]),
+        # Both since each agent's first pooling.
+        "learning": sum(one["belief"]["learning"] for one in document["reports"]) / later,
+        "cpu": sum(one["cpu_seconds"] for one in document["reports"]) / later,
         "start": document["seconds_to_start"],
         "memory": [agent["rss_mb"] for agent in agents.values()],
         "beliefs": left_by(out, document["network"], agents),

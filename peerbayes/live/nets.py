@@ -128,6 +128,7 @@ class NetLearner:
         self._silent: set[int] = set()
         self._scores: dict[str, Any] = {}
         self._scored_at, self._scoring = -np.inf, 0.0
+        self._learning: float | None = None
         self._number()
 
     def _number(self) -> None:
@@ -173,7 +174,11 @@ class NetLearner:
             If numbers are not finite any more.
         """
         self._peer.observe(_NOTHING)
-        return {name: values.numpy() for name, values in self.training.learn().items()}
+        begin = time.thread_time()
+        said = {name: values.numpy() for name, values in self.training.learn().items()}
+        if self._learning is not None:
+            self._learning += time.thread_time() - begin
+        return said
 
     def take(self, frame: Frame) -> Receipt:
         """A neighbour's message.
@@ -206,6 +211,8 @@ class NetLearner:
 
     def pool(self) -> Used:
         """Pool what is held."""
+        if self._learning is None:
+            self._learning = 0.0
         pooled = self._peer.pool()
         weights, rounds = pooled.weights.tolist(), pooled.rounds.tolist()
         used = [j for j, weight in enumerate(weights) if weight > 0]
@@ -287,7 +294,10 @@ class NetLearner:
         self._number()
 
     def summary(self) -> dict[str, Any]:
-        """Scores of the mean weights, as old as keeps them cheap, and of which round they are."""
+        """Scores of the mean weights, as old as keeps them cheap, and of which round they are.
+
+        Also ``learning``: seconds of CPU time of local steps since the first pooling.
+        """
         now = time.perf_counter()
         due = now - self._scored_at >= self._scoring / JUDGING
         if due and self._scores.get("round") != self.round:
@@ -298,7 +308,7 @@ class NetLearner:
             }
             self._scored_at = time.perf_counter()
             self._scoring = self._scored_at - now
-        return dict(self._scores)
+        return {**self._scores, "learning": self._learning or 0.0}
 
     def shapes(self) -> Shapes:
         """Vectors of float32, all of one length."""
