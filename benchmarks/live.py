@@ -50,14 +50,15 @@ def speed(problem: Any, *, rounds: int, secure: bool) -> tuple[Row, Row]:
         keys = None
         if secure:
             from peerbayes.live.keys import new_keys
+            from peerbayes.live.preparing import members_of
 
-            keys = new_keys(problem, Path(folder) / "keys")
+            keys = new_keys(members_of(problem), Path(folder) / "keys")
         found = pb.launch(problem, rounds=rounds, keys=keys, out=folder).found
     reports = found.reports
     rates = [1 / report["gap"] for report in reports]
     peers = f"{len(reports)}, {'TLS and signed' if secure else 'plain'}"
-    cpu = median(report["cpu_seconds"] / report["poolings"] for report in reports)
-    rows = (
+    cpu = median(report["cpu_seconds"] / (report["poolings"] - 1) for report in reports)
+    return (
         {
             "peers": peers,
             "rounds a second": min(rates),
@@ -70,7 +71,6 @@ def speed(problem: Any, *, rounds: int, secure: bool) -> tuple[Row, Row]:
             "MB": {"largest peer": max(report["rss_mb"] for report in reports)},
         },
     )
-    return rows
 
 
 def death(problem: Any) -> list[float]:

@@ -184,7 +184,7 @@ def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     return {
         # Both since each agent's first pooling.
         "learning": sum(one["belief"]["learning"] for one in document["reports"]) / later,
-        "cpu": sum(one["cpu"] for one in document["reports"]) / later,
+        "cpu": sum(one["cpu_seconds"] for one in document["reports"]) / later,
         "start": document["seconds_to_start"],
         "memory": [agent["rss_mb"] for agent in agents.values()],
         "beliefs": left_by(out, document["network"], agents),

@@ -45,6 +45,7 @@ NAMES = (
     "laws",
     "learners",
     "live",
+    "live_chaos",
     "live_nets",
     "message_runs",
     "messages",

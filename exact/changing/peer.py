@@ -47,8 +47,8 @@ class Peer:
     clocks
         "shared" if all agents count the same rounds, "own" if each counts its own.
     rule
-        How it pools what it hears: a rule of :mod:`theory.robustness`, or "average" or "median";
-        the average if left out. A rule acts on log-ratios against one hypothesis.
+        How it pools what it hears: a rule of :mod:`theory.robustness.rules`, or "average" or
+        "median"; the average if left out. A rule acts on log-ratios against one hypothesis.
     against
         The number of that hypothesis.
 

@@ -239,14 +239,14 @@ def _split(data: bytes) -> tuple[dict[str, Any], bytes, bytes]:
 
 
 def _metadata(header: Mapping[str, Any]) -> dict[str, str]:
-    said = header.get(METADATA)
-    fits = isinstance(said, dict) and said.keys() == _FIELDS
-    if not fits or not all(isinstance(text, str) for text in said.values()):
-        schema = said.get("schema") if isinstance(said, dict) else None
+    found = header.get(METADATA)
+    said: dict[str, Any] = found if isinstance(found, dict) else {}
+    if said.keys() != _FIELDS or not all(isinstance(text, str) for text in said.values()):
+        schema = said.get("schema")
         if isinstance(schema, str) and schema != SCHEMA:
             raise Refused("other-schema", schema[:20])
         raise Refused("not-a-frame", "other fields")
-    return said  # type: ignore[no-any-return]
+    return said
 
 
 def _whole(text: str) -> int:

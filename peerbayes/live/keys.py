@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from peerbayes.live.certificates import (
-    Ed25519PrivateKey,
     authority_certificate,
     certificate,
     private_key,

@@ -41,6 +41,7 @@ def check_keys(out: str | Path) -> KeysDocument:
         raise fail(str(out), wanted, "none", "name it, or make it with 'peerbayes keys new'")
     entries, notes, network = [], [], ""
     newest, agents = None, None
+    role: str
     for folder in folders:
         try:
             keys = KeyFolder.read(folder)

@@ -20,7 +20,7 @@ from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.writing import document_of
 from peerbayes.records import plain
-from theory import FiniteAgent, FiniteModel
+from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import DelayedNetwork, RandomLinks, RandomPresence
 from theory.robustness import Clip, Rule, TrimmedMean
 from theory.robustness.rules import Average
@@ -63,6 +63,7 @@ def members_of(problem: AnyProblem) -> Members:
         got = f"a {type(base).__name__}"
         remedy = "live peers have no plan of rounds to follow; give the mean network"
         raise input_error(problem.name, (), wanted, got, remedy)
+    assert isinstance(base, Network)
     if problem.messages is not None:
         wanted, got = "beliefs that are sent as they are", problem.messages.name
         raise input_error(problem.name, (), wanted, got, "leave out [messages]")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from exact.changing.mailbox import Receipt
+from exact.changing.message import Receipt
 from peerbayes.live.learner import Used
 
 SCHEMA = 1
@@ -64,7 +64,6 @@ class Tally:
         self.links: dict[str, LinkTally] = {}
         self.own_weight = self.own_wait = 0.0
         self.poolings = 0
-        self._cpu = 0.0
         self.receipts = dict.fromkeys(Receipt, 0)
         self.refused: Counter[str] = Counter()
         self.gaps = 0.0
@@ -158,10 +157,9 @@ class Tally:
             "refused": dict(self.refused),
             "evidence": dict(evidence),
             "bytes_sent": self.bytes_sent,
-            "cpu_seconds": time.process_time() - self._cpu,
             "rss_mb": resident_megabytes(),
             # Seconds of this process since the first pooling, all threads together.
-            "cpu": time.process_time() - self._cpu if self.poolings else 0.0,
+            "cpu_seconds": time.process_time() - self._cpu if self.poolings else 0.0,
             "stored_round": self.stored_round,
             "done": done,
         }

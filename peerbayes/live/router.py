@@ -63,7 +63,8 @@ class Router:
 
     def _open(self) -> None:
         self._stamp = self._changed()
-        self._epoch, names = None, ()
+        self._epoch: int | None = None
+        names: tuple[str, ...] = ()
         if self._keys is not None:
             members = signed_members(self._keys)
             self._epoch, names = members.epoch, members.names

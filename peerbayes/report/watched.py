@@ -10,9 +10,9 @@ from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.views import HOLDS, NOT_RUN, Fact, Picture, Statement, Verdict, pictures
-from peerbayes.figures.watched import live_course_plot, rate_words
 from peerbayes.figures.wording import DASH, count, number, percentage
 from peerbayes.live.watch.documents import LiveAgent, LiveRate, LiveStretch, WatchDocument
+from peerbayes.report.watched_plots import live_course_plot, rate_words
 
 DIFFERS = Verdict("news", "△", "differs")
 # Standard errors that chance allows.

@@ -83,7 +83,7 @@ class Listener:
 
     def close(self) -> None:
         """Stop listening."""
-        self._session.close()  # type: ignore[no-untyped-call]
+        self._session.close()
 
     def __enter__(self) -> Listener:
         return self

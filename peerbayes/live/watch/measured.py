@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerbayes.live.watch.courses import Course
+from peerbayes.live.watch.means import means
 from theory import FiniteModel
 from theory.changing import Rhythm, rhythm_rate
 from theory.showing import Shown
@@ -35,8 +36,6 @@ from theory.validation import FloatArray, IntArray, read_only
 
 # Weight that went to agents that are not there, as a share, from the moments around a change.
 _LEFT_OVER = 0.02
-# Seconds. Clocks that differ by less are taken for the same: reports may take as long to come.
-_SAME_TIME = 0.05
 # Blocks of time: fewer say too little of a variance, more are too short.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 5, 20
 
@@ -142,7 +141,7 @@ def measure(
     """
     notes: list[str] = []
     known = [i for i, name in enumerate(names) if name in courses and courses[name].poolings > 0]
-    tables = _tables(names, courses, known)
+    tables = means(names, courses, known)
     silent = [name for name in courses if name in names and courses[name].poolings <= 0]
     if silent:
         notes.append(f"no poolings between two reports yet: {', '.join(silent[:6])}")
@@ -180,55 +179,6 @@ class _Known:
     round_seconds: float | None
     rhythm: FloatArray
     window: tuple[float, float]
-
-
-def _tables(
-    names: Sequence[str], courses: Mapping[str, Course], known: Sequence[int]
-) -> dict[str, FloatArray]:
-    """Means a pooling, by hearer and heard."""
-    number = {name: i for i, name in enumerate(names)}
-    size = len(names)
-    tables = {key: np.full((size, size), np.nan) for key in ("weights", "waits", "used", "late")}
-    rhythm = np.full(size, np.nan)
-    for i in known:
-        course = courses[names[i]]
-        first, last, poolings = course.first, course.last, course.poolings
-        rhythm[i] = (course.ended - course.began) / poolings
-        for table in tables.values():
-            table[i] = 0.0
-        tables["weights"][i, i] = (last.own.weight - first.own.weight) / poolings
-        tables["waits"][i, i] = (last.own.wait - first.own.wait) / poolings
-        tables["used"][i, i] = 1.0
-        for name, link in last.links.items():
-            j = number.get(name)
-            if j is None or j == i:
-                continue
-            before = first.links.get(name)
-            tables["weights"][i, j] = (link.weight - (before.weight if before else 0)) / poolings
-            tables["waits"][i, j] = (link.wait - (before.wait if before else 0)) / poolings
-            tables["used"][i, j] = (link.used - (before.used if before else 0)) / poolings
-            late = link.rounds_late - (before.rounds_late if before else 0)
-            tables["late"][i, j] = late / poolings
-    _set_clocks(names, courses, known, tables)
-    return {"rhythm": rhythm, **tables}
-
-
-def _set_clocks(
-    names: Sequence[str],
-    courses: Mapping[str, Course],
-    known: Sequence[int],
-    tables: Mapping[str, FloatArray],
-) -> None:
-    """Take the difference of two clocks out of ages, where it is plainly there.
-
-    It cancels in the rate, but not in what is said of single links and agents.
-    """
-    mine = [courses[names[i]] for i in known]
-    ahead = np.array([(c.first.time - c.began + c.last.time - c.ended) / 2 for c in mine])
-    for place, i in enumerate(known):
-        apart = ahead[place] - ahead
-        apart[abs(apart) < _SAME_TIME] = 0.0
-        tables["waits"][i, known] -= tables["weights"][i, known] * apart
 
 
 def _window(courses: Sequence[Course]) -> tuple[float, float]:

@@ -80,7 +80,8 @@ def test_draws_go_on_from_any_offset() -> None:
 
 @pytest.mark.parametrize(
     ("line", "x", "y"),
-    [("1,0.25", 1, 0.25), (" 1 , 0.25\r", 1, 0.25), ("[0, -1]", 0, -1.0), ('{"x": 1, "y": 2}', 1, 2)],
+    [("1,0.25", 1, 0.25), (" 1 , 0.25\r", 1, 0.25), ("[0, -1]", 0, -1.0),
+     ('{"x": 1, "y": 2}', 1, 2)],
 )  # fmt: skip
 def test_normal_labels_have_their_densities(line: str, x: int, y: float) -> None:
     row = Claims(_NORMAL, hypotheses=2).of_line(line)

@@ -85,13 +85,16 @@ def test_lost_messages_are_replaced_by_the_rule_and_counted() -> None:
     pacing = Pacing(rounds=60, patience=0.01, linger=0.5)
     shares = every_share(_problem(_RING))
     found = run_together(loop_of(hub, s, pacing, seed=1) for s in shares)
+    late: list[int] = []
     for report in found.values():
         assert report["done"]
         (link,) = report["links"].values()
         # By "last" what is held is used again: every pooling has one, some of them late.
         assert link["used"] == report["poolings"]
-        assert link["rounds_late"] > 0
+        late.append(link["rounds_late"])
         assert np.isfinite(report["belief"]["log_belief"]).all()
+    # An agent that is left behind skips rounds, and may be spared; not all of them are.
+    assert sum(late) > 0
 
 
 def test_an_agent_that_goes_is_done_without_at_once() -> None:
