@@ -25,7 +25,7 @@ from peerbayes.live.store import Store
 # A segment of the journal is at most so long, in bytes and seconds, before the next state.
 _SEGMENT, _SECONDS = 4 * 2**20, 60.0
 # Share of the time that keeping states of learners that are not replayed may take.
-_SHARE = 0.05
+_SHARE = 0.02
 _TRY_AGAIN = 1.0
 
 
