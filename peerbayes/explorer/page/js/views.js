@@ -39,7 +39,7 @@ export class Views {
     );
     container.append(...this.#sections.values());
     app.state.on("view", ({ name, settings }) => this.show(name, settings));
-    app.state.on("look", (names) => pulse(names));
+    app.state.on("look", lookAt);
   }
 
   get shown() {
@@ -119,9 +119,16 @@ export class Views {
   }
 }
 
-/** Lets what a story speaks of stand out for a moment. */
-function pulse(names) {
-  for (const old of document.querySelectorAll(".looked-at")) old.classList.remove("looked-at");
-  const found = names.flatMap((name) => [...document.querySelectorAll(`[data-look="${CSS.escape(name)}"]`)]);
-  for (const one of found) one.classList.add("looked-at");
+// A rule, not a class on what is there now: parts are drawn anew, and some are not there yet.
+const standsOut = new CSSStyleSheet();
+document.adoptedStyleSheets.push(standsOut);
+
+/** Lets what a story speaks of stand out, until it speaks of something else. */
+function lookAt(names) {
+  const parts = names.map((name) => `[data-look="${CSS.escape(name)}"]`);
+  standsOut.replaceSync(
+    parts.length
+      ? `${parts.join(", ")} { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 4px; background: var(--accent-faint); }`
+      : "",
+  );
 }

@@ -28,6 +28,15 @@ def at(hand: Hand, card: Any, step: int) -> None:
     hand.settled()
 
 
+def outlined(hand: Hand) -> set[str]:
+    """What stands out."""
+    marked = hand.page.locator("[data-look]").evaluate_all(
+        "all => all.filter(one => getComputedStyle(one).outlineStyle === 'solid')"
+        ".map(one => one.dataset.look)"
+    )
+    return set(marked)
+
+
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_is_read_from_beginning_to_end(hand: Hand, name: str) -> None:
     steps = told(name).steps
@@ -63,8 +72,10 @@ def test_what_a_story_says_is_seen_beside_it(hand: Hand) -> None:
     assert "0.01949" in hand.page.locator("#headline [data-key=rate] .tile-before").inner_text()
     card.get_by_role("button", name="Back").click()
     at(hand, card, 3)
-    looked = hand.page.locator(".looked-at").evaluate_all("all => all.map(one => one.dataset.look)")
-    assert "error_exponent" in looked
+    assert outlined(hand) == {"error_exponent", "pinned"}
+    hand.page.evaluate("peerbayes.state.tell('certified')")  # all is drawn anew
+    hand.settled()
+    assert outlined(hand) == {"error_exponent", "pinned"}
     assert (
         hand.page.locator("#headline [data-key=error_exponent] .tile-before").inner_text().strip()
         == ""
