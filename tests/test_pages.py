@@ -186,6 +186,13 @@ def test_a_failing_command_stops_the_build(tmp_path: Path, monkeypatch: pytest.M
         fill("```console\n$ exit 4\n```\n")
 
 
+def test_a_refusal_that_a_page_shows_does_not_stop_the_build() -> None:
+    shown = ">>> int('one')\nTraceback (most recent call last):\nValueError: no number\n"
+    assert shown in fill(f"```python\n{shown}```\n")
+    with pytest.raises(ValueError, match="invalid literal"):
+        fill("```python\n>>> int('one')\n```\n")
+
+
 def test_a_page_runs_as_a_module_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

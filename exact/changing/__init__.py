@@ -4,7 +4,7 @@
 :mod:`exact.changing.beliefs` the papers' form, for phases that are given;
 :mod:`exact.changing.mailbox` says what a lost, late or repeated message does to a belief;
 :mod:`exact.changing.peer` is one agent by itself, and what it did can be done again
-(:mod:`exact.changing.replay`) and accounted for (:mod:`exact.changing.realised`).
+(:mod:`exact.changing.replays`) and accounted for (:mod:`exact.changing.growth`).
 """
 
 from typing import TYPE_CHECKING
@@ -14,14 +14,14 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from exact.changing.beliefs import Rounds, draw_rounds, learn_changing
     from exact.changing.exchange import Exchange, Post, exchange
+    from exact.changing.growth import Growth, Realised, realised
     from exact.changing.log import Log
     from exact.changing.mailbox import CLOCKS, Mailbox
     from exact.changing.message import Message, Pooled, Receipt
     from exact.changing.peer import Peer
     from exact.changing.peer_state import PeerState
     from exact.changing.process import Process
-    from exact.changing.realised import Growth, Realised, realised
-    from exact.changing.replay import Event, Replay, replay
+    from exact.changing.replays import Event, Replay, replay
     from exact.changing.simulation import process_for
     from exact.changing.task import Footprint, run_process
 else:

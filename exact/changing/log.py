@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.changing.replay import Replay
+from exact.changing.replays import Replay
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 

@@ -11,7 +11,7 @@ waits until that round begins. With a clock of its own an agent counts its own r
 newest that it holds of each neighbour.
 
 The same calls in the same order give the same beliefs, to the last bit
-(:mod:`exact.changing.replay`).
+(:mod:`exact.changing.replays`).
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class Peer:
         return pooled
 
     def skip(self, round: int) -> None:
-        """Be away until `round`, the one that is observed next.
+        """Be away until this round, the one that is observed next.
 
         An open round ends without pooling.
 

@@ -19,11 +19,11 @@ Meta = Mapping[str, object]
 
 @dataclass(frozen=True, eq=False)
 class PeerState(Shown):
-    """A :class:`exact.Peer` at rest.
+    """A :class:`exact.Peer` at rest: its number, its round, and what follows.
 
     Attributes
     ----------
-    owner, round, is_open, on_loss, clocks, rule, against
+    is_open, on_loss, clocks, rule, against
         As of the peer.
     weights
         Shape (N,).

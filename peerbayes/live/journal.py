@@ -23,7 +23,7 @@ _MAGIC = b"peerbayes-journal 1\n"
 _FRAME = struct.Struct("<II")
 _HEAD = struct.Struct("<BqqQ")
 KINDS = ("start", "observe", "deliver", "pool", "skip", "lose", "reweigh", "reserve")
-"""What may be recorded: as :mod:`exact.changing.replay`, and rounds reserved by learners that are
+"""What may be recorded: as :mod:`exact.changing.replays`, and rounds reserved by learners that are
 not replayed."""
 _CODES = {kind: code for code, kind in enumerate(KINDS)}
 # Records written at once, at most: what waits is lost if the process dies.

@@ -1,4 +1,4 @@
-"""The journals that agents kept, as events for :func:`exact.changing.replay.replay`."""
+"""The journals that agents kept, as events for :func:`exact.changing.replay`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from exact.changing.message import Message
 from exact.changing.peer_state import PeerState
-from exact.changing.replay import Event
+from exact.changing.replays import Event
 from peerbayes.live.journal import Record, records_of
 from peerbayes.live.members import Members
 from peerbayes.live.store import segment_of, segments_of

@@ -95,6 +95,20 @@ EXAMPLES: dict[str, list[Any]] = {
         }
     ],
     "router": [{"seconds": 1.5, "epoch": None, "refused": {"not-allowed": 3}}],
+    "launch": [
+        {
+            "problem": "two-coins", "network": "0123456789abcdef", "pace": "lockstep",
+            "rounds": 50, "seed": 4, "secured": False, "seconds": 2.5, "seconds_to_start": 1.5,
+            "hypotheses": ["fair", "bent"], "reports": [],
+            "agents": [
+                {
+                    "agent": "0", "done": True, "rounds": 50, "rounds_per_second": 100.0,
+                    "probabilities": [0.25, 0.75], "belief": {},
+                    "refused": 0, "rss_mb": 106.5, "deaths": 0, "code": 0,
+                }
+            ],
+        }
+    ],
     "watch": [
         json.loads(
             Path(__file__).parent.joinpath("live", "watch", "printed.json").read_text("utf-8")

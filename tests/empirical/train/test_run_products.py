@@ -10,6 +10,7 @@ from torch import nn  # noqa: E402
 
 from empirical.nets.architecture import perceptron  # noqa: E402
 from empirical.nets.shares import Shares  # noqa: E402
+from empirical.nets.training import TrainingFailed  # noqa: E402
 from empirical.train.constants import with_constants  # noqa: E402
 from empirical.train.fitting import agreed_products  # noqa: E402
 from empirical.train.kernel_net import KernelNet  # noqa: E402
@@ -18,7 +19,7 @@ from empirical.train.kernels.products import Trial  # noqa: E402
 from empirical.train.learners import Averaging  # noqa: E402
 from empirical.train.likelihoods.classes import Classes  # noqa: E402
 from empirical.train.module_net import ModuleNet  # noqa: E402
-from empirical.train.run import TrainingFailed, TrainingRun  # noqa: E402
+from empirical.train.run import TrainingRun  # noqa: E402
 from theory import Network  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(0)

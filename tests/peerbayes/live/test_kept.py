@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exact.changing.replay import replay
+from exact.changing import replay
 from peerbayes.live.evidence import Draws
 from peerbayes.live.finding import every_share
 from peerbayes.live.finite import FiniteLearner

@@ -17,7 +17,7 @@ import pytest
 
 import peerbayes as pb
 from exact import exchange
-from exact.changing.replay import replay
+from exact.changing import replay
 from peerbayes.cli import main
 from peerbayes.live import processes
 from peerbayes.live.evidence import drawn
