@@ -1,12 +1,11 @@
 """The rounds of one live agent: one thread that observes, sends, waits, pools and tells.
 
-What arrives is put into a queue by the transport's threads, and read here alone
+What arrives is put into an inbox by the transport's threads, and read here alone
 (`peerbayes.live.hearing`).
 """
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from peerbayes.live import report as reports
 from peerbayes.live.evidence import MOST_AT_ONCE, Evidence
 from peerbayes.live.frames import Frame, Tensors, seal
 from peerbayes.live.hearing import Hearing
+from peerbayes.live.inbox import Event
 from peerbayes.live.learner import Learner
 from peerbayes.live.members import Members
 from peerbayes.live.pacing import Pacing
@@ -26,6 +26,8 @@ _IDLE = 1.0
 _TICK = 0.1
 # Seconds for which an agent that returns waits for its neighbours.
 _BACK = 2.0
+# Frames that are read together while nothing waits for them.
+_AT_LEISURE = 256
 
 
 class PeerLoop:
@@ -95,7 +97,7 @@ class PeerLoop:
         self.inbox = self._hearing.inbox
         self._next_report = time.monotonic() + 1.0
         self._stopped = self._done = False
-        self._open = False
+        self._open = self._evidence_came = False
 
     # What may be called from outside -----------------------------------------------------------
 
@@ -171,7 +173,7 @@ class PeerLoop:
             if left <= 0:
                 hearing.waited_in_vain(waiting)
                 break
-            self._wait(left)
+            self._wait(left, enough=len(waiting))
         self._pool()
         if self._pacing.interval is not None:
             self._stay(began + self._pacing.interval - time.monotonic())
@@ -180,6 +182,7 @@ class PeerLoop:
         interval, source = self._pacing.interval, self._evidence
         began = time.monotonic()
         if not self._open:
+            self._evidence_came = False
             self._send(self._learner.learn(source.take(MOST_AT_ONCE)))
         self._pool()
         if interval is None and source.arrives and not source.ended:
@@ -206,7 +209,7 @@ class PeerLoop:
         self.tally.bytes_sent += len(data)
 
     def _pool(self) -> None:
-        self._drain()
+        self._take_in(self.inbox.all())
         used = self._learner.pool()
         self._open = False
         self.tally.pooled(used, time.time(), self._learner.round)
@@ -219,27 +222,24 @@ class PeerLoop:
         """Take in what arrives for some seconds."""
         end = time.monotonic() + seconds
         while not self._stopped and (left := end - time.monotonic()) > 0:
-            if self._wait(left) == "wake" and until_evidence:
+            if until_evidence and self._evidence_came:
                 return
+            self._wait(left, enough=_AT_LEISURE)
 
-    def _wait(self, seconds: float) -> str | None:
-        """Take in the next event, if one comes in time, and report when it is time to."""
+    def _wait(self, seconds: float, *, enough: int = 1) -> None:
+        """Take in what comes in time, many frames at once, and report when it is time to."""
         rest = min(seconds, self._next_report - time.monotonic())
-        try:
-            event = self.inbox.queue.get(timeout=max(0.0, rest))
-        except queue.Empty:
+        events = self.inbox.wait(rest, enough=enough)
+        self._take_in(events)
+        if not events:
             self._maybe_tell()
-            return None
-        self._hearing.take_in(*event)
-        return event[0]
 
-    def _drain(self) -> None:
-        """Take in all that has arrived."""
-        for _ in range(self.inbox.queue.qsize()):
-            try:
-                self._hearing.take_in(*self.inbox.queue.get_nowait())
-            except queue.Empty:
-                return
+    def _take_in(self, events: list[Event]) -> None:
+        for event in events:
+            if event[0] == "wake":
+                self._evidence_came = True
+            else:
+                self._hearing.take_in(*event)
 
     # What is told -------------------------------------------------------------------------------
 

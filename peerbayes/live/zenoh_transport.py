@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,11 @@ _RETRY = {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor"
 # Bytes that Zenoh sends in one piece, and microseconds for which a piece waits for its link.
 _PIECE = 60_000
 _WAIT = 2_000_000
+# One thread does all that Zenoh has to do for an agent; by default eight wake each other for every
+# frame. ZENOH_RUNTIME, if it is set already, is heeded.
+_ONE_THREAD = "(app: (worker_threads: 1), {})".format(
+    ", ".join(f"{part}: (handover: app)" for part in ("rx", "tx", "net", "acc"))
+)
 # An agent of the same name is there: its token may be that of a process which was killed.
 _SECONDS_FOR_THE_NAME = 2.0
 
@@ -69,6 +75,7 @@ def open_session(ends: Endpoints) -> zenoh.Session:
         If the package is missing, or an endpoint cannot be had.
     """
     needs_zenoh()
+    os.environ.setdefault("ZENOH_RUNTIME", _ONE_THREAD)
     import zenoh
 
     config = zenoh.Config()
