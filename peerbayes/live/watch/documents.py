@@ -134,6 +134,12 @@ def document_of(sight: Sight, *, with_course: bool = False) -> WatchDocument:
     notes = list(sight.stretches[sight.main].notes)
     if sight.refused:
         notes.append(f"{sum(sight.refused.values())} reports were refused")
+    unseen = [name for name, seen in sight.agents if seen.report is None]
+    if reports and unseen:
+        named = ", ".join(unseen[:6]) + ", …" * (len(unseen) > 6)
+        notes.append(
+            f"nothing heard of {named}: agents pass nothing on, connect to each or a router"
+        )
     return WatchDocument(
         network=watched.network,
         name=watched.name,

@@ -39,6 +39,14 @@ def test_tables_say_what_the_document_says(document: WatchDocument) -> None:
     assert text.count("of 3") == len(document.stretches) == 3
 
 
+def test_who_is_not_heard_is_said(document: WatchDocument) -> None:
+    network = own_paces(drawn(2))
+    network.absent = ((2, 0.0, 1e9),)
+    alone = document_of(fed(network, 20).sight(at_end=True))
+    assert [note for note in alone.notes if "nothing heard of a2: " in note]
+    assert not [note for note in document.notes if "nothing heard" in note]
+
+
 def test_tables_of_a_network_that_has_told_nothing_yet() -> None:
     from peerbayes.live.watch.watcher import Watcher
 
