@@ -44,6 +44,16 @@ def admitted(options: AgentOptions) -> tuple[KeyFolder | None, Share]:
     return keys, replace(share, members=members)
 
 
+def in_force(kept: Members, given: Members, keys: KeyFolder | None) -> Members:
+    """The list to go by: the newer of the one that was kept with a state and the one given now.
+
+    Keys may have been made anew since the state was kept: then only the given list counts.
+    """
+    if keys is not None and not _is_signed(keys, kept):
+        return given
+    return kept if kept.epoch > given.epoch else given
+
+
 def newer_list(options: AgentOptions, keys: KeyFolder | None) -> Callable[[], Members | None]:
     """Asked now and then: the list of members in the agent's file, if that has changed."""
     path = _list_file(options)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.live.admission import admitted, newer_list, signing
+from peerbayes.live.admission import admitted, in_force, newer_list, signing
 from peerbayes.live.evidence import Draws, Evidence
 from peerbayes.live.kept import KeptLearner
 from peerbayes.live.learner import Learner
@@ -65,8 +65,9 @@ def run_agent(
             learner = kept = _kept(share, options, learner, evidence, log)
             stack.callback(kept.close)
             unsent = kept.said if kept.is_open else None
-        if learner.members.epoch < share.members.epoch:
-            learner.reweigh(share.members)
+        members = in_force(learner.members, share.members, keys)
+        if members.content() != learner.members.content():
+            learner.reweigh(members)
         limit = frame_limit(learner)
         counts: dict[str, Any] = {}
         if keys is not None:

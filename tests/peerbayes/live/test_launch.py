@@ -181,3 +181,20 @@ for name in names:
 assert len(names) > 20 and "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_keys_made_anew_hold_for_states_that_were_kept(tmp_path: Path) -> None:
+    """The list of members in a state has the keys of then; only the list given now is signed."""
+    pytest.importorskip("cryptography")
+    from peerbayes.live.keys import new_keys
+    from peerbayes.live.preparing import members_of
+
+    for rounds in (10, 20):
+        keys = new_keys(members_of(pb.load("two-coins")), tmp_path / f"keys {rounds}")
+        found = pb.launch(
+            "two-coins", rounds=rounds, keys=keys, resume=rounds > 10, out=tmp_path
+        ).found
+        assert [agent.refused for agent in found.agents] == [0, 0]
+        heard = [r["receipts"]["new"] + r["receipts"]["early"] for r in found.reports]
+        assert min(heard) == 10
+    assert found.agents[0].probabilities == pytest.approx(np.exp(_exact(20, 0)[0]), abs=1e-12)
