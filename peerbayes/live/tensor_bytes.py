@@ -7,13 +7,19 @@ could see two contents.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from theory.validation import fail, install_extra
+
+try:
+    import orjson
+except ModuleNotFoundError:
+    raise fail("live peers", "the package orjson", "none", install_extra("live")) from None
 
 TYPES: Mapping[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -53,7 +59,7 @@ def header_of(
 
 def written(header: Mapping[str, Any]) -> bytes:
     """A header in its one form."""
-    return padded(json.dumps(header, sort_keys=True, separators=(",", ":")).encode())
+    return padded(orjson.dumps(header, option=orjson.OPT_SORT_KEYS))
 
 
 def padded(text: bytes) -> bytes:
@@ -93,9 +99,9 @@ def split(data: bytes) -> tuple[dict[str, Any], bytes]:
         raise ValueError("shorter than its header")
     text = data[8 : 8 + length]
     try:
-        header = json.loads(text)
+        header = orjson.loads(text)
         same = isinstance(header, dict) and written(header) == text
-    except (ValueError, RecursionError, TypeError):
+    except (ValueError, TypeError):
         raise ValueError("no JSON") from None
     if not same:
         raise ValueError("a header in another form")
