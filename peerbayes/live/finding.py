@@ -60,16 +60,36 @@ def every_share(
     ValueError
         If there is no such problem, it has no live network, or a recipe is named for one without.
     """
-    from peerbayes.live.net_shares import is_net, net_shares
     from peerbayes.live.preparing import shares_of
     from peerbayes.problem.builtins.loading import load_problem
 
     if isinstance(problem, str | Path) and is_net(str(problem)):
+        from peerbayes.live.net_shares import net_shares
+
         return net_shares(str(problem), seed=seed, recipe=recipe, data=data)
     if recipe is not None:
         raise fail("--recipe", "an experiment with nets", repr(recipe), "leave it out")
     found = load_problem(problem, data=data) if isinstance(problem, str | Path) else problem
     return shares_of(found)
+
+
+def is_net(problem: str) -> bool:
+    """Whether this names an experiment with nets, or a net file, and not a problem.
+
+    Examples
+    --------
+    >>> is_net("star-mnist-1"), is_net("two-coins")
+    (True, False)
+    """
+    from peerbayes.problem.files import read_document
+
+    path = Path(problem)
+    if path.suffix.lower() in (".toml", ".json") and path.is_file():
+        document = read_document(path)
+        return "training" in document and "net" in document
+    from peerbayes.experiments.net_rows import ROWS  # costs an agent with a file 6 MB
+
+    return problem in ROWS
 
 
 def robust_keys(text: str | None) -> dict[str, Any] | None:

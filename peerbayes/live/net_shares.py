@@ -26,25 +26,6 @@ DEFAULT_RECIPE = "best"
 _SHORT = 16
 
 
-def is_net(problem: str) -> bool:
-    """Whether this names an experiment with nets, or a net file, and not a problem.
-
-    Examples
-    --------
-    >>> is_net("star-mnist-1"), is_net("two-coins")
-    (True, False)
-    """
-    from peerbayes.problem.files import read_document
-
-    if problem in ROWS:
-        return True
-    path = Path(problem)
-    if path.suffix.lower() not in (".toml", ".json") or not path.is_file():
-        return False
-    document = read_document(path)
-    return "training" in document and "net" in document
-
-
 def net_shares(
     problem: str, *, seed: int | None = None, recipe: str | None = None, data: Path | None = None
 ) -> tuple[Share, ...]:

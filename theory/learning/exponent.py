@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from theory.changing.correlation import error_of_mean
 from theory.changing.kinds import AnyNetwork, RandomNetwork
@@ -207,6 +206,8 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
 
     while slope(upper) < 0:
         upper *= 2.0
+    from scipy.optimize import brentq  # a fifth of the memory of whoever only reads a problem
+
     # The objective is flat at its maximum: a tilt right to 1e-9 gives the value to 1e-17.
     tilt = float(brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9))
     if together is not None:

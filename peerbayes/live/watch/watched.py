@@ -95,7 +95,8 @@ def find_watched(given: str, *, data: Path | None = None) -> Watched:
     ValueError
         If it is neither; in one line.
     """
-    from peerbayes.live.net_shares import is_net, net_shares
+    from peerbayes.live.finding import is_net
+    from peerbayes.live.net_shares import net_shares
 
     if is_digest(given) and not Path(given).exists():
         return Watched.by_digest(given)

@@ -23,12 +23,12 @@ from peerbayes.experiments.net_problem import net_problem, part_learner  # noqa:
 from peerbayes.experiments.net_rows import ROWS  # noqa: E402
 from peerbayes.experiments.run import part_seed  # noqa: E402
 from peerbayes.live.agent import AgentOptions, evidence_of  # noqa: E402
-from peerbayes.live.finding import own_share  # noqa: E402
+from peerbayes.live.finding import is_net, own_share  # noqa: E402
 from peerbayes.live.frames import Frame, Refused, seal, unseal  # noqa: E402
 from peerbayes.live.kept import KeptLearner  # noqa: E402
 from peerbayes.live.learner import Used  # noqa: E402
 from peerbayes.live.members import Members  # noqa: E402
-from peerbayes.live.net_shares import is_net, net_shares  # noqa: E402
+from peerbayes.live.net_shares import net_shares  # noqa: E402
 from peerbayes.live.nets import NetLearner, OwnData  # noqa: E402
 from peerbayes.live.share import Share  # noqa: E402
 from peerbayes.live.store import Store  # noqa: E402
