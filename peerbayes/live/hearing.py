@@ -79,6 +79,10 @@ class Hearing:
         """Those who hear or are heard, and have not been seen."""
         return (self.heard | self._listeners) - self._present
 
+    def alone(self) -> bool:
+        """Whether nobody of them has been seen."""
+        return self._present.isdisjoint(self.heard | self._listeners)
+
     def waiting_for(self) -> list[str]:
         """Neighbours without a message of this round for whom it is worth waiting."""
         missed = self._missed

@@ -24,7 +24,7 @@ from peerbayes.live.transport import Transport
 _IDLE = 1.0
 # The same between its rounds, if it draws and nothing else is said.
 _TICK = 0.1
-# Seconds for which an agent that returns waits for its neighbours.
+# Seconds for which an agent that returns to some neighbours waits for the others.
 _BACK = 2.0
 # Frames that are read together while nothing waits for them.
 _AT_LEISURE = 256
@@ -143,11 +143,11 @@ class PeerLoop:
 
     def _gather(self) -> None:
         """Wait until all who are to be there are, so that nobody talks to the empty air."""
-        seconds = self._pacing.gather
-        if self._learner.round > 0:  # back among agents that did not wait for it
-            seconds = min(seconds, _BACK)
-        end = time.monotonic() + seconds
+        end = time.monotonic() + self._pacing.gather
+        back = self._learner.round > 0
         while (absent := self._hearing.absent()) and not self._stopped:
+            if back and not self._hearing.alone():  # among agents that did not wait for it
+                end, back = min(end, time.monotonic() + _BACK), False
             left = end - time.monotonic()
             if left <= 0:
                 self._log(f"goes on without {', '.join(sorted(absent)[:12])}, not there yet")

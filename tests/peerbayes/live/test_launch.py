@@ -192,7 +192,7 @@ def test_keys_made_anew_hold_for_states_that_were_kept(tmp_path: Path) -> None:
     for rounds in (10, 20):
         keys = new_keys(members_of(pb.load("two-coins")), tmp_path / f"keys {rounds}")
         found = pb.launch(
-            "two-coins", rounds=rounds, keys=keys, resume=rounds > 10, out=tmp_path
+            "two-coins", rounds=rounds, keys=keys, resume=rounds > 10, patience=30, out=tmp_path
         ).found
         assert [agent.refused for agent in found.agents] == [0, 0]
         heard = [r["receipts"]["new"] + r["receipts"]["early"] for r in found.reports]

@@ -113,6 +113,23 @@ def test_an_agent_that_goes_is_done_without_at_once() -> None:
     assert found["0"]["round"] == 400
 
 
+def test_one_that_returns_to_nobody_waits_for_somebody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("peerbayes.live.loop._BACK", 0.01)
+    hub = Hub()
+    shares = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    pacing = Pacing(rounds=6, patience=5.0, linger=0.2, gather=60.0)
+    first, second = (loop_of(hub, share, pacing) for share in shares)
+    for loop in (first, second):
+        loop._learner.skip(4)  # as if back from a state of round 3
+    thread = threading.Thread(target=first.run, daemon=True)
+    thread.start()
+    time.sleep(0.3)  # by far longer than it would wait for the others, were somebody there
+    assert first._learner.round == 3
+    report = second.run()
+    thread.join(60)
+    assert report["receipts"]["new"] + report["receipts"]["early"] == 3
+
+
 def test_one_left_behind_goes_to_the_others_round() -> None:
     hub = Hub()
     first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
