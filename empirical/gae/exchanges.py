@@ -11,6 +11,7 @@ from empirical.gae.net import layout
 from empirical.gae.recipe import Recipe
 from empirical.messages.autoencoder import load_autoencoder
 from empirical.messages.codec import Coder
+from empirical.messages.codecs import codec_from_words
 from empirical.messages.codecs.autoencoder import AutoencoderCoder
 from empirical.messages.codecs.plain import Plain
 from empirical.messages.codecs.pruned import Pruned
@@ -36,8 +37,8 @@ def coder_of(recipe: Recipe, begin: Tensor, *, autoencoder: Path | None) -> Code
     Raises
     ------
     ValueError
-        If it is missing, or made for other nets or another recipe; or more weights are to be kept
-        than there are.
+        If it is missing, or made for other nets or another recipe; more weights are to be kept
+        than there are; or a codec does not fit, or remembers what was said to nodes that change.
     """
     nets = layout(begin)
     if recipe.exchange == "none" or recipe.nodes == 1:
@@ -48,6 +49,12 @@ def coder_of(recipe: Recipe, begin: Tensor, *, autoencoder: Path | None) -> Code
         return Pruned(recipe.kept).coder(nets)
     if recipe.exchange == "spline":
         return Spline(recipe.kept, recipe.exact, recipe.latent).coder(nets)
+    if recipe.codec is not None:
+        coder = codec_from_words(recipe.codec).coder(nets)
+        if recipe.neighbour == "random" and coder.memory():
+            wanted = f"'fixed', for {recipe.codec['codec']!r} needs every message of a sender"
+            raise fail("neighbour", wanted, "'random'", "use a codec that remembers nothing")
+        return coder
     if autoencoder is None:
         remedy = "train it by 'peerbayes run gae --part autoencoder'"
         raise fail("autoencoder", "a trained autoencoder", "none", remedy)
@@ -60,13 +67,18 @@ def coder_of(recipe: Recipe, begin: Tensor, *, autoencoder: Path | None) -> Code
 
 
 def printed_bits(recipe: Recipe, size: int) -> Mapping[str, int]:
-    """Bits of a message of a net of `size` weights, by exchange, as eqs 4 to 6 count them."""
+    """Bits of a message of a net of `size` weights, by exchange, as eqs 4 to 6 count them.
+
+    A codec's are counted when it has written; eq. 5, which it competes with, stands for it.
+    """
     index, few = index_bits(size), 2 * recipe.exact + recipe.latent + 1
     coded = recipe.kept * index + few * FLOAT_BITS
+    pruned = recipe.kept * (index + FLOAT_BITS)
     return {
         "none": 0,
         "full": size * FLOAT_BITS,
-        "pruned": recipe.kept * (index + FLOAT_BITS),
+        "pruned": pruned,
+        "codec": pruned,
         "autoencoder": coded,
         "spline": coded,
     }

@@ -15,7 +15,7 @@ from typing import Any
 from theory.validation import as_integer, fail
 
 SPLITS = ("balanced", "unbalanced", "unbalanced-all")
-EXCHANGES = ("none", "full", "pruned", "autoencoder", "spline")
+EXCHANGES = ("none", "full", "pruned", "autoencoder", "spline", "codec")
 NEIGHBOURS = ("fixed", "random")
 MERGES = ("zeros", "masked")
 
@@ -24,7 +24,9 @@ ORIGINS: Mapping[str, str] = MappingProxyType(
         "nodes": "[P] 1, 4 and 16, on a ring",
         "split": "[P] in outline; [C] consecutive chunks, or 8 digits each and ⌊5421/M⌋ images of "
         "each; 'unbalanced-all' is ours: every image is dealt to who holds its digit",
-        "exchange": "[P] pruned and autoencoder; full is [P] in bits alone; none and spline: ours",
+        "exchange": "[P] pruned and autoencoder; full is [P] in bits alone; none, spline and "
+        "codec: ours",
+        "codec": "ours: how messages are written where the exchange is 'codec'",
         "rounds": "[P]",
         "mixing": "[P] α = .5, in θ ← (1 − α) θ + α received",
         "kept": "[P] N_p",
@@ -59,6 +61,9 @@ class Recipe:
         Who holds which images: one of SPLITS.
     exchange
         What is sent: one of EXCHANGES.
+    codec
+        Words of a codec, as ``{"codec": "topk", "share": 0.1}``; of the exchange "codec", and of no
+        other.
     rounds
         T; in each, a node goes once over its images.
     mixing
@@ -88,6 +93,7 @@ class Recipe:
     nodes: int = 4
     split: str = "balanced"
     exchange: str = "autoencoder"
+    codec: Mapping[str, Any] | None = None
     rounds: int = 300
     mixing: float = 0.5
     kept: int = 50_000
@@ -115,6 +121,10 @@ class Recipe:
             if getattr(self, name) not in known:
                 wanted = " or ".join(map(repr, known))
                 raise fail(name, wanted, repr(getattr(self, name)), "choose one of them")
+        if (self.codec is not None) != (self.exchange == "codec"):
+            wanted = "the words of a codec with the exchange 'codec', and with no other"
+            got = f"{self.codec!r} with {self.exchange!r}"
+            raise fail("codec", wanted, got, "such as {'codec': 'topk', 'share': 0.1}")
         if not 0.0 < self.mixing <= 1.0:
             wanted = "a number above 0 and at most 1"
             raise fail("mixing", wanted, self.mixing, "give α, the weight of what is received")

@@ -3,7 +3,11 @@
     θ_m ← (1 − α) θ_m + α · received
 
 What a message does not speak of counts as 0 (`merge` "zeros"), so that such weights shrink by 1 − α
-in every round, or stays as it is ("masked"). The losses that messages carry, and their mean
+in every round, or stays as it is ("masked"). Where a codec has replicas ŷ of what was said,
+
+    θ_m ← θ_m + α γ (ŷ_{m'} − ŷ_m),
+
+so that what it left out stays with its owner. The losses that messages carry, and their mean
 u (eq. 8), steer nothing: they are kept beside.
 """
 
@@ -22,9 +26,9 @@ from empirical.gae.local import epoch, stream
 from empirical.gae.net import WEIGHTS
 from empirical.gae.passes import Passes
 from empirical.gae.recipe import Recipe
-from empirical.messages.codec import Coder, Heard
+from empirical.messages.codec import Coder, Heard, Memory, Replicating
 from empirical.messages.codecs.pruned import largest
-from theory.validation import IntArray
+from theory.validation import IntArray, fail
 
 # Purposes of random numbers, the first place of a stream.
 TRAINING, LISTENING = 0, 1
@@ -67,12 +71,19 @@ class Nodes:
         Of each round so far and each node, in nats: means over the round's training.
     edges
         Of the last round.
+    memories
+        What each node and all who hear it remember of its messages, where a codec remembers
+        anything.
+    sent_bits
+        Of each round so far: bits of all bodies.
     """
 
     weights: Tensor
     moments: Moments
     losses: list[list[float]] = field(default_factory=list)
     edges: tuple[Edge, ...] = ()
+    memories: list[Memory] = field(default_factory=list)
+    sent_bits: list[int] = field(default_factory=list)
 
     @classmethod
     def begin(cls, weights: Tensor, nodes: int) -> Nodes:
@@ -122,16 +133,58 @@ def one_round(
         nodes.edges = ()
         return
     heard_by = sources(recipe, stream(seed, LISTENING, number))
-    bodies = [coder.encode({WEIGHTS: own.cpu()}, coder.memory(), seed=0) for own in nodes.weights]
-    said = {sender: coder.decode(bodies[sender], coder.memory(), seed=0) for sender in {*heard_by}}
+    if not nodes.memories:
+        nodes.memories = [coder.memory() for _ in nodes.weights]
+    bodies, said = _exchanged(nodes, coder, {*heard_by}, number)
     if recipe.aliased:
         prune(nodes.weights[0], recipe)
     for node, sender in enumerate(heard_by):
-        merge(nodes.weights[node], said[sender], recipe)
+        if isinstance(coder, Replicating):
+            towards(nodes.weights[node], nodes.memories, node, sender, coder, recipe)
+        else:
+            merge(nodes.weights[node], said[sender], recipe)
     nodes.edges = tuple(
         Edge(sender, node, 8 * len(bodies[sender]), LOSS_BITS, losses[sender])
         for node, sender in enumerate(heard_by)
     )
+    nodes.sent_bits.append(sum(edge.bandwidth for edge in nodes.edges))
+
+
+def _exchanged(
+    nodes: Nodes, coder: Coder, senders: set[int], number: int
+) -> tuple[list[bytes], dict[int, Heard]]:
+    """All bodies, and what those of `senders` say to who has heard all before.
+
+    Raises
+    ------
+    ValueError
+        If a reader remembers anything else than the writer.
+    """
+    bodies, said = [], {}
+    for node, own in enumerate(nodes.weights):
+        memory = nodes.memories[node]
+        heard = {name: values.clone() for name, values in memory.items()}
+        body = coder.encode({WEIGHTS: own.cpu()}, memory, seed=number)
+        bodies.append(body)
+        if node in senders:
+            said[node] = coder.decode(body, heard, seed=number)
+            if not all(torch.equal(memory[name], values) for name, values in heard.items()):
+                remedy = "this is a fault of the codec"
+                raise fail(f"memory of node {node}", "the same at both ends", "two", remedy)
+    return bodies, said
+
+
+def towards(
+    own: Tensor,
+    memories: Sequence[Memory],
+    node: int,
+    sender: int,
+    coder: Replicating,
+    recipe: Recipe,
+) -> None:
+    """θ ← θ + α γ (ŷ_sender − ŷ_node), in place; `own` has shape (d,)."""
+    there, here = (coder.replica(memories[one])[WEIGHTS] for one in (sender, node))
+    own.add_((there - here).to(own.device), alpha=recipe.mixing * coder.mixing)
 
 
 def sources(recipe: Recipe, random: np.random.Generator) -> list[int]:
@@ -154,7 +207,7 @@ def merge(own: Tensor, heard: Heard, recipe: Recipe) -> None:
 
 def prune(own: Tensor, recipe: Recipe) -> None:
     """Sets all but the largest weights of a node to 0, in place; nothing where none are pruned."""
-    if recipe.exchange in ("none", "full"):
+    if recipe.exchange in ("none", "full", "codec"):
         return
     kept = torch.zeros(own.shape, dtype=torch.bool)
     kept[torch.from_numpy(largest(own.cpu().numpy(), recipe.kept))] = True

@@ -56,10 +56,9 @@ def build_of_tuned() -> str:
 def build_of_gae() -> str:
     """The fingerprint of the code that trains and measures GAE: 12 hex digits."""
     empirical = _HOUSE / "empirical"
-    codecs = empirical / "messages" / "codecs"
-    names = ("autoencoder.py", "plain.py", "pruned.py", "spline.py")
-    files = [*sorted((empirical / "gae").glob("*.py")), *(codecs / name for name in names)]
-    files += [empirical / "messages" / name for name in ("autoencoder.py", "index_lists.py")]
+    files = [
+        path for part in ("gae", "messages") for path in sorted((empirical / part).rglob("*.py"))
+    ]
     files.append(empirical / "data.py")
     return fingerprint_of_code(path.read_text(encoding="utf-8") for path in files)
 

@@ -16,10 +16,19 @@ from peerbayes.experiments.gae_rows import AUTOENCODER
 class GaeTraffic(Document):
     """What went over the ring."""
 
-    message_bits: int = Field(description="of one message's body, counted from its bytes")
-    printed_bits: int = Field(description="the same by the paper's eqs 4 to 6")
+    message_bits: float = Field(
+        description="of one message's body, counted from its bytes; a mean over the run"
+    )
+    printed_bits: int = Field(
+        description="the same by the paper's eqs 4 to 6; eq. 5 beside other codecs"
+    )
     beside_bits: int = Field(description="that a message carries besides: its sender's loss")
     messages: int = Field(description="in the whole run")
+    sent_bits: list[int] | None = Field(
+        default=None,
+        description="of all bodies until each look at the test images; null where all are of one"
+        " size",
+    )
 
 
 class GaeRunPart(Document):
@@ -44,9 +53,14 @@ class GaeRunPart(Document):
     seconds: float = Field(description="of training and exchange, without the looking")
 
     @property
+    def nodes(self) -> int:
+        """How many there are."""
+        return len(self.accuracies[-1])
+
+    @property
     def accuracy(self) -> float:
         """At the end, the mean over nodes."""
-        return sum(self.accuracies[-1]) / len(self.accuracies[-1])
+        return sum(self.accuracies[-1]) / self.nodes
 
 
 class GaeFit(Document):

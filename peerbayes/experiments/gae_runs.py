@@ -32,6 +32,8 @@ FILE = "autoencoder.safetensors"
 _BEGINNING, _DEALING = 4, 5
 # Of the few images of a quick run.
 _DEAL = 0
+# First word of the names that codecs' memories are kept by.
+_MEMORY = "memory"
 # Seconds between two looks at whether another process has trained it.
 _PAUSE = 1.0
 
@@ -96,7 +98,7 @@ def run_gae(
         rounds=seen.rounds,
         accuracies=seen.accuracies,
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
-        traffic=_traffic(seen.nodes, recipe),
+        traffic=_traffic(seen, recipe),
         autoencoder=None if path is None else _checksum(path),
         build=build_of_gae(),
         versions=versions(),
@@ -105,18 +107,22 @@ def run_gae(
     )
 
 
-def _traffic(nodes: Nodes, recipe: Recipe) -> GaeTraffic | None:
+def _traffic(seen: _Seen, recipe: Recipe) -> GaeTraffic | None:
     """What went over the ring; None where nothing is sent."""
     from empirical.gae.exchanges import LOSS_BITS, printed_bits
     from empirical.gae.net import SIZE
 
-    if not nodes.edges:
+    bits = seen.nodes.sent_bits
+    if not bits:
         return None
+    messages = recipe.nodes * recipe.rounds
+    whole, left = divmod(sum(bits), messages)
     return GaeTraffic(
-        message_bits=nodes.edges[0].bandwidth,
+        message_bits=whole + left / messages,
         printed_bits=printed_bits(recipe, SIZE)[recipe.exchange],
         beside_bits=LOSS_BITS,
-        messages=len(nodes.edges) * recipe.rounds,
+        messages=messages,
+        sent_bits=[sum(bits[:done]) for done in seen.rounds] if len(set(bits)) > 1 else None,
     )
 
 
@@ -201,9 +207,11 @@ def _keep(seen: _Seen, generations: Generations, done: int, rounds: int) -> None
         "weights": nodes.weights, "first": nodes.moments.first, "second": nodes.moments.second,
         "steps": nodes.moments.steps,
     }  # fmt: skip
+    for node, memory in enumerate(nodes.memories):
+        tensors |= {f"{_MEMORY}.{node}.{name}": values for name, values in memory.items()}
     words = {
         "losses": nodes.losses, "looks": seen.rounds, "accuracies": seen.accuracies,
-        "seconds": seen.seconds, "rounds": rounds,
+        "seconds": seen.seconds, "rounds": rounds, "sent_bits": nodes.sent_bits,
     }  # fmt: skip
     generations.save(done, tensors, words)
 
@@ -215,8 +223,16 @@ def _take_up(seen: _Seen, generations: Generations, device: str) -> None:
     kept = generations.load()
     if kept is None:
         return
-    own = {name: tensor.to(device) for name, tensor in kept.tensors.items()}
+    own = {name: kept.tensors[name].to(device) for name in ("weights", "first", "second")}
     moments = Moments(own["first"], own["second"], kept.tensors["steps"])
-    seen.nodes = Nodes(own["weights"], moments, kept.words["losses"])
+    memories: list[dict[str, Any]] = [{} for _ in own["weights"]]
+    for key, values in kept.tensors.items():
+        if key.startswith(_MEMORY):
+            _, node, name = key.split(".", 2)
+            memories[int(node)][name] = values
+    seen.nodes = Nodes(
+        own["weights"], moments, kept.words["losses"], memories=memories,
+        sent_bits=kept.words["sent_bits"],
+    )  # fmt: skip
     seen.rounds, seen.accuracies = kept.words["looks"], kept.words["accuracies"]
     seen.seconds = kept.words["seconds"]

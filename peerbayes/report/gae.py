@@ -14,13 +14,15 @@ from peerbayes.experiments.gae_documents import (
 )
 from peerbayes.figures.canvas import COLOURS, LegendEntry, Mark, Plot, axis_label
 from peerbayes.figures.panels import panel
-from peerbayes.figures.scales import linear_scale
+from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.figures.views import Fact
 from peerbayes.figures.wording import count
 from peerbayes.report.run_view import RunView
 
 # Runs of Fig. 4 by what they share a colour for: nodes and split.
 _GROUPS = ("balanced 4", "unbalanced 4", "balanced 16", "unbalanced 16")
+# Ways of sending that are drawn over the bits sent.
+_SENT = ("full", "pruned", "GAE", "spline", "coded", "differences")
 _WAYS: tuple[tuple[str, Mark, tuple[int, ...]], ...] = (
     ("GAE", "line", ()),
     ("pruned", "dots", (1, 2)),
@@ -37,6 +39,7 @@ def gae_view(run: GaeRun, *, key: str) -> RunView:
     if found.runs:
         rounds = {int(one.recipe["rounds"]) for one in found.runs}
         facts.append(Fact("Rounds", " or ".join(map(str, sorted(rounds))), "the paper has 300"))
+    plots += [plot for group in _GROUPS if (plot := bits_plot(found, group)) is not None]
     if found.autoencoder is not None:
         plots.append(curve_plot(found.autoencoder))
         weights = found.autoencoder.weights
@@ -72,6 +75,42 @@ def accuracies_plot(found: GaeContent) -> Plot:
         "After the exchange, the mean over nodes and seeds; pruned weights dotted, GAE solid.",
         tuple(legend),
     )
+
+
+def bits_plot(found: GaeContent, group: str) -> Plot | None:
+    """Accuracy over what a node has sent, by the way of sending; None where no codec is of ours."""
+    runs = {way: found.named(f"{way} {group}") for way in _SENT}
+    if not any(one.recipe.get("codec") for own in runs.values() for one in own):
+        return None
+    curves = {way: _over_bits(own) for way, own in runs.items() if own}
+    figure, axes = panel(
+        log_scale([bits for along, _ in curves.values() for bits in along]),
+        linear_scale([a for _, means in curves.values() for a in means]),
+    )
+    legend = []
+    for way, (along, means) in curves.items():
+        colour = f"series-{_SENT.index(way) + 1}"
+        axes.plot(along, means, color=COLOURS[colour], linewidth=1.4)
+        legend.append(LegendEntry("line", colour, way))
+    axis_label(axes, x="bits that a node has sent", y="accuracy")
+    return Plot(
+        figure,
+        f"Test accuracy over bits, {group} nodes",
+        "After the exchange, the mean over nodes and seeds; bodies of messages.",
+        tuple(legend),
+    )
+
+
+def _over_bits(runs: Sequence[GaeRunPart]) -> tuple[list[float], list[float]]:
+    """Bits of one node and accuracies, means over the runs that have the first one's rounds."""
+    rounds, means = _mean_curve(runs)
+    sent = []
+    for one in runs:
+        if one.traffic is not None and one.rounds == rounds:
+            size, counted = one.traffic.message_bits, one.traffic.sent_bits
+            each = [bits / one.nodes for bits in counted or ()]
+            sent.append(each or [size * done for done in rounds])
+    return [float(value) for value in np.mean(sent, axis=0)], means
 
 
 def _mean_curve(runs: Sequence[GaeRunPart]) -> tuple[list[int], list[float]]:

@@ -150,9 +150,27 @@ def test_means_and_errors_are_over_seeds() -> None:
 def test_gaps_are_paired_by_seed() -> None:
     parts = [a_run("GAE unbalanced 16", s, 0.9 + 0.02 * s) for s in range(3)]
     parts += [a_run("pruned unbalanced 16", s, 0.93 + 0.02 * s, bits=2_600_000) for s in (0, 1)]
-    line = concluded(*parts)["points of accuracy that GAE loses to pruning, unbalanced, 16 nodes"]
+    line = concluded(*parts)["points of accuracy that GAE unbalanced 16 loses to pruned"]
+    assert line.printed.startswith(".9661 − .9320")
     assert line.measured == pytest.approx(3.0)
     assert line.standard_error == pytest.approx(0.0, abs=1e-12)
+
+
+def test_codecs_are_held_against_what_they_replace() -> None:
+    """Bits of messages that differ in size, and gaps by seed; negative where a codec is better."""
+    parts = [a_run("coded unbalanced 4", s, 0.96, bits=260_000 + 10_000 * s) for s in range(3)]
+    parts += [a_run("pruned unbalanced 4", s, 0.95, bits=2_600_000) for s in range(3)]
+    parts += [a_run("differences balanced 16", 0, 0.97), a_run("full balanced 16", 0, 0.98)]
+    lines = concluded(*parts)
+    bits = lines["bits of a message, coded unbalanced 4, mean over the run"]
+    assert bits.measured == pytest.approx(270_000)
+    assert bits.standard_error == pytest.approx(10_000 / np.sqrt(3))
+    assert "1/9.6 of eq. 5, 1/73 of eq. 4" in bits.remark
+    gap = lines["points of accuracy that coded unbalanced 4 loses to pruned"]
+    assert gap.measured == pytest.approx(-1.0)
+    assert lines[
+        "points of accuracy that differences balanced 16 loses to full"
+    ].measured == pytest.approx(1.0)
 
 
 def test_a_short_run_is_called_short() -> None:
@@ -192,7 +210,10 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GaeExperiment:
 
 
 def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path) -> None:
-    only = (AUTOENCODER, "GAE unbalanced 4 seed 0", "pruned balanced 4 seed 0", "central seed 0")
+    only = (
+        AUTOENCODER, "GAE unbalanced 4 seed 0", "pruned balanced 4 seed 0", "central seed 0",
+        "coded unbalanced 4 seed 0",
+    )  # fmt: skip
     found = run_experiment(tiny, only=only, out=tmp_path)
     assert not found.failed
     run = GaeRun.model_validate(read_record(found.record_path).body)
@@ -218,8 +239,14 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     titles = {shown.title for shown in gae_view(run, key="k").pictures}
     assert titles == {
         "Test accuracy over the rounds (Fig. 4 of the paper)",
+        "Test accuracy over bits, unbalanced 4 nodes",
         "What the autoencoder is given, and what it gives back",
     }
+    (ours,) = run.found.named("coded unbalanced 4")
+    assert ours.traffic is not None
+    assert ours.traffic.sent_bits is not None
+    assert ours.traffic.sent_bits[-1] == pytest.approx(ours.traffic.message_bits * 4 * 3)
+    assert ours.traffic.message_bits < 350_000
     # Short records have the same lines, and a second run reads all parts back.
     short = read_short(write_short(tmp_path, tiny, only[1], found.parts[only[1]]))
     assert short.seconds == pytest.approx(coded.seconds, rel=1e-3)
@@ -231,13 +258,17 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     assert tiny.damage(AUTOENCODER, found.parts[AUTOENCODER], path.parent) is not None
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["pruned balanced 4 seed 0", "coded unbalanced 4 seed 0", "differences unbalanced 4 seed 0"],
+)
 def test_an_interrupted_run_ends_the_same(
-    tiny: GaeExperiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: GaeExperiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Stopped after its second round, taken up from the state it left."""
+    """Stopped after its second round, taken up from the state it left, codecs' memories in it."""
     monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
     monkeypatch.setattr("exact.checkpoint.SHARE", 0)
-    name, seed = "pruned balanced 4 seed 0", 11
+    seed = 11
 
     def stop(done: int, total: int) -> None:
         if done == 3:

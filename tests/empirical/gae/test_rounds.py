@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +19,17 @@ from empirical.gae.local import epoch, stream
 from empirical.gae.net import SIZE, WEIGHTS, initial
 from empirical.gae.passes import passes
 from empirical.gae.recipe import Recipe
-from empirical.gae.rounds import Nodes, accuracies, merge, one_round, prune, sources
+from empirical.gae.rounds import (
+    Nodes,
+    accuracies,
+    merge,
+    one_round,
+    prune,
+    sources,
+    towards,
+)
 from empirical.gae.splits import split_of
-from empirical.messages.codec import Heard
+from empirical.messages.codec import Heard, Memory, Replicating
 from empirical.messages.codecs.pruned import Pruned
 
 SMALL = Recipe(rounds=1, batch=16, kept=1000, dropout=0.25, exchange="pruned")
@@ -106,6 +115,8 @@ def test_splits_refuse_what_they_cannot_deal() -> None:
         ({"dropout": 1.0}, "dropout"),
         ({"kept": 500}, "exact: expected at most 249"),
         ({"moments": "reset"}, "moments"),
+        ({"exchange": "codec"}, "codec: expected the words of a codec with the exchange 'codec'"),
+        ({"codec": {"codec": "topk"}}, "codec: expected the words of a codec"),
     ],
 )
 def test_recipes_refuse_what_makes_no_sense(change: dict[str, object], words: str) -> None:
@@ -259,6 +270,87 @@ def test_runs_repeat_and_learn(start: Tensor) -> None:
     shares = accuracies(first, passes(images, device="cpu"), len(images))
     assert len(shares) == 2
     assert all(0 <= share <= 1 for share in shares)
+
+
+# Codecs -----------------------------------------------------------------------------------------
+
+
+def with_codec(codec: str, **settings: Any) -> Recipe:
+    return replace(SMALL, nodes=4, exchange="codec", codec={"codec": codec, **settings})
+
+
+def test_all_weights_in_float32_are_full_exchange(start: Tensor) -> None:
+    found = run(with_codec("plain"), start)
+    assert torch.equal(found.weights, run(replace(SMALL, nodes=4, exchange="full"), start).weights)
+    assert found.sent_bits == [4 * 32 * SIZE] * 2
+
+
+def test_the_coded_baseline_is_the_baseline_for_fewer_bits(start: Tensor) -> None:
+    """As many weights in float32, the set coded: the same nets to the last bit."""
+    pruned = run(replace(SMALL, nodes=4), start)
+    coded = run(with_codec("topk", share=1000 / SIZE, values="float32"), start)
+    assert torch.equal(coded.weights, pruned.weights)
+    assert coded.sent_bits[1] < coded.sent_bits[0] < pruned.sent_bits[0]
+
+
+def test_differences_in_small_steps_are_full_exchange(start: Tensor) -> None:
+    """θ + α γ (ŷ_{m−1} − ŷ_m) with exact replicas is (1 − α γ) θ + α γ θ_{m−1}."""
+    inner = {"codec": "quantised", "step": 1e-4}
+    fine = run(with_codec("difference", inner=inner, mixing=1.0), start)
+    full = run(replace(SMALL, nodes=4, exchange="full"), start)
+    moved = float((full.weights - start).abs().max())
+    assert float((fine.weights - full.weights).abs().max()) < 1e-2 * moved
+    none = run(replace(SMALL, nodes=4, exchange="none"), start)
+    assert float((fine.weights - none.weights).abs().max()) > 0.1 * moved
+
+
+def test_what_differences_leave_out_stays_in_the_network(start: Tensor) -> None:
+    """However coarse the steps, an exchange keeps the sum of all nodes' weights (ring: v is flat).
+
+    float32 sums of four: within 4 · 2⁻²³ of the largest weight.
+    """
+    recipe = with_codec("difference", inner={"codec": "quantised", "step": 8.0}, mixing=0.5)
+    coder = coder_of(recipe, start, autoencoder=None)
+    assert isinstance(coder, Replicating)
+    generator = torch.Generator().manual_seed(1)
+    rows = start + 0.01 * torch.randn(4, SIZE, generator=generator)
+    memories = [coder.memory() for _ in rows]
+    for row, memory in zip(rows, memories, strict=True):
+        coder.encode({WEIGHTS: row}, memory, seed=0)
+    before = rows.sum(dim=0)
+    for node in range(4):
+        towards(rows[node], memories, node, (node - 1) % 4, coder, recipe)
+    assert float((rows.sum(dim=0) - before).abs().max()) < 8 * 2.0**-23 * float(rows.abs().max())
+
+
+def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
+    recipe = with_codec("topk", share=0.01)
+    coder = coder_of(recipe, start, autoencoder=None)
+    assert coder is not None
+
+    class Forgetful:
+        memory, encode = coder.memory, coder.encode
+
+        def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+            heard = coder.decode(body, memory, seed=seed)
+            memory["said weights"][0] += 1
+            return heard
+
+    images = few_images()
+    nodes = Nodes.begin(start, 4)
+    shares = split_of("balanced", images.labels, 4, stream(0)).shares
+    with pytest.raises(ValueError, match="memory of node 0: expected the same at both ends"):
+        one_round(nodes, passes(images, device="cpu"), shares, Forgetful(), recipe, seed=3)
+
+
+def test_a_codec_that_remembers_wants_the_same_listeners(start: Tensor) -> None:
+    recipe = replace(with_codec("topk"), neighbour="random")
+    with pytest.raises(ValueError, match="neighbour: expected 'fixed', for 'topk' needs every"):
+        coder_of(recipe, start, autoencoder=None)
+    free = replace(with_codec("quantised"), neighbour="random")
+    assert run(free, start).sent_bits
+    with pytest.raises(ValueError, match="codec: expected one of"):
+        coder_of(with_codec("pigeon"), start, autoencoder=None)
 
 
 def test_a_loss_that_is_no_number_is_refused(start: Tensor) -> None:
