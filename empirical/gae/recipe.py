@@ -28,6 +28,7 @@ ORIGINS: Mapping[str, str] = MappingProxyType(
         "codec: ours",
         "codec": "ours: how messages are written where the exchange is 'codec'",
         "rounds": "[P]",
+        "every": "[P] 1; more are ours",
         "mixing": "[P] α = .5, in θ ← (1 − α) θ + α received",
         "kept": "[P] N_p",
         "exact": "[P] w; [C] the w lowest and the w highest, where the text says the 2w largest",
@@ -66,6 +67,8 @@ class Recipe:
         other.
     rounds
         T; in each, a node goes once over its images.
+    every
+        Rounds from one exchange to the next; nodes exchange after rounds that it divides.
     mixing
         α in (0, 1].
     kept, exact, latent
@@ -95,6 +98,7 @@ class Recipe:
     exchange: str = "autoencoder"
     codec: Mapping[str, Any] | None = None
     rounds: int = 300
+    every: int = 1
     mixing: float = 0.5
     kept: int = 50_000
     exact: int = 250
@@ -111,7 +115,7 @@ class Recipe:
     moments: str = "kept"
 
     def __post_init__(self) -> None:
-        for name in ("nodes", "rounds", "batch", "kept", "latent"):
+        for name in ("nodes", "rounds", "every", "batch", "kept", "latent"):
             as_integer(name, getattr(self, name), minimum=1)
         as_integer("exact", self.exact, minimum=0)
         for name, known in (

@@ -129,8 +129,9 @@ def one_round(
         for node, share in enumerate(shares)
     ]  # fmt: skip
     nodes.losses.append(losses)
-    if coder is None:
+    if coder is None or (number + 1) % recipe.every:
         nodes.edges = ()
+        nodes.sent_bits.append(0)
         return
     heard_by = sources(recipe, stream(seed, LISTENING, number))
     if not nodes.memories:

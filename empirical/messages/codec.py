@@ -170,6 +170,19 @@ class Hearing(Coder, Protocol):
 
 
 @runtime_checkable
+class Paced(Coder, Protocol):
+    """A coder that writes more finely as learning rates fall, of which its sender tells it."""
+
+    def encode_paced(self, said: Said, memory: Memory, *, seed: int, pace: float) -> bytes:
+        """As :meth:`Coder.encode`, which takes a `pace` of 1.
+
+        `pace`: what the sender's learning rate is multiplied by now, in [0, 1]. Bodies say what a
+        reader needs to know of it.
+        """
+        ...
+
+
+@runtime_checkable
 class Replicating(Coder, Protocol):
     """A coder whose memory is a replica of what the sender has, and is pooled as such.
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Said
+from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Paced, Said
 from empirical.messages.coordinates import PRECISION
 from empirical.messages.frame import (
     HEADER_BYTES,
@@ -106,8 +106,10 @@ class Sender(_End):
         Of the run, and the same at both ends.
     """
 
-    def send(self, said: Said) -> bytes:
+    def send(self, said: Said, *, pace: float = 1.0) -> bytes:
         """The frame of the next message: vectors of shape (d,), float32, on the CPU.
+
+        `pace`: for coders that are :class:`~empirical.messages.codec.Paced`.
 
         Raises
         ------
@@ -121,7 +123,11 @@ class Sender(_End):
         )  # fmt: skip
         # Where an epoch begins, both ends know the memory.
         before = _packed(self.memory) if key and self.sequence else b""
-        body = self.coder.encode(said, self.memory, seed=self._seed_of(frame))
+        coder, seed = self.coder, self._seed_of(frame)
+        if isinstance(coder, Paced):
+            body = coder.encode_paced(said, self.memory, seed=seed, pace=pace)
+        else:
+            body = coder.encode(said, self.memory, seed=seed)
         self.sequence, self._flag = self.sequence + 1, False
         return bytes(replace(frame, body=before + body))
 

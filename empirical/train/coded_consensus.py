@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -49,6 +49,8 @@ class CodedConsensus:
         Of the training.
     exchange
         Which agents this process holds, and how it reaches the others; left out: all of them.
+    pace
+        What learning rates are multiplied by in a round, counted from 1; left out: they stay.
 
     Attributes
     ----------
@@ -69,7 +71,9 @@ class CodedConsensus:
         *,
         seed: int,
         exchange: Exchange | None = None,
+        pace: Callable[[int], float] = lambda round: 1.0,
     ) -> None:
+        self._pace = pace
         self._rounds = NetworkRounds(network, seed=seed)
         self._pooling = CodedPooling(
             self._rounds, exchange=exchange, codec=codec, layout=layout, missing="own", seed=seed
@@ -102,7 +106,7 @@ class CodedConsensus:
                 natural = Natural.from_moments(mean[row], variance[row])
                 natural.check(agents=[agent], round=round)
         said = _message(mean, variance, self._is_belief)
-        sent = self._pooling.pool(said, number=round)
+        sent = self._pooling.pool(said, number=round, pace=self._pace(round))
         # Who hears nobody keeps what it has, to the last bit.
         rows = torch.tensor([bool(happens.pools[agent]) for agent in self.own])
         if not self._is_belief:

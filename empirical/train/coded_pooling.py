@@ -94,7 +94,7 @@ class CodedPooling:
         self._mixing = coder.mixing if isinstance(coder, Replicating) else None
         self._history: dict[Key, Heard] = {}
 
-    def pool(self, messages: Mapping[str, Tensor], *, number: int) -> int:
+    def pool(self, messages: Mapping[str, Tensor], *, number: int, pace: float = 1.0) -> int:
         """Send, receive and replace each own agent's message by what it pools, in place.
 
         Parameters and result as of :meth:`empirical.train.pooling.Pooling.pool`; bytes are those of
@@ -110,7 +110,7 @@ class CodedPooling:
             j: {name: values[k].detach().cpu().float() for name, values in messages.items()}
             for k, j in enumerate(self.own)
         }
-        heard, sent = self.streams.exchange(said, round, number=number)
+        heard, sent = self.streams.exchange(said, round, number=number, pace=pace)
         table = {(*key, number): word for key, word in heard.items()}
         table.update({(j, j, number): Heard(dict(said[j])) for j in said})
         kept = self._kept(round, number, table)

@@ -55,7 +55,7 @@ class Pooling:
         self._names = tuple(begin)
         self._history: dict[Key, Said] = {}
 
-    def pool(self, messages: Mapping[str, Tensor], *, number: int) -> int:
+    def pool(self, messages: Mapping[str, Tensor], *, number: int, pace: float = 1.0) -> int:
         """Send, receive and replace each own agent's message by what it pools, in place.
 
         Parameters
@@ -64,6 +64,8 @@ class Pooling:
             Of own agents, shape (n, d).
         number
             The round's, from 1.
+        pace
+            What learning rates are multiplied by in it; some codecs write by it.
 
         Returns
         -------

@@ -169,7 +169,7 @@ class TrainingRun:
             before(self.belief())
         loss, messages = self._said(losses, active)
         whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
-        sent = self._pooling.pool(messages, number=self.round)
+        sent = self._pooling.pool(messages, number=self.round, pace=self.rate(self.round))
         self._hear(messages)
         steps = len(active) * self.local_steps
         return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin, whole)

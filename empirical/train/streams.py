@@ -109,7 +109,7 @@ class Streams:
     # A round ----------------------------------------------------------------------------------
 
     def exchange(
-        self, said: Mapping[int, Said], round: Round, *, number: int
+        self, said: Mapping[int, Said], round: Round, *, number: int, pace: float = 1.0
     ) -> tuple[dict[StreamKey, Heard], int]:
         """Say what own agents say, and hear what they hear.
 
@@ -119,6 +119,8 @@ class Streams:
             Of each own agent, vectors of shape (d,), float32, on the CPU.
         number
             The round's, for what goes wrong in it.
+        pace
+            As of :class:`~empirical.messages.codec.Paced`.
 
         Returns
         -------
@@ -144,7 +146,7 @@ class Streams:
             for i in listeners.get(j, ()):
                 key = self.key(j, i)
                 if key not in frames:
-                    frames[key] = self._said(key, said[j], number)
+                    frames[key] = self._said(key, said[j], number, pace)
                 sent += len(frames[key])
         frames.update(self._others(frames, round))
         heard: dict[StreamKey, Heard] = {}
@@ -169,9 +171,9 @@ class Streams:
         sender = self._ends["sender"].get(self.key(speaker, listener))
         return None if sender is None else self.coder.replica(sender.memory)
 
-    def _said(self, key: StreamKey, said: Said, number: int) -> bytes:
+    def _said(self, key: StreamKey, said: Said, number: int, pace: float) -> bytes:
         try:
-            frame: bytes = self._end("sender", key).send(said)
+            frame: bytes = self._end("sender", key).send(said, pace=pace)
         except ValueError as error:
             raise ValueError(f"message of agent {key[0]} in round {number}: {error}") from None
         return frame

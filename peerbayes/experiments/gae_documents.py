@@ -58,6 +58,14 @@ class GaeRunPart(Document):
         return len(self.accuracies[-1])
 
     @property
+    def bits_a_round(self) -> float:
+        """That a node sends, rounds without an exchange counted."""
+        if self.traffic is None:
+            return 0.0
+        sent = self.traffic.message_bits * self.traffic.messages
+        return sent / (self.nodes * int(self.recipe["rounds"]))
+
+    @property
     def accuracy(self) -> float:
         """At the end, the mean over nodes."""
         return sum(self.accuracies[-1]) / self.nodes

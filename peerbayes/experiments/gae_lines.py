@@ -108,15 +108,15 @@ def _bits(found: GaeContent) -> list[Line]:
 
 
 def _coded_bits(found: GaeContent) -> list[Line]:
-    """Bits of a message where they differ from round to round: means over runs and seeds."""
+    """Bits that a node sends in a round where messages differ: means over runs and seeds."""
     lines = []
     for run in RUNS:
-        sizes = [one.traffic.message_bits for one in found.named(run.name) if one.traffic]
+        sizes = [one.bits_a_round for one in found.named(run.name)]
         if run.recipe.codec is None or not sizes:
             continue
         mean = _mean(sizes)
         shares = f"1/{PRUNED / mean:.1f} of eq. 5, 1/{FULL / mean:.0f} of eq. 4"
-        what = f"bits of a message, {run.name}, mean over the run"
+        what = f"bits that a node sends in a round, {run.name}"
         lines.append(Line(what, "", mean, _error(sizes), None, None, shares))
     return lines
 

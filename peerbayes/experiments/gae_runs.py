@@ -113,9 +113,9 @@ def _traffic(seen: _Seen, recipe: Recipe) -> GaeTraffic | None:
     from empirical.gae.net import SIZE
 
     bits = seen.nodes.sent_bits
-    if not bits:
+    messages = recipe.nodes * (recipe.rounds // recipe.every)
+    if not sum(bits):
         return None
-    messages = recipe.nodes * recipe.rounds
     whole, left = divmod(sum(bits), messages)
     return GaeTraffic(
         message_bits=whole + left / messages,

@@ -200,7 +200,7 @@ def part_learner(
         coded = None
         if codec is not None:
             layout = layout_of_beliefs(problem.architecture, recipe, seed=seed)
-            coded = CodedConsensus(problem.network, codec, layout, seed=seed)
+            coded = CodedConsensus(problem.network, codec, layout, seed=seed, pace=recipe.rate)
         learner = Together(training(problem.shares, problem.network, consensus=coded))
     return learner, int(values["rounds_run"]), recipe.as_json()
 

@@ -102,15 +102,19 @@ def bits_plot(found: GaeContent, group: str) -> Plot | None:
 
 
 def _over_bits(runs: Sequence[GaeRunPart]) -> tuple[list[float], list[float]]:
-    """Bits of one node and accuracies, means over the runs that have the first one's rounds."""
+    """Bits of one node and accuracies, means over the runs that have the first one's rounds.
+
+    Without the rounds before the first exchange.
+    """
     rounds, means = _mean_curve(runs)
     sent = []
     for one in runs:
         if one.traffic is not None and one.rounds == rounds:
-            size, counted = one.traffic.message_bits, one.traffic.sent_bits
-            each = [bits / one.nodes for bits in counted or ()]
-            sent.append(each or [size * done for done in rounds])
-    return [float(value) for value in np.mean(sent, axis=0)], means
+            each = [bits / one.nodes for bits in one.traffic.sent_bits or ()]
+            sent.append(each or [one.bits_a_round * done for done in rounds])
+    points = zip(np.mean(sent, axis=0), means, strict=True)
+    kept = [(float(bits), mean) for bits, mean in points if bits > 0]  # on a logarithmic axis
+    return [bits for bits, _ in kept], [mean for _, mean in kept]
 
 
 def _mean_curve(runs: Sequence[GaeRunPart]) -> tuple[list[int], list[float]]:

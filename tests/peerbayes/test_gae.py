@@ -162,10 +162,11 @@ def test_codecs_are_held_against_what_they_replace() -> None:
     parts += [a_run("pruned unbalanced 4", s, 0.95, bits=2_600_000) for s in range(3)]
     parts += [a_run("differences balanced 16", 0, 0.97), a_run("full balanced 16", 0, 0.98)]
     lines = concluded(*parts)
-    bits = lines["bits of a message, coded unbalanced 4, mean over the run"]
-    assert bits.measured == pytest.approx(270_000)
-    assert bits.standard_error == pytest.approx(10_000 / np.sqrt(3))
-    assert "1/9.6 of eq. 5, 1/73 of eq. 4" in bits.remark
+    bits = lines["bits that a node sends in a round, coded unbalanced 4"]
+    # `a_run` has two nodes, 300 rounds and nine messages.
+    assert bits.measured == pytest.approx(270_000 * 9 / 600)
+    assert bits.standard_error == pytest.approx(10_000 * 9 / 600 / np.sqrt(3))
+    assert bits.remark == "1/642.0 of eq. 5, 1/4848 of eq. 4"
     gap = lines["points of accuracy that coded unbalanced 4 loses to pruned"]
     assert gap.measured == pytest.approx(-1.0)
     assert lines[

@@ -14,19 +14,15 @@ less, which adds little and costs little: they move slowly. See docs: mathematic
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log2
 
 import numpy as np
-from numpy.typing import NDArray
 
-from empirical.messages.beliefs import BeliefReplica, Float32
+from empirical.messages.beliefs import BeliefReplica
 from empirical.messages.checks import check_fraction, words_of
 from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.entropy import Reader, Tape, Writer
 from theory.validation import as_integer, as_positive, fail
 
-# The share of the weights that a sender wants to say something of before steps stay.
-_LEAST_SAID = 0.05
 _MOST_HALVINGS = 15
 
 
@@ -39,9 +35,9 @@ class Posterior:
     step
         c: the step of a mean in standard deviations of the posterior; positive.
     halvings
-        How often a sender may halve the step of a message, while fewer than a twentieth of the
-        weights moved by as much; 0 to 15. Where rates fall, moves do: agents whose data differ
-        drift apart by what they do not say, and come back when steps are small. 0: steps stay.
+        How often a sender halves its steps, 0 to 15: each time its learning rate has fallen by
+        another factor of four. Where rates fall, moves do: agents whose data differ drift apart by
+        what they do not say, and come back when steps are small. 0: steps stay.
     gradient_step
         The step of a vector ``gradient``, in units of what moves a mean by c standard deviations;
         positive.
@@ -76,7 +72,11 @@ class Posterior:
 
 
 class PosteriorCoder:
-    """The codec for messages of one layout; its memory is that of a :class:`BeliefReplica`."""
+    """The codec for messages of one layout; its memory is that of a :class:`BeliefReplica`.
+
+    See :class:`~empirical.messages.codec.Paced` and
+    :class:`~empirical.messages.codec.Replicating`.
+    """
 
     def __init__(self, codec: Posterior, layout: Layout) -> None:
         self._codec, self.mixing = codec, codec.mixing
@@ -85,40 +85,43 @@ class PosteriorCoder:
 
     def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
         """See :class:`~empirical.messages.codec.Coder`; `seed` is not used."""
+        return self.encode_paced(said, memory, seed=seed, pace=1.0)
+
+    def encode_paced(self, said: Said, memory: Memory, *, seed: int, pace: float) -> bytes:
+        """The body of a message whose step has been halved as often as `pace` wants."""
         self._belief.check(said)
         writer = Writer()
-        self._pass(writer, memory, said)
+        self._pass(writer, memory, said, pace)
         return writer.done()
 
     def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
         """See :class:`~empirical.messages.codec.Coder`; the replica after the message."""
         reader = Reader(body)
-        self._pass(reader, memory, None)
+        self._pass(reader, memory, None, 1.0)
         reader.end()
         return Heard(self.replica(memory))
 
-    def _pass(self, tape: Tape, memory: Memory, said: Said | None) -> None:
+    def _pass(self, tape: Tape, memory: Memory, said: Said | None, pace: float) -> None:
         """Write or read all vectors, the standard deviations first, and move the replica."""
         width, step = self._belief.widths(tape, memory, said), np.float32(self._codec.step)
         mean = None if said is None else self._belief.mean(said)
         unit = width * step
         if self._codec.halvings:
-            unit = unit * self._halved(tape, memory, mean, unit)
+            own = None if said is None else np.array([halvings(pace, self._codec.halvings)])
+            (often,) = tape.plain(own, 1, bits=4)
+            unit = unit * np.float32(2.0 ** -int(often))
         self._belief.moved(tape, memory, mean, "mean", unit)
         self._belief.gradient(
             tape, memory, said, np.float32(self._codec.gradient_step) * step / width
         )
 
-    def _halved(
-        self, tape: Tape, memory: Memory, mean: NDArray[np.float64] | None, unit: Float32
-    ) -> np.float32:
-        """What the step is multiplied by, written or read."""
-        halvings = None
-        if mean is not None:
-            moved = np.abs(mean - memory["mean"].numpy()) / unit
-            rank = int((1 - _LEAST_SAID) * len(moved))
-            reached = float(np.partition(moved, rank)[rank])
-            some = 0 if reached == 0.0 else ceil(-log2(reached))
-            halvings = np.array([min(max(some, 0), self._codec.halvings)])
-        (found,) = tape.plain(halvings, 1, bits=4)
-        return np.float32(2.0 ** -int(found))
+
+def halvings(pace: float, most: int) -> int:
+    """How often steps are halved where rates have fallen to a share `pace` of the highest.
+
+    Examples
+    --------
+    >>> [halvings(pace, 3) for pace in (1.0, 0.26, 0.25, 0.06, 0.01, 0.0)]
+    [0, 0, 1, 2, 3, 3]
+    """
+    return next((k for k in range(most) if pace > 0.25 ** (k + 1)), most)

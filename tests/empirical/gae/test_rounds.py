@@ -115,6 +115,7 @@ def test_splits_refuse_what_they_cannot_deal() -> None:
         ({"dropout": 1.0}, "dropout"),
         ({"kept": 500}, "exact: expected at most 249"),
         ({"moments": "reset"}, "moments"),
+        ({"every": 0}, "every: expected a whole number"),
         ({"exchange": "codec"}, "codec: expected the words of a codec with the exchange 'codec'"),
         ({"codec": {"codec": "topk"}}, "codec: expected the words of a codec"),
     ],
@@ -321,6 +322,19 @@ def test_what_differences_leave_out_stays_in_the_network(start: Tensor) -> None:
     for node in range(4):
         towards(rows[node], memories, node, (node - 1) % 4, coder, recipe)
     assert float((rows.sum(dim=0) - before).abs().max()) < 8 * 2.0**-23 * float(rows.abs().max())
+
+
+def test_nodes_may_exchange_now_and_then(start: Tensor) -> None:
+    """Every third round: two rounds alone, and the third as any other."""
+    recipe = replace(with_codec("quantised"), every=3)
+    found = run(recipe, start, rounds=3)
+    assert found.sent_bits[:2] == [0, 0]
+    assert len(found.edges) == 4
+    alone = run(replace(SMALL, nodes=4, exchange="none"), start, rounds=3)
+    assert alone.sent_bits == [0, 0, 0]
+    assert found.losses == alone.losses  # which are from before the exchange
+    assert not torch.equal(found.weights, alone.weights)
+    assert run(recipe, start, rounds=4).edges == ()
 
 
 def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:

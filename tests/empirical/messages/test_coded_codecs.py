@@ -13,7 +13,7 @@ pytest.importorskip("pywt")
 
 from torch import Tensor  # noqa: E402
 
-from empirical.messages.codec import Block, Heard, Layout  # noqa: E402
+from empirical.messages.codec import Block, Heard, Layout, Paced  # noqa: E402
 from empirical.messages.codecs import codec_of  # noqa: E402
 from empirical.messages.codecs.posterior import Posterior  # noqa: E402
 from empirical.messages.codecs.quantised import Quantised, lloyd_levels  # noqa: E402
@@ -187,31 +187,27 @@ def test_what_was_left_out_is_said_later() -> None:
     assert np.abs(left).max() < 1.0
 
 
-@pytest.mark.parametrize(("moves_by", "halvings"), [(0.4, 2), (0.2, 3), (0.01, 3), (2.0, 0)])
-def test_steps_are_halved_until_enough_is_said(moves_by: float, halvings: int) -> None:
-    """Moves of one size: the step halves until it is no larger, three times at most."""
+@pytest.mark.parametrize(("pace", "often"), [(1.0, 0), (0.3, 0), (0.2, 1), (0.05, 2), (0.0, 3)])
+def test_steps_are_halved_as_rates_fall(pace: float, often: int) -> None:
+    """Each time by another factor of four, three times at most; the body says how often."""
     begin = belief()
-    said = moved(begin, torch.full((SIZE,), moves_by))
+    said = moved(begin, 3 * torch.randn(SIZE, generator=generator(4)))
     layout = Layout(begin, BLOCKS, 1e4)
     coder = Posterior(step=1.0, halvings=3).coder(layout)
-    heard, bits = passed(coder, [said])
-    found = moves(said, heard.vectors, examples=10_000)
-    step = 2.0**-halvings
-    assert np.abs(found).max() < step
+    assert isinstance(coder, Paced)
+    here, there = coder.memory(), coder.memory()
+    body = coder.encode_paced(said, here, seed=0, pace=pace)
+    heard = coder.decode(body, there, seed=0)
+    assert all(torch.equal(values, here[name]) for name, values in there.items())
+    step = 2.0**-often
+    # A mean that moved by less than a step may stay unsaid.
+    found = np.abs(moves(said, heard.vectors, examples=10_000))
+    assert found.max() < step
+    assert found.max() > 0.4 * step
     finer, spent = passed(Posterior(step=step).coder(layout), [said])
     # The grid of standard deviations is finer too with a smaller step, but here they stay.
     assert torch.equal(heard.vectors["shift"], finer.vectors["shift"])
-    assert bits <= spent + 96  # four bits, and the zeros before them, which are sent then
-
-
-def test_few_that_moved_do_not_halve_the_step() -> None:
-    """One weight in ten moved by three steps: that is enough to say."""
-    begin, far = belief(), torch.zeros(SIZE)
-    far[::10] = 3.0
-    layout, said = Layout(begin, BLOCKS, 1e4), moved(begin, far + 0.3)
-    often, _ = passed(Posterior(step=1.0, halvings=3).coder(layout), [said])
-    never, _ = passed(Posterior(step=1.0).coder(layout), [said])
-    assert torch.equal(often.vectors["shift"], never.vectors["shift"])
+    assert 8 * len(body) <= spent + 96  # four bits, and the zeros before them, which are sent then
 
 
 def test_precisions_are_heard_within_a_step_of_their_grid() -> None:

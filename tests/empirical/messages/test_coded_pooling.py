@@ -16,6 +16,7 @@ pytest.importorskip("pywt")
 from safetensors.torch import load_file  # noqa: E402
 
 from empirical.messages.codecs import codec_from_words, codec_of  # noqa: E402
+from empirical.messages.codecs.posterior import PosteriorCoder  # noqa: E402
 from empirical.messages.frame import ALL, HEADER_BYTES  # noqa: E402
 from empirical.nets.consensus import OneProcess  # noqa: E402
 from empirical.train.coded_pooling import CodedPooling  # noqa: E402
@@ -26,6 +27,7 @@ from empirical.train.run import TrainingRun  # noqa: E402
 from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
 from tests.empirical.messages.spread import everything  # noqa: E402
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made, same  # noqa: E402
+from tests.empirical.train.test_coded_consensus import training  # noqa: E402
 from tests.empirical.train.test_rounds import NETWORKS, RING, STAR  # noqa: E402
 from tests.empirical.train.test_run import run_of  # noqa: E402
 from theory.network.structure import as_dense  # noqa: E402
@@ -337,3 +339,40 @@ def test_what_does_not_fit_is_refused_before_the_run() -> None:
     with pytest.raises(ValueError, match=r"replicas of codec 'difference'.*got others; use"):
         coded.restore(run_of(STAR, codec=codec_of("difference", mixing=0.4)).state())
     assert isinstance(coded, TrainingRun)
+
+
+# Rates ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What coders of the codec `posterior` are told of rates."""
+    found: list[float] = []
+    write = PosteriorCoder.encode_paced
+
+    def spied(self: Any, said: Any, memory: Any, *, seed: int, pace: float) -> bytes:
+        found.append(pace)
+        return write(self, said, memory, seed=seed, pace=pace)
+
+    monkeypatch.setattr(PosteriorCoder, "encode_paced", spied)
+    return found
+
+
+def test_a_run_tells_its_codec_of_its_rate(told: list[float]) -> None:
+    """Rates that rise and fall; every agent of the star speaks in each of eight rounds."""
+    run = run_of(STAR, "natural-gradient", codec=codec_of("posterior"), warm_up=0.25)
+    told.clear()  # of trial messages, before there are rounds
+    for _ in range(8):
+        run.run_round()
+    assert told == [run.rate(number) for number in range(1, 9) for _ in range(5)]
+    assert min(told) < 0.1
+    assert max(told) > 0.8
+
+
+def test_training_of_the_papers_nets_tells_it_too(told: list[float]) -> None:
+    plan = {"schedule": "geometric", "decay": 0.5}
+    train = training({"codec": "posterior"}, **plan)
+    told.clear()
+    for _ in range(3):
+        train.run_round()
+    assert told == [rate for rate in (1.0, 0.5, 0.25) for _ in range(4)]

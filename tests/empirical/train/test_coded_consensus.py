@@ -140,7 +140,7 @@ def training(codec: Any, **recipe: Any) -> Training:
     consensus = None
     if codec is not None:
         layout = layout_of_beliefs(NET, plan, seed=3)
-        consensus = CodedConsensus(STAR, codec_from_words(codec), layout, seed=3)
+        consensus = CodedConsensus(STAR, codec_from_words(codec), layout, seed=3, pace=plan.rate)
     return Training(shares, STAR, plan, architecture=NET, seed=3, consensus=consensus)
 
 
