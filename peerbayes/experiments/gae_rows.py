@@ -24,18 +24,22 @@ _PRINTED = {
 }
 _WORDS = {"none": "alone", "autoencoder": "GAE"}
 # Codecs of ours beside those of the paper. "coded": as many weights as its baseline keeps, their
-# set coded, values in steps; "differences": all weights, of which most have not moved by a step.
+# set coded, values in steps. "differences": what changed of all weights, coarsely, and as many
+# local epochs between two exchanges as make a hundredth of full exchange of it.
 _CODECS: dict[str, dict[str, Any]] = {
-    "coded": {"codec": "topk", "share": 50_000 / 613_514, "step": 0.3},
+    "coded": {"codec": {"codec": "topk", "share": 50_000 / 613_514, "step": 0.3}},
     "differences": {
-        "codec": "difference",
-        "inner": {"codec": "quantised", "step": 4.0},
-        "mixing": 1.0,
+        "codec": {
+            "codec": "difference",
+            "inner": {"codec": "quantised", "step": 1.0},
+            "mixing": 1.0,
+        },
+        "every": 6,
     },
 }
 # Of a quick run: training images, test images, rounds, batch; and its autoencoder.
 QUICK_IMAGES, QUICK_TEST = 1200, 200
-_QUICK: dict[str, Any] = {"rounds": 3, "batch": 64}
+_QUICK: dict[str, Any] = {"rounds": 3, "batch": 64, "every": 1}
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,10 @@ def _of(exchange: str, split: str, nodes: int, words: str = "", **other: Any) ->
 
 def _controls() -> Iterator[Run]:
     """Codecs of ours, no exchange, full weights, the spline; and the paper's with one change."""
-    for word, codec in _CODECS.items():
+    for word, own in _CODECS.items():
         for split in ("balanced", "unbalanced"):
             for nodes in (4, 16):
-                recipe = Recipe(exchange="codec", codec=codec, split=split, nodes=nodes)
+                recipe = Recipe(exchange="codec", split=split, nodes=nodes, **own)
                 quick = (split, nodes) == ("unbalanced", 4)
                 yield Run(f"{word} {split} {nodes}", recipe, in_quick=quick)
     for exchange in ("none", "full", "spline"):
