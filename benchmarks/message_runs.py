@@ -119,7 +119,7 @@ class Plan:
 def plan() -> Plan:
     star = Network.from_topology("star", agents=9, edge_confidence=0.5)
     net = perceptron(784, 200, 200, outputs=10)
-    return Plan(Task("star-mnist-1", star, net, 50, 20, 4000, "mnist"), (0.97, 0.975))
+    return Plan(Task("star-mnist-1", star, net, 50, 20, 6000, "mnist"), (0.97, 0.975))
 
 
 def toy() -> Plan:

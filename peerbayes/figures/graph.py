@@ -24,6 +24,12 @@ HEIGHT = 3.0
 _LARGEST, _SMALLEST = 0.32, 0.01  # radii of the heaviest node in inches
 _MOST_ARROWS = 200
 _STUB = 0.14  # inches of a line that leaves the drawing, from the rim of its agent
+_GAP = 0.03  # inches between an agent and a name beside it
+# The directions in which such a name may stand, and at which end of it its agent then is.
+_WAYS = {(1, 0): "left", (-1, 0): "right", (0, 1): "center", (0, -1): "center"} | {
+    (0.7 * x, 0.7 * y): "left" if x > 0 else "right" for x in (1, -1) for y in (1, -1)
+}
+_LONGEST = 14  # letters of such a name; longer ones lose their middle
 
 
 def network_plot(graph: GraphDocument, *, axes: Axes | None = None) -> Plot | None:
@@ -66,7 +72,10 @@ def network_plot(graph: GraphDocument, *, axes: Axes | None = None) -> Plot | No
         drawing.arrows({pair: weights[pair] for pair in arrows})
     else:
         drawing.lines({pair: weights[pair] for pair in one_way})
-    drawing.nodes(set(graph.marked or ()), [graph.called(i) for i in range(len(v))])
+    drawing.nodes(set(graph.marked or ()))
+    left = drawing.names([graph.called(i) for i in range(len(v))])
+    if graph.names is not None:
+        drawing.beside(left, [pair for pair in pairs if pair not in around])
     direction = " Arrows point from the heard agent to the hearer." if arrows else ""
     faulty = " Faulty agents are red." if graph.marked else ""
     wraps = " Lines that end outside come in again on the other side." if around else ""
@@ -132,8 +141,8 @@ class _Drawing:
             )
             self.axes.add_patch(arrow)
 
-    def nodes(self, marked: Set[int], names: Sequence[str]) -> None:
-        """Agents with their names where there is room; the marked ones in red."""
+    def nodes(self, marked: Set[int]) -> None:
+        """Agents; the marked ones in red."""
         places = list(zip(self.positions, self.radii, strict=True))
         agents = range(len(places))
         self.axes.add_collection(
@@ -145,13 +154,59 @@ class _Drawing:
                 zorder=2,
             )
         )
-        for name, ((x, y), radius) in zip(names, places, strict=True):
+
+    def names(self, names: Sequence[str]) -> dict[int, str]:
+        """Names within agents that have room for them; the others are returned."""
+        left = {}
+        for agent, ((x, y), radius) in enumerate(zip(self.positions, self.radii, strict=True)):
             # A figure of two digits is 0.15 inches wide at this size.
-            if radius * self.inch / 72 >= 0.05 + 0.04 * len(name):
+            if radius * self.inch / 72 >= 0.05 + 0.04 * len(names[agent]):
                 self.axes.text(
-                    x, y, name, color=COLOURS["paper"], fontsize=SMALL, weight="bold",
+                    x, y, names[agent], color=COLOURS["paper"], fontsize=SMALL, weight="bold",
                     ha="center", va="center_baseline", zorder=3,
                 )  # fmt: skip
+            else:
+                left[agent] = names[agent]
+        return left
+
+    def beside(self, names: Mapping[int, str], pairs: Sequence[Pair]) -> None:
+        """Names outside their agents, where they cover neither agents nor each other.
+
+        Off the links if that can be had, and then towards the outside.
+        """
+        taken = [
+            (at - radius, at + radius)
+            for at, radius in zip(self.positions, self.radii, strict=True)
+        ]
+        page = np.array([self.axes.get_xlim(), self.axes.get_ylim()]).T
+        ends = self.positions[np.array(pairs, dtype=np.int64).reshape(-1, 2)]
+        along = np.linspace(0, 1, 30)[:, None, None]
+        links = (ends[:, 0] * (1 - along) + ends[:, 1] * along).reshape(-1, 2)
+        for agent, whole in names.items():
+            at, name = self.positions[agent], shortened(whole)
+            # Letters are 0.66 em wide at most, on average; with descenders 1.3 em high.
+            half = SMALL / self.inch * np.array([0.33 * len(name), 0.65])
+            outwards = at - self.positions.mean(axis=0)
+            places = []
+            for way, side in _WAYS.items():
+                direction = np.array(way)
+                middle = at + direction * (self.radii[agent] + _GAP) + np.sign(direction) * half
+                low, high = middle - half, middle + half
+                if (page[0] > low).any() or (high > page[1]).any():
+                    continue
+                if any((low < end).all() and (start < high).all() for start, end in taken):
+                    continue
+                covered = ((links > low) & (links < high)).all(axis=1).sum()
+                places.append((covered, -float(outwards @ direction), side, low, high))
+            if not places:
+                continue
+            *_, side, low, high = min(places, key=lambda place: place[:2])
+            taken.append((low, high))
+            x = {"left": low[0], "center": (low[0] + high[0]) / 2, "right": high[0]}[side]
+            self.axes.text(
+                x, (low[1] + high[1]) / 2, name, color=COLOURS["ink"], fontsize=SMALL, ha=side,
+                va="center_baseline", zorder=3,
+            )  # fmt: skip
 
     def _parts(self, pair: Pair) -> list[tuple[FloatArray, FloatArray]]:
         """From the first agent to the second: one line, or two that leave and come back."""
@@ -165,6 +220,16 @@ class _Drawing:
     def _width(self, weight: float) -> float:
         """Points; thin beside the nodes, however small these are."""
         return min(1.0, 8 * float(self.radii.max())) * (0.5 + 2.5 * weight)
+
+
+def shortened(name: str) -> str:
+    """A name that fits beside an agent.
+
+    >>> shortened("the old mill at the lake 3")
+    'the old…lake 3'
+    """
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[half - _LONGEST + 1 :]}"
 
 
 def _around(

@@ -17,7 +17,7 @@ from matplotlib.transforms import Bbox
 from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import COLOURS, plotting_style, to_svg
 from peerbayes.figures.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
-from peerbayes.figures.graph import MOST_AGENTS, network_plot
+from peerbayes.figures.graph import MOST_AGENTS, network_plot, shortened
 from peerbayes.figures.rows import MOST_ROWS, ladder_plot, rates_plot
 from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.learning_documents import (
@@ -270,6 +270,32 @@ def test_network(graph: dict[str, Any]) -> None:
         corners = plot.figure.axes[0].transData.transform(box.get_points())
         assert (corners >= 0).all()
         assert (corners <= [page.x1, page.y1]).all()
+
+
+@pytest.mark.parametrize("graph", [ring(3), ring(8), ring(40), reports.star_graph(60)])
+@pytest.mark.parametrize("word", ["harbour", "the old mill at the lake"])
+def test_names_of_agents_stand_in_or_beside_them(graph: dict[str, Any], word: str) -> None:
+    """None touches another, nor an agent that it does not belong to; few agents have theirs."""
+    agents = len(graph["stationary_distribution"])
+    whole = [f"{word} {agent}" for agent in range(agents)]
+    names = [shortened(name) for name in whole]
+    plot = network_plot(GraphDocument.model_validate({**graph, "names": whole}))
+    assert plot is not None
+    assert overlaps(plot.figure) == []
+    axes = plot.figure.axes[0]
+    circles = [
+        Bbox(axes.transData.transform(path.get_extents().get_points()))
+        for path in axes.collections[-1].get_paths()
+    ]
+    shown = text_boxes(plot.figure)
+    for name, box in shown:
+        width = circles[names.index(name)].width
+        # Letters stand within the box; a corner of a circle's box may be in it.
+        inside = [Bbox.intersection(box.padded(-0.5), circle) for circle in circles]
+        assert all(hit is None or hit.width < 0.15 * width for hit in inside), name
+    if agents <= 8:
+        assert len(shown) >= (agents if word == "harbour" else agents / 2)
+    assert len({name for name, _ in shown}) == len(shown)
 
 
 def test_large_networks_are_not_drawn() -> None:
