@@ -96,6 +96,7 @@ METHODS: Mapping[str, Method] = {
     "beliefs": Method("natural-gradient"),
     CHOCO: Method("averaging", difference(HUNDREDTH, 0.1, 0.4)),
     "beliefs, posterior": Method("natural-gradient", posterior(1.0, 2.0, halvings=3)),
+    "beliefs, posterior, half steps": Method("natural-gradient", posterior(0.5, halvings=3)),
     "beliefs, posterior, steps stay": Method("natural-gradient", posterior(1.0)),
     "averaging, wavelet": Method(
         "averaging", tuple({"codec": "wavelet", "share": share} for share in (0.01, 0.03))
