@@ -144,8 +144,16 @@ class Recipe:
         return ceil(images / self.batch)
 
     def as_json(self) -> dict[str, Any]:
-        """All choices, in plain values."""
-        return asdict(self)
+        """All choices, in plain values; `every` and `codec` where they are not what the paper has.
+
+        So that records from before there were any others stay valid.
+        """
+        own = asdict(self)
+        if self.codec is None:
+            del own["codec"]
+        if self.every == 1:
+            del own["every"]
+        return own
 
 
 if {field.name for field in fields(Recipe)} != ORIGINS.keys():
