@@ -26,6 +26,8 @@ from peerbayes.experiments.run import parts_folder, run_experiment
 from peerbayes.experiments.short_parts import read_short, write_short
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
+from peerbayes.sources.kept import Kept
+from theory.claims.compressed_gossip import CODED, FULL, PRUNED
 
 # Table 1, typed once more from the paper.
 PRINTED = {
@@ -186,6 +188,24 @@ def test_other_bits_than_the_formulas_contradict() -> None:
     what = "bits of a message, GAE"
     assert concluded(a_run("GAE balanced 4", 0, 0.9))[what].holds is True
     assert concluded(a_run("GAE balanced 4", 0, 0.9, bits=1_017_664))[what].holds is False
+
+
+def test_the_page_says_what_the_records_say() -> None:
+    """Numbers in the words of the page, from the records beside it."""
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "reference/gae.md").read_text(encoding="utf-8")
+    found = Kept(docs / "experiments").gae
+    (ours,), (full,) = (found.named(f"{way} unbalanced 16") for way in ("differences", "full"))
+    gaps = {
+        number: f"{100 * float(np.mean(b) - np.mean(a)):.2f}"
+        for number, a, b in zip(ours.rounds, ours.accuracies, full.accuracies, strict=True)
+    }
+    share = FULL / ours.bits_a_round
+    assert f"end {gaps[300].lstrip('0')} points behind full exchange for 1/{share:.0f}" in page
+    assert f"It was wider, {gaps[222].lstrip('0')}, after 222 rounds" in page
+    assert f"and {float(gaps[122]):.1f} after 122" in page
+    assert f"with 1/{PRUNED / ours.bits_a_round:.0f} and 1/{CODED / ours.bits_a_round:.1f}" in page
+    assert ours.accuracy > 0.9661
 
 
 # A tiny real run --------------------------------------------------------------------------------
