@@ -85,7 +85,7 @@ def posterior(*steps: float, **more: int) -> tuple[Words, ...]:
     return tuple({"codec": "posterior", "step": one, **more} for one in steps)
 
 
-RATES: Mapping[str, Sequence[Settings]] = {
+GRIDS: Mapping[str, Sequence[Settings]] = {
     "averaging": grid(rate=[0.02, 0.06, 0.2], momentum=[0.8, 0.9]),
     "natural-gradient": grid(rate=[0.03, 0.05, 0.1], initial_curvature=[0.1, 0.3]),
     "sites": grid(rate=[0.05, 0.1, 0.2], trust=[3.0], standing=[0.25, 0.5]),
@@ -208,10 +208,10 @@ class Search:
 
     def settings(self, learner: str) -> Settings:
         """Of those tried without a codec the one with the least loss at the end."""
-        rates = RATES[learner]
-        ends = [self.course(Method(learner), one, None, seed=0, test=False)[-1] for one in rates]
+        tried = GRIDS[learner]
+        ends = [self.course(Method(learner), one, None, seed=0, test=False)[-1] for one in tried]
         losses = [point[3] for point in ends]
-        return rates[losses.index(min(losses))]
+        return tried[losses.index(min(losses))]
 
     def codec(self, method: Method, settings: Settings) -> Words | None:
         """The one with the least loss at the end, by the bytes spent: see `price`."""

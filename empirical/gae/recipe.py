@@ -125,7 +125,7 @@ class Recipe:
             if getattr(self, name) not in known:
                 wanted = " or ".join(map(repr, known))
                 raise fail(name, wanted, repr(getattr(self, name)), "choose one of them")
-        if (self.codec is not None) != (self.exchange == "codec"):
+        if isinstance(self.codec, Mapping) != (self.exchange == "codec"):
             wanted = "the words of a codec with the exchange 'codec', and with no other"
             got = f"{self.codec!r} with {self.exchange!r}"
             raise fail("codec", wanted, got, "such as {'codec': 'topk', 'share': 0.1}")

@@ -116,9 +116,8 @@ def _traffic(seen: _Seen, recipe: Recipe) -> GaeTraffic | None:
     messages = recipe.nodes * (recipe.rounds // recipe.every)
     if not sum(bits):
         return None
-    whole, left = divmod(sum(bits), messages)
     return GaeTraffic(
-        message_bits=whole + left / messages,
+        message_bits=sum(bits) / messages,
         printed_bits=printed_bits(recipe, SIZE)[recipe.exchange],
         beside_bits=LOSS_BITS,
         messages=messages,

@@ -104,16 +104,17 @@ def bits_plot(found: GaeContent, group: str) -> Plot | None:
 def _over_bits(runs: Sequence[GaeRunPart]) -> tuple[list[float], list[float]]:
     """Bits of one node and accuracies, means over the runs that have the first one's rounds.
 
-    Without the rounds before the first exchange.
+    Of rounds that end with an exchange: between two of them nodes drift apart.
     """
     rounds, means = _mean_curve(runs)
+    every = int(runs[0].recipe.get("every", 1))
     sent = []
     for one in runs:
         if one.traffic is not None and one.rounds == rounds:
             each = [bits / one.nodes for bits in one.traffic.sent_bits or ()]
             sent.append(each or [one.bits_a_round * done for done in rounds])
-    points = zip(np.mean(sent, axis=0), means, strict=True)
-    kept = [(float(bits), mean) for bits, mean in points if bits > 0]  # on a logarithmic axis
+    points = zip(rounds, np.mean(sent, axis=0), means, strict=True)
+    kept = [(float(bits), mean) for done, bits, mean in points if done % every == 0]
     return [bits for bits, _ in kept], [mean for _, mean in kept]
 
 

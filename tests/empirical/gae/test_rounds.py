@@ -118,6 +118,7 @@ def test_splits_refuse_what_they_cannot_deal() -> None:
         ({"every": 0}, "every: expected a whole number"),
         ({"exchange": "codec"}, "codec: expected the words of a codec with the exchange 'codec'"),
         ({"codec": {"codec": "topk"}}, "codec: expected the words of a codec"),
+        ({"exchange": "codec", "codec": "topk"}, "codec: expected the words of a codec"),
     ],
 )
 def test_recipes_refuse_what_makes_no_sense(change: dict[str, object], words: str) -> None:
