@@ -68,6 +68,7 @@ class Hearing:
         self._gone: set[str] = set()
         self._lost: set[str] = set()  # those gone of whom the learner knows
         self._spoke: set[str] = set()  # since the last pooling
+        self._met: set[str] = set()  # there at the start, and not heard of since
         self._missed: dict[str, int] = {}
         self._newest: dict[str, int] = {}
         self._last_pool, self._pooled = time.monotonic(), learner.round
@@ -83,12 +84,16 @@ class Hearing:
         """Whether nobody of them has been seen."""
         return self._present.isdisjoint(self.heard | self._listeners)
 
+    def met(self) -> None:
+        """Whoever is there now will speak, even one that a kept state holds to be gone."""
+        self._met = self._present & self.heard
+
     def waiting_for(self) -> list[str]:
         """Neighbours without a message of this round for whom it is worth waiting."""
         missed = self._missed
         return [
             name
-            for name in self._learner.missing()
+            for name in self._learner.missing() | self._met
             if name not in self._gone and missed.get(name, 0) < _PATIENT_ROUNDS
         ]
 
@@ -170,6 +175,7 @@ class Hearing:
             self._newest[name] = max(frame.round, self._newest.get(name, 0))
             self._missed.pop(name, None)
             self._spoke.add(name)
+            self._met.discard(name)
             self._lost.discard(name)
 
     def _refuse(self, name: str, reason: str, detail: str) -> None:
@@ -221,6 +227,7 @@ class Hearing:
         self._listeners = frozenset(members.listeners(self._name))
         self._lead = members.lead(self._name)
         self._gone &= self.heard
+        self._met &= self.heard
         self._lost &= self._gone
         self._newest = {name: n for name, n in self._newest.items() if name in self.heard}
         for name in sorted(self.heard):

@@ -155,6 +155,7 @@ class PeerLoop:
             self._wait(left)
         for name in self._hearing.absent():
             self._hearing.lose(name)
+        self._hearing.met()
 
     def _shared_round(self) -> None:
         began = time.monotonic()

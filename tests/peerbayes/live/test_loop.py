@@ -130,6 +130,33 @@ def test_one_that_returns_to_nobody_waits_for_somebody(monkeypatch: pytest.Monke
     assert report["receipts"]["new"] + report["receipts"]["early"] == 3
 
 
+def test_one_whose_state_holds_the_others_to_be_gone_waits_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever ends last has seen the others leave."""
+    hub = Hub()
+    shares = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    pacing = Pacing(rounds=6, patience=20.0, linger=0.2)
+    loops = [loop_of(hub, share, pacing) for share in shares]
+    for loop, other in zip(loops, "10", strict=True):
+        loop._learner.skip(4)
+        loop._learner.lose(other)
+    learn = loops[1]._learner.learn
+
+    def slowly(evidence: Any) -> Any:
+        time.sleep(0.2)
+        return learn(evidence)
+
+    monkeypatch.setattr(loops[1]._learner, "learn", slowly)
+    thread = threading.Thread(target=loops[1].run, daemon=True)
+    thread.start()
+    assert loops[0].run()["round"] == 6
+    thread.join(60)
+    for loop in loops:
+        heard = loop.tally.receipts
+        assert heard[Receipt.NEW] + heard[Receipt.EARLY] == 3
+
+
 def test_one_left_behind_goes_to_the_others_round() -> None:
     hub = Hub()
     first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
