@@ -29,6 +29,7 @@ ORIGINS: Mapping[str, str] = MappingProxyType(
         "codec": "ours: how messages are written where the exchange is 'codec'",
         "rounds": "[P]",
         "every": "[P] 1; more are ours",
+        "closing": "[P] none; ours",
         "mixing": "[P] α = .5, in θ ← (1 − α) θ + α received",
         "kept": "[P] N_p",
         "exact": "[P] w; [C] the w lowest and the w highest, where the text says the 2w largest",
@@ -69,6 +70,8 @@ class Recipe:
         T; in each, a node goes once over its images.
     every
         Rounds from one exchange to the next; nodes exchange after rounds that it divides.
+    closing
+        Further exchanges after the last round, one after another.
     mixing
         α in (0, 1].
     kept, exact, latent
@@ -99,6 +102,7 @@ class Recipe:
     codec: Mapping[str, Any] | None = None
     rounds: int = 300
     every: int = 1
+    closing: int = 0
     mixing: float = 0.5
     kept: int = 50_000
     exact: int = 250
@@ -117,7 +121,8 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("nodes", "rounds", "every", "batch", "kept", "latent"):
             as_integer(name, getattr(self, name), minimum=1)
-        as_integer("exact", self.exact, minimum=0)
+        for name in ("exact", "closing"):
+            as_integer(name, getattr(self, name), minimum=0)
         for name, known in (
             ("split", SPLITS), ("exchange", EXCHANGES), ("neighbour", NEIGHBOURS),
             ("merge", MERGES), ("moments", ("kept",)),
@@ -144,16 +149,13 @@ class Recipe:
         return ceil(images / self.batch)
 
     def as_json(self) -> dict[str, Any]:
-        """All choices, in plain values; `every` and `codec` where they are not what the paper has.
+        """All choices, in plain values; some of ours only where they are not what the paper has.
 
         So that records from before there were any others stay valid.
         """
+        paper = {"codec": None, "every": 1, "closing": 0}
         own = asdict(self)
-        if self.codec is None:
-            del own["codec"]
-        if self.every == 1:
-            del own["every"]
-        return own
+        return {name: own[name] for name in own if (name, own[name]) not in paper.items()}
 
 
 if {field.name for field in fields(Recipe)} != ORIGINS.keys():

@@ -129,10 +129,17 @@ def one_round(
         for node, share in enumerate(shares)
     ]  # fmt: skip
     nodes.losses.append(losses)
-    if coder is None or (number + 1) % recipe.every:
-        nodes.edges = ()
-        nodes.sent_bits.append(0)
-        return
+    nodes.sent_bits.append(0)
+    nodes.edges = ()
+    if coder is not None:
+        last = number + 1 == recipe.rounds
+        times = int((number + 1) % recipe.every == 0) + recipe.closing * last
+        for more in range(times):
+            exchange(nodes, coder, recipe, number + more, seed=seed)
+
+
+def exchange(nodes: Nodes, coder: Coder, recipe: Recipe, number: int, *, seed: int) -> None:
+    """All say what they have learnt, and merge what they hear, in place; `number` is its time."""
     heard_by = sources(recipe, stream(seed, LISTENING, number))
     if not nodes.memories:
         nodes.memories = [coder.memory() for _ in nodes.weights]
@@ -145,10 +152,10 @@ def one_round(
         else:
             merge(nodes.weights[node], said[sender], recipe)
     nodes.edges = tuple(
-        Edge(sender, node, 8 * len(bodies[sender]), LOSS_BITS, losses[sender])
+        Edge(sender, node, 8 * len(bodies[sender]), LOSS_BITS, nodes.losses[-1][sender])
         for node, sender in enumerate(heard_by)
     )
-    nodes.sent_bits.append(sum(edge.bandwidth for edge in nodes.edges))
+    nodes.sent_bits[-1] += sum(edge.bandwidth for edge in nodes.edges)
 
 
 def _exchanged(

@@ -116,6 +116,7 @@ def test_splits_refuse_what_they_cannot_deal() -> None:
         ({"kept": 500}, "exact: expected at most 249"),
         ({"moments": "reset"}, "moments"),
         ({"every": 0}, "every: expected a whole number"),
+        ({"closing": -1}, "closing: expected a whole number"),
         ({"exchange": "codec"}, "codec: expected the words of a codec with the exchange 'codec'"),
         ({"codec": {"codec": "topk"}}, "codec: expected the words of a codec"),
         ({"exchange": "codec", "codec": "topk"}, "codec: expected the words of a codec"),
@@ -336,6 +337,21 @@ def test_nodes_may_exchange_now_and_then(start: Tensor) -> None:
     assert found.losses == alone.losses  # which are from before the exchange
     assert not torch.equal(found.weights, alone.weights)
     assert run(recipe, start, rounds=4).edges == ()
+
+
+def test_after_the_last_round_nodes_may_exchange_again_and_again(start: Tensor) -> None:
+    """Full weights, α = 1/2: k more exchanges multiply what the rounds left by ((1 + P) / 2)ᵏ."""
+    plain = replace(SMALL, nodes=4, exchange="full", rounds=2)
+    left = run(plain, start).weights.double()
+    found = run(replace(plain, closing=5), start)
+    ring = (torch.eye(4) + torch.eye(4).roll(1, dims=0)).double() / 2
+    wanted = torch.linalg.matrix_power(ring, 5) @ left
+    largest = float(left.abs().max())
+    assert float((found.weights - wanted).abs().max()) < 5 * 2.0**-23 * largest
+    assert float((left - wanted).abs().max()) > 1e-3 * largest
+    assert found.sent_bits == [4 * 32 * SIZE, 6 * 4 * 32 * SIZE]
+    shorter = replace(plain, closing=5, rounds=3)  # these two are not its last
+    assert torch.equal(run(shorter, start).weights.double(), left)
 
 
 def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
