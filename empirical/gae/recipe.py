@@ -144,6 +144,11 @@ class Recipe:
             wanted = f"at most {(self.kept - 1) // 2}, so that some of {self.kept} are left"
             raise fail("exact", wanted, self.exact, "send fewer values as they are")
 
+    @property
+    def exchanges(self) -> int:
+        """How many there are in a run."""
+        return self.rounds // self.every + self.closing
+
     def steps(self, images: int) -> int:
         """Steps of a node with so many images in a round."""
         return ceil(images / self.batch)

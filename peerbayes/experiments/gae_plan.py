@@ -49,10 +49,9 @@ class GaeTask:
         if self.part.run is None:
             return _SNAPSHOTS * (_IMAGES * _LEARNT + _FITS * _EPOCHS * _CURVE)
         recipe = self.part.run.recipe
-        messages = 0 if recipe.exchange == "none" else recipe.nodes
-        one = self._images * _LEARNT + messages * _SENT
+        messages = 0 if recipe.exchange == "none" else recipe.nodes * recipe.exchanges
         tested = len(looks(recipe.rounds)) * recipe.nodes * _TESTED * _SEEN
-        return recipe.rounds * one + tested
+        return recipe.rounds * self._images * _LEARNT + messages * _SENT + tested
 
     @property
     def steps(self) -> int:

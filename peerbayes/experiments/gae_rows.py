@@ -37,12 +37,14 @@ _CODECS: dict[str, dict[str, Any]] = {
         "every": 6,
     },
 }
-# The same with fewer exchanges on the way and some at last, by word and what it costs: a hundredth
-# and a two-hundredth of full exchange.
-_CLOSING: dict[str, dict[str, int]] = {
+CLOSING: dict[str, dict[str, int]] = {
     "closing": {"every": 7, "closing": 10},
     "rare": {"every": 16, "closing": 8},
 }
+"""Differences with fewer exchanges on the way and some at last, by word.
+
+They cost a hundredth and a two-hundredth of full exchange.
+"""
 # Of a quick run: training images, test images, rounds, batch; and its autoencoder.
 QUICK_IMAGES, QUICK_TEST = 1200, 200
 _QUICK: dict[str, Any] = {"rounds": 3, "batch": 64, "every": 1}
@@ -104,7 +106,7 @@ def _controls() -> Iterator[Run]:
                 recipe = Recipe(exchange="codec", split=split, nodes=nodes, **own)
                 quick = (split, nodes) == ("unbalanced", 4)
                 yield Run(f"{word} {split} {nodes}", recipe, in_quick=quick)
-    for word, own in _CLOSING.items():
+    for word, own in CLOSING.items():
         for split in ("balanced", "unbalanced"):
             settings = {**_CODECS["differences"], **own}
             recipe = Recipe(exchange="codec", split=split, nodes=16, **settings)

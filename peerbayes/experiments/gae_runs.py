@@ -113,7 +113,7 @@ def _traffic(seen: _Seen, recipe: Recipe) -> GaeTraffic | None:
     from empirical.gae.net import SIZE
 
     bits = seen.nodes.sent_bits
-    messages = recipe.nodes * (recipe.rounds // recipe.every + recipe.closing)
+    messages = recipe.nodes * recipe.exchanges
     if not sum(bits):
         return None
     return GaeTraffic(

@@ -163,6 +163,7 @@ def test_codecs_are_held_against_what_they_replace() -> None:
     parts = [a_run("coded unbalanced 4", s, 0.96, bits=260_000 + 10_000 * s) for s in range(3)]
     parts += [a_run("pruned unbalanced 4", s, 0.95, bits=2_600_000) for s in range(3)]
     parts += [a_run("differences balanced 16", 0, 0.97), a_run("full balanced 16", 0, 0.98)]
+    parts += [a_run("differences balanced 16 closing", 0, 0.975)]
     lines = concluded(*parts)
     bits = lines["bits that a node sends in a round, coded unbalanced 4"]
     # `a_run` has two nodes, 300 rounds and nine messages.
@@ -174,6 +175,9 @@ def test_codecs_are_held_against_what_they_replace() -> None:
     assert lines[
         "points of accuracy that differences balanced 16 loses to full"
     ].measured == pytest.approx(1.0)
+    assert lines[
+        "points of accuracy that differences balanced 16 closing loses to full"
+    ].measured == pytest.approx(0.5)
 
 
 def test_a_short_run_is_called_short() -> None:

@@ -350,6 +350,10 @@ def test_after_the_last_round_nodes_may_exchange_again_and_again(start: Tensor) 
     assert float((found.weights - wanted).abs().max()) < 5 * 2.0**-23 * largest
     assert float((left - wanted).abs().max()) > 1e-3 * largest
     assert found.sent_bits == [4 * 32 * SIZE, 6 * 4 * 32 * SIZE]
+    rare = replace(plain, closing=5, every=2, rounds=3)
+    bits = run(rare, start, rounds=3).sent_bits
+    assert sum(bits) == rare.exchanges * 4 * 32 * SIZE
+    assert bits[0] == 0 < bits[1] < bits[2]
     shorter = replace(plain, closing=5, rounds=3)  # these two are not its last
     assert torch.equal(run(shorter, start).weights.double(), left)
 
