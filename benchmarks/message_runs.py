@@ -105,6 +105,10 @@ METHODS: Mapping[str, Method] = {
     # As many bytes as half steps.
     WAVELETS: Method("averaging", ({"codec": "wavelet", "share": 0.15},)),
     "averaging, difference + sign": Method("averaging", difference({"codec": "sign"}, 0.4, 1.0)),
+    # Exact replicas: averaging by the lazier weights (1 − γ) I + γ W.
+    "averaging, difference + plain": Method(
+        "averaging", difference({"codec": "plain"}, 0.1, 0.3, 0.6)
+    ),
     "averaging, difference + quantised": Method(
         "averaging", difference({"codec": "quantised", "step": 1.0}, 0.4, 1.0)
     ),
