@@ -206,10 +206,22 @@ def test_the_page_says_what_the_records_say() -> None:
     }
     share = FULL / ours.bits_a_round
     assert f"end {gaps[300].lstrip('0')} points behind full exchange for 1/{share:.0f}" in page
-    assert f"It was wider, {gaps[222].lstrip('0')}, after 222 rounds" in page
+    assert f"The gap was wider, {gaps[222].lstrip('0')}, after 222 rounds" in page
     assert f"and {gaps[90]} after 90" in page
     apart = np.mean(ours.accuracies[ours.rounds.index(299)])
     assert f"`differences` has {f'{apart:.4f}'.lstrip('0')}, {float(gaps[299]):.1f} points" in page
+    (closing,) = found.named("differences unbalanced 16 closing")
+    lead = f"{100 * (closing.accuracy - full.accuracy):.2f}".lstrip("0")
+    share = FULL / closing.bits_a_round
+    assert share > 100
+    assert f"ends {lead} points *ahead* of full exchange for 1/{share:.0f} of its bits" in page
+    own, theirs = (f"{one.accuracy:.4f}".lstrip("0") for one in (closing, full))
+    assert f"{own} beside {theirs}" in page
+    own, theirs = (f"{min(one.accuracies[-1]):.4f}".lstrip("0") for one in (closing, full))
+    assert f"its worst node has {own} where that of full exchange has {theirs}" in page
+    way = closing.rounds.index(164)
+    own, theirs = (float(np.mean(one.accuracies[way])) for one in (closing, full))
+    assert f"has {f'{own:.4f}'.lstrip('0')}, {100 * (theirs - own):.1f} points behind" in page
     (pruned,) = found.named("pruned unbalanced 16")
     ahead = f"{100 * (ours.accuracy - pruned.accuracy):.2f}".lstrip("0")
     assert f"and {ahead} ahead of pruned weights for 1/{PRUNED / ours.bits_a_round:.0f}" in page
