@@ -12,6 +12,7 @@ from peerbayes.sources.documents import (
     CheckDocument,
     FigureDocument,
     MissingDocument,
+    Outcome,
     PanelDocument,
 )
 from peerbayes.sources.kept import Kept, Need
@@ -48,6 +49,8 @@ class SourceFigure:
         What else the verdict should say; a sentence.
     missing
         What is not on record, where that does not follow from `needs`.
+    elsewhere
+        What the other readings need that the figure as printed does not.
     """
 
     name: str
@@ -60,6 +63,7 @@ class SourceFigure:
     silent: str = ""
     remark: str = ""
     missing: Missing | None = None
+    elsewhere: tuple[Need, ...] = ()
 
     def redraw(self, kept: Kept) -> FigureDocument:
         """The figure from what is on record.
@@ -69,8 +73,8 @@ class SourceFigure:
         ValueError
             If a record is damaged; in one line.
         """
-        missing = self._missing(kept)
         checks = self.judge(kept, AS_PRINTED)
+        missing = self._missing(kept, outcome(checks))
         builds = [run.build for need in self.needs for run in kept.runs(need)]
         return FigureDocument(
             name=self.name,
@@ -84,10 +88,11 @@ class SourceFigure:
             builds=list(dict.fromkeys(builds)),
         )
 
-    def _missing(self, kept: Kept) -> list[MissingDocument]:
+    def _missing(self, kept: Kept, verdict: Outcome) -> list[MissingDocument]:
         if self.missing is not None:
             return self.missing(kept)
-        found = [kept.missing(need) for need in self.needs]
+        more = self.elsewhere if verdict == "not reproduced" else ()
+        found = [kept.missing(need) for need in (*self.needs, *more)]
         return [one for one in found if one is not None]
 
     def _sentence(
@@ -111,13 +116,25 @@ class SourceFigure:
 
     def _other_readings(self, kept: Kept) -> str:
         """The likeliest reason, tested: whether another reading of the numbers makes all hold."""
-        if not self.readings:
-            return ""
+        found = dict[str, list[tuple[Reading, Outcome]]]()
         for reading in self.readings:
-            if outcome(self.judge(kept, reading)) == "reproduced":
-                return f"All of it holds when read {reading.words}, which is the likeliest reason."
-        tried = "; ".join(reading.words for reading in self.readings)
-        return f"No other reading tried makes all of it hold ({tried})."
+            told = outcome(self.judge(kept, reading))
+            found.setdefault(reading.words, []).append((reading, told))
+        for words, ones in found.items():
+            good = [reading for reading, verdict in ones if verdict == "reproduced"]
+            if good:
+                which = f", with {_pairs(good)} of {len(ones)} pairs" if good[0].labels else ""
+                return f"All of it holds when read {words}{which}, which is the likeliest reason."
+        tried = [w for w, ones in found.items() if all(v == "not reproduced" for _, v in ones)]
+        if not tried:
+            return ""
+        return f"No other reading tried makes all of it hold ({'; '.join(tried)})."
+
+
+def _pairs(readings: Sequence[Reading]) -> str:
+    """Which pairs of labels, or how many if they are more than three."""
+    pairs = [f"{a} and {b}" for a, b in (one.labels for one in readings if one.labels)]
+    return ", ".join(pairs) if len(pairs) <= 3 else str(len(pairs))
 
 
 def _lacking(missing: Sequence[MissingDocument]) -> str:

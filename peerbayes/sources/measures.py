@@ -21,7 +21,7 @@ CENTRE, EDGES = (0,), tuple(range(1, 9))
 
 @dataclass(frozen=True)
 class Reading:
-    """What "accuracy of an agent" may mean.
+    """What "accuracy of an agent", or "confidence in a label", may mean.
 
     Attributes
     ----------
@@ -33,12 +33,19 @@ class Reading:
         Whether the names of two nodes change places.
     best
         Whether the best recorded round counts instead of the last.
+    weight
+        The row's variant, where a source does not say which: ``a=0.5``. Empty: the row's main one.
+    labels
+        One label that the edges hold and one that the centre holds, where a source shows two and
+        does not say which. Readings that differ in this alone have the same `words`.
     """
 
     words: str
     when: When = "before"
     exchanged: bool = False
     best: bool = False
+    weight: str = ""
+    labels: tuple[int, int] | None = None
 
     def agents(self, agents: Sequence[int]) -> tuple[int, ...]:
         """Which agents are meant."""

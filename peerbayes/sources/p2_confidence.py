@@ -7,6 +7,7 @@ confidence is the mean probability of the true label.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -29,6 +30,13 @@ from peerbayes.sources.measures import (
 _KEY = "confidence by label, before consensus"
 _SIDES = (("centre", CENTRE), ("edges", EDGES))
 _READINGS = tuple(one for one in OTHERS if not one.best)
+_WEIGHTS = ("a=0.7", "a=0.5", "a=0.3")
+# Of star-fmnist-1: a label that the edges hold, and one that the centre holds.
+_PAIRS = tuple(
+    Reading("of one label that the edges hold and one that the centre holds", labels=pair)
+    for pair in product((1, 5, 7, 9), (0, 2, 3, 4, 6, 8))
+)
+_OTHER_WEIGHTS = tuple(Reading(f"with {a}", weight=a) for a in _WEIGHTS[1:])
 # "Low", "improves": so much of a probability below, or above, what it is compared with.
 _GAP = 0.05
 _SILENT = "P2 prints no confidence as a number, nor the widths with which its beliefs begin."
@@ -36,6 +44,11 @@ _SILENT = "P2 prints no confidence as a number, nor the widths with which its be
 
 def _need(row: str, variant: str) -> Need:
     return Need(row, variant, _KEY)
+
+
+def _at(row: str, reading: Reading) -> Need:
+    """The part of a row whose weight on the centre is not said."""
+    return _need(row, reading.weight or ROWS[row].main)
 
 
 def _labels(runs: Sequence[NetPart], agents: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -50,16 +63,19 @@ def _labels(runs: Sequence[NetPart], agents: Sequence[int]) -> tuple[list[int], 
 def _over_a(row: str, weights: Sequence[str], labels: tuple[int, int] | None) -> Judge:
     """ID above OOD on both sides; OOD at the edges rises with a.
 
-    `labels` are one that the edges hold and one that the centre holds; None: all of them.
+    `labels` are one that the edges hold and one that the centre holds; None: all of them, unless
+    the reading says which.
     """
 
-    def chosen(runs: Sequence[NetPart], agents: Sequence[int]) -> tuple[list[int], list[int]]:
-        inside, outside = _labels(runs, agents)
-        if labels is None:
-            return inside, outside
-        return [one for one in labels if one in inside], [one for one in labels if one in outside]
-
     def judge(kept: Kept, reading: Reading) -> list[CheckDocument]:
+        shown = labels or reading.labels
+
+        def chosen(runs: Sequence[NetPart], agents: Sequence[int]) -> tuple[list[int], list[int]]:
+            inside, outside = _labels(runs, agents)
+            if shown is None:
+                return inside, outside
+            return [one for one in shown if one in inside], [one for one in shown if one in outside]
+
         checks, heard = [], dict[str, float]()
         printed = "agents learn to predict their ID labels with higher confidence than the OOD ones"
         for a in weights:
@@ -120,7 +136,7 @@ def _low(row: str, side: str, label: int) -> Judge:
     agents = dict(_SIDES)[side]
 
     def judge(kept: Kept, reading: Reading) -> list[CheckDocument]:
-        runs = kept.runs(_need(row, ROWS[row].main))
+        runs = kept.runs(_at(row, reading))
         printed = f"the confidence on OOD label {label}, {side}, remains low"
         what = [
             f"confidence in {others} less that in OOD {label}, {side}"
@@ -141,7 +157,7 @@ def _low(row: str, side: str, label: int) -> Judge:
 def _failure(kept: Kept, reading: Reading) -> list[CheckDocument]:
     """69.7, which is printed as a failure: that is what there is to find again."""
     row = ROWS["star-fmnist-2"]
-    runs = kept.runs(Need(row.name, row.main))
+    runs = kept.runs(_at(row.name, reading))
     printed = row.variant(row.main).printed["all agents"]
     return [
         accuracy_check("average accuracy, a failure [%]", printed, accuracies(runs, (), reading))
@@ -150,13 +166,12 @@ def _failure(kept: Kept, reading: Reading) -> list[CheckDocument]:
 
 def _improves(kept: Kept, reading: Reading) -> list[CheckDocument]:
     """Accuracy and confidence of the partition that parts no similar labels."""
-    good, bad = ROWS["star-fmnist-1"], ROWS["star-fmnist-2"]
     whats = (
         "average accuracy, star-fmnist-1 less star-fmnist-2 [points]",
         "confidence in coat (4) at the edges, star-fmnist-1 less star-fmnist-2",
     )
     printed = ("84.21 less 69.7: the accuracy improves", "the confidence improves")
-    ours = [kept.runs(_need(row.name, row.main)) for row in (good, bad)]
+    ours = [kept.runs(_at(row, reading)) for row in ("star-fmnist-1", "star-fmnist-2")]
     if not all(ours):
         return [undecided(*pair) for pair in zip(whats, printed, strict=True)]
     a, b = (float(np.mean(accuracies(runs, (), reading))) for runs in ours)
@@ -203,9 +218,6 @@ def _all_of(*judges: Judge) -> Judge:
     return lambda kept, reading: [check for judge in judges for check in judge(kept, reading)]
 
 
-_WEIGHTS = ("a=0.7", "a=0.5", "a=0.3")
-
-
 def _by_label(name: str, row: str, shows: str, judge: Judge, *more: str) -> SourceFigure:
     return SourceFigure(
         name,
@@ -214,8 +226,9 @@ def _by_label(name: str, row: str, shows: str, judge: Judge, *more: str) -> Sour
         tuple(_need(one, ROWS[one].main) for one in (row, *more)),
         judge,
         _draw_labels(row),
-        _READINGS,
+        (*_READINGS, *_OTHER_WEIGHTS),
         _SILENT,
+        elsewhere=tuple(_need(one, a.weight) for one in (row, *more) for a in _OTHER_WEIGHTS),
     )
 
 
@@ -255,6 +268,6 @@ FIGURES: tuple[SourceFigure, ...] = (
         tuple(_need("star-fmnist-1", a) for a in _WEIGHTS),
         _over_a("star-fmnist-1", _WEIGHTS, None),
         _draw_over_a("star-fmnist-1", _WEIGHTS, None),
-        _READINGS, _SILENT,
+        (*_READINGS, *_PAIRS), _SILENT,
     ),
 )  # fmt: skip
