@@ -1,9 +1,17 @@
-"""The objective bytes: what to send, and on which of the usual weights."""
+"""The objective bytes: what to send, on which links, and with which of the usual weights.
+
+Bytes are links × a message × rounds. More links make rounds fewer, down to what the data need, and
+every round dearer: so trees, which have the fewest links, are priced beside the whole graph.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from peerbayes.designs.documents import ObjectiveDetails
 from peerbayes.designs.found import Found
@@ -11,13 +19,18 @@ from peerbayes.designs.request import DesignRequest, DesignTask
 from peerbayes.designs.weights import Weights, weights_for
 from peerbayes.message_documents import MessagesDocument, PriceDocument
 from peerbayes.problem.finite import Problem
-from theory.design import Constraints, baselines
+from theory.design import Constraints, DesignGraph, baselines
 from theory.design.time_budget import is_spent
+from theory.learning.model import FiniteModel
 from theory.messages import FewestBytes, fewest_bytes
 from theory.messages.cells import HEADER
 from theory.network.structure import as_dense
+from theory.network.weights import weights_on_links
 from theory.progress import Progress
 from theory.validation import fail
+
+# Distances between all pairs of more agents take seconds.
+_MOST_PATHS = 500
 
 
 def cheapest_messages(
@@ -27,10 +40,10 @@ def cheapest_messages(
     target: int,
     progress: Progress | None,
 ) -> Found:
-    """The cheapest messages on the weights as given, on those of the rules, and on the fastest."""
+    """The cheapest messages on the weights as given, those of rules, the fastest, and trees."""
     model = problem.model
     header = HEADER if problem.messages is None else problem.messages.header
-    candidates = _candidates(request, task)
+    candidates = _candidates(request, task, model, target)
     prices: list[PriceDocument] = []
     best: FewestBytes | None = None
     recommended: Weights | None = None
@@ -58,16 +71,40 @@ def cheapest_messages(
         wanted = "bounded log-ratios, and a network that is proved to settle on the target"
         raise fail("objective", wanted, "'bytes' without one", "see what analyse says")
     details = ObjectiveDetails(messages=MessagesDocument.of(best.best), prices=prices)
-    note = "steps, mixing and weights were searched, and are not proved to be the best"
+    note = "links, steps, mixing and weights were searched, and are not proved to be the best"
     return Found(recommended, None, {}, details, (note,), quantiser=best.quantiser)
 
 
-def _candidates(request: DesignRequest, task: DesignTask) -> dict[str, Weights]:
+def _candidates(
+    request: DesignRequest, task: DesignTask, model: FiniteModel, target: int
+) -> dict[str, Weights]:
     """The networks that messages are priced on, by name: where limits are set, one within them."""
     fastest = weights_for(task, task.stationary, thorough=False, seed=request.seed)
     if task.constraints != Constraints():
         return {"fastest for its v": fastest}
+    graph = task.graph
     given = {"as given": task.network}
-    given |= {entry.name: entry.network for entry in baselines(task.graph)}
+    given |= {entry.name: entry.network for entry in baselines(graph)}
+    for root in _roots(graph, model, target):
+        word = str(root) if graph.names is None else graph.names[root]
+        tree = graph.tree_from(root)
+        weights = weights_on_links(tree.links, agents=tree.agents, rule="uniform")
+        given[f"uniform, tree from {word}"] = tree.network(weights, name="uniform")
     known = {name: Weights(network, network, None, name) for name, network in given.items()}
     return {**known, "fastest for its v": fastest}
+
+
+def _roots(graph: DesignGraph, model: FiniteModel, target: int) -> tuple[int, ...]:
+    """From where trees are grown: the graph's middle, and the agent whose data say most."""
+    if not graph.is_undirected or len(graph.edges) < graph.agents:
+        return ()  # no links to spare
+    if graph.agents <= _MOST_PATHS:
+        places = (np.ones(len(graph.links), dtype=bool), graph.links.T)
+        pattern = sparse.csr_array(places, shape=(graph.agents, graph.agents))
+        paths = csgraph.shortest_path(pattern, unweighted=True)
+        middle = min(range(graph.agents), key=lambda i: (paths[i].max(), paths[i].sum()))
+    else:
+        middle = int(np.argmax(graph.degrees))
+    told = model.divergences.sum(axis=1) - len(model.hypotheses) * model.divergences[:, target]
+    most = middle if told[middle] == told.max() else int(np.argmax(told))
+    return tuple(dict.fromkeys((middle, most)))

@@ -46,7 +46,7 @@ class DesignRequest:
         ``"rate"``: the largest K; ``"exponent"``: the largest E; ``"samples"``: the fewest
         certified rounds; ``"mixing"``: the fastest W for the present v; ``"trade-off"``: rate
         against mixing; ``"bytes"``: the fewest certified bytes of quantised messages, over their
-        step, their mixing and the usual weights; ``"next-edge"``: which edge to add.
+        step, their mixing, the usual weights and trees; ``"next-edge"``: which edge to add.
     delta
         Probability of error that sample sizes allow.
     target

@@ -164,6 +164,28 @@ class DesignGraph(Value):
         links = np.concatenate([self.links, np.array(new, dtype=np.int64)])
         return replace(self, links=links)
 
+    def tree_from(self, root: int) -> DesignGraph:
+        """A tree of shortest paths from an agent, both ways on every edge: the fewest links.
+
+        Raises
+        ------
+        ValueError
+            If the graph is directed, or has no such agent.
+
+        Examples
+        --------
+        >>> ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0]], agents=4)
+        >>> ring.tree_from(1).edges.tolist()
+        [[0, 1], [0, 3], [1, 2]]
+        """
+        root = as_integer("root", root, minimum=0, maximum=self.agents - 1)
+        places = (np.ones(len(self.edges), dtype=bool), self.edges.T)
+        pattern = sparse.csr_array(places, shape=(self.agents, self.agents))
+        order, parent = csgraph.breadth_first_order(pattern, root, directed=False)
+        others = order[1:]
+        edges = np.column_stack([others, parent[others]]).astype(np.int64)
+        return replace(self, links=np.concatenate([edges, edges[:, ::-1]]))
+
     def network(self, weights: ArrayLike | Weights, *, name: str = "network") -> Network:
         """The network of weights on this graph, with the graph's names and layout.
 

@@ -181,11 +181,14 @@ class LogRatioLaw(Value):
         return exponents
 
     def _cumulant_block(self, u: FloatArray) -> FloatArray:
-        exponents = self._exponents(u)
-        largest = exponents.max(axis=1)
-        exponents -= largest[:, None]
+        # Atoms first: laws of coins have two, and maxima along so short an axis are slow.
+        exponents = np.multiply.outer(self.means, u)
+        if not self.is_bounded:
+            exponents += np.multiply.outer(self.variances, 0.5 * u * u)
+        largest = exponents.max(axis=0)
+        exponents -= largest
         np.exp(exponents, out=exponents)
-        values: FloatArray = largest + np.log(exponents @ self.probabilities)
+        values: FloatArray = largest + np.log(self.probabilities @ exponents)
         return values
 
     def _slope_block(self, u: FloatArray) -> FloatArray:

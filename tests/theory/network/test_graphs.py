@@ -5,6 +5,8 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from theory import FiniteModel, Network
 from theory.changing import (
@@ -26,6 +28,7 @@ from theory.learnability import network_without
 from theory.rational import RationalNetwork
 
 from ...models import COIN, coins
+from ..design.targets import undirected_graphs
 
 NAMES = ("hill", "valley", "coast", "island")
 
@@ -187,3 +190,29 @@ def test_names_change_no_number() -> None:
     assert named != plain
     assert fingerprint(named) == fingerprint(plain)
     assert learning_rate(named, coins(4)).rate == learning_rate(plain, coins(4)).rate
+
+
+@given(graph=undirected_graphs(), data=st.data())
+def test_a_tree_of_shortest_paths_has_the_graph_s_distances(
+    graph: DesignGraph, data: st.DataObject
+) -> None:
+    root = data.draw(st.integers(0, graph.agents - 1))
+    tree = graph.tree_from(root)
+    assert len(tree.edges) == graph.agents - 1
+    assert {tuple(edge) for edge in tree.edges} <= {tuple(edge) for edge in graph.edges}
+    whole, part = nx.empty_graph(graph.agents), nx.empty_graph(graph.agents)
+    whole.add_edges_from(graph.edges)
+    part.add_edges_from(tree.edges)
+    assert nx.single_source_shortest_path_length(
+        part, root
+    ) == nx.single_source_shortest_path_length(whole, root)
+
+
+def test_trees_are_of_graphs_that_listen_both_ways_and_of_their_agents() -> None:
+    ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
+    with pytest.raises(ValueError, match="graph: expected listening both ways"):
+        ring.tree_from(0)
+    path = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3, names=["hill", "coast", "island"])
+    assert path.tree_from(2) == path
+    with pytest.raises(ValueError, match="root: expected"):
+        path.tree_from(3)

@@ -44,8 +44,8 @@ class ErrorBound(Shown):
         """The log of the bound at one round; zero where the bound says nothing."""
         n = as_integer("rounds", rounds, minimum=1)
         if n <= len(self.terms):
-            return _log_sum(self.terms[n - 1])
-        return _log_sum(self.tail(np.full(self.events, float(n))))
+            return float(_log_sum(self.terms[n - 1]))
+        return float(_log_sum(self.tail(np.full(self.events, float(n)))))
 
     def probability(self, rounds: int) -> float:
         """The bound at one round: an upper bound, at most one."""
@@ -67,11 +67,11 @@ class ErrorBound(Shown):
         peaks = self._peaks(start)
 
         def stays(n: int) -> bool:
-            return _log_sum(self.tail(np.maximum(peaks, n))) <= target
+            return bool(_log_sum(self.tail(np.maximum(peaks, n))) <= target)
 
         if stays(start):
-            too_much = [n for n in range(1, horizon + 1) if _log_sum(self.terms[n - 1]) > target]
-            return too_much[-1] + 1 if too_much else 1
+            too_much = np.flatnonzero(_log_sum(self.terms) > target)
+            return int(too_much[-1]) + 2 if too_much.size else 1
         low, high = start, 2 * start
         while not stays(high):
             low, high = high, 2 * high
@@ -94,7 +94,8 @@ class ErrorBound(Shown):
         return high
 
 
-def _log_sum(terms: FloatArray) -> float:
+def _log_sum(terms: FloatArray) -> FloatArray:
+    """The log of the sum over events, the last axis; at most zero."""
     if terms.size == 0:
-        return -np.inf
-    return min(0.0, float(logsumexp(terms)))
+        return np.full(terms.shape[:-1], -np.inf)
+    return np.asarray(np.minimum(0.0, logsumexp(terms, axis=-1)))
