@@ -64,8 +64,8 @@ def run_named_experiment(
         typer.Option(
             "--codec",
             metavar="NAME",
-            help="How agents write messages, such as posterior, or difference+sign, in records of "
-            "its own; left out, or none: as they are.",
+            help="How agents write messages, such as posterior:step=2, or difference+sign, in "
+            "records of its own; left out, or none: as they are.",
             rich_help_panel=NETS,
         ),
     ] = None,

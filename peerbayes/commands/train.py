@@ -41,8 +41,8 @@ def train(
         typer.Option(
             "--codec",
             metavar="NAME",
-            help="How messages are written, such as sign, or difference+sign; none: as they are; "
-            "left out: as the file says.",
+            help="How messages are written, such as topk:share=0.05, or difference+sign; none: as "
+            "they are; left out: as the file says.",
         ),
     ] = None,
     resume: Annotated[

@@ -32,7 +32,7 @@ def deciding_files() -> tuple[Path, ...]:
 @cache
 def build_of_nets() -> str:
     """The fingerprint of the code that trains and measures networks of nets: 12 hex digits."""
-    return fingerprint_of_code(path.read_text(encoding="utf-8") for path in deciding_files())
+    return _fingerprint_of_files(*deciding_files())
 
 
 @cache
@@ -45,22 +45,16 @@ def build_of_tuned() -> str:
     files = [path for path in sorted(train.rglob("*.py")) if path.parent.name != "data"]
     own = _HOUSE / "peerbayes" / "experiments"
     files += [own / f"tuned_{name}.py" for name in ("plan", "runs", "search")]
-    return fingerprint_of_code(
-        path.read_text(encoding="utf-8")
-        for path in (*deciding_files(), *files)
-        if path.name != "__init__.py"
-    )
+    return _fingerprint_of_files(*deciding_files(), *files)
 
 
 @cache
 def build_of_gae() -> str:
     """The fingerprint of the code that trains and measures GAE: 12 hex digits."""
     empirical = _HOUSE / "empirical"
-    files = [
-        path for part in ("gae", "messages") for path in sorted((empirical / part).rglob("*.py"))
-    ]
-    files.append(empirical / "data.py")
-    return fingerprint_of_code(path.read_text(encoding="utf-8") for path in files)
+    folders = (empirical / part for part in ("gae", "messages"))
+    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    return _fingerprint_of_files(*files, empirical / "data.py")
 
 
 @cache
@@ -69,7 +63,13 @@ def build_of_codecs() -> str:
     files = list(deciding_files())
     for folder in ("messages", "train"):
         files += sorted((_HOUSE / "empirical" / folder).rglob("*.py"))
-    return fingerprint_of_code(path.read_text(encoding="utf-8") for path in files)
+    return _fingerprint_of_files(*files)
+
+
+def _fingerprint_of_files(*paths: Path) -> str:
+    """Of modules with definitions of their own: an ``__init__`` only gathers and names them."""
+    own = (path for path in paths if path.name != "__init__.py")
+    return fingerprint_of_code(path.read_text(encoding="utf-8") for path in own)
 
 
 def fingerprint_of_code(sources: Iterable[str]) -> str:

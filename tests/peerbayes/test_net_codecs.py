@@ -151,6 +151,7 @@ def test_a_stopped_part_goes_on_with_its_replicas(
     ("arguments", "said"),
     [
         ([ROW, "--codec", "singe"], "codec: expected one of plain, .*, got 'singe'; did you mean"),
+        ([ROW, "--codec", "topk:shares=1"], "settings of topk: .*; did you mean 'share'"),
         (["fedavg-iid", "--codec", "sign"], "--codec: expected a row whose agents send each other"),
         (["fmnist-central", "--codec", "sign"], "--codec: expected a row whose agents send"),
         ([ROW, "--codec", "autoencoder"], "expected a trained autoencoder, got none"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
@@ -73,20 +75,46 @@ def codec_of(name: str, **settings: Any) -> Codec:
 
 
 def codec_named(text: str) -> Codec:
-    """A codec by its name, or one around another, with default settings.
+    """A codec as it is named on a command line: its name, settings, and a codec within it.
+
+    ``NAME:SETTING=VALUE,...`` has settings of its own, the others their defaults; ``NAME+NAME`` is
+    one around another, each perhaps with settings.
 
     Examples
     --------
     >>> codec_named("difference+seeds")
     Difference(inner=Seeds(share=0.1, kind='float32'), mixing=0.5)
+    >>> codec_named("difference:mixing=0.4+seeds:share=0.02")
+    Difference(inner=Seeds(share=0.02, kind='float32'), mixing=0.4)
 
     Raises
     ------
     ValueError
-        If there is no such codec, or the first has none within it.
+        If there is no such codec, the first has none within it, or as :func:`codec_of`.
     """
-    outer, plus, inner = text.partition("+")
-    return codec_of(outer, inner=codec_named(inner)) if plus else codec_of(outer)
+    # A plus within a number, as in 1e+2, has no letter after it.
+    outer, *inner = re.split(r"\+(?=[^0-9])", text, maxsplit=1)
+    name, _, given = outer.partition(":")
+    settings = dict[str, Any]()
+    for part in given.split(",") if given else ():
+        setting, equals, value = part.partition("=")
+        if not equals or not value or setting in settings:
+            wanted = "settings such as share=0.05 between commas, each once"
+            raise fail(f"settings of {name}", wanted, repr(part), "see the codec's settings")
+        settings[setting] = _plain_value(value)
+    if inner:
+        settings["inner"] = codec_named(inner[0])
+    return codec_of(name, **settings)
+
+
+def _plain_value(text: str) -> bool | int | float | str:
+    """A number or a truth value where the text is one; else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def codec_from_words(words: Mapping[str, Any]) -> Codec:

@@ -16,7 +16,7 @@ pytest.importorskip("pywt")
 from safetensors.torch import load, save  # noqa: E402
 
 from empirical.messages.codec import Codec, Coder, Heard, Hearing, Layout, Memory, Replicating  # noqa: E402
-from empirical.messages.codecs import CODECS, codec_from_words, codec_of  # noqa: E402
+from empirical.messages.codecs import CODECS, codec_from_words, codec_named, codec_of  # noqa: E402
 from empirical.messages.codecs.difference import Difference  # noqa: E402
 from empirical.messages.streams import prepared  # noqa: E402
 from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
@@ -225,6 +225,37 @@ def test_words_make_the_same_codec(codec: str) -> None:
     words = codec_of(codec).words()
     assert words["codec"] == codec
     assert codec_from_words(json.loads(json.dumps(words))) == codec_of(codec)
+
+
+def spelled(words: dict[str, Any]) -> str:
+    """What a command line says of a codec's words."""
+    own = [f"{key}={value}" for key, value in words.items() if key not in ("codec", "inner")]
+    outer = words["codec"] + (":" + ",".join(own) if own else "")
+    return outer + ("+" + spelled(words["inner"]) if "inner" in words else "")
+
+
+@pytest.mark.parametrize("name", [name for name in CODECS if name != "autoencoder"])
+def test_every_codec_can_be_spelled_with_all_its_settings(name: str) -> None:
+    for codec in (codec_of(name), codec_of("difference", inner=codec_of("topk", step=1e22))):
+        assert codec_named(spelled(codec.words())) == codec
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("topk:share", "settings of topk: expected settings such as share=0.05 .* got 'share'"),
+        ("topk:share=", "settings of topk: expected settings such as"),
+        ("topk:share=0.1,share=0.2", "each once, got 'share=0.2'"),
+        ("topk:shares=0.1", "settings of topk: expected any of .*did you mean 'share'"),
+        ("topk:share=true", "share: expected such as 0.1, got True"),
+        ("topk:share=2", "share: expected a number above 0 and at most 1, got 2"),
+        ("sign+topk", "settings of sign: expected none, got 'inner'"),
+        ("difference+", "codec: expected one of plain, .* got 'difference\\+'"),
+    ],
+)
+def test_codecs_that_are_spelled_wrongly(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        codec_named(text)
 
 
 @pytest.mark.parametrize("codec", KINDS)
