@@ -43,7 +43,7 @@ def run_named_experiment(
         typer.Option(
             "--part",
             metavar="WORDS",
-            help="Only parts whose names contain this, such as 'a=0.5 seed 0'.",
+            help="Only the part of this name, or all that contain it, such as 'a=0.5'.",
             rich_help_panel=NETS,
         ),
     ] = None,

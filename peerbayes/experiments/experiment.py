@@ -125,7 +125,7 @@ class PartsBySeed:
 def parts_named(
     own: Iterable[str], words: str, *, shown: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """Those of the parts whose names contain these words.
+    """The part of this name, or those whose names contain these words.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def parts_named(
         If there is none.
     """
     names = tuple(own)
-    chosen = tuple(name for name in names if words in name)
+    chosen = (words,) if words in names else tuple(name for name in names if words in name)
     if not chosen:
         told = names if shown is None else shown
         few = "names such as " if len(told) < len(names) else ""

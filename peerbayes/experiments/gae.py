@@ -16,7 +16,7 @@ from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
 from peerbayes.experiments.build import build_of_gae
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
-from peerbayes.experiments.gae_rows import AUTOENCODER, RUNS, GaePart, quick_recipe
+from peerbayes.experiments.gae_rows import AUTOENCODERS, RUNS, GaePart, quick_recipe
 from peerbayes.experiments.net_run import Setting, alone, check_installed, forget_unfinished
 from theory.progress import Progress
 from theory.validation import as_integer
@@ -59,7 +59,7 @@ class GaeExperiment(PartsBySeed):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The autoencoder, then every run, seed by seed."""
+        """The autoencoders, then every run, seed by seed."""
         return tuple(self._parts)
 
     def part(self, name: str) -> GaePart:
@@ -103,7 +103,7 @@ class GaeExperiment(PartsBySeed):
 
         part = self._parts[name]
         common = {**self.settings(), "data": dict(CHECKSUMS["mnist"]), "build": build_of_gae()}
-        trained = {"autoencoder": self._plans()}
+        trained = {"autoencoder": self._plans(part)}
         if part.run is None:
             return {**common, **trained}
         own = {**common, "recipe": self._recipe(part).as_json()}
@@ -132,14 +132,14 @@ class GaeExperiment(PartsBySeed):
 
         part, setting = self._parts[name], self.setting
         mark = fingerprint(self.name, name, seed, self.part_settings(name))
-        words = {"plans": self._plans(), "build": build_of_gae()}
+        words = {"plans": self._plans(part), "build": build_of_gae()}
         with one_thread(), alone(part, setting):
             if part.run is not None:
                 return run_gae(
                     part.run, self._recipe(part), part, is_quick=self.is_quick, setting=setting,
                     seed=seed, fingerprint=mark, autoencoder=words, progress=progress,
                 )  # fmt: skip
-            snapshot_plan, plan = self._plan()
+            snapshot_plan, plan = self._plan(part)
             return train_autoencoder(
                 part, self._recipe(part), snapshot_plan, plan, is_quick=self.is_quick,
                 setting=setting, fingerprint=mark, words=words, progress=progress,
@@ -151,7 +151,7 @@ class GaeExperiment(PartsBySeed):
 
     def damage(self, name: str, content: Mapping[str, Any], folder: Path) -> str | None:
         """What is wrong with the autoencoder that a part on record keeps; None if nothing."""
-        if name != AUTOENCODER:
+        if self._parts[name].run is not None:
             return None
         from empirical.tensor_files import verify_file
 
@@ -176,13 +176,13 @@ class GaeExperiment(PartsBySeed):
     def _parts(self) -> dict[str, GaePart]:
         runs = [run for run in RUNS if run.in_quick or not self.is_quick]
         own = [GaePart(run, seed) for seed in range(self.seeds) for run in runs]
-        return {part.name: part for part in (GaePart(None), *own)}
+        return {part.name: part for part in (*AUTOENCODERS[: 1 if self.is_quick else 2], *own)}
 
     def _recipe(self, part: GaePart) -> Recipe:
         recipe = Recipe() if part.run is None else part.run.recipe
         return quick_recipe(recipe) if self.is_quick else recipe
 
-    def _plan(self) -> tuple[SnapshotPlan, FitPlan]:
+    def _plan(self, part: GaePart) -> tuple[SnapshotPlan, FitPlan]:
         from empirical.gae.fitting import FitPlan
         from empirical.gae.snapshots import SnapshotPlan
 
@@ -191,10 +191,12 @@ class GaeExperiment(PartsBySeed):
                 SnapshotPlan(trajectories=2, epochs=6, batch=160),
                 FitPlan(epochs=10, batch=4, held_out=1 / 2),
             )
+        if part.autoencoder.snapshots:  # a tenth, and as many steps
+            return SnapshotPlan(trajectories=11), FitPlan(epochs=250)
         return SnapshotPlan(), FitPlan()
 
-    def _plans(self) -> dict[str, Any]:
-        snapshot_plan, plan = self._plan()
+    def _plans(self, part: GaePart) -> dict[str, Any]:
+        snapshot_plan, plan = self._plan(part)
         return {"snapshots": snapshot_plan.as_json(), "fit": plan.as_json()}
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from peerbayes.experiments.build import build_of_gae
 from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeCurve, GaeFit
 from peerbayes.experiments.gae_rows import GaePart
-from peerbayes.experiments.gae_runs import FILE, images_of
+from peerbayes.experiments.gae_runs import file_of, images_of
 from peerbayes.experiments.net_run import Setting, unfinished, versions
 from theory.progress import Progress
 from theory.validation import fail
@@ -70,7 +70,8 @@ def train_autoencoder(
         own = replace(plan, split=split)
         fits.append(_fitted(part, setting, mark, curves, own, recipe, report))
     used = replace(fits[0].autoencoder, words=words)
-    sha256 = used.save(setting.folder / FILE)
+    file = file_of(part)
+    sha256 = used.save(setting.folder / file)
     held = [held_out_curves(curves, replace(plan, split=split), recipe) for split in SPLITS]
     return GaeAutoencoderPart(
         snapshots=snapshot_plan.as_json(),
@@ -83,7 +84,7 @@ def train_autoencoder(
             for split, one, own in zip(SPLITS, fits, held, strict=True)
         ],
         curve=_curve(used, held[0][-1], recipe),
-        file=FILE,
+        file=file,
         sha256=sha256,
         build=build_of_gae(),
         versions=versions(),

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from peerbayes.documents import Document
 from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.gae_rows import AUTOENCODER
+from peerbayes.experiments.gae_rows import AUTOENCODERS
 
 
 class GaeTraffic(Document):
@@ -109,21 +109,25 @@ class GaeAutoencoderPart(Document):
 
 @dataclass(frozen=True)
 class GaeContent:
-    """All parts that are there."""
+    """All parts that are there: autoencoders by the name of their part, the paper's first."""
 
-    autoencoder: GaeAutoencoderPart | None
+    autoencoders: dict[str, GaeAutoencoderPart]
     runs: tuple[GaeRunPart, ...]
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> GaeContent:
         """The parts of a record."""
-        found = content.get(AUTOENCODER)
+        trained = [part.name for part in AUTOENCODERS]
         return cls(
-            None if found is None else GaeAutoencoderPart.model_validate(found),
+            {
+                name: GaeAutoencoderPart.model_validate(content[name])
+                for name in trained
+                if name in content
+            },
             tuple(
                 GaeRunPart.model_validate(part)
                 for name, part in content.items()
-                if name != AUTOENCODER
+                if name not in trained
             ),
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeContent, GaeRunPart
-from peerbayes.experiments.gae_rows import CLOSING, RUNS, TABLE_1
+from peerbayes.experiments.gae_rows import CLOSING, FEW, RUNS, TABLE_1
 from theory.claims.compressed_gossip import FULL, PRUNED
 
 _FLOAT_BITS = 32
@@ -42,9 +42,10 @@ def gae_lines(found: GaeContent) -> tuple[Line, ...]:
                 lines += _gap(found, run.name, other)
     lines += _bits(found)
     lines += _coded_bits(found)
-    if found.autoencoder is not None:
-        lines += _errors(found.autoencoder)
-        lines += _totals(found, found.autoencoder)
+    for name, part in found.autoencoders.items():
+        lines += _errors(name, part)
+    if found.autoencoders:
+        lines += _totals(found, next(iter(found.autoencoders.values())))
     return tuple(lines)
 
 
@@ -65,11 +66,12 @@ def _accuracy(own: Sequence[GaeRunPart]) -> Line:
 def _gap(found: GaeContent, name: str, other: str) -> list[Line]:
     """The accuracy of another way of sending less that of a run, seed by seed.
 
-    The other one with the same change, if it has any, but for when our codec sends.
+    The other one with the same change, if it has any, but for when our codec sends, and for what
+    an autoencoder learnt from.
     """
     rest = name.split(" ", 1)[1]
-    for when in CLOSING:
-        rest = rest.removesuffix(f" {when}")
+    for own_change in (*CLOSING, FEW):
+        rest = rest.removesuffix(f" {own_change}")
     theirs = {one.seed: one.accuracy for one in found.named(f"{other} {rest}")}
     own = {one.seed: one.accuracy for one in found.named(name)}
     gaps = [100 * (theirs[seed] - own[seed]) for seed in theirs if seed in own]
@@ -129,11 +131,11 @@ def _coded_bits(found: GaeContent) -> list[Line]:
     return lines
 
 
-def _errors(part: GaeAutoencoderPart) -> list[Line]:
-    """What the autoencoder and a spline leave of held-out curves, over what a constant leaves."""
+def _errors(trained: str, part: GaeAutoencoderPart) -> list[Line]:
+    """What an autoencoder and a spline leave of held-out curves, over what a constant leaves."""
     lines = []
     for fit in part.fits:
-        for name, error in (("the autoencoder", fit.validation[-1]), ("50 knots", fit.spline)):
+        for name, error in ((f"the {trained}", fit.validation[-1]), ("50 knots", fit.spline)):
             remark = f"held out by {fit.split}; {part.curves} snapshots of {part.images} images"
             lines.append(
                 Line(

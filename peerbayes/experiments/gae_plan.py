@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from empirical.gae.recipe import Recipe
 from peerbayes.experiments.gae import GAE, GaeExperiment
-from peerbayes.experiments.gae_rows import AUTOENCODER, RUNS, TABLE_1, GaePart, looks
+from peerbayes.experiments.gae_rows import AUTOENCODERS, FEW, RUNS, TABLE_1, GaePart, Run, looks
 from peerbayes.experiments.net_run import Setting
 
 _IMAGES, _UNBALANCED, _TESTED = 60_000, 43_360, 10_000
 # Seconds of an image that is learnt from and of one that is tested, measured on one core of 2025;
 # of a node's message; and of the autoencoder, a curve it learns from.
 _LEARNT, _SEEN, _SENT, _CURVE = 2.6e-4, 1.2e-4, 0.05, 6e-3
-_SNAPSHOTS, _EPOCHS, _FITS = 5500, 25, 2
+_FITS = 2
+# Snapshots of an autoencoder, and epochs of its training.
+_TRAINED = {"": (5500, 25), FEW: (550, 250)}
 _AUTOENCODER_WEIGHTS, _NET_WEIGHTS = 12_744_718, 613_514
 
 
@@ -41,13 +43,14 @@ class GaeTask:
     def needs(self) -> str | None:
         """The task that must be done before: that of the autoencoder, where it is used."""
         uses = self.part.run is not None and self.part.run.needs_autoencoder
-        return f"{self.row}: {AUTOENCODER}" if uses else None
+        return f"{self.row}: {self.part.autoencoder.name}" if uses else None
 
     @property
     def seconds(self) -> float:
         """How long it is expected to take on one core; an estimate to a factor of two."""
         if self.part.run is None:
-            return _SNAPSHOTS * (_IMAGES * _LEARNT + _FITS * _EPOCHS * _CURVE)
+            curves, epochs = _TRAINED[self.part.snapshots]
+            return curves * (_IMAGES * _LEARNT + _FITS * epochs * _CURVE)
         recipe = self.part.run.recipe
         messages = 0 if recipe.exchange == "none" else recipe.nodes * recipe.exchanges
         tested = len(looks(recipe.rounds)) * recipe.nodes * _TESTED * _SEEN
@@ -58,7 +61,7 @@ class GaeTask:
         """Steps of all nodes together."""
         recipe = Recipe() if self.part.run is None else self.part.run.recipe
         if self.part.run is None:
-            return _SNAPSHOTS * 10
+            return _TRAINED[self.part.snapshots][0] * 10
         return recipe.rounds * recipe.nodes * recipe.steps(self._images // recipe.nodes)
 
     @property
@@ -84,16 +87,21 @@ class GaeTask:
 def gae_tasks() -> Iterator[GaeTask]:
     """The nine runs of Table 1 with the first seed, the other seeds, then controls.
 
-    The autoencoder comes before the first run that needs it, and behind all of the first seed that
-    do not: it takes a day.
+    Autoencoders come before the first runs that need them, and behind all of the first seed that
+    need none, the one of few snapshots first: it takes three hours, the other a day.
     """
+    yield from (GaeTask(GaePart(run)) for run in TABLE_1 if not run.needs_autoencoder)
+    for trained in reversed(AUTOENCODERS):
+        yield GaeTask(trained)
+        yield from (GaeTask(GaePart(run)) for run in RUNS if _is_plain(run, trained))
+    for seed in range(1, GAE.seeds):
+        yield from (GaeTask(GaePart(run, seed)) for run in TABLE_1)
     for seed in range(GAE.seeds):
-        if seed == 0:
-            yield from (GaeTask(GaePart(run)) for run in TABLE_1 if not run.needs_autoencoder)
-            yield GaeTask(GaePart(None))
-            yield from (GaeTask(GaePart(run)) for run in TABLE_1 if run.needs_autoencoder)
-        else:
-            yield from (GaeTask(GaePart(run, seed)) for run in TABLE_1)
-    controls = [run for run in RUNS if run not in TABLE_1]
-    for seed in range(GAE.seeds):
+        controls = [run for run in RUNS if run not in TABLE_1 and (seed or not run.snapshots)]
         yield from (GaeTask(GaePart(run, seed)) for run in controls)
+
+
+def _is_plain(run: Run, trained: GaePart) -> bool:
+    """Whether it is a run of Table 1 by this autoencoder."""
+    recipes = [one.recipe for one in TABLE_1]
+    return run.needs_autoencoder and run.snapshots == trained.snapshots and run.recipe in recipes

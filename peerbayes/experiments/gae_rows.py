@@ -10,6 +10,8 @@ from empirical.gae.recipe import Recipe
 
 # The part that trains the autoencoder.
 AUTOENCODER = "autoencoder"
+# Added where it learns from a tenth of the paper's snapshots.
+FEW = "few snapshots"
 # Table 1, by exchange, split and nodes.
 _PRINTED = {
     ("none", "balanced", 1): ".9904",
@@ -64,12 +66,15 @@ class Run:
         Its accuracy in Table 1; empty for controls.
     in_quick
         Whether a quick run has it.
+    snapshots
+        What the autoencoder that it uses learnt from: FEW, or empty for the paper's.
     """
 
     name: str
     recipe: Recipe
     printed: str = ""
     in_quick: bool = True
+    snapshots: str = ""
 
     @property
     def needs_autoencoder(self) -> bool:
@@ -79,15 +84,31 @@ class Run:
 
 @dataclass(frozen=True)
 class GaePart:
-    """One part: a run with a seed, or the training of the autoencoder (`run` is None)."""
+    """One part: a run with a seed, or the training of an autoencoder (`run` is None).
+
+    Attributes
+    ----------
+    run, seed
+        The run, and its seed.
+    snapshots
+        Of a training: FEW, or empty for the paper's.
+    """
 
     run: Run | None
     seed: int = 0
+    snapshots: str = ""
 
     @property
     def name(self) -> str:
         """Such as ``GAE balanced 4 seed 0``."""
-        return AUTOENCODER if self.run is None else f"{self.run.name} seed {self.seed}"
+        if self.run is None:
+            return f"{AUTOENCODER} {self.snapshots}".strip()
+        return f"{self.run.name} seed {self.seed}"
+
+    @property
+    def autoencoder(self) -> GaePart:
+        """The training of the autoencoder that a run uses; a training itself."""
+        return self if self.run is None else GaePart(None, snapshots=self.run.snapshots)
 
 
 def _of(exchange: str, split: str, nodes: int, words: str = "", **other: Any) -> Run:
@@ -116,6 +137,10 @@ def _controls() -> Iterator[Run]:
             for nodes in (4, 16):
                 one = _of(exchange, split, nodes)
                 yield replace(one, in_quick=(split, nodes) == ("unbalanced", 4))
+    for split in ("balanced", "unbalanced"):
+        for nodes in (4, 16):
+            one = _of("autoencoder", split, nodes, FEW)
+            yield replace(one, snapshots=FEW, in_quick=False)
     for exchange in ("pruned", "autoencoder"):
         first = exchange == "autoencoder"
         for nodes in (4, 16):
@@ -133,6 +158,9 @@ def _controls() -> Iterator[Run]:
         )
     yield replace(_of("pruned", "balanced", 4, "aliased", aliased=True), in_quick=False)
 
+
+AUTOENCODERS = (GaePart(None), GaePart(None, snapshots=FEW))
+"""The trainings of autoencoders."""
 
 TABLE_1: tuple[Run, ...] = tuple(_of(*key) for key in _PRINTED)
 """The nine runs of the paper's Table 1."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from empirical.gae.rounds import Nodes
     from empirical.nets.keeping import Generations
 
-FILE = "autoencoder.safetensors"
 # Purposes of random numbers that all runs of a seed share.
 _BEGINNING, _DEALING = 4, 5
 # Of the few images of a quick run.
@@ -36,6 +35,11 @@ _DEAL = 0
 _MEMORY = "memory"
 # Seconds between two looks at whether another process has trained it.
 _PAUSE = 1.0
+
+
+def file_of(part: GaePart) -> str:
+    """The name of the file of the autoencoder that a part trains or uses."""
+    return f"{part.autoencoder.name.replace(' ', '-')}.safetensors"
 
 
 def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
@@ -77,7 +81,7 @@ def run_gae(
     tested = images_of("test", setting, is_quick=is_quick)
     split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
     begin = initial(stream(seed, _BEGINNING))
-    path = _autoencoder_file(setting, autoencoder) if run.needs_autoencoder else None
+    path = _autoencoder_file(part, setting, autoencoder) if run.needs_autoencoder else None
     coder = coder_of(recipe, begin, autoencoder=path)
     course = _Course(
         recipe, passes(images, device=setting.device), passes(tested, device=setting.device),
@@ -125,13 +129,13 @@ def _traffic(seen: _Seen, recipe: Recipe) -> GaeTraffic | None:
     )
 
 
-def _autoencoder_file(setting: Setting, words: dict[str, Any]) -> Path:
+def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) -> Path:
     """The file of the autoencoder, if it is there and of these settings."""
     from empirical.tensor_files import read_words
 
-    remedy = "train it first: --part autoencoder"
-    path = (setting.folder or Path()) / FILE
-    while not path.is_file() and is_held(lock_of(GaePart(None), path.parent)):
+    remedy = f'train it first: --part "{part.autoencoder.name}"'
+    path = (setting.folder or Path()) / file_of(part)
+    while not path.is_file() and is_held(lock_of(part.autoencoder, path.parent)):
         time.sleep(_PAUSE)  # another process trains it
     if not path.is_file():
         raise fail(str(path), "the trained autoencoder", "no such file", remedy)

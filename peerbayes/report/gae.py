@@ -40,10 +40,10 @@ def gae_view(run: GaeRun, *, key: str) -> RunView:
         rounds = {int(one.recipe["rounds"]) for one in found.runs}
         facts.append(Fact("Rounds", " or ".join(map(str, sorted(rounds))), "the paper has 300"))
     plots += [plot for group in _GROUPS if (plot := bits_plot(found, group)) is not None]
-    if found.autoencoder is not None:
-        plots.append(curve_plot(found.autoencoder))
-        weights = found.autoencoder.weights
-        facts.append(Fact("Autoencoder", f"{weights:,} weights".replace(",", " ")))
+    for name, part in found.autoencoders.items():
+        plots.append(curve_plot(name, part))
+        weights = f"{part.weights:,} weights".replace(",", " ")
+        facts.append(Fact(name.capitalize(), weights, f"from {part.curves} snapshots"))
     return RunView.of(run, facts, plots, key=key)
 
 
@@ -125,8 +125,8 @@ def _mean_curve(runs: Sequence[GaeRunPart]) -> tuple[list[int], list[float]]:
     return rounds, [float(value) for value in np.mean(means, axis=0)]
 
 
-def curve_plot(part: GaeAutoencoderPart) -> Plot:
-    """A curve of sorted weights, and what the autoencoder and a spline make of it."""
+def curve_plot(name: str, part: GaeAutoencoderPart) -> Plot:
+    """A curve of sorted weights, and what the autoencoder of this name and a spline make of it."""
     curve = part.curve
     series: tuple[tuple[str, str, Mark, Sequence[float]], ...] = (
         ("sorted weights", "ink", "line", curve.sorted),
@@ -141,7 +141,7 @@ def curve_plot(part: GaeAutoencoderPart) -> Plot:
     axis_label(axes, x="rank", y="weight")
     return Plot(
         figure,
-        "What the autoencoder is given, and what it gives back",
+        f"What the {name} is given, and what it gives back",
         "The largest weights of a net that was held out of its training, in ascending order, "
         "without the 250 at each end that are sent as they are. Both codes send as many numbers.",
         tuple(LegendEntry(mark, colour, name) for name, colour, mark, _ in series),

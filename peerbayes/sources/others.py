@@ -102,7 +102,7 @@ def _gae_missing(kept: Kept) -> list[MissingDocument]:
     for run in TABLE_1:
         if not kept.gae.named(run.name):
             command = f'peerbayes run gae --part "{run.name} seed 0"'
-            if run.needs_autoencoder and kept.gae.autoencoder is None:
+            if run.needs_autoencoder and AUTOENCODER not in kept.gae.autoencoders:
                 command = f"peerbayes run gae --part {AUTOENCODER}, then {command}"
             found.append(
                 MissingDocument(part=f"gae: {run.name} seed 0", lacks="the record", command=command)

@@ -19,7 +19,7 @@ from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.gae import GAE, GaeExperiment
 from peerbayes.experiments.gae_documents import GaeContent, GaeRun
 from peerbayes.experiments.gae_lines import gae_lines
-from peerbayes.experiments.gae_rows import AUTOENCODER, RUNS, TABLE_1, looks
+from peerbayes.experiments.gae_rows import AUTOENCODER, FEW, RUNS, TABLE_1, GaePart, looks
 from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.options import configured
 from peerbayes.experiments.run import parts_folder, run_experiment
@@ -89,8 +89,12 @@ def test_controls_differ_in_one_thing() -> None:
 
 def test_seeds_and_words_choose_parts() -> None:
     assert GAE.parts[0] == AUTOENCODER
-    assert len(GAE.parts) == 1 + 5 * len(RUNS)
-    assert GAE.parts_with("GAE balanced 4") == tuple(f"GAE balanced 4 seed {k}" for k in range(5))
+    assert len(GAE.parts) == 2 + 5 * len(RUNS)
+    assert GAE.parts_with("GAE balanced 4 seed") == tuple(
+        f"GAE balanced 4 seed {k}" for k in range(5)
+    )
+    # A whole name is that part alone.
+    assert GAE.parts_with(AUTOENCODER) == (AUTOENCODER,)
     assert GAE.parts_with("central", seeds=1) == ("central seed 0",)
     with pytest.raises(ValueError, match="--part: expected words of names such as autoencoder"):
         GAE.parts_with("pigeon")
@@ -105,8 +109,23 @@ def test_what_a_part_depends_on() -> None:
     assert "autoencoder" not in pruned
     assert coded["autoencoder"]["snapshots"]["trajectories"] == 110
     assert coded["autoencoder"] == GAE.part_settings(AUTOENCODER)["autoencoder"]
+    few = GAE.part_settings(f"GAE balanced 4 {FEW} seed 0")
+    assert few["autoencoder"]["snapshots"]["trajectories"] == 11
+    assert few["autoencoder"]["fit"]["epochs"] == 10 * coded["autoencoder"]["fit"]["epochs"]
+    assert few["recipe"] == coded["recipe"]
+    assert few["autoencoder"] == GAE.part_settings(f"{AUTOENCODER} {FEW}")["autoencoder"]
     quick = replace(GAE, is_quick=True)
+    assert not any(FEW in name for name in quick.parts)
     assert quick.part_settings("central seed 0") != GAE.part_settings("central seed 0")
+
+
+def test_autoencoders_have_files_of_their_own() -> None:
+    def used(name: str) -> str:
+        return gae_runs.file_of(GAE.part(name))
+
+    assert used(AUTOENCODER) == used("GAE balanced 4 seed 0") == "autoencoder.safetensors"
+    few = used(f"{AUTOENCODER} {FEW}")
+    assert few == used(f"GAE balanced 4 {FEW} seed 3") == "autoencoder-few-snapshots.safetensors"
 
 
 def test_options_that_are_of_no_use(tmp_path: Path) -> None:
@@ -128,13 +147,15 @@ def test_looks_end_with_the_last_round() -> None:
 def test_the_campaign_runs_the_autoencoder_before_who_needs_it() -> None:
     tasks = [task for task in planned() if task.row == "gae"]
     names = [task.name for task in tasks]
+    assert len(set(names)) == len(names)
     assert {task.part.name for task in tasks} == set(GAE.parts)
     for place, task in enumerate(tasks):
         if task.needs is not None:
             assert "GAE" in task.name
+            assert (FEW in task.name) == (FEW in task.needs)
             assert names.index(task.needs) < place
         assert task.seconds > 60
-    assert sum(task.needs is not None for task in tasks) == 5 * 11
+    assert sum(task.needs is not None for task in tasks) == 5 * 15
 
 
 # Lines ------------------------------------------------------------------------------------------
@@ -246,7 +267,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GaeExperiment:
         SnapshotPlan(trajectories=2, epochs=3, batch=40),
         FitPlan(epochs=2, batch=2, held_out=0.5),
     )
-    monkeypatch.setattr(GaeExperiment, "_plan", lambda self: plans)
+    monkeypatch.setattr(GaeExperiment, "_plan", lambda self, part: plans)
     folder = parts_folder(tmp_path, "gae quick")
     return GaeExperiment(seeds=1, is_quick=True, setting=Setting(folder=folder, resume=True))
 
@@ -260,13 +281,12 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     assert not found.failed
     run = GaeRun.model_validate(read_record(found.record_path).body)
     autoencoder, coded, pruned, central = (
-        run.found.autoencoder,
+        run.found.autoencoders[AUTOENCODER],
         *(
             run.found.named(name)[0]
             for name in ("GAE unbalanced 4", "pruned balanced 4", "central")
         ),
     )
-    assert autoencoder is not None
     assert autoencoder.weights == 12_744_718
     assert [one.split for one in autoencoder.fits] == ["random", "trajectories"]
     assert coded.autoencoder == autoencoder.sha256
@@ -295,7 +315,7 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     again = run_experiment(tiny, only=only, out=tmp_path, resume=True)
     assert set(again.reused) == set(only), again.discarded
     # A damaged autoencoder is not taken for whole.
-    path = parts_folder(tmp_path, "gae quick") / gae_runs.FILE
+    path = parts_folder(tmp_path, "gae quick") / gae_runs.file_of(GaePart(None))
     path.write_bytes(path.read_bytes()[:-4] + b"1234")
     assert tiny.damage(AUTOENCODER, found.parts[AUTOENCODER], path.parent) is not None
 
@@ -332,7 +352,7 @@ def test_an_interrupted_run_ends_the_same(
 
 
 def test_a_missing_autoencoder_is_named(tiny: GaeExperiment) -> None:
-    with pytest.raises(ValueError, match="train it first: --part autoencoder"):
+    with pytest.raises(ValueError, match='train it first: --part "autoencoder"'):
         tiny.run_part("GAE balanced 4 seed 0", seed=0, replicates=1, progress=None)
 
 
