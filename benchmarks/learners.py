@@ -43,10 +43,13 @@ from peerbayes.experiments.tuned_runs import images_of
 from peerbayes.experiments.tuned_search import METHODS, Settings
 from peerbayes.progress import Stages
 from theory import Network
+from theory.design import DesignGraph, fastest_mixing
 from theory.validation import IntArray
 
 # Who holds what is the same for all learners, settings and seeds.
 DEALT = 0
+# The same task by other weights: each agent's influence is its share of the images.
+BY_DATA = ", v by data"
 MEASURES = ("accuracy", "nll", "calibration_error", "other_data_auroc")
 # Eight settings each: the grids of `peerbayes run ROW --recipe tuned`.
 SEARCH: Mapping[str, Sequence[Settings]] = {
@@ -75,8 +78,9 @@ class Task:
 
     def deal(self, labels: IntArray) -> tuple[IntArray, ...]:
         """Rows of each agent."""
-        if self.name in DEALINGS:
-            return DEALINGS[self.name].deal(labels, seed=DEALT).indices
+        dealing = self.name.removesuffix(BY_DATA)
+        if dealing in DEALINGS:
+            return DEALINGS[dealing].deal(labels, seed=DEALT).indices
         rule = Dirichlet(self.network.agents, alpha=0.1, minimum=4 * self.network.agents)
         return rule.deal(labels, seed=DEALT).indices
 
@@ -120,11 +124,27 @@ def tasks() -> list[Task]:
         for words in (*pairs, *more)
     ]
     # Sites send three vectors where averaging sends one: averaging with as many bytes in all.
-    return found + [
+    found += [
         Task(*words, local_steps, steps, data, ("averaging",))
         for local_steps, steps in ((17, 3009), (200, 6000))
         for words in pairs
     ]
+    # Shares of the images as labels are dealt: eight of ten, and six.
+    by_data = (
+        (f"fmnist-2-unbalanced{BY_DATA}", _mixing_fast(uneven, [0.8, 0.2]), small, 100),
+        (f"star-fmnist-1{BY_DATA}", _mixing_fast(star, [0.6] + 8 * [0.05]), large, 50),
+    )
+    return found + [
+        Task(*words, local_steps, steps, data, ("averaging",))
+        for local_steps, steps in ((50, 3000), (600, 6000))
+        for words in by_data
+    ]
+
+
+def _mixing_fast(network: Network, v: list[float]) -> Network:
+    """The weights on the same links that mix the fastest of all with these influences."""
+    ends = [(i, j) for i, j in np.argwhere(network.weights).tolist() if i < j]
+    return fastest_mixing(DesignGraph.from_edges(ends, agents=len(v)), v).network
 
 
 def toy_tasks() -> list[Task]:
