@@ -176,7 +176,8 @@ class GaeExperiment(PartsBySeed):
     def _parts(self) -> dict[str, GaePart]:
         runs = [run for run in RUNS if run.in_quick or not self.is_quick]
         own = [GaePart(run, seed) for seed in range(self.seeds) for run in runs]
-        return {part.name: part for part in (*AUTOENCODERS[: 1 if self.is_quick else 2], *own)}
+        trained = AUTOENCODERS[:1] if self.is_quick else AUTOENCODERS
+        return {part.name: part for part in (*trained, *own)}
 
     def _recipe(self, part: GaePart) -> Recipe:
         recipe = Recipe() if part.run is None else part.run.recipe
