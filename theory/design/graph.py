@@ -167,6 +167,9 @@ class DesignGraph(Value):
     def tree_from(self, root: int) -> DesignGraph:
         """A tree of shortest paths from an agent, both ways on every edge: the fewest links.
 
+        Of several neighbours that are as near, the one that was reached first is passed through,
+        and agents are reached in the order of their numbers.
+
         Raises
         ------
         ValueError
@@ -179,9 +182,10 @@ class DesignGraph(Value):
         [[0, 1], [0, 3], [1, 2]]
         """
         root = as_integer("root", root, minimum=0, maximum=self.agents - 1)
-        places = (np.ones(len(self.edges), dtype=bool), self.edges.T)
+        both_ways = np.concatenate([self.edges, self.edges[:, ::-1]])
+        places = (np.ones(len(both_ways), dtype=bool), both_ways.T)
         pattern = sparse.csr_array(places, shape=(self.agents, self.agents))
-        order, parent = csgraph.breadth_first_order(pattern, root, directed=False)
+        order, parent = csgraph.breadth_first_order(pattern, root)
         others = order[1:]
         edges = np.column_stack([others, parent[others]]).astype(np.int64)
         return replace(self, links=np.concatenate([edges, edges[:, ::-1]]))

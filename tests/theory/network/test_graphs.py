@@ -206,6 +206,9 @@ def test_a_tree_of_shortest_paths_has_the_graph_s_distances(
     assert nx.single_source_shortest_path_length(
         part, root
     ) == nx.single_source_shortest_path_length(whole, root)
+    # Agents are reached in the order of their numbers.
+    expected = nx.bfs_edges(whole, root, sort_neighbors=sorted)
+    assert {frozenset(edge) for edge in tree.edges.tolist()} == {frozenset(e) for e in expected}
 
 
 def test_trees_are_of_graphs_that_listen_both_ways_and_of_their_agents() -> None:
