@@ -43,7 +43,7 @@ from peerbayes.experiments.tuned_runs import images_of
 from peerbayes.experiments.tuned_search import METHODS, Settings
 from peerbayes.progress import Stages
 from theory import Network
-from theory.design import DesignGraph, fastest_mixing
+from theory.design import reweighted
 from theory.validation import IntArray
 
 # Who holds what is the same for all learners, settings and seeds.
@@ -131,20 +131,14 @@ def tasks() -> list[Task]:
     ]
     # Shares of the images as labels are dealt: eight of ten, and six.
     by_data = (
-        (f"fmnist-2-unbalanced{BY_DATA}", _mixing_fast(uneven, [0.8, 0.2]), small, 100),
-        (f"star-fmnist-1{BY_DATA}", _mixing_fast(star, [0.6] + 8 * [0.05]), large, 50),
+        (f"fmnist-2-unbalanced{BY_DATA}", reweighted(uneven, [8, 2]), small, 100),
+        (f"star-fmnist-1{BY_DATA}", reweighted(star, [12] + 8 * [1]), large, 50),
     )
     return found + [
-        Task(*words, local_steps, steps, data, ("averaging",))
+        Task(*words, local_steps, steps, data, ("averaging", "sites"))
         for local_steps, steps in ((50, 3000), (600, 6000))
         for words in by_data
     ]
-
-
-def _mixing_fast(network: Network, v: list[float]) -> Network:
-    """The weights on the same links that mix the fastest of all with these influences."""
-    ends = [(i, j) for i, j in np.argwhere(network.weights).tolist() if i < j]
-    return fastest_mixing(DesignGraph.from_edges(ends, agents=len(v)), v).network
 
 
 def toy_tasks() -> list[Task]:

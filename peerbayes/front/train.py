@@ -52,6 +52,7 @@ def train(
     products: str = "auto",
     codec: str | Mapping[str, Any] | codecs.Codec | None = None,
     missing: str = "own",
+    influence: str = "network",
     seed: int = 0,
     name: str = "training",
     out: str | Path | None = None,
@@ -110,6 +111,10 @@ def train(
     missing
         What stands in for weights that a message says nothing of: ``"own"``, what the listener has,
         or ``"zero"``.
+    influence
+        Whose word counts for how much: ``"network"``, by its weights; or ``"data"``, by how many
+        examples each agent trains on, with weights on the same links that mix the fastest
+        (:func:`theory.design.reweighted`).
     out, name, resume
         Folder of the record, and what it is called; left out: none is written. With `resume` a
         killed run goes on from its last state there, and ends with the same bits.
@@ -146,6 +151,7 @@ def train(
     from empirical.train.making import net_for
     from empirical.train.plan import TrainingPlan
     from exact.limits import as_memory
+    from peerbayes.nets.influence import weighed
     from peerbayes.nets.run import run_plan
 
     _check_kinds(network, test, standardise=standardise, tokens=tokens)
@@ -165,11 +171,12 @@ def train(
         test=test if isinstance(test, tuple | list) else None,
         other=other,
     )
+    weights, weighing = weighed(network, prepared, influence)
     plan = TrainingPlan(
         name=name,
         net=net_for(module, found, prepared.train[0].inputs[:4]),
         likelihood=found,
-        network=network,
+        network=weights,
         learner=_learner(learner, settings),
         data=prepared,
         rounds=rounds,
@@ -185,7 +192,7 @@ def train(
         products=products,
         codec=_codec(codec),
         missing=missing,
-        notes=notes,
+        notes=(*notes, *weighing),
     )
     return run_plan(
         plan,

@@ -213,6 +213,11 @@ class TrainingSection(Section):
         ge=1,
         description="Rounds between two looks at validation data; left out: about fifty looks.",
     )
+    influence: Literal["network", "data"] = Field(
+        default="network",
+        description="Whose word counts for how much: by the network's weights, or, on the same"
+        " links, by how many examples each agent holds.",
+    )
     draws: int | None = Field(
         default=None, ge=0, description="Posterior samples that a prediction averages."
     )

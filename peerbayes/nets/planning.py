@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from peerbayes.nets.influence import weighed
+
 if TYPE_CHECKING:
     from empirical.messages.codec import Codec
     from empirical.train.plan import TrainingPlan
@@ -35,6 +37,7 @@ def plan_of(
     training, found = problem.training, likelihood_of(problem.likelihood)
     try:
         learner = learner_of(training.learner, **training.settings)
+        network, notes = weighed(problem.network, problem.data, training.influence)
     except ValueError as error:
         raise ValueError(f"{source}: training: {error}") from None
 
@@ -49,7 +52,7 @@ def plan_of(
         title=problem.title,
         net=net_for(build if own else build(), found, problem.data.train[0].inputs[:4]),
         likelihood=found,
-        network=problem.network,
+        network=network,
         learner=learner,
         data=problem.data,
         rounds=training.rounds if rounds is None else rounds,
@@ -65,6 +68,7 @@ def plan_of(
         products=training.products,
         codec=_codec(problem, codec, source=source),
         missing="own" if messages is None else messages.missing,
+        notes=notes,
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from theory.design.failure import DesignFailed
     from theory.design.graph import DesignGraph
     from theory.design.influences.influence_set import InfluenceSet
-    from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing
+    from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing, reweighted
     from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
     from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
     from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
@@ -84,6 +84,7 @@ __all__ = [
     "reachable_targets",
     "realise",
     "realise_exactly",
+    "reweighted",
     "star_centre",
     "star_network",
     "trade_off",

@@ -267,6 +267,24 @@ def test_networks_are_those_of_problem_files(tmp_path: Path) -> None:
     assert isinstance(network, RandomLinks)
 
 
+def test_influence_by_the_data(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from peerbayes.nets.planning import plan_of
+
+    path = write_net(tmp_path, training={"influence": "data"})
+    write_csv(tmp_path / "hospital-1.csv", hospital(3, rows=200))
+    plan = plan_of(read_net_file(path), None, None, source=str(path))
+    held = [len(examples) for examples in plan.data.train]
+    assert max(held) == 180
+    shares = np.array(held) / sum(held)
+    np.testing.assert_allclose(plan.network.stationary_distribution, shares, rtol=1e-9)  # type: ignore[union-attr]
+    changing = write_net(
+        tmp_path, training={"influence": "data"}, network={"changes": {"kind": "links", "up": 0.5}}
+    )
+    with pytest.raises(ValueError, match=r'toml: training: influence: expected "network", .* that'):
+        plan_of(read_net_file(changing), None, None, source=str(changing))
+
+
 OWN = """
 import torch
 from helper import units

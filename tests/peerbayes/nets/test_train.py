@@ -282,6 +282,30 @@ def test_a_network_that_changes() -> None:
     assert found.predict(X[0]).shape == (3, 60, 2)
 
 
+def test_agents_may_count_for_what_they_hold() -> None:
+    from theory.design import reweighted
+
+    unlike = [(x[:rows], y[:rows]) for rows, (x, y) in zip((60, 30, 20), SIGNS, strict=True)]
+    options = {"rounds": 4, "local_steps": 5, "batch": 10, "validation": 0.1, "seed": 1}
+
+    def of(network: pb.Network, influence: str) -> Any:
+        linear = perceptron(4, outputs=2)
+        return pb.train(linear, unlike, network, influence=influence, **options)
+
+    found, own = of(RING, "data"), of(RING, "network")
+    assert torch.equal(found.mean, of(reweighted(RING, [54, 27, 18]), "network").mean)
+    assert not torch.equal(found.mean, own.mean)
+    (note,) = set(found.notes) - set(own.notes)
+    assert note.startswith("weights: by the data, agents' influence from 0.182 to 0.545; modulus")
+    with pytest.raises(ValueError, match="influence: expected 'network' or 'data', got 'mine'"):
+        of(RING, "mine")
+    with pytest.raises(ValueError, match=r'influence: expected "network", .* that changes'):
+        pb.train(
+            perceptron(4, outputs=2), SIGNS, pb.RandomLinks(RING, 0.7), rounds=1, local_steps=1,
+            influence="data",
+        )  # fmt: skip
+
+
 class Centred(torch.nn.Module):
     """A net whose outputs depend on the batch's mean."""
 
