@@ -12,7 +12,7 @@ import numpy as np
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeContent, GaeRunPart
-from peerbayes.experiments.gae_rows import CLOSING, FEW, RUNS, TABLE_1
+from peerbayes.experiments.gae_rows import CHANGED, FEW, RUNS, TABLE_1
 from theory.claims.compressed_gossip import FULL, PRUNED
 
 _FLOAT_BITS = 32
@@ -66,11 +66,11 @@ def _accuracy(own: Sequence[GaeRunPart]) -> Line:
 def _gap(found: GaeContent, name: str, other: str) -> list[Line]:
     """The accuracy of another way of sending less that of a run, seed by seed.
 
-    The other one with the same change, if it has any, but for when our codec sends, and for what
-    an autoencoder learnt from.
+    The other one with the same change, if it has any, but for those of our own codecs, and for
+    what an autoencoder learnt from.
     """
     rest = name.split(" ", 1)[1]
-    for own_change in (*CLOSING, FEW):
+    for own_change in (*CHANGED, FEW):
         rest = rest.removesuffix(f" {own_change}")
     theirs = {one.seed: one.accuracy for one in found.named(f"{other} {rest}")}
     own = {one.seed: one.accuracy for one in found.named(name)}

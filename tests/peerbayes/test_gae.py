@@ -85,6 +85,9 @@ def test_controls_differ_in_one_thing() -> None:
         "spline unbalanced 16": {"exchange": "spline"},
     }.items():
         assert by_name[words] == replace(plain, **change)  # type: ignore[arg-type]
+    coded, fine = (by_name[f"coded unbalanced 16{word}"].codec for word in ("", " fine"))
+    assert coded is not None
+    assert {**coded, "step": 0.02} == fine != coded
 
 
 def test_seeds_and_words_choose_parts() -> None:
