@@ -54,6 +54,10 @@ class Hand:
         self.page.wait_for_timeout(30)
         self.until("!peerbayes.state.busy")
 
+    def rest(self) -> None:
+        """Waits until agents stand where they are going to, so that a click meets them there."""
+        self.until("!peerbayes.graph.cy.nodes().some((node) => node.animated())")
+
     @property
     def document(self) -> Any:
         return self.ask("app.state.document")
@@ -66,7 +70,8 @@ class Hand:
         return float(self.ask("app.actions.weight(...given)", [listener, speaker]))
 
     def place(self, agent: int) -> tuple[float, float]:
-        """Where an agent stands in the window."""
+        """Where an agent stands in the window, once no agent is on its way to another place."""
+        self.rest()
         x, y = self.ask("app.graph.places.find(([i]) => i === given).slice(1)", agent)
         box = self.page.locator("#graph").bounding_box()
         return box["x"] + x, box["y"] + y
@@ -78,6 +83,7 @@ class Hand:
 
     def middle(self, a: int, b: int) -> tuple[float, float]:
         """A point of the arrow from agent a to b."""
+        self.rest()
         point = "app.graph.cy.getElementById(given).renderedMidpoint()"
         x, y = self.ask(f"(({{x, y}}) => [x, y])({point})", f"e{b}-{a}")
         box = self.page.locator("#graph").bounding_box()
