@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
+from peerbayes.experiments.net_documents import NetPart, When
+from peerbayes.experiments.net_measures import WHEN, mean_and_error
+from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, Role
+from peerbayes.experiments.net_rows import ROWS
 from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.wording import number
 from peerbayes.report.source_panels import panel_plot
 from peerbayes.sources.catalogue import FIGURES
 from peerbayes.sources.documents import CheckDocument, FigureDocument, PanelDocument
-from peerbayes.sources.kept import Kept
+from peerbayes.sources.kept import Kept, Need
+from peerbayes.sources.measures import Reading, accuracies
 
 HERE = Path(__file__).parent
 KEPT = Kept(HERE)
@@ -38,6 +44,36 @@ def overview() -> str:
         for name, figure in FIGURES.items()
     ]
     return "\n".join(["| figure | name | verdict |", "|---|---|---|", *rows])
+
+
+def rounds_of_p1() -> str:
+    """Both nodes' accuracies of P1's rows with unlike data, by what lies between two consensus."""
+    lengths: dict[Role, str] = {
+        "cooperating": "an epoch",
+        **{role: role.removesuffix(" a round") for role in reversed(BATCHES)},
+    }
+    text = [
+        "| row, and what is printed | a consensus after | before it | after it |",
+        "|---|---|---:|---:|",
+    ]
+    for row in BATCHWISE:
+        printed = ROWS[row].variants[0].printed
+        name = f"`{row}`: {printed['node 1']}, {printed['node 2']}"
+        for role, length in lengths.items():
+            runs = KEPT.runs(Need(row, role=role))
+            cells = [name, length, *(_both_nodes(runs, when) for when in WHEN)]
+            text.append("| " + " | ".join(cells) + " |")
+            name = ""
+    return "\n".join(text)
+
+
+def _both_nodes(runs: Sequence[NetPart], when: When) -> str:
+    """The accuracies of two nodes in per cent; with standard errors where there are seeds."""
+    if not runs:
+        return ""
+    found = (accuracies(runs, (node,), Reading("", when)) for node in range(2))
+    pairs = [mean_and_error(values) for values in found]
+    return ", ".join(f"{m:.1f}" + ("" if e is None else f" ± {e:.1f}") for m, e in pairs)
 
 
 def words(name: str) -> str:

@@ -1,9 +1,10 @@
 """Which parts a campaign runs, most telling first, and what each is expected to take.
 
 First the papers' own settings (`paper`): every row's main network with the first seed; two more
-seeds of the two-node rows and of `star-mnist-1`; three rows without a shared initialisation; then
-every other network of a row. After them the methods of `tuned`; and this program's own recipes, one
-seed, with what they are compared with. The runs of `gae`, which are others' nets, come last.
+seeds of the two-node rows and of `star-mnist-1`; three rows without a shared initialisation, and
+three with a consensus after every batch, or every ten; then every other network of a row. After
+them the methods of `tuned`; and this program's own recipes, one seed, with what they are compared
+with. The runs of `gae`, which are others' nets, come last.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import TypeAlias
 
 from peerbayes.experiments.gae_plan import GaeTask, gae_tasks
 from peerbayes.experiments.net_parts import (
+    BATCHES,
     Part,
     active,
     is_served,
     part_values,
-    parts_apart,
+    parts_aside,
     parts_of,
 )
 from peerbayes.experiments.net_problem import network_of, server_recipe
@@ -149,7 +151,10 @@ def planned() -> tuple[Task, ...]:
         if row.name in _THREE_SEEDS:
             tasks += chosen(row, "paper", main=True, seeds=(1, 2))
     for row in rows:
-        tasks += [NetTask(row.name, part) for part in parts_apart(row, seeds=1)]
+        tasks += [NetTask(row.name, part) for part in parts_aside(row, seeds=1)]
+    for row in rows:
+        more = [part for part in parts_aside(row, seeds=_SEEDS) if part.seed > 0]
+        tasks += [NetTask(row.name, part) for part in more if part.role in BATCHES]
     for recipe in ("paper", "best", "once"):
         if recipe != "paper":
             for row in rows:

@@ -26,6 +26,7 @@ from peerbayes.experiments.net_measures import (
     mean_and_error,
     mean_over_rounds,
 )
+from peerbayes.experiments.net_parts import ASIDE
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.printed import LABELS, accuracy_verdict
 
@@ -36,8 +37,8 @@ _CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}
 def net_lines(row: Row, parts: Mapping[str, Any]) -> tuple[Line, ...]:
     """All lines of a row, from the parts that are there: documents, or their plain values."""
     found = [NetPart.model_validate(part) for part in parts.values()]
-    apart = [run for run in found if run.role == "own initialisation"]
-    runs = [run for run in found if run not in apart]
+    aside = [run for run in found if run.role in ASIDE]
+    runs = [run for run in found if run not in aside]
     builds = list(dict.fromkeys(run.build for run in runs))
     lines: list[Line] = []
     for recipe in dict.fromkeys(run.recipe for run in runs):
@@ -45,10 +46,10 @@ def net_lines(row: Row, parts: Mapping[str, Any]) -> tuple[Line, ...]:
             own = [run for run in runs if (run.recipe, run.build) == (recipe, build)]
             head = recipe if len(builds) == 1 else f"{recipe} (build {build})"
             lines += _recipe_lines(row, head, own)
-    for build in dict.fromkeys(run.build for run in apart):
-        alike = [run for run in apart if run.build == build]
+    for role, build in dict.fromkeys((run.role, run.build) for run in aside):
+        alike = [run for run in aside if (run.role, run.build) == (role, build)]
         also = "" if {build} == {run.build for run in found} else f" (build {build})"
-        lines += _accuracies(f"paper, own initialisation{also}", alike, row.groups, {})
+        lines += _accuracies(f"paper, {role}{also}", alike, row.groups, {})
     return tuple(lines)
 
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
-from peerbayes.experiments.net_recipes import RECIPE_NAMES, quick, recipe_values
+from peerbayes.experiments.net_recipes import RECIPE_NAMES, batchwise, quick, recipe_values
 from peerbayes.experiments.net_rows import Row
 
 Role = Literal[
-    "cooperating", "own initialisation", "alone", "central", "averaging", "fedavg"
+    "cooperating", "own initialisation", "a batch a round", "10 batches a round",
+    "alone", "central", "averaging", "fedavg",
 ]  # fmt: skip
 
 # Rows whose main network is also run with an own initialisation of each agent.
 APART = ("fmnist-2-iid", "fmnist-2-balanced-a", "star-mnist-1")
+# And with a consensus after every batch, or every few.
+BATCHWISE = ("fmnist-2-balanced-a", "fmnist-2-balanced-b", "fmnist-2-unbalanced")
+BATCHES: Mapping[Role, int] = MappingProxyType({"a batch a round": 1, "10 batches a round": 10})
+# What is run of a row where it is asked for alone, and the words that ask for it.
+ASIDE: Mapping[Role, str] = MappingProxyType(
+    {"own initialisation": "own", **{role: role for role in BATCHES}}
+)
 # Of a quick run: images to learn from, rounds' worth of looking.
 QUICK_IMAGES = 6000
 
@@ -28,8 +38,10 @@ class Part:
         Its name.
     role
         The row's network ``cooperating``; the same with an ``own initialisation`` of each agent
-        in place of the shared one (P2 Remark 7); each agent ``alone``; all data in one place,
-        ``central``; ``averaging`` of nets at the same cost; ``fedavg``, a server on the same split.
+        in place of the shared one (P2 Remark 7); the same with ``a batch a round`` or with
+        ``10 batches a round``, as many steps and a consensus after each of them (P1 Algorithm 1)
+        or after ten; each agent ``alone``; all data in one place, ``central``; ``averaging`` of
+        nets at the same cost; ``fedavg``, a server on the same split.
     variant
         The name of the row's variant.
     seed
@@ -68,13 +80,21 @@ def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def parts_apart(row: Row, *, seeds: int) -> tuple[Part, ...]:
-    """Those in which every agent begins from an initialisation of its own, where a row has them.
+def parts_aside(row: Row, *, seeds: int) -> tuple[Part, ...]:
+    """Those that try what the papers say or leave open: run where they are asked for.
 
-    They are no part of the row as the paper has it: they are run where they are asked for.
+    Every agent begins from an initialisation of its own; rounds are a batch long, or a few.
     """
-    own = range(seeds if row.name in APART else 0)
-    return tuple(Part("paper", "own initialisation", row.main, seed) for seed in own)
+    rows: dict[Role, tuple[str, ...]] = {
+        "own initialisation": APART,
+        **dict.fromkeys(BATCHES, BATCHWISE),
+    }
+    return tuple(
+        Part("paper", role, row.main, seed)
+        for role, names in rows.items()
+        if row.name in names
+        for seed in range(seeds)
+    )
 
 
 def _in_quick(row: Row, variant: str) -> bool:
@@ -90,6 +110,8 @@ def part_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
         values["estimator"] = "point"
     if is_quick:
         values = quick(values, active=active(row, part))
+    if part.role in BATCHES:
+        values = batchwise(values, BATCHES[part.role])
     if part.role == "central":  # as many examples a step as the network takes together
         values["batch"] *= active(row, replace(part, role="cooperating"))
     return {**values, "rounds_run": values["rounds"]}

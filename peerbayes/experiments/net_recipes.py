@@ -131,6 +131,21 @@ def recipe_values(row: str, name: str) -> dict[str, Any]:
     return {**BEST[row], **(ONCE if name == "once" else {})}
 
 
+def batchwise(values: Values, batches: int) -> dict[str, Any]:
+    """As many steps with a consensus after every few, the rate falling as it did over all.
+
+    `batches` divides the local steps of a round.
+
+    Examples
+    --------
+    >>> batchwise({"rounds": 10, "local_steps": 4, "decay": 0.81}, 2)
+    {'rounds': 20, 'local_steps': 2, 'decay': 0.9}
+    """
+    shorter = values["local_steps"] // batches
+    decay = values["decay"] ** (1 / shorter)
+    return {**values, "rounds": values["rounds"] * shorter, "local_steps": batches, "decay": decay}
+
+
 def quick(values: Values, *, active: int) -> dict[str, Any]:
     """A recipe for a look of seconds: a few hundred steps of `active` agents together.
 

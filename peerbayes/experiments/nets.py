@@ -17,9 +17,10 @@ from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_parts import (
+    ASIDE,
     Part,
     part_values,
-    parts_apart,
+    parts_aside,
     parts_of,
     schedule_values,
 )
@@ -89,7 +90,7 @@ class NetExperiment(PartsBySeed):
     ) -> tuple[str, ...]:
         """The parts of one recipe, and of the first seeds, whose names contain these words.
 
-        Parts with initialisations of the agents' own are among them only if the words say "own".
+        Parts aside (`net_parts.ASIDE`) are among them only if the words ask for them.
 
         Raises
         ------
@@ -104,9 +105,7 @@ class NetExperiment(PartsBySeed):
         own = [
             name
             for name, part in self._parts.items()
-            if part.recipe == recipe
-            and part.seed < first
-            and (part.role != "own initialisation" or "own" in words)
+            if part.recipe == recipe and part.seed < first and ASIDE.get(part.role, "") in words
         ]
         if not own and not self.codec:
             raise fail("--recipe", "paper or best", repr(recipe), f"{self.row.name} has no priors")
@@ -224,8 +223,8 @@ class NetExperiment(PartsBySeed):
     @property
     def _parts(self) -> dict[str, Part]:
         parts = parts_of(self.row, seeds=self.seeds, is_quick=self.is_quick)
-        apart = () if self.is_quick or self.codec else parts_apart(self.row, seeds=self.seeds)
-        chosen = [p for p in (*parts, *apart) if not self.codec or written(self.row, p, self.codec)]
+        aside = () if self.is_quick or self.codec else parts_aside(self.row, seeds=self.seeds)
+        chosen = [p for p in (*parts, *aside) if not self.codec or written(self.row, p, self.codec)]
         return {part.name: part for part in chosen}
 
     @property

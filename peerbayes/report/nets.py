@@ -41,6 +41,8 @@ _ROLES = {
     "alone": "each alone",
     "central": "all data in one place",
     "own initialisation": "without a shared initialisation",
+    "a batch a round": "a consensus after every batch",
+    "10 batches a round": "a consensus after every ten batches",
     "averaging": "averaging of nets",
     "fedavg": "federated averaging",
 }

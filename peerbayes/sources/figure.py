@@ -115,16 +115,20 @@ class SourceFigure:
         return " ".join(part for part in (words.strip(), silent, self.remark) if part)
 
     def _other_readings(self, kept: Kept) -> str:
-        """The likeliest reason, tested: whether another reading of the numbers makes all hold."""
+        """The likeliest reasons, tested: which other readings of the numbers make all hold."""
         found = dict[str, list[tuple[Reading, Outcome]]]()
         for reading in self.readings:
             told = outcome(self.judge(kept, reading))
             found.setdefault(reading.words, []).append((reading, told))
+        holding = []
         for words, ones in found.items():
             good = [reading for reading, verdict in ones if verdict == "reproduced"]
             if good:
                 which = f", with {_pairs(good)} of {len(ones)} pairs" if good[0].labels else ""
-                return f"All of it holds when read {words}{which}, which is the likeliest reason."
+                holding.append(f"{words}{which}")
+        if holding:
+            ending = "is the likeliest reason" if len(holding) == 1 else "are the likeliest reasons"
+            return f"All of it holds when read {'; or '.join(holding)}, which {ending}."
         tried = [w for w, ones in found.items() if all(v == "not reproduced" for _, v in ones)]
         if not tried:
             return ""

@@ -13,6 +13,7 @@ import numpy as np
 
 from peerbayes.experiments.net_documents import NetPart, When
 from peerbayes.experiments.net_measures import group_mean, last_of
+from peerbayes.experiments.net_parts import Role
 from peerbayes.sources.documents import CurveDocument, PanelDocument
 from theory.validation import FloatArray
 
@@ -33,8 +34,12 @@ class Reading:
         Whether the names of two nodes change places.
     best
         Whether the best recorded round counts instead of the last.
+    mean
+        Whether the mean over the recorded rounds counts instead of the last, of confidences.
     weight
         The row's variant, where a source does not say which: ``a=0.5``. Empty: the row's main one.
+    role
+        The part of the row that counts, where it is not the one with the rounds as we chose them.
     labels
         One label that the edges hold and one that the centre holds, where a source shows two and
         does not say which. Readings that differ in this alone have the same `words`.
@@ -44,7 +49,9 @@ class Reading:
     when: When = "before"
     exchanged: bool = False
     best: bool = False
+    mean: bool = False
     weight: str = ""
+    role: Role = "cooperating"
     labels: tuple[int, int] | None = None
 
     def agents(self, agents: Sequence[int]) -> tuple[int, ...]:
@@ -58,7 +65,16 @@ OTHERS = (
     Reading("before consensus, best recorded round", best=True),
     Reading("after consensus, best recorded round", when="after", best=True),
 )
-OF_TWO_NODES = (*OTHERS, Reading("after consensus, nodes’ names exchanged", "after", True))
+# P1 does not say how many batches lie between two consensus.
+BATCHWISE = (
+    Reading("with a consensus after every batch", role="a batch a round"),
+    Reading("with a consensus after every ten batches", role="10 batches a round"),
+)
+OF_TWO_NODES = (
+    *OTHERS,
+    Reading("after consensus, nodes’ names exchanged", "after", True),
+    *BATCHWISE,
+)
 
 
 def when_of(runs: Sequence[NetPart], when: When) -> When:
@@ -119,8 +135,9 @@ def label_course(
 def last_confidence(
     runs: Sequence[NetPart], agents: Sequence[int], labels: Sequence[int], reading: Reading
 ) -> float:
-    """Confidence in some labels in the last recorded round."""
-    return float(label_course(runs, agents, labels, reading.when)[1][-1])
+    """Confidence in some labels in the last recorded round, or the mean over all of them."""
+    course = label_course(runs, agents, labels, reading.when)[1]
+    return float(course.mean() if reading.mean else course[-1])
 
 
 def confusion(runs: Sequence[NetPart], agent: int, reading: Reading = AS_PRINTED) -> FloatArray:

@@ -13,6 +13,7 @@ from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import Kept, Need
 from peerbayes.sources.measures import (
     AS_PRINTED,
+    BATCHWISE,
     OF_TWO_NODES,
     Reading,
     accuracies,
@@ -32,15 +33,15 @@ _SHIRTS = (0, 2, 3, 4, 6)
 _HIGH = 10.0
 
 
-def _together(name: str) -> Need:
-    return Need(name)
+def _together(name: str, reading: Reading = AS_PRINTED) -> Need:
+    return Need(name, role=reading.role)
 
 
 def _accuracy_judge(name: str, *extra: Callable[[Kept, Reading], CheckDocument]) -> Judge:
     """Both nodes' printed accuracies, and what else the text says."""
 
     def judge(kept: Kept, reading: Reading) -> list[CheckDocument]:
-        runs = kept.runs(_together(name))
+        runs = kept.runs(_together(name, reading))
         printed = ROWS[name].variants[0].printed
         checks = [
             accuracy_check(
@@ -55,7 +56,7 @@ def _accuracy_judge(name: str, *extra: Callable[[Kept, Reading], CheckDocument])
 
 def _first_is_better(kept: Kept, reading: Reading) -> CheckDocument:
     """Node 1 above node 2, which P1 explains by the tables of confusion."""
-    runs = kept.runs(_together("fmnist-2-balanced-a"))
+    runs = kept.runs(_together("fmnist-2-balanced-a", reading))
     first, second = (accuracies(runs, agents, reading) for _, agents in _NODES)
     gap = float(np.mean(first) - np.mean(second)) if runs else None
     return above(
@@ -66,7 +67,8 @@ def _first_is_better(kept: Kept, reading: Reading) -> CheckDocument:
 
 def _pulled_up(kept: Kept, reading: Reading) -> CheckDocument:
     """Node 2 above what two labels of ten can give."""
-    values = accuracies(kept.runs(_together("fmnist-2-unbalanced")), (1,), reading)
+    runs = kept.runs(_together("fmnist-2-unbalanced", reading))
+    values = accuracies(runs, (1,), reading)
     mean = float(np.mean(values)) if values else None
     return above(
         "accuracy of node 2, which holds two labels of ten [%]",
@@ -96,8 +98,8 @@ def _accuracy_draw(name: str) -> Callable[[Kept], list[PanelDocument]]:
 # Tables of confusion ----------------------------------------------------------------------------
 
 
-def _confused(name: str) -> Need:
-    return Need(name, key=_CONFUSION)
+def _confused(name: str, reading: Reading = AS_PRINTED) -> Need:
+    return Need(name, key=_CONFUSION, role=reading.role)
 
 
 def _table_draw(name: str, agent: int) -> Callable[[Kept], list[PanelDocument]]:
@@ -128,7 +130,7 @@ def _taken(
     what = f"{labels} taken for {others.removeprefix(' or ')} at node {agent + 1} [%]"
 
     def check(kept: Kept, reading: Reading) -> list[CheckDocument]:
-        runs = kept.runs(_confused(name))
+        runs = kept.runs(_confused(name, reading))
         share = taken_for(confusion(runs, agent, reading), true, guesses) if runs else None
         reason = "“misclassifies”, “often”: more than one image in two"
         return [above(what, printed, share, 50.0, reason)]
@@ -142,7 +144,7 @@ def _right(
     """The label that is recognised worst beside one node with all data."""
 
     def check(kept: Kept, reading: Reading) -> list[CheckDocument]:
-        runs, central = kept.runs(_confused(name)), kept.runs(_CENTRAL)
+        runs, central = kept.runs(_confused(name, reading)), kept.runs(_CENTRAL)
         what = f"share right less the central node’s, {words}, node {agent + 1} [points]"
         if not runs or not central:
             return [undecided(f"least {what}", printed)]
@@ -173,6 +175,7 @@ def _table(
         tuple(one for one in OF_TWO_NODES if not one.best),
         _SILENT,
         remark,
+        elsewhere=tuple(_confused(name, one) for one in BATCHWISE),
     )
 
 
@@ -188,6 +191,7 @@ FIGURES: tuple[SourceFigure, ...] = (
         _accuracy_draw("fmnist-2-unbalanced"),
         OF_TWO_NODES,
         _SILENT,
+        elsewhere=tuple(_together("fmnist-2-unbalanced", one) for one in BATCHWISE),
     ),
     SourceFigure(
         "p1-3a",
@@ -198,6 +202,7 @@ FIGURES: tuple[SourceFigure, ...] = (
         _accuracy_draw(_A),
         OF_TWO_NODES,
         _SILENT,
+        elsewhere=tuple(_together(_A, one) for one in BATCHWISE),
     ),
     SourceFigure(
         "p1-3b",
@@ -208,6 +213,7 @@ FIGURES: tuple[SourceFigure, ...] = (
         _accuracy_draw(_B),
         OF_TWO_NODES,
         _SILENT,
+        elsewhere=tuple(_together(_B, one) for one in BATCHWISE),
     ),
     _table(
         "a", _A, 0,

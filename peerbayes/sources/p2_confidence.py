@@ -29,7 +29,10 @@ from peerbayes.sources.measures import (
 
 _KEY = "confidence by label, before consensus"
 _SIDES = (("centre", CENTRE), ("edges", EDGES))
-_READINGS = tuple(one for one in OTHERS if not one.best)
+_READINGS = (
+    *(one for one in OTHERS if not one.best),
+    Reading("in the mean over the recorded rounds", mean=True),
+)
 _WEIGHTS = ("a=0.7", "a=0.5", "a=0.3")
 # Of star-fmnist-1: a label that the edges hold, and one that the centre holds.
 _PAIRS = tuple(
@@ -218,7 +221,15 @@ def _all_of(*judges: Judge) -> Judge:
     return lambda kept, reading: [check for judge in judges for check in judge(kept, reading)]
 
 
-def _by_label(name: str, row: str, shows: str, judge: Judge, *more: str) -> SourceFigure:
+def _by_label(
+    name: str,
+    row: str,
+    shows: str,
+    judge: Judge,
+    *more: str,
+    others: tuple[Reading, ...] = _OTHER_WEIGHTS,
+) -> SourceFigure:
+    """Of a row, and of `more`; `others` are the weights on the centre, where none is said."""
     return SourceFigure(
         name,
         f"P2 Fig. {name[3:]}",
@@ -226,9 +237,9 @@ def _by_label(name: str, row: str, shows: str, judge: Judge, *more: str) -> Sour
         tuple(_need(one, ROWS[one].main) for one in (row, *more)),
         judge,
         _draw_labels(row),
-        (*_READINGS, *_OTHER_WEIGHTS),
+        (*_READINGS, *others),
         _SILENT,
-        elsewhere=tuple(_need(one, a.weight) for one in (row, *more) for a in _OTHER_WEIGHTS),
+        elsewhere=tuple(_need(one, a.weight) for one in (row, *more) for a in others),
     )
 
 
@@ -246,6 +257,7 @@ FIGURES: tuple[SourceFigure, ...] = (
         "p2-5a", "star-mnist-2",
         "Confidence by digit, centre 0–7, edges 8 and 9: low on 9 at the centre, on 4 at an edge.",
         _all_of(_low("star-mnist-2", "centre", 9), _low("star-mnist-2", "edges", 4)),
+        others=(),  # a = .5 is said
     ),
     _by_label(
         "p2-5b", "star-fmnist-2",

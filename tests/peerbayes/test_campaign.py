@@ -32,6 +32,7 @@ from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.holding import Held, held, is_held
 from peerbayes.experiments.net_lines import net_lines
+from peerbayes.experiments.net_parts import BATCHES, BATCHWISE
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_parts import read_row, read_short, short_path
 from peerbayes.records import read_record, write_record
@@ -63,6 +64,10 @@ def test_the_plan_has_the_papers_own_settings_whole() -> None:
         "fedavg-shards: paper E=5 seed 0",
     ):  # fmt: skip
         assert name in names
+    for row in BATCHWISE:
+        for role in BATCHES:
+            ours = [name for name in names if name.startswith(f"{row}: paper {role}")]
+            assert ours == [f"{row}: paper {role} seed {seed}" for seed in range(3)]
     whole = {"star-mnist-1": 800, "grid-mnist": 1200, "timevarying-100": 1000}
     for row, rounds in whole.items():
         settings = find_experiment(row).part_settings(

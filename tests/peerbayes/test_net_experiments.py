@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from empirical.nets.recipe import Recipe
 from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS, find_experiment
 from peerbayes.experiments import net_run as net_run_module
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_parts import part_values, parts_of
+from peerbayes.experiments.net_parts import BATCHES, Part, Role, part_values, parts_of
 from peerbayes.experiments.net_problem import influence_of, network_of
 from peerbayes.experiments.net_recipes import recipe_values
 from peerbayes.experiments.net_rows import ROWS, Row
@@ -68,6 +69,31 @@ SETTINGS = {
     "timevarying-25": (50, 47, 1000),
     "timevarying-100": (10, 120, 1000),
 }
+
+
+@pytest.mark.parametrize(("role", "steps"), BATCHES.items())
+def test_shorter_rounds_are_the_same_training_with_more_consensus(role: Role, steps: int) -> None:
+    row, part = ROWS["fmnist-2-unbalanced"], Part("paper", role, "", 0)
+
+    def recipe(part: Part) -> Recipe:
+        values = part_values(row, part, is_quick=False)
+        assert values.pop("rounds_run") == values["rounds"]
+        return Recipe(**values)
+
+    epochs, batches = recipe(replace(part, role="cooperating")), recipe(part)
+    of_epoch = epochs.local_steps // steps
+    assert (batches.rounds, batches.local_steps) == (epochs.rounds * of_epoch, steps)
+    # The rate after as many steps is the same at each epoch's end, and in between it falls.
+    for epoch in (1, 7, 100):
+        assert batches.rate(of_epoch * (epoch - 1) + 1) == pytest.approx(epochs.rate(epoch))
+    assert epochs.rate(2) < batches.rate(of_epoch // 2) < epochs.rate(1)
+    # Nothing else differs, and such a part is run where it is asked for alone.
+    changed = {"rounds", "local_steps", "decay"}
+    assert {k for k, v in asdict(batches).items() if v != asdict(epochs)[k]} == changed
+    experiment = NetExperiment(row)
+    assert part.name in experiment.parts
+    assert part.name not in experiment.parts_with(recipe="paper")
+    assert experiment.parts_with(recipe="paper", words=f"{role} seed 0") == (part.name,)
 
 
 def test_what_the_papers_print() -> None:

@@ -228,9 +228,10 @@ def test_what_a_source_does_not_say_is_tried_where_the_rest_fails(tmp_path: Path
     figure = redrawn(a7=0.82)
     assert figure.verdict == "not reproduced"
     # With nothing on record of another weight, nothing is said of it but what to run.
-    assert "all of it hold (after consensus)" in figure.sentence
+    tried = "after consensus; in the mean over the recorded rounds"
+    assert f"all of it hold ({tried})" in figure.sentence
     assert [one.part[-12:] for one in figure.missing] == ["a=0.5 seed 0", "a=0.3 seed 0"]
-    assert "(after consensus; with a=0.5)" in redrawn(a5=0.81).sentence
+    assert f"({tried}; with a=0.5)" in redrawn(a5=0.81).sentence
     figure = redrawn(a5=0.70)
     assert figure.verdict == "not reproduced"  # a reading explains; it does not reproduce
     assert "All of it holds when read with a=0.5, which is the likeliest" in figure.sentence
@@ -266,7 +267,18 @@ def test_low_is_lower_than_the_other_labels(tmp_path: Path, four: float, verdict
     low = lambda k, c: (0.2 if c == 9 else 0.7) if k == 0 else (four if c == 4 else 0.62)  # noqa: E731
     content = made_up("star-mnist-2", "a=0.5", star(0.9), confidence=low, labels=LAST_TWO)
     keep(tmp_path, "star-mnist-2", content)
-    assert FIGURES["p2-5a"].redraw(Kept(tmp_path)).verdict == verdict
+    figure = FIGURES["p2-5a"].redraw(Kept(tmp_path))
+    assert (figure.verdict, figure.missing) == (verdict, [])  # P2 says with which a
+    # A label that is low on the way and not at the end is low in the mean over the rounds.
+    points = content["curve"]["points"]
+    for rank, point in enumerate(points):
+        for when in ("before", "after"):
+            for one in point[when]["sampled"]["confidence"]:
+                one[4] = 0.9 if rank == len(points) - 1 else 0.0
+    keep(tmp_path, "star-mnist-2", content)
+    later = FIGURES["p2-5a"].redraw(Kept(tmp_path))
+    assert later.verdict == "not reproduced"
+    assert "read in the mean over the recorded rounds, which" in later.sentence
 
 
 @pytest.mark.parametrize(("parted", "verdict"), [(0.70, "reproduced"), (0.80, "not reproduced")])
@@ -330,13 +342,25 @@ def test_what_holds_in_another_reading_is_said_to(tmp_path: Path) -> None:
     assert figure.verdict == "not reproduced"
     assert "All of it holds when read after consensus" in figure.sentence
     # The names of two nodes exchanged is a reading only where that is what makes it hold.
-    exchanged = OF_TWO_NODES[-1]
+    exchanged = next(one for one in OF_TWO_NODES if one.exchanged)
     assert exchanged.agents((0,)) == (1,)
     assert AS_PRINTED.agents((0,)) == (0,)
     row = "fmnist-2-balanced-a"
     shares = {"before": [0.5, 0.5], "after": [0.67, 0.83]}
     keep(tmp_path, row, made_up(row, "", lambda n, when: shares[when]))
-    assert "nodes’ names exchanged, which" in FIGURES["p1-3a"].redraw(Kept(tmp_path)).sentence
+    figure = FIGURES["p1-3a"].redraw(Kept(tmp_path))
+    assert "nodes’ names exchanged, which is the likeliest reason." in figure.sentence
+    # Of rounds of other lengths nothing is on record: the commands are there.
+    assert [one.part for one in figure.missing] == [
+        f"{row}: paper {role} seed 0" for role in ("a batch a round", "10 batches a round")
+    ]
+    as_printed = lambda n, when: [0.83, 0.67] if when == "before" else [0.8, 0.8]  # noqa: E731
+    keep(tmp_path, row, made_up(row, "", as_printed, role="a batch a round"))
+    figure = FIGURES["p1-3a"].redraw(Kept(tmp_path))
+    assert figure.verdict == "not reproduced"  # the rounds of the row are an epoch long
+    assert [one.part for one in figure.missing] == [f"{row}: paper 10 batches a round seed 0"]
+    ending = "exchanged; or with a consensus after every batch, which are the likeliest reasons."
+    assert ending in figure.sentence
 
 
 def test_confusions_are_read_before_consensus_and_summed_over_seeds(tmp_path: Path) -> None:
