@@ -1,0 +1,181 @@
+"""Numbers in the words of pages about experiments are those of the records.
+
+Tables and figures are made from records when a page is built; sentences are written by hand. Each
+decimal number in them has to be one that the records give, rounded to as many digits; with a
+standard error, both have to be of one estimate. What comes from elsewhere is named here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("IPython")
+
+from peerbayes.experiments.gae_documents import GaeRunPart
+from peerbayes.experiments.gae_rows import TABLE_1
+from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.tuned_lines import MEASURES, MethodResult, difference
+
+DOCS = Path(__file__).parents[2] / "docs"
+# A number with a point, and its standard error; not part of a name, a formula or a section.
+_NUMBER = re.compile(r"(?<![\w.$=/·−-])(\d*\.\d+)(?: ± (\d*\.\d+))?(?![\w·])(?!\.\d)")
+_NO_WORDS = re.compile(
+    r"```.*?```|^---.*?^---|\$[^$]*\$|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE
+)
+Found = tuple[float | None, float | None]
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """The modules that make tables and figures of the pages."""
+    import importlib
+
+    monkeypatch.syspath_prepend(str(DOCS / "experiments"))
+    return importlib.import_module
+
+
+def numbers(text: str) -> Iterator[tuple[str, str | None]]:
+    """Every decimal number of a text, and the error that stands with it."""
+    for match in _NUMBER.finditer(_NO_WORDS.sub(" ", text)):
+        yield match[1], match[2]
+
+
+def is_rounded(shown: str | None, value: float | None) -> bool:
+    """Whether a number is what is shown, to as many digits; an error may be left out."""
+    if shown is None:
+        return True
+    half = 0.5 * 10.0 ** -len(shown.partition(".")[2])
+    # Means of floats: a tie may be rounded to either side.
+    return value is not None and abs(float(shown) - abs(value)) <= half * (1 + 1e-6)
+
+
+def without_source(text: str, found: Iterable[Found], others: Iterable[str] = ()) -> list[str]:
+    """The numbers of a text that the records do not give."""
+    known = list(found)
+    return [
+        number
+        for number, error in numbers(text)
+        if number not in others
+        and not any(is_rounded(number, one) and is_rounded(error, other) for one, other in known)
+    ]
+
+
+def words_of(page: str, begin: str, end: str = "") -> str:
+    """A page from one piece of text to another."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert text.count(begin) == 1, begin
+    rest = text[text.index(begin) :]
+    return rest[: rest.index(end)] if end else rest
+
+
+def test_a_number_is_held_to_its_digits_and_its_error() -> None:
+    found = [(84.514, 0.131), (0.0747, None)]
+    good = "Of `a.5` sites have 84.51 ± .13, or 84.5, and .075 nats at $a=.7$ ([P1 5.1](x.2))."
+    assert [one for one, _ in numbers(good)] == ["84.51", "84.5", ".075", "5.1"]
+    assert without_source(good, found, ["5.1"]) == []
+    assert without_source("84.52 ± .13, 84.51 ± .14, .0748", found) == ["84.52", "84.51", ".0748"]
+
+
+# Tuned alike ------------------------------------------------------------------------------------
+
+
+def comparisons(results: Iterable[MethodResult]) -> Iterator[Found]:
+    """Each method's measures, and the gaps between any two of one course."""
+    own = list(results)
+    for one in own:
+        yield from ((e.mean, e.error) for m in MEASURES if (e := one.estimate(m)) is not None)
+    for one, other in combinations(own, 2):
+        if one.course == other.course:
+            gaps = (difference(one, other, measure) for measure in MEASURES)
+            yield from ((gap.mean, gap.error) for gap in gaps if gap is not None)
+
+
+def test_words_on_methods_tuned_alike(scripts: Callable[[str], Any]) -> None:
+    tuned = scripts("tuned")
+    page = "reference/net-experiments.md"
+    text = words_of(page, "**Bayes against averaging.**", "## Two nodes")
+    results = list(tuned._results())
+    # Another page's courses, of ten rounds (learners.json), and weights of the rows' own W.
+    others = {"fmnist-2-balanced-b": ["85.8", "87.2"], "fmnist-2-unbalanced": [".45", ".30"]}
+    spoken = set[str]()
+    for paragraph in text.split("\n\n"):
+        rows = set(re.findall(r"`([a-z]+-[\w-]+)` says", paragraph)) or {row for row, _ in results}
+        spoken |= rows if "says" in paragraph else set()
+        found = comparisons(one for row, one in results if row in rows)
+        own = [number for row in rows for number in others.get(row, [])]
+        assert without_source(paragraph, found, own) == [], paragraph[:60]
+    # Whoever is compared is spoken of.
+    assert spoken == {row for row, _ in results}
+
+
+# Rows, figures and rates ------------------------------------------------------------------------
+
+
+def of_lines(lines: Iterable[Any]) -> Iterator[Found]:
+    """What is measured and predicted, and what stands in remarks."""
+    for line in lines:
+        yield line["measured"], line["standard_error"]
+        yield line["predicted"], None
+        yield from ((float(one), None) for one in re.findall(r"\d*\.\d+", line["remark"]))
+
+
+def test_words_on_rows(scripts: Callable[[str], Any]) -> None:
+    show = scripts("show")
+    text = words_of("reference/net-experiments.md", "## Two nodes, Fashion-MNIST")
+    found = of_lines(line for row in ROWS for line, _ in show.lines_of(row))
+    # The widths that nets begin with are settings.
+    assert without_source(text, found, [".03", ".05"]) == []
+
+
+def test_words_on_what_could_not_be_reproduced(scripts: Callable[[str], Any]) -> None:
+    pictures, show = scripts("source_figures"), scripts("show")
+    text = words_of("reference/source-figures.md", "## What could not", "In the figures, lines")
+    checks = [one for name in pictures.FIGURES for one in pictures.redrawn(name).checks]
+    rows = of_lines(line for row in ROWS for line, _ in show.lines_of(row))
+    printed = ["69.7"]
+    assert without_source(text, [*((c.measured, None) for c in checks), *rows], printed) == []
+
+
+def test_words_on_rates_and_speeds(scripts: Callable[[str], Any]) -> None:
+    link = scripts("link")
+    text = words_of("reference/rate-link.md", "## Fashion-MNIST")
+    names = [name for name in link.ROWS if link.lines_of(name)]
+    found = of_lines(line for name in names for line in link.lines_of(name))
+    assert without_source(text, found) == []
+
+
+# GAE's ring -------------------------------------------------------------------------------------
+
+
+def of_ring(runs: Iterable[GaeRunPart]) -> Iterator[Found]:
+    """Means and worst nodes of every look, how far runs are apart in points, and their bits."""
+    own = list(runs)
+    for run in own:
+        yield run.bits_a_round / 1e3, None
+        for look in run.accuracies:
+            yield from ((float(np.mean(look)), None), (min(look), None))
+    for one, other in combinations(own, 2):
+        for number in {*one.rounds} & {*other.rounds}:
+            first, second = (
+                float(np.mean(run.accuracies[run.rounds.index(number)])) for run in (one, other)
+            )
+            yield 100 * (first - second), None
+
+
+def test_words_on_gae(scripts: Callable[[str], Any]) -> None:
+    ring = scripts("ring")
+    text = words_of("reference/gae.md", "**Coarse differences now and then", "**Steps that swallow")
+    printed = ((float(run.printed), None) for run in TABLE_1)
+    found = [*of_ring(ring.FOUND.runs), *printed]
+    # GAE's bits by eq. 6 over those of the differences; two gains of the short trial of the page.
+    others = ["5.5", "3.4", "5.3"]
+    assert without_source(text, found, others) == []
