@@ -18,7 +18,7 @@ _SOME = 5000
 
 
 class Passes(Protocol):
-    """A data set's images at hand where the nets are."""
+    """A data set's images at hand where the nets are; several threads may ask at once."""
 
     def gradient(
         self, weights: Tensor, chosen: IntArray, dropout: float, random: np.random.Generator
@@ -37,23 +37,21 @@ def passes(images: Images, *, device: str) -> Passes:
 
 
 class Compiled:
-    """On a CPU; what :meth:`gradient` returns is written over by its next call."""
+    """On a CPU."""
 
     def __init__(self, images: Images) -> None:
         self._inputs, self._labels = as_inputs(images.pixels), images.labels
-        self._out = torch.empty(0)
 
     def gradient(
         self, weights: Tensor, chosen: IntArray, dropout: float, random: np.random.Generator
     ) -> tuple[float, Tensor]:
         """As :class:`Passes` says."""
-        if self._out.shape != weights.shape:
-            self._out = torch.empty_like(weights)
+        out = torch.empty_like(weights)
         loss = gradient(
             weights.numpy(), self._inputs[chosen], self._labels[chosen],
-            dropout=dropout, random=random, out=self._out.numpy(),
+            dropout=dropout, random=random, out=out.numpy(),
         )  # fmt: skip
-        return loss, self._out
+        return loss, out
 
     def right(self, weights: Tensor) -> int:
         """As :class:`Passes` says."""

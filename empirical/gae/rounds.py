@@ -22,7 +22,7 @@ from torch import Tensor
 
 from empirical.gae.adam import Moments
 from empirical.gae.exchanges import LOSS_BITS
-from empirical.gae.local import epoch, stream
+from empirical.gae.local import epoch, side_by_side, stream
 from empirical.gae.net import WEIGHTS
 from empirical.gae.passes import Passes
 from empirical.gae.recipe import Recipe
@@ -105,6 +105,7 @@ def one_round(
     recipe: Recipe,
     *,
     seed: int,
+    workers: int = 1,
 ) -> None:
     """One round of all nodes, in place.
 
@@ -114,6 +115,8 @@ def one_round(
         Each node's images.
     coder
         Of the exchange; None: nothing is sent.
+    workers
+        Threads that train nodes side by side; no bit depends on them.
 
     Raises
     ------
@@ -121,14 +124,12 @@ def one_round(
         If training breaks down.
     """
     number = len(nodes.losses)
-    losses = [
-        epoch(
-            passes, nodes.weights, nodes.moments, node, share, recipe,
-            stream(seed, TRAINING, number, node),
-        )
-        for node, share in enumerate(shares)
-    ]  # fmt: skip
-    nodes.losses.append(losses)
+
+    def trained(node: int) -> float:
+        random = stream(seed, TRAINING, number, node)
+        return epoch(passes, nodes.weights, nodes.moments, node, shares[node], recipe, random)
+
+    nodes.losses.append(side_by_side(trained, len(shares), workers=workers))
     nodes.sent_bits.append(0)
     nodes.edges = ()
     if coder is not None:
@@ -222,6 +223,9 @@ def prune(own: Tensor, recipe: Recipe) -> None:
     own.mul_(kept.to(own.device))
 
 
-def accuracies(nodes: Nodes, test: Passes, images: int) -> list[float]:
-    """Each node's share of test images that it puts into their class."""
-    return [test.right(own) / images for own in nodes.weights]
+def accuracies(nodes: Nodes, test: Passes, images: int, *, workers: int = 1) -> list[float]:
+    """Each node's share of test images that it puts into their class; by so many threads."""
+    right = side_by_side(
+        lambda node: test.right(nodes.weights[node]), len(nodes.weights), workers=workers
+    )
+    return [one / images for one in right]

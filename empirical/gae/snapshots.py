@@ -7,8 +7,9 @@ be interrupted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from empirical.data import Images
 from empirical.gae.adam import Moments
-from empirical.gae.local import epoch, stream
+from empirical.gae.local import epoch, side_by_side, stream
 from empirical.gae.net import SIZE, initial
 from empirical.gae.passes import Passes
 from empirical.gae.recipe import Recipe
@@ -72,6 +73,7 @@ def snapshots(
     *,
     recipe: Recipe,
     device: str = "cpu",
+    workers: int = 1,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> Tensor:
@@ -81,6 +83,8 @@ def snapshots(
     ----------
     recipe
         Of the net and its training; its batch is the plan's instead.
+    workers
+        Trajectories made side by side, each by a thread; no bit depends on them.
     notice
         Told of files that are made again.
 
@@ -94,15 +98,24 @@ def snapshots(
     every = torch.arange(len(images)).numpy()
     words = {**plan.as_json(), **own.as_json(), "kind": KIND, "images": len(images)}
     del words["trajectories"]  # more of them may be added
-    for number in range(plan.trajectories):
-        path = folder / f"trajectory-{number:03d}.safetensors"
+    paths = [folder / f"trajectory-{n:03d}.safetensors" for n in range(plan.trajectories)]
+    missing = []
+    for number, path in enumerate(paths):
         kept = _read(path, words, notice)
         if kept is None:
-            kept = _trajectory(plan, number, passes, every, own, device)
-            save_tensors(path, {"sorted": kept}, words)
-        found[number] = kept
+            missing.append(number)
+        else:
+            found[number] = kept
+    for start in range(0, len(missing), workers):
+        numbers = missing[start : start + workers]
         if progress is not None:
-            progress(number + 1, plan.trajectories)
+            progress(plan.trajectories - len(missing) + start, plan.trajectories)
+        made = _trajectories(plan, numbers, passes, every, own, device)
+        for number, kept in zip(numbers, made, strict=True):
+            save_tensors(paths[number], {"sorted": kept}, words)
+            found[number] = kept
+    if progress is not None:
+        progress(plan.trajectories, plan.trajectories)
     return found
 
 
@@ -122,14 +135,26 @@ def _read(path: Path, words: dict[str, Any], notice: Callable[[str], None] | Non
     return kept.tensors["sorted"]
 
 
-def _trajectory(
-    plan: SnapshotPlan, number: int, passes: Passes, every: IntArray, recipe: Recipe, device: str
+def _trajectories(
+    plan: SnapshotPlan,
+    numbers: Sequence[int],
+    passes: Passes,
+    every: IntArray,
+    recipe: Recipe,
+    device: str,
 ) -> Tensor:
-    weights = initial(stream(plan.seed, _SNAPSHOTS, number)).to(device)[None]
-    moments, found = Moments.none(weights), torch.empty(plan.epochs, plan.kept)
+    """Some of them, a thread each, epoch by epoch; shape (trajectories, epochs, kept)."""
+    weights = torch.stack([initial(stream(plan.seed, _SNAPSHOTS, n)) for n in numbers]).to(device)
+    moments = Moments.none(weights)
+    found = torch.empty(len(numbers), plan.epochs, plan.kept)
+
+    def one(row: int, place: int) -> None:
+        random = stream(plan.seed, _SNAPSHOTS, numbers[row], place)
+        epoch(passes, weights, moments, row, every, recipe, random)
+        values = weights[row].cpu()
+        kept = values[torch.from_numpy(largest(values.numpy(), plan.kept))]
+        found[row, place] = kept.sort().values
+
     for place in range(plan.epochs):
-        random = stream(plan.seed, _SNAPSHOTS, number, place)
-        epoch(passes, weights, moments, 0, every, recipe, random)
-        values = weights[0].cpu()
-        found[place] = values[torch.from_numpy(largest(values.numpy(), plan.kept))].sort().values
+        side_by_side(partial(one, place=place), len(numbers), workers=len(numbers))
     return found

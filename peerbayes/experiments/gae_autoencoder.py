@@ -61,7 +61,7 @@ def train_autoencoder(
     curves = snapshots(
         snapshot_plan, passes(images, device=setting.device), images,
         setting.folder / "snapshots", recipe=recipe, device=setting.device,
-        progress=_from(progress, 0, steps), notice=setting.notice,
+        workers=setting.workers, progress=_from(progress, 0, steps), notice=setting.notice,
     )  # fmt: skip
     fits = []
     for number, split in enumerate(SPLITS):

@@ -85,7 +85,7 @@ def run_gae(
     coder = coder_of(recipe, begin, autoencoder=path)
     course = _Course(
         recipe, passes(images, device=setting.device), passes(tested, device=setting.device),
-        split.shares, coder, len(tested), seed,
+        split.shares, coder, len(tested), seed, setting.workers,
     )  # fmt: skip
     seen = course.follow(
         begin.to(setting.device), unfinished(part, setting, fingerprint), setting.resume, progress
@@ -173,9 +173,10 @@ class _Course:
         coder: Any,
         test_images: int,
         seed: int,
+        workers: int,
     ) -> None:
         self.recipe, self.images, self.tested, self.shares = recipe, images, tested, shares
-        self.coder, self.test_images, self.seed = coder, test_images, seed
+        self.coder, self.test_images, self.seed, self.workers = coder, test_images, seed, workers
 
     def follow(
         self,
@@ -192,11 +193,15 @@ class _Course:
         due = set(looks(self.recipe.rounds))
         for done in range(len(seen.nodes.losses) + 1, self.recipe.rounds + 1):
             start = time.perf_counter()
-            one_round(seen.nodes, self.images, self.shares, self.coder, self.recipe, seed=self.seed)
+            one_round(
+                seen.nodes, self.images, self.shares, self.coder, self.recipe,
+                seed=self.seed, workers=self.workers,
+            )  # fmt: skip
             seen.seconds += time.perf_counter() - start
             if done in due:
                 seen.rounds.append(done)
-                seen.accuracies.append(accuracies(seen.nodes, self.tested, self.test_images))
+                right = accuracies(seen.nodes, self.tested, self.test_images, workers=self.workers)
+                seen.accuracies.append(right)
             if progress is not None:
                 progress(done, self.recipe.rounds)
             if generations is not None and done < self.recipe.rounds and generations.due():

@@ -55,6 +55,8 @@ class Setting:
         Whether to go on from a checkpoint.
     notice
         Told of checkpoints that could not be used.
+    workers
+        Of `gae`: threads that train nodes, or trajectories, side by side.
     """
 
     device: str = "cpu"
@@ -62,6 +64,7 @@ class Setting:
     folder: Path | None = None
     resume: bool = False
     notice: Callable[[str], None] | None = None
+    workers: int = 1
 
 
 def check_setting(row: Row, setting: Setting) -> None:

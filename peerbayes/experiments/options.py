@@ -29,6 +29,7 @@ def configured(
     quick: bool,
     device: str | None,
     codec: str | None = None,
+    workers: int | None = None,
     data: Path | None,
     resume: bool,
     out: Path,
@@ -44,6 +45,9 @@ def configured(
     codec = None if codec == "none" else codec
     if codec is not None and not isinstance(experiment, NetExperiment):
         raise fail("--codec", "a row of Bayesian nets", experiment.name, "leave it out")
+    if workers is not None and not isinstance(experiment, GaeExperiment):
+        remedy = "leave it out; to run parts side by side use campaign --workers, or torchrun"
+        raise fail("--workers", "gae, whose nodes train side by side", experiment.name, remedy)
     if recipe and isinstance(experiment, RateLink | GaeExperiment | CodecsExperiment):
         raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
     if isinstance(experiment, RateLink):
@@ -59,7 +63,7 @@ def configured(
     if isinstance(experiment, GaeExperiment):
         gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
         folder = parts_folder(out, gae.name)
-        gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice))
+        gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice, workers or 1))
         gae.check()
         return gae, gae.parts_with(part or "", seeds=seeds)
     if not isinstance(experiment, NetExperiment):

@@ -76,6 +76,7 @@ def run(
     quick: bool = False,
     device: str | None = None,
     codec: str | None = None,
+    workers: int | None = None,
     seed: int = 0,
     out: str | Path = DEFAULT_OUT,
     data: str | Path | None = None,
@@ -102,6 +103,9 @@ def run(
         What writes the messages of a row of Bayesian nets, in records of its own: a name
         (``empirical.messages.codecs.CODECS``), or such as ``"difference+sign"``, a codec around
         another. Left out, or ``"none"``: beliefs are sent as they are.
+    workers
+        Of `gae`: threads that train its nodes, or the trajectories that its autoencoder learns
+        from, side by side; the numbers stay the same. Left out: one.
     out
         Folder of the records.
     data
@@ -131,6 +135,7 @@ def run(
             quick=quick,
             device=device,
             codec=codec,
+            workers=workers,
             data=None if data is None else Path(data),
             resume=resume,
             out=folder,

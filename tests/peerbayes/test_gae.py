@@ -137,6 +137,12 @@ def test_options_that_are_of_no_use(tmp_path: Path) -> None:
             find_experiment("gae"), replicates=None, recipe="best", part=None, quick=False,
             device=None, data=None, resume=False, out=tmp_path, notice=None,
         )  # fmt: skip
+    for name in ("star-mnist-1", "codecs", "rate-link", "regression-2"):
+        with pytest.raises(ValueError, match=f"--workers: expected gae, .* got {name}; leave"):
+            configured(
+                find_experiment(name), replicates=None, recipe=None, part=None, quick=False,
+                device=None, workers=2, data=None, resume=False, out=tmp_path, notice=None,
+            )  # fmt: skip
 
 
 def test_looks_end_with_the_last_round() -> None:

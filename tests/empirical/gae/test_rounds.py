@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from math import comb
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from empirical.gae.rounds import (
     sources,
     towards,
 )
+from empirical.gae.snapshots import SnapshotPlan, snapshots
 from empirical.gae.splits import split_of
 from empirical.messages.codec import Heard, Memory, Replicating
 from empirical.messages.codecs.pruned import Pruned
@@ -202,13 +204,14 @@ def test_whom_nodes_hear() -> None:
         assert np.mean([s == (node + 1) % 16 for s in heard]) == pytest.approx(0.5, abs=0.18)
 
 
-def run(recipe: Recipe, begin: Tensor, rounds: int = 2) -> Nodes:
+def run(recipe: Recipe, begin: Tensor, rounds: int = 2, workers: int = 1) -> Nodes:
     images = few_images()
     nodes = Nodes.begin(begin, recipe.nodes)
     shares = split_of("balanced", images.labels, recipe.nodes, stream(0)).shares
     coder = coder_of(recipe, begin, autoencoder=None)
     for _ in range(rounds):
-        one_round(nodes, passes(images, device="cpu"), shares, coder, recipe, seed=3)
+        own = passes(images, device="cpu")
+        one_round(nodes, own, shares, coder, recipe, seed=3, workers=workers)
     return nodes
 
 
@@ -273,6 +276,49 @@ def test_runs_repeat_and_learn(start: Tensor) -> None:
     shares = accuracies(first, passes(images, device="cpu"), len(images))
     assert len(shares) == 2
     assert all(0 <= share <= 1 for share in shares)
+
+
+# Threads ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+def test_no_bit_depends_on_who_shares_the_work(start: Tensor, workers: int) -> None:
+    recipe = replace(SMALL, nodes=4, batch=8)
+    alone, shared = run(recipe, start), run(recipe, start, workers=workers)
+    assert torch.equal(alone.weights, shared.weights)
+    assert torch.equal(alone.moments.second, shared.moments.second)
+    assert (alone.losses, alone.moments.steps.tolist()) == (shared.losses, [4] * 4)
+    tested = passes(few_images(), device="cpu")
+    assert accuracies(alone, tested, 64) == accuracies(shared, tested, 64, workers=workers)
+
+
+def test_trajectories_made_side_by_side_are_the_same(tmp_path: Path) -> None:
+    images = few_images()
+    plan = SnapshotPlan(trajectories=3, epochs=2, batch=16, kept=500)
+    said: list[tuple[int, int]] = []
+
+    def made(folder: str, workers: int) -> Tensor:
+        own = passes(images, device="cpu")
+        return snapshots(
+            plan, own, images, tmp_path / folder, recipe=SMALL, workers=workers,
+            progress=lambda done, total: said.append((done, total)),
+        )  # fmt: skip
+
+    alone, shared = made("alone", 1), made("shared", 2)
+    assert torch.equal(alone, shared)
+    assert len({float(one) for one in alone[:, -1, 0]}) == 3
+    # What is there is read, and what is missing made again.
+    (tmp_path / "shared" / "trajectory-001.safetensors").unlink()
+    assert torch.equal(made("shared", 2), alone)
+    assert said == [(0, 3), (1, 3), (2, 3), (3, 3), (0, 3), (2, 3), (3, 3), (2, 3), (3, 3)]
+
+
+def test_an_error_in_one_thread_ends_the_round(start: Tensor) -> None:
+    nodes = Nodes.begin(start, 4)
+    nodes.weights[2] = float("nan")
+    own, shares = passes(few_images(), device="cpu"), [np.arange(16)] * 4
+    with pytest.raises(ValueError, match="loss of node 2: expected a finite number"):
+        one_round(nodes, own, shares, None, replace(SMALL, nodes=4), seed=0, workers=2)
 
 
 # Codecs -----------------------------------------------------------------------------------------
