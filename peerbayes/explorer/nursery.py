@@ -45,7 +45,8 @@ def main() -> None:
     sockets = [socket.socket(fileno=int(number)) for number in numbers[:2]]
     if role == "worker":
         _work(module, sockets[0], sockets[1], int(numbers[2]))
-    _tend(module, sockets[0])
+    with suppress(ConnectionError):  # the server has ended, and left something unread
+        _tend(module, sockets[0])
 
 
 def command(role: str, module: str, *numbers: int) -> list[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
+import socket
+import subprocess
 import time
 from contextlib import aclosing
 from typing import Any
@@ -13,6 +16,7 @@ import pytest
 
 from peerbayes.explorer.frames import Frame
 from peerbayes.explorer.jobs import Jobs, Limits
+from peerbayes.explorer.nursery import command
 from tests.peerbayes.explore.processes import descendants, done, is_alive, until, with_jobs
 
 
@@ -233,6 +237,19 @@ def test_nothing_is_left_running() -> None:
     with_jobs(play)
     assert len(left) == 3  # the nursery, a quick worker, a long one
     until(lambda: not any(map(is_alive, left)), seconds=2)
+
+
+def test_a_nursery_ends_silently_with_a_server_that_did_not_read() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        nursery = subprocess.Popen(
+            command("nursery", "tests.peerbayes.explore.odd_work", theirs.fileno()),
+            pass_fds=[theirs.fileno()], stderr=subprocess.PIPE,
+        )  # fmt: skip
+    with ours:  # what it says when it is warm lies unread at the end, so that the system resets
+        assert select.select([ours], [], [], 60)[0]
+    assert nursery.communicate(timeout=60) == (None, b"")
+    assert nursery.returncode == 0
 
 
 def test_few_idle_workers_are_kept() -> None:
