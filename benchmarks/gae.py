@@ -12,7 +12,8 @@ gradient and Adam, random images, float32 unless said otherwise:
 ``grouped``              the nets of all nodes as one, by grouped convolutions and batched products
 =======================  =========================================================================
 
-CPU seconds on one thread.
+CPU seconds on one thread. And, by the clock, how many times quicker `stacked` is by two threads
+that share the nodes.
 
     python -m benchmarks.gae [--out FILE] [--repeats 3] [--quick]
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +37,7 @@ from benchmarks.limits import SinglePrecisionProduct, spread, turns
 from benchmarks.tables import report
 from empirical.data import Images
 from empirical.gae.adam import Moments, step
+from empirical.gae.local import side_by_side
 from empirical.gae.net import initial
 from empirical.gae.passes import Compiled
 from empirical.nets.threads import one_thread
@@ -76,13 +79,26 @@ class Stacked:
         self.passes, self.size = Compiled(images), size
         self.weights = initial(np.random.default_rng(0)).repeat(size.nodes, 1)
         self.moments = Moments.none(self.weights)
-        self.random = np.random.Generator(np.random.SFC64(0))
+        self.random = [np.random.Generator(np.random.SFC64(node)) for node in range(size.nodes)]
         self.rows = np.arange(size.nodes * size.batch).reshape(size.nodes, size.batch)
 
-    def __call__(self) -> None:
-        for node, rows in enumerate(self.rows):
-            _, found = self.passes.gradient(self.weights[node], rows, _DROPOUT, self.random)
-            step(self.weights, self.moments, node, found)
+    def __call__(self, workers: int = 1) -> None:
+        side_by_side(self.one, self.size.nodes, workers=workers)
+
+    def one(self, node: int) -> None:
+        rows, random = self.rows[node], self.random[node]
+        _, found = self.passes.gradient(self.weights[node], rows, _DROPOUT, random)
+        step(self.weights, self.moments, node, found)
+
+    def gain(self, repeats: int) -> float:
+        """How many times quicker two threads are than one, by the clock."""
+        taken: dict[int, list[float]] = {1: [], 2: []}
+        for _ in range(repeats):
+            for workers, seconds in taken.items():
+                start = time.perf_counter()
+                self(workers)
+                seconds.append(time.perf_counter() - start)
+        return statistics.median(taken[1]) / statistics.median(taken[2])
 
 
 class Loop:
@@ -144,10 +160,10 @@ def measure(size: Size, *, repeats: int) -> dict[str, Any]:
     images = Images(pixels, random.integers(0, 10, count), "random", tuple("0123456789"))
     inputs = torch.from_numpy(images.pixels.astype(np.float32) / 255)
     labels = torch.tensor(images.labels)
-    limit = SinglePrecisionProduct()
+    limit, stacked = SinglePrecisionProduct(), Stacked(size, images)
     tasks: dict[str, Callable[[], object]] = {
         "limit": limit,
-        "stacked": Stacked(size, images),
+        "stacked": stacked,
         "loop": Loop(size, inputs, labels, last=False, bf16=False),
         "channels last": Loop(size, inputs, labels, last=True, bf16=False),
         "channels last, bf16": Loop(size, inputs, labels, last=True, bf16=True),
@@ -170,6 +186,7 @@ def measure(size: Size, *, repeats: int) -> dict[str, Any]:
         "times stacked": {
             name: seconds[name] / seconds["stacked"] if name in seconds else None for name in others
         },
+        "two threads": stacked.gain(repeats),
         "spread_share": spread(found),
     }
 
