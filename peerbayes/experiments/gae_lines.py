@@ -24,8 +24,8 @@ _PRINTED_GAPS = {
 }
 # Which way of sending is held against which.
 _AGAINST = (
-    ("GAE", "pruned"), ("coded", "pruned"), ("coded", "GAE"), ("differences", "pruned"),
-    ("differences", "full"),
+    ("GAE", "pruned"), ("spline", "pruned"), ("spline", "GAE"), ("coded", "pruned"),
+    ("coded", "GAE"), ("differences", "pruned"), ("differences", "full"),
 )  # fmt: skip
 
 

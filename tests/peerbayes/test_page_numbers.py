@@ -175,6 +175,6 @@ def test_words_on_gae(scripts: Callable[[str], Any]) -> None:
     text = words_of("reference/gae.md", "**Coarse differences now and then", "**Steps that swallow")
     printed = ((float(run.printed), None) for run in TABLE_1)
     found = [*of_ring(ring.FOUND.runs), *printed]
-    # GAE's bits by eq. 6 over those of the differences; two gains of the short trial of the page.
-    others = ["5.5", "3.4", "5.3"]
+    # Bits by eqs 5 and 6 over others; the printed gap; two gains of the short trial of the page.
+    others = ["5.5", "2.55", "3.4", "5.3"]
     assert without_source(text, found, others) == []
