@@ -101,7 +101,7 @@ def comparisons(results: Iterable[MethodResult]) -> Iterator[Found]:
 
 def test_words_on_methods_tuned_alike(scripts: Callable[[str], Any]) -> None:
     tuned = scripts("tuned")
-    text = words_of("reference/tuned-alike.md", "### Bayes against averaging")
+    text = words_of("reference/tuned-alike.md", "## Where Bayes wins")
     results = list(tuned._results())
     # Another page's courses, of ten rounds (learners.json), and weights of the rows' own W.
     others = {"fmnist-2-balanced-b": ["85.8", "87.2"], "fmnist-2-unbalanced": [".45", ".30"]}
