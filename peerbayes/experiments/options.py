@@ -15,7 +15,7 @@ from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.run import parts_folder
 from peerbayes.experiments.tuned import RECIPE as TUNED
 from peerbayes.experiments.tuned import TunedExperiment
-from theory.validation import fail
+from theory.validation import as_integer, fail
 
 DEFAULT_RECIPE = "best"
 
@@ -48,6 +48,7 @@ def configured(
     if workers is not None and not isinstance(experiment, GaeExperiment):
         remedy = "leave it out; to run parts side by side use campaign --workers, or torchrun"
         raise fail("--workers", "gae, whose nodes train side by side", experiment.name, remedy)
+    threads = as_integer("workers", 1 if workers is None else workers, minimum=1)
     if recipe and isinstance(experiment, RateLink | GaeExperiment | CodecsExperiment):
         raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
     if isinstance(experiment, RateLink):
@@ -63,7 +64,7 @@ def configured(
     if isinstance(experiment, GaeExperiment):
         gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
         folder = parts_folder(out, gae.name)
-        gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice, workers or 1))
+        gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice, threads))
         gae.check()
         return gae, gae.parts_with(part or "", seeds=seeds)
     if not isinstance(experiment, NetExperiment):

@@ -143,6 +143,12 @@ def test_options_that_are_of_no_use(tmp_path: Path) -> None:
                 find_experiment(name), replicates=None, recipe=None, part=None, quick=False,
                 device=None, workers=2, data=None, resume=False, out=tmp_path, notice=None,
             )  # fmt: skip
+    for workers in (0, -1):
+        with pytest.raises(ValueError, match=f"workers: expected .* got {workers}"):
+            configured(
+                find_experiment("gae"), replicates=None, recipe=None, part=None, quick=True,
+                device=None, workers=workers, data=None, resume=False, out=tmp_path, notice=None,
+            )  # fmt: skip
 
 
 def test_looks_end_with_the_last_round() -> None:

@@ -107,8 +107,9 @@ def test_words_on_methods_tuned_alike(scripts: Callable[[str], Any]) -> None:
     others = {"fmnist-2-balanced-b": ["85.8", "87.2"], "fmnist-2-unbalanced": [".45", ".30"]}
     spoken = set[str]()
     for paragraph in text.split("\n\n"):
-        rows = set(re.findall(r"`([a-z]+-[\w-]+)` says", paragraph)) or {row for row, _ in results}
-        spoken |= rows if "says" in paragraph else set()
+        about = set(re.findall(r"`([a-z]+-[\w-]+)` says", paragraph))
+        spoken |= about
+        rows = about or {row for row, _ in results}
         found = comparisons(one for row, one in results if row in rows)
         own = [number for row in rows for number in others.get(row, [])]
         assert without_source(paragraph, found, own) == [], paragraph[:60]
