@@ -11,22 +11,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from empirical.gae.vector_code import (
-    BLOCKS,
-    INNER,
-    OUTER,
-    SLAB,
-    STRETCH,
-    WIDTH,
-    add_rows,
-    pooled_tile,
-)
+from empirical.gae.scaled_rows import add_rows
+from empirical.gae.vector_code import INNER, OUTER, STRETCH, WIDTH
+from empirical.gae.winograd import POOLED, Floats, largest
 
 SIDE = 28
-POOLED = 12
 FEATURES = POOLED * POOLED * OUTER
 WINDOW = 3 * STRETCH
-Floats = NDArray[np.float32]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -77,7 +68,7 @@ def forward(
     images: Floats,
     first: Floats,
     first_biases: Floats,
-    second: Floats,
+    filters: Floats,
     second_biases: Floats,
     pooled: Floats,
     places: NDArray[np.uint8],
@@ -88,26 +79,17 @@ def forward(
     ----------
     images
         Shape (n, 28, 28).
-    first, first_biases, second, second_biases
-        Weights by window and channel, shapes (9, 32), (32,), (288, 64), (64,).
+    first, first_biases
+        Weights by window and channel, and biases, shapes (9, 32) and (32,).
+    filters, second_biases
+        Of :func:`empirical.gae.winograd.transformed`, and shape (64,).
     pooled, places
         Filled: shape (n, 144, 64); places 0 to 3 within a block, row by row.
     """
     inner = np.empty((WIDTH * WIDTH, INNER), np.float32)
-    slabs = np.ascontiguousarray(second.reshape(WINDOW, OUTER // SLAB, SLAB).transpose(1, 0, 2))
     for n in range(images.shape[0]):
         _first(images[n], first, first_biases, inner)
-        for slab in range(OUTER // SLAB):
-            for y in range(POOLED):
-                for x in range(0, POOLED, BLOCKS):
-                    block = y * POOLED + x
-                    pooled_tile(
-                        inner[2 * y * WIDTH + 2 * x :].ctypes.data,
-                        slabs[slab].ctypes.data,
-                        second_biases[slab * SLAB :].ctypes.data,
-                        pooled[n, block, slab * SLAB :].ctypes.data,
-                        places[n, block, slab * SLAB :].ctypes.data,
-                    )
+        largest(inner, filters, second_biases, pooled[n], places[n])
 
 
 @njit(cache=True, nogil=True)

@@ -20,7 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.gae.convolutions import FEATURES, POOLED, Floats, backward, forward
+from empirical.gae.convolutions import FEATURES, backward, forward
+from empirical.gae.winograd import POOLED, Floats, transformed
 from empirical.messages.codec import Block, Layout
 
 SHAPES: dict[str, tuple[int, ...]] = {
@@ -137,7 +138,8 @@ class _Flat:
     def convolved(self, images: Floats) -> tuple[Floats, NDArray[np.uint8]]:
         shape = (len(images), POOLED * POOLED, 64)
         pooled, places = np.empty(shape, np.float32), np.empty(shape, np.uint8)
-        forward(images, *self.convolutions, pooled, places)
+        first, first_biases, second, second_biases = self.convolutions
+        forward(images, first, first_biases, transformed(second), second_biases, pooled, places)
         return pooled, places
 
     def dense(self, features: Floats) -> list[Floats]:

@@ -44,7 +44,8 @@ def checked(
             " lower the learning rate"
         )
 
-    ends = [torch.aminmax(values, dim=1) for values in messages.values()]
+    # Two reductions: torch.aminmax of rows takes ten times as long on a CPU as amin and amax.
+    ends = [(values.amin(dim=1), values.amax(dim=1)) for values in messages.values()]
     table = torch.stack([losses] + [end.double() for pair in ends for end in pair]).cpu().numpy()
     loss, said = table[0], table[1:].T
     for k in active:

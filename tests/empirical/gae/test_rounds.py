@@ -347,10 +347,11 @@ def test_differences_in_small_steps_are_full_exchange(start: Tensor) -> None:
     inner = {"codec": "quantised", "step": 1e-4}
     fine = run(with_codec("difference", inner=inner, mixing=1.0), start)
     full = run(replace(SMALL, nodes=4, exchange="full"), start)
-    moved = float((full.weights - start).abs().max())
-    assert float((fine.weights - full.weights).abs().max()) < 1e-2 * moved
+    moved = float((full.weights - start).norm())
+    # By norms: Adam turns what rounding leaves of a gradient that is all but 0 into whole steps.
+    assert float((fine.weights - full.weights).norm()) < 1e-3 * moved
     none = run(replace(SMALL, nodes=4, exchange="none"), start)
-    assert float((fine.weights - none.weights).abs().max()) > 0.1 * moved
+    assert float((fine.weights - none.weights).norm()) > 0.1 * moved
 
 
 def test_what_differences_leave_out_stays_in_the_network(start: Tensor) -> None:
