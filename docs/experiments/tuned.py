@@ -45,10 +45,10 @@ def progress() -> str:
     missing = [task for task in tasks if task not in done]
     whole = sorted({(one.row, one.part.course.name) for one in tasks} - _places(missing))
     begun = sorted(_places(done) - set(whole))
-    untouched = [f"`{name}`" for name in COURSES if not PARTS[name]]
+    untouched = sorted(_places(missing) - _places(done))
     return (
         f"On record: {len(done)} of {len(tasks)} parts. Whole: {_named(whole)}. Begun: "
-        f"{_named(begun)}. **Not yet run at all**: {', '.join(untouched) or 'none'}."
+        f"{_named(begun)}. **Not yet run at all**: {_named(untouched)}."
     )
 
 
