@@ -14,6 +14,7 @@ at a time, so that nothing large leaves the caches; elsewhere torch differentiat
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -135,11 +136,16 @@ class _Flat:
         self.convolutions = (c1.reshape(9, 32), b1, c2.reshape(-1, 64), b2)
         self.layers = list(zip(dense[::2], dense[1::2], strict=True))
 
+    @cached_property
+    def filters(self) -> Floats:
+        """Those of the second convolution as the forward pass takes them, made once a net."""
+        return transformed(self.convolutions[2])
+
     def convolved(self, images: Floats) -> tuple[Floats, NDArray[np.uint8]]:
         shape = (len(images), POOLED * POOLED, 64)
         pooled, places = np.empty(shape, np.float32), np.empty(shape, np.uint8)
-        first, first_biases, second, second_biases = self.convolutions
-        forward(images, first, first_biases, transformed(second), second_biases, pooled, places)
+        first, first_biases, _, second_biases = self.convolutions
+        forward(images, first, first_biases, self.filters, second_biases, pooled, places)
         return pooled, places
 
     def dense(self, features: Floats) -> list[Floats]:

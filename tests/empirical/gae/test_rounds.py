@@ -347,11 +347,15 @@ def test_differences_in_small_steps_are_full_exchange(start: Tensor) -> None:
     inner = {"codec": "quantised", "step": 1e-4}
     fine = run(with_codec("difference", inner=inner, mixing=1.0), start)
     full = run(replace(SMALL, nodes=4, exchange="full"), start)
-    moved = float((full.weights - start).norm())
-    # By norms: Adam turns what rounding leaves of a gradient that is all but 0 into whole steps.
-    assert float((fine.weights - full.weights).norm()) < 1e-3 * moved
+    moved, gap = full.weights - start, fine.weights - full.weights
+    # Some weights in a million go apart: Adam turns what rounding leaves of a gradient that is all
+    # but 0 into whole steps. All others agree one by one, and all together by their norm.
+    apart = gap.abs() >= 1e-2 * moved.abs().max()
+    assert float(apart.double().mean()) < 1e-5
+    assert float(gap.norm()) < 1e-3 * float(moved.norm())
     none = run(replace(SMALL, nodes=4, exchange="none"), start)
-    assert float((fine.weights - none.weights).norm()) > 0.1 * moved
+    assert float((fine.weights - none.weights).norm()) > 0.1 * float(moved.norm())
+    assert float((fine.weights - none.weights).abs().max()) > 0.1 * float(moved.abs().max())
 
 
 def test_what_differences_leave_out_stays_in_the_network(start: Tensor) -> None:
