@@ -147,7 +147,10 @@ class GaeExperiment(PartsBySeed):
 
     def settled(self, name: str) -> None:
         """The part is on record: what was kept to take it up again goes."""
-        forget_unfinished(self._parts[name], self.setting)
+        from empirical.gae.fitting import SPLITS
+
+        part = self._parts[name]
+        forget_unfinished(part, self.setting, *(SPLITS if part.run is None else ()))
 
     def damage(self, name: str, content: Mapping[str, Any], folder: Path) -> str | None:
         """What is wrong with the autoencoder that a part on record keeps; None if nothing."""

@@ -66,9 +66,8 @@ def train_autoencoder(
     fits = []
     for number, split in enumerate(SPLITS):
         report = _from(progress, snapshot_plan.trajectories + number * plan.epochs, steps)
-        mark = f"{fingerprint} {split}"
         own = replace(plan, split=split)
-        fits.append(_fitted(part, setting, mark, curves, own, recipe, report))
+        fits.append(_fitted(part, setting, fingerprint, curves, own, recipe, report))
     used = replace(fits[0].autoencoder, words=words)
     file = file_of(part)
     sha256 = used.save(setting.folder / file)
@@ -95,7 +94,7 @@ def train_autoencoder(
 def _fitted(
     part: GaePart,
     setting: Setting,
-    mark: str,
+    fingerprint: str,
     curves: Any,
     plan: FitPlan,
     recipe: Recipe,
@@ -104,7 +103,7 @@ def _fitted(
     """One training, gone on with where it was if that is asked for."""
     from empirical.gae.fitting import fit
 
-    kept = unfinished(part, setting, mark)
+    kept = unfinished(part, setting, fingerprint, plan.split)
     if kept is not None and not setting.resume:
         kept.remove()
     return fit(curves, plan, recipe, generations=kept, progress=progress)

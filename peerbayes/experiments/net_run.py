@@ -174,21 +174,24 @@ def _kept_beliefs(
     return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
 
 
-def forget_unfinished(part: Named, setting: Setting) -> None:
-    """Delete the checkpoints of a part that is on record."""
-    generations = unfinished(part, setting, "")
-    if generations is not None:
-        generations.remove()
+def forget_unfinished(part: Named, setting: Setting, *stages: str) -> None:
+    """Delete the checkpoints of a part that is on record, and those of its stages."""
+    for stage in ("", *stages):
+        generations = unfinished(part, setting, "", stage)
+        if generations is not None:
+            generations.remove()
 
 
-def unfinished(part: Named, setting: Setting, fingerprint: str) -> Generations | None:
-    """Where the part keeps what is unfinished."""
+def unfinished(
+    part: Named, setting: Setting, fingerprint: str, stage: str = ""
+) -> Generations | None:
+    """Where the part keeps what is unfinished; `stage` names one of several trainings in it."""
     if setting.folder is None:
         return None
     from empirical.nets.keeping import Generations
 
     made_by = " ".join(f"{name} {number}" for name, number in versions().items())
-    path = setting.folder / f"{_file(part)}.unfinished"
+    path = setting.folder / ".".join(filter(None, (_file(part), "unfinished", stage)))
     return Generations(path, f"{fingerprint} {made_by}", setting.notice)
 
 

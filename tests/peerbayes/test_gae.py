@@ -366,6 +366,38 @@ def test_an_interrupted_run_ends_the_same(
     assert not list(parts_folder(tmp_path, "gae quick").glob("*.unfinished.*"))
 
 
+def test_an_autoencoder_stopped_in_its_second_training_keeps_the_first(
+    tiny: GaeExperiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first nothing is trained again; of the second, no epoch that was over."""
+    monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("exact.checkpoint.SHARE", 0)
+    notices: list[str] = []
+    tiny = replace(tiny, setting=replace(tiny.setting, notice=notices.append))
+    last = 2 + 2 + 2  # trajectories, epochs of the first training, epochs of the second
+
+    def stop(done: int, total: int) -> None:
+        assert total == last
+        if done == last:  # in its last epoch, so that the one before is what was kept
+            raise KeyboardInterrupt
+
+    whole = tiny.run_part(AUTOENCODER, seed=0, replicates=1, progress=None).as_json()
+    tiny.settled(AUTOENCODER)
+    with pytest.raises(KeyboardInterrupt):
+        tiny.run_part(AUTOENCODER, seed=0, replicates=1, progress=stop)
+    steps: list[int] = []
+    resumed = tiny.run_part(
+        AUTOENCODER, seed=0, replicates=1, progress=lambda done, total: steps.append(done)
+    ).as_json()
+    assert steps == [2, last]
+    assert not notices
+    for document in (whole, resumed):
+        del document["seconds"]
+    assert resumed == whole
+    tiny.settled(AUTOENCODER)
+    assert not list(parts_folder(tmp_path, "gae quick").glob("*.unfinished.*"))
+
+
 def test_a_missing_autoencoder_is_named(tiny: GaeExperiment) -> None:
     with pytest.raises(ValueError, match='train it first: --part "autoencoder"'):
         tiny.run_part("GAE balanced 4 seed 0", seed=0, replicates=1, progress=None)
