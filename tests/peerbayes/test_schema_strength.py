@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -167,15 +167,17 @@ EITHER: dict[str, set[str]] = {
 CASES = [(name, example) for name in SCHEMAS for example in EXAMPLES[name]]
 
 
-def places(value: Any, place: str = "") -> Iterator[tuple[Any, Any, set[str]]]:
-    """Every entry: what holds it, its key there, and what the place may be called."""
+def places(
+    value: Any, names: Iterable[str] = frozenset({""})
+) -> Iterator[tuple[Any, Any, set[str]]]:
+    """Every entry, once: what holds it, its key there, and all that the place may be called."""
     entries = value.items() if isinstance(value, dict) else enumerate(value)
     for key, entry in entries:
-        inner = {f"{place}[]"} if isinstance(value, list) else {f"{place}.{key}", f"{place}.*"}
+        steps = ("[]",) if isinstance(value, list) else (f".{key}", ".*")
+        inner = {name + step for name in names for step in steps}
         yield value, key, inner
         if isinstance(entry, dict | list):
-            for one in sorted(inner):
-                yield from places(entry, one)
+            yield from places(entry, inner)
 
 
 def required(schema: Any, root: Any, place: str = "") -> set[str]:
