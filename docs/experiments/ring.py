@@ -1,4 +1,4 @@
-"""Tables of the page on GAE's ring, from the short records in the folder ``gae``."""
+"""Tables and figures of the page on GAE's ring, from the short records in the folder ``gae``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from peerbayes.experiments.gae_documents import GaeContent, GaeRunPart
 from peerbayes.experiments.gae_lines import gae_lines
-from peerbayes.experiments.gae_rows import RUNS
+from peerbayes.experiments.gae_rows import AUTOENCODER, FEW, RUNS, TABLE_1
 from peerbayes.sources.kept import Kept
 
 FOUND: GaeContent = Kept(Path(__file__).parent).gae
+_PRINTED = {run.name: float(run.printed) for run in TABLE_1}
+# How runs are drawn.
+_DRAWN = {
+    "full unbalanced 16": "C7--",
+    "spline unbalanced 16": "C2--",
+    "pruned unbalanced 16": "C0-",
+    f"GAE unbalanced 16 {FEW}": "C1-",
+}
 
 
 def lines() -> str:
@@ -36,6 +45,40 @@ def courses(*rounds: int) -> str:
             worst = min(min(one.accuracies[-1]) for one in own)
             text.append(f"| {run.name} | " + " | ".join(means) + f" | {worst:.4f} |")
     return "\n".join(text)
+
+
+def over_rounds() -> Figure:
+    """Fig. 4 of the paper, of sixteen nodes with eight digits each; dotted what is printed."""
+    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    axes = figure.subplots()
+    for name, style in _DRAWN.items():
+        own = FOUND.named(name)
+        if own:
+            means = np.mean([one.accuracies for one in own], axis=(0, 2))
+            axes.plot(own[0].rounds, means, style, lw=1.2, label=name)
+        printed = _PRINTED.get(name.removesuffix(f" {FEW}"))
+        if printed is not None:
+            axes.axhline(printed, color=style[:2], ls=":", lw=1)
+    axes.set(xlabel="round", ylabel="accuracy after the exchange", xscale="log", ylim=(0.5, 1))
+    axes.legend(fontsize="x-small")
+    return figure
+
+
+def reconstruction() -> Figure:
+    """A held-out curve of sorted weights, and by how much both codes miss it."""
+    curve = FOUND.autoencoders[f"{AUTOENCODER} {FEW}"].curve
+    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+    left, right = figure.subplots(1, 2, sharex=True)
+    ways = (("autoencoder", "C1-", curve.autoencoder), ("fifty knots", "C2--", curve.spline))
+    left.plot(curve.ranks, curve.sorted, "k-", lw=1.2, label="sorted weights")
+    for name, style, made in ways:
+        left.plot(curve.ranks, made, style, lw=1, label=name)
+        missed = np.abs(np.array(made) - np.array(curve.sorted))
+        right.semilogy(curve.ranks, missed, style, lw=1, label=name)
+    left.set(xlabel="rank", ylabel="weight")
+    right.set(xlabel="rank", ylabel="missed by", ylim=(1e-6, None))
+    left.legend(fontsize="x-small")
+    return figure
 
 
 def _mean(runs: Sequence[GaeRunPart], number: int) -> str:
