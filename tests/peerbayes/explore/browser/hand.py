@@ -54,6 +54,21 @@ class Hand:
         self.page.wait_for_timeout(30)
         self.until("!peerbayes.state.busy")
 
+    def cut_off(self) -> None:
+        """Lets nothing through to the server.
+
+        Playwright returns when the browser knows, which may be before the page's own loader does;
+        a request of that moment can still get through. So one is tried until it fails.
+        """
+        self.page.route("**/api/**", lambda route: route.abort())
+        tried = "fetch('/api/gallery', {method: 'POST'}).then(() => true, () => false)"
+        end = time.monotonic() + WAIT / 1000
+        while self.page.evaluate(f"() => {tried}"):
+            assert time.monotonic() < end, "in vain waited for the server to be out of reach"
+
+    def connected(self) -> None:
+        self.page.unroute("**/api/**")
+
     def rest(self) -> None:
         """Waits until agents stand where they are going to, so that a click meets them there."""
         self.until("!peerbayes.graph.cy.nodes().some((node) => node.animated())")

@@ -128,11 +128,11 @@ def test_a_new_server_shows_its_own_problem_and_offers_the_work_of_before(browse
 
 def test_an_edit_goes_through_when_the_server_is_back(hand: Hand) -> None:
     before = hand.document
-    hand.page.route("**/api/**", lambda route: route.abort())
+    hand.cut_off()
     hand.press_only("g", "ArrowDown", "n")
     hand.page.locator(".line-gone").wait_for()
     assert hand.document == before
-    hand.page.unroute("**/api/**")
+    hand.connected()
     hand.settled()
     assert hand.agents == 10
     hand.until("!document.querySelector('.line-gone')")
