@@ -265,7 +265,7 @@ def test_the_page_says_what_the_records_say() -> None:
     assert f".9320 for {CODED / ours.bits_a_round:.1f} times the bits" in page
     (fine,) = found.named("coded unbalanced 16 fine")
     assert fine.traffic.sent_bits is not None
-    first = fine.traffic.sent_bits[0] / 16
+    first = fine.traffic.sent_bits[0] / len(fine.digits)
     assert f"for 1/{PRUNED / fine.bits_a_round:.0f} of the baseline's bits and without" in page
     assert f"{fine.bits_a_round / 1e3:.0f} kbit a message, of which the first has" in page
     assert f"the first has {first / 1e3:.0f} (one seed)" in page

@@ -34,12 +34,12 @@ class Hand:
         self.until("globalThis.peerbayes?.state.view")
 
     def until(self, expression: str) -> None:
-        """Waits until an expression of the page is true.
+        """Waits until an expression of the page, or what it promises, is true.
 
         Playwright's own waiting makes code of text, which the page's policy forbids.
         """
         end = time.monotonic() + WAIT / 1000
-        while not self.page.evaluate(f"() => Boolean({expression})"):
+        while not self.page.evaluate(f"async () => Boolean(await ({expression}))"):
             assert time.monotonic() < end, f"in vain waited for {expression}"
             self.page.wait_for_timeout(15)
 
@@ -61,10 +61,7 @@ class Hand:
         a request of that moment can still get through. So one is tried until it fails.
         """
         self.page.route("**/api/**", lambda route: route.abort())
-        tried = "fetch('/api/gallery', {method: 'POST'}).then(() => true, () => false)"
-        end = time.monotonic() + WAIT / 1000
-        while self.page.evaluate(f"() => {tried}"):
-            assert time.monotonic() < end, "in vain waited for the server to be out of reach"
+        self.until("fetch('/api/gallery', {method: 'POST'}).then(() => false, () => true)")
 
     def connected(self) -> None:
         self.page.unroute("**/api/**")
