@@ -15,12 +15,20 @@ from peerbayes.sources.kept import Kept
 
 FOUND: GaeContent = Kept(Path(__file__).parent).gae
 _PRINTED = {run.name: float(run.printed) for run in TABLE_1}
-# How runs are drawn.
+# How runs of sixteen nodes with eight digits each are drawn.
 _DRAWN = {
     "full unbalanced 16": "C7--",
     "spline unbalanced 16": "C2--",
     "pruned unbalanced 16": "C0-",
     f"GAE unbalanced 16 {FEW}": "C1-",
+}
+# The colours of Fig. 4 of the paper, whose baselines are dotted.
+_COLOURS = {
+    "central": "red",
+    "balanced 4": "tab:blue",
+    "unbalanced 4": "tab:orange",
+    "balanced 16": "tab:green",
+    "unbalanced 16": "black",
 }
 
 
@@ -47,15 +55,32 @@ def courses(*rounds: int) -> str:
     return "\n".join(text)
 
 
+def figure_4() -> Figure:
+    """Fig. 4 of the paper from what is on record of Table 1, and beside it what is printed."""
+    figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+    axes, printed = figure.subplots(1, 2, sharey=True, width_ratios=(5, 1))
+    for run in TABLE_1:
+        exchange, _, setting = run.name.partition(" ")
+        colour, style = _COLOURS[setting or exchange], ":" if exchange == "pruned" else "-"
+        own = FOUND.named(run.name) or FOUND.named(f"{run.name} {FEW}")
+        if own:
+            axes.plot(own[0].rounds, _means(own), style, color=colour, lw=1.2, label=run.name)
+        printed.axhline(_PRINTED[run.name], ls=style, color=colour, lw=1.2)
+    axes.set(xlabel="round", ylabel="accuracy after the exchange", xscale="log", ylim=(0.9, 1))
+    axes.set_xlim(left=10)
+    axes.legend(fontsize="x-small")
+    printed.set(xlabel="printed", xticks=())
+    return figure
+
+
 def over_rounds() -> Figure:
-    """Fig. 4 of the paper, of sixteen nodes with eight digits each; dotted what is printed."""
+    """Sixteen nodes with eight digits each, by what they send; dotted what is printed."""
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     axes = figure.subplots()
     for name, style in _DRAWN.items():
         own = FOUND.named(name)
         if own:
-            means = np.mean([one.accuracies for one in own], axis=(0, 2))
-            axes.plot(own[0].rounds, means, style, lw=1.2, label=name)
+            axes.plot(own[0].rounds, _means(own), style, lw=1.2, label=name)
         printed = _PRINTED.get(name.removesuffix(f" {FEW}"))
         if printed is not None:
             axes.axhline(printed, color=style[:2], ls=":", lw=1)
@@ -79,6 +104,11 @@ def reconstruction() -> Figure:
     right.set(xlabel="rank", ylabel="missed by", ylim=(1e-6, None))
     left.legend(fontsize="x-small")
     return figure
+
+
+def _means(runs: Sequence[GaeRunPart]) -> list[float]:
+    """After each round that was looked at, over nodes and seeds."""
+    return [float(x) for x in np.mean([one.accuracies for one in runs], axis=(0, 2))]
 
 
 def _mean(runs: Sequence[GaeRunPart], number: int) -> str:
