@@ -32,6 +32,22 @@ _COLOURS = {
 }
 
 
+def table_1() -> str:
+    """Table 1 of the paper: what was measured beside what is printed, empty if not on record."""
+    text = ["| | baseline | printed | GAE | printed | GAE behind, points | printed |"]
+    text.append("|---|" + "---:|" * 6)
+    for setting in _COLOURS:
+        ways = ("central", "") if setting == "central" else (f"pruned {setting}", f"GAE {setting}")
+        first, second = (_accuracy(_of_table(way)) for way in ways)
+        printed = [_PRINTED.get(way, np.nan) for way in ways]
+        cells = [
+            _digits(one) for pair in zip((first, second), printed, strict=True) for one in pair
+        ]
+        cells += [_digits(100 * (one - other), 2) for one, other in ((first, second), printed)]
+        text.append(f"| {setting} | " + " | ".join(cells) + " |")
+    return "\n".join(text)
+
+
 def lines() -> str:
     """Every line of the parts on record: printed beside measured."""
     text = ["| | printed | measured | ± s.e. | |", "|---|---:|---:|---:|---|"]
@@ -62,13 +78,13 @@ def figure_4() -> Figure:
     for run in TABLE_1:
         exchange, _, setting = run.name.partition(" ")
         colour, style = _COLOURS[setting or exchange], ":" if exchange == "pruned" else "-"
-        own = FOUND.named(run.name) or FOUND.named(f"{run.name} {FEW}")
+        own = _of_table(run.name)
         if own:
             axes.plot(own[0].rounds, _means(own), style, color=colour, lw=1.2, label=run.name)
         printed.axhline(_PRINTED[run.name], ls=style, color=colour, lw=1.2)
     axes.set(xlabel="round", ylabel="accuracy after the exchange", xscale="log", ylim=(0.9, 1))
     axes.set_xlim(left=10)
-    axes.legend(fontsize="x-small")
+    figure.legend(loc="outside upper center", ncols=3, fontsize="x-small")
     printed.set(xlabel="printed", xticks=())
     return figure
 
@@ -104,6 +120,19 @@ def reconstruction() -> Figure:
     right.set(xlabel="rank", ylabel="missed by", ylim=(1e-6, None))
     left.legend(fontsize="x-small")
     return figure
+
+
+def _of_table(name: str) -> tuple[GaeRunPart, ...]:
+    """All seeds of a run of Table 1; of GAE by the small autoencoder, if there is none else."""
+    return FOUND.named(name) or FOUND.named(f"{name} {FEW}")
+
+
+def _accuracy(runs: Sequence[GaeRunPart]) -> float:
+    return float(np.mean([one.accuracy for one in runs])) if runs else np.nan
+
+
+def _digits(number: float, digits: int = 4) -> str:
+    return "" if np.isnan(number) else f"{number:.{digits}f}".removeprefix("0")
 
 
 def _means(runs: Sequence[GaeRunPart]) -> list[float]:
