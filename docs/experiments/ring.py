@@ -38,7 +38,7 @@ def table_1() -> str:
     text.append("|---|" + "---:|" * 6)
     for setting in _COLOURS:
         ways = ("central", "") if setting == "central" else (f"pruned {setting}", f"GAE {setting}")
-        first, second = (_accuracy(_of_table(way)) for way in ways)
+        first, second = (_accuracy(of_table(way)) for way in ways)
         printed = [_PRINTED.get(way, np.nan) for way in ways]
         cells = [
             _digits(one) for pair in zip((first, second), printed, strict=True) for one in pair
@@ -78,7 +78,7 @@ def figure_4() -> Figure:
     for run in TABLE_1:
         exchange, _, setting = run.name.partition(" ")
         colour, style = _COLOURS[setting or exchange], ":" if exchange == "pruned" else "-"
-        own = _of_table(run.name)
+        own = of_table(run.name)
         if own:
             axes.plot(own[0].rounds, _means(own), style, color=colour, lw=1.2, label=run.name)
         printed.axhline(_PRINTED[run.name], ls=style, color=colour, lw=1.2)
@@ -122,7 +122,7 @@ def reconstruction() -> Figure:
     return figure
 
 
-def _of_table(name: str) -> tuple[GaeRunPart, ...]:
+def of_table(name: str) -> tuple[GaeRunPart, ...]:
     """All seeds of a run of Table 1; of GAE by the small autoencoder, if there is none else."""
     return FOUND.named(name) or FOUND.named(f"{name} {FEW}")
 
