@@ -38,12 +38,9 @@ def table_1() -> str:
     text.append("|---|" + "---:|" * 6)
     for setting in _COLOURS:
         ways = ("central", "") if setting == "central" else (f"pruned {setting}", f"GAE {setting}")
-        first, second = (_accuracy(of_table(way)) for way in ways)
-        printed = [_PRINTED.get(way, np.nan) for way in ways]
-        cells = [
-            _digits(one) for pair in zip((first, second), printed, strict=True) for one in pair
-        ]
-        cells += [_digits(100 * (one - other), 2) for one, other in ((first, second), printed)]
+        pairs = [(_accuracy(of_table(way)), _PRINTED.get(way, np.nan)) for way in ways]
+        cells = [_digits(one) for pair in pairs for one in pair]
+        cells += [_digits(100 * (first - second), 2) for first, second in zip(*pairs, strict=True)]
         text.append(f"| {setting} | " + " | ".join(cells) + " |")
     return "\n".join(text)
 
@@ -65,9 +62,10 @@ def courses(*rounds: int) -> str:
     for run in RUNS:
         own = FOUND.named(run.name)
         if own:
-            means = [_mean(own, n) for n in rounds]
+            means = dict(zip(own[0].rounds, _means(own), strict=True))
+            cells = [f"{means[n]:.4f}" if n in means else "" for n in rounds]
             worst = min(min(one.accuracies[-1]) for one in own)
-            text.append(f"| {run.name} | " + " | ".join(means) + f" | {worst:.4f} |")
+            text.append(f"| {run.name} | " + " | ".join(cells) + f" | {worst:.4f} |")
     return "\n".join(text)
 
 
@@ -138,8 +136,3 @@ def _digits(number: float, digits: int = 4) -> str:
 def _means(runs: Sequence[GaeRunPart]) -> list[float]:
     """After each round that was looked at, over nodes and seeds."""
     return [float(x) for x in np.mean([one.accuracies for one in runs], axis=(0, 2))]
-
-
-def _mean(runs: Sequence[GaeRunPart], number: int) -> str:
-    own = [one.accuracies[one.rounds.index(number)] for one in runs if number in one.rounds]
-    return f"{np.mean(own):.4f}" if own else ""
