@@ -8,7 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --constraint constraints.txt --editable
-WANTS := pyproject.toml constraints.txt
+WANTS := Makefile pyproject.toml constraints.txt
+# All that the package offers: pages and tests may use any of it.
+EXTRAS := train,messages,cluster,design,explore,live
 WORKERS ?= 2
 
 # Two test processes share the machine, so each may use one thread for linear algebra: more only wait
@@ -76,10 +78,10 @@ $(VENV)/.check: $(WANTS) | $(VENV)/bin/python
 
 $(VENV)/.docs: $(WANTS) | $(VENV)/bin/python
 	@echo "installing the documentation tools into $(VENV)"
-	@$(INSTALL) '.[docs,train,messages,live]'
+	@$(INSTALL) '.[docs,$(EXTRAS)]'
 	@touch $@
 
 $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
-	@$(INSTALL) '.[test,docs,train,messages,cluster,design,explore,live]'
+	@$(INSTALL) '.[test,docs,$(EXTRAS)]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs
