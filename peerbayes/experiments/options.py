@@ -54,8 +54,9 @@ def configured(
     if isinstance(experiment, RateLink):
         link = experiment.quick() if quick else experiment
         link = link.placed(device=device or "cpu", data=data)
+        only = link.parts_with(part or "")
         link.check()
-        return link, link.parts_with(part or "")
+        return link, only
     if isinstance(experiment, CodecsExperiment):
         if device not in (None, "cpu"):
             raise fail("--device", "cpu, where codecs work", repr(device), "leave it out")
@@ -65,8 +66,9 @@ def configured(
         gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
         folder = parts_folder(out, gae.name)
         gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice, threads))
+        only = gae.parts_with(part or "", seeds=seeds)
         gae.check()
-        return gae, gae.parts_with(part or "", seeds=seeds)
+        return gae, only
     if not isinstance(experiment, NetExperiment):
         given = {"--recipe": recipe, "--part": part, "--quick": quick, "--device": device}
         for option, value in given.items():
@@ -97,8 +99,9 @@ def configured(
 def _tuned(
     experiment: TunedExperiment, words: str, *, seeds: int
 ) -> tuple[TunedExperiment, tuple[str, ...]]:
+    only = experiment.parts_with(words, seeds=seeds)
     experiment.check()
-    return experiment, experiment.parts_with(words, seeds=seeds)
+    return experiment, only
 
 
 def _codecs(
@@ -113,5 +116,6 @@ def _codecs(
     setting = replace(experiment.setting, data=data)
     found = replace(experiment, seeds=max(seeds, experiment.seeds), setting=setting)
     found = found.quick() if quick else found
+    only = found.parts_with(words, seeds=seeds)
     found.check()
-    return found, found.parts_with(words, seeds=seeds)
+    return found, only

@@ -326,6 +326,16 @@ def test_without_data(
     assert "put the four mnist files there" in text
 
 
+@pytest.mark.parametrize(
+    "words", ["gae", "codecs", "rate-link", "star-mnist-1", "star-mnist-1 --recipe tuned"]
+)
+def test_a_part_that_is_not_there_is_named_before_data(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str
+) -> None:
+    text = complaint(capsys, "run", *words.split(), "--part", "qq", "--data", str(tmp_path))
+    assert "--part: expected words of" in text
+
+
 def test_cuda_that_is_not_there(
     digits: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
