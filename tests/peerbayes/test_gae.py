@@ -263,6 +263,15 @@ def test_the_page_says_what_the_records_say() -> None:
     assert f"and {ahead} ahead of pruned weights for 1/{PRUNED / ours.bits_a_round:.0f}" in page
     assert f"as printed, {f'{pruned.accuracy:.4f}'.lstrip('0')} beside .9661" in page
     assert f".9320 for {CODED / ours.bits_a_round:.1f} times the bits" in page
+    (even,) = found.named("differences balanced 16 closing")
+    names = ("pruned balanced 16", "GAE balanced 16 few snapshots")
+    baseline, coded = (found.named(name)[0] for name in names)
+    assert all(max(one.accuracies[-1]) < min(even.accuracies[-1]) for one in (baseline, coded))
+    means = (np.mean(one.accuracies, axis=1) for one in (even, baseline))
+    leads = [n for n, own, other in zip(even.rounds, *means, strict=True) if own > other]
+    assert leads == [n for n in even.rounds if n >= 3]
+    parts = [one.bits_a_round / even.bits_a_round for one in (baseline, coded)]
+    assert "for 1/{:.0f} and 1/{:.0f} of their bits".format(*parts) in page
     (fine,) = found.named("coded unbalanced 16 fine")
     assert fine.traffic.sent_bits is not None
     first = fine.traffic.sent_bits[0] / len(fine.digits)
