@@ -37,7 +37,7 @@ class GaeExperiment(PartsBySeed):
     seeds
         How many of each run.
     is_quick
-        A look of a minute: few images, four rounds, one seed, fewer controls. It has a name, and
+        A look of a minute: few images, three rounds, one seed, fewer controls. It has a name, and
         so records, of its own.
     setting
         Where and how it runs.
