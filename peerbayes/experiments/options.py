@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from peerbayes.experiments.codecs import CodecsExperiment
 from peerbayes.experiments.experiment import Experiment
@@ -18,6 +19,9 @@ from peerbayes.experiments.tuned import TunedExperiment
 from theory.validation import as_integer, fail
 
 DEFAULT_RECIPE = "best"
+_Checked = TypeVar(
+    "_Checked", RateLink, CodecsExperiment, GaeExperiment, TunedExperiment, NetExperiment
+)
 
 
 def configured(
@@ -54,9 +58,7 @@ def configured(
     if isinstance(experiment, RateLink):
         link = experiment.quick() if quick else experiment
         link = link.placed(device=device or "cpu", data=data)
-        only = link.parts_with(part or "")
-        link.check()
-        return link, only
+        return _ready(link, link.parts_with(part or ""))
     if isinstance(experiment, CodecsExperiment):
         if device not in (None, "cpu"):
             raise fail("--device", "cpu, where codecs work", repr(device), "leave it out")
@@ -66,9 +68,7 @@ def configured(
         gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=quick)
         folder = parts_folder(out, gae.name)
         gae = gae.with_setting(Setting(device or "cpu", data, folder, resume, notice, threads))
-        only = gae.parts_with(part or "", seeds=seeds)
-        gae.check()
-        return gae, only
+        return _ready(gae, gae.parts_with(part or "", seeds=seeds))
     if not isinstance(experiment, NetExperiment):
         given = {"--recipe": recipe, "--part": part, "--quick": quick, "--device": device}
         for option, value in given.items():
@@ -83,7 +83,8 @@ def configured(
             raise fail("--codec", "no codec with --recipe tuned", codec, "leave one of them out")
         tuned = TunedExperiment(experiment.row, max(seeds, experiment.seeds), is_quick=quick)
         setting = Setting(device or "cpu", data, parts_folder(out, tuned.name), resume, notice)
-        return _tuned(tuned.with_setting(setting), part or "", seeds=seeds)
+        tuned = tuned.with_setting(setting)
+        return _ready(tuned, tuned.parts_with(part or "", seeds=seeds))
     found = replace(
         experiment, seeds=max(seeds, experiment.seeds), is_quick=quick, codec=codec or ""
     )
@@ -91,15 +92,11 @@ def configured(
     found = found.with_setting(Setting(device or "cpu", data, folder, resume, notice))
     if codec:  # which parts there are depends on what it can write
         found.check()
-    only = found.parts_with(recipe=chosen, words=part or "", seeds=seeds)
-    found.check()
-    return found, only
+    return _ready(found, found.parts_with(recipe=chosen, words=part or "", seeds=seeds))
 
 
-def _tuned(
-    experiment: TunedExperiment, words: str, *, seeds: int
-) -> tuple[TunedExperiment, tuple[str, ...]]:
-    only = experiment.parts_with(words, seeds=seeds)
+def _ready(experiment: _Checked, only: tuple[str, ...]) -> tuple[_Checked, tuple[str, ...]]:
+    """The parts were found; now what they need is: a wrong name costs no search for data."""
     experiment.check()
     return experiment, only
 
@@ -116,6 +113,4 @@ def _codecs(
     setting = replace(experiment.setting, data=data)
     found = replace(experiment, seeds=max(seeds, experiment.seeds), setting=setting)
     found = found.quick() if quick else found
-    only = found.parts_with(words, seeds=seeds)
-    found.check()
-    return found, only
+    return _ready(found, found.parts_with(words, seeds=seeds))
