@@ -118,7 +118,28 @@ def shorten(*arguments: Any) -> tuple[str | None, str | None] | None:
     return ALIAS.sub(r"\1", signature), returned and ALIAS.sub(r"\1", returned)
 
 
+NAVIGATION: dict[int, str] = {}
+
+
+def share_navigation(*arguments: Any) -> None:
+    """Let pages of source code of one depth share their navigation; it takes most of their time.
+
+    They are in no table of contents, so that it differs in nothing but how far up links go.
+    """
+    _, page, _, context, _ = arguments
+    if page.startswith("_modules/"):
+        depth, make = page.count("/"), context["toctree"]
+
+        def shared(**how: Any) -> str:  # the theme asks for one kind only
+            if depth not in NAVIGATION:
+                NAVIGATION[depth] = make(**how)
+            return NAVIGATION[depth]
+
+        context["toctree"] = shared
+
+
 def setup(app: Any) -> None:
     """Connect what is defined here."""
     app.connect("autodoc-process-docstring", keep_bars)
     app.connect("autodoc-process-signature", shorten)
+    app.connect("html-page-context", share_navigation, priority=400)  # before the theme's

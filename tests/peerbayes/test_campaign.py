@@ -134,11 +134,6 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 Start = Callable[..., subprocess.Popen[str]]
 
 
-def _heed_interruptions() -> None:
-    """Though whoever runs the tests should ignore them, as ``nohup`` in the background does."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Start a tiny campaign in a process of its own."""
@@ -150,7 +145,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process = subprocess.Popen(
             [*command, *folders, *options], cwd=ROOT, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
-            preexec_fn=_heed_interruptions,
         )  # fmt: skip
         started.append(process)
         return process

@@ -278,6 +278,39 @@ def test_the_page_says_what_the_records_say() -> None:
     assert f"for 1/{PRUNED / fine.bits_a_round:.0f} of the baseline's bits and without" in page
     assert f"{fine.bits_a_round / 1e3:.0f} kbit a message, of which the first has" in page
     assert f"the first has {first / 1e3:.0f} (one seed)" in page
+    check_words_on_no_exchange(page, found)
+
+
+def check_words_on_no_exchange(page: str, found: GaeContent) -> None:
+    """What exchange is worth, and from when on."""
+    (alone,) = found.named("alone unbalanced 16")
+    assert alone.traffic is None
+    worst = f"{min(alone.accuracies[-1]):.4f}".lstrip("0")
+    ends = f"hears of nobody ends with {f'{alone.accuracy:.4f}'.lstrip('0')}"
+    assert f"{ends}** (`alone`, mean over nodes, one seed; the worst {worst})" in page
+    # Test images of MNIST by digit.
+    images = np.array([980, 1135, 1032, 1010, 982, 892, 1028, 974, 1009, 958]) / 10_000
+    most = np.array([images[list(own)].sum() for own in alone.digits])
+    right = np.array(alone.accuracies[-1]) / most
+    own = [f"{one.mean():.3f}".lstrip("0") for one in (most, right)]
+    assert "are on {} of the test images, and {} of these it has right".format(*own) in page
+    ways = ("full", "pruned", "GAE", "coded")
+    few = {"GAE": "GAE unbalanced 16 few snapshots"}
+    others = [found.named(few.get(way, f"{way} unbalanced 16"))[0] for way in ways]
+    worth = [f"{100 * (one.accuracy - alone.accuracy):.1f}" for one in others]
+    assert (
+        "All weights are worth {} points to it, pruned ones {}, GAE's message {},\nand the coarse"
+        " steps of `coded` {}.".format(*worth)
+    ) in page
+    between = []
+    for one in others:
+        means = (np.mean(part.accuracies, axis=1) for part in (one, alone))
+        behind = [n for n, own, other in zip(one.rounds, *means, strict=True) if own < other]
+        later = [n for n in one.rounds if n > behind[-1]]
+        between.append(f"between rounds {behind[-1]} and {later[0]}")
+    assert between[1] == between[2]
+    text = "all weights pass the lonely ones {}, those that prune and those of GAE {}, `coded` {}."
+    assert text.format(between[0], between[1], between[3]) in page
 
 
 # A tiny real run --------------------------------------------------------------------------------

@@ -147,18 +147,15 @@ def conditional_error(
         seen = older[ends[live] - lag - 1]
         information[live] += (power * weight) @ seen
         noise[live] += (power**2 * (weight * over)) @ seen
-    bias, covariance, reported = [], [], []
-    S = model.test_second_moment
-    for t, n in enumerate(wanted):
-        mixing = prior_at.get(n, power)
-        prior = model.prior_precision
-        if prior.ndim == 3:
-            prior = np.tensordot(mixing, prior, axes=1)
-        factor = Factor.of(prior + information[t].reshape(N, d, d))
-        bias.append(factor.solve((mixing @ model.prior_errors)[..., None])[..., 0])
-        covariance.append(factor.sandwich(noise[t].reshape(N, d, d)))
-        reported.append(factor.inverse())
-    b, C, R = np.array(bias), np.array(covariance), np.array(reported)
+    mixings = [prior_at.get(n, power) for n in wanted]
+    prior, S = model.prior_precision, model.test_second_moment
+    if prior.ndim == 3:
+        prior = np.array([np.tensordot(mixing, prior, axes=1) for mixing in mixings])
+    factor = Factor.of(prior + information.reshape(T, N, d, d))
+    errors = np.array([mixing @ model.prior_errors for mixing in mixings])
+    b = factor.solve(errors[..., None])[..., 0]
+    C = factor.sandwich(noise.reshape(T, N, d, d))
+    R = factor.inverse()
     return ConditionalError(
         np.array(wanted, dtype=np.int64),
         read_only(b),

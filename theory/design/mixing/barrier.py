@@ -24,9 +24,11 @@ from theory.design.mixing.mixing_problem import MixingProblem
 from theory.design.mixing.newton import (
     SIGNS,
     Blocks,
+    Matrix,
     NewtonSystem,
     NotPositiveDefinite,
     Scaling,
+    dense,
     inverse,
     product,
 )
@@ -104,7 +106,7 @@ class _Method:
             np.nan_to_num(problem.known) / problem.unit
         )
         # C in Z₁ = (r − 1)I + C + Σ g bbᵀ and Z₂ = (r + 1)I − C − Σ g bbᵀ.
-        self.constant = np.outer(root, root) + known.toarray()
+        self.constant = np.outer(root, root) + dense(known)
 
     def run(self, tolerance: float, iterations: int) -> BarrierSolution:
         now = best = self.start()
@@ -148,7 +150,7 @@ class _Method:
 
     def point(self, g: FloatArray, r: float, X: Pair, x: FloatArray, prices: FloatArray) -> Point:
         """The point of these unknowns and multipliers: Z and the slack follow, free of drift."""
-        body = self.constant + self.blocks.laplacian(g).toarray()
+        body = self.constant + dense(self.blocks.laplacian(g))
         above, below = body, -body
         above.flat[:: self.agents + 1] += r - 1.0
         below.flat[:: self.agents + 1] += r + 1.0
@@ -233,11 +235,12 @@ class _Method:
             prices - scaling.budget_ratio * slack,
         )
 
-    def changes(
-        self, g: FloatArray, r: float
-    ) -> tuple[sparse.csr_array[np.float64], sparse.csr_array[np.float64]]:
+    def changes(self, g: FloatArray, r: float) -> tuple[Matrix, Matrix]:
         """How Z₁ and Z₂ change with g and r."""
         spread = self.blocks.laplacian(g)
+        if isinstance(spread, np.ndarray):
+            each = r * np.eye(self.agents)
+            return each + spread, each - spread
         diagonal = sparse.csr_array(r * sparse.eye_array(self.agents, format="csr"))
         above, below = (sparse.csr_array(diagonal + sign * spread) for sign in SIGNS)
         return above, below
@@ -258,9 +261,7 @@ class _Method:
         return float(lack[:-1] @ now.g + lack[-1] * abs(1.0 - now.r))
 
 
-def sandwiched(
-    change: sparse.csr_array[np.float64], X: FloatArray, inverted: FloatArray
-) -> FloatArray:
+def sandwiched(change: Matrix, X: FloatArray, inverted: FloatArray) -> FloatArray:
     """The symmetric part of X · change · Z⁻¹, for symmetric X and change."""
     found = product(change, X).T @ inverted
     return np.asarray(0.5 * (found + found.T))

@@ -26,8 +26,15 @@ from theory.validation import FloatArray
 # Columns of the Schur complement made at a time: two panels of F × 128 stay in cache.
 _PANEL = 128
 
+# Patterns of at most so many entries, F × N, are dense: there the arithmetic is nothing beside the
+# bookkeeping of sparse matrices.
+_DENSE = 1 << 14
+
 # Relative shifts of the diagonal tried in turn; the first is a few rounding errors.
 _SHIFTS = (1e-15, 1e-13, 1e-11, 1e-9)
+
+
+Matrix = FloatArray | sparse.csr_array[np.float64]
 
 
 class NotPositiveDefinite(ArithmeticError):  # noqa: N818 - a property, as it is called
@@ -36,7 +43,7 @@ class NotPositiveDefinite(ArithmeticError):  # noqa: N818 - a property, as it is
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The pattern of the problem in scaled variables, free edges only.
+    """The pattern of the problem in scaled variables, free edges only; B and A dense if small.
 
     Attributes
     ----------
@@ -50,8 +57,8 @@ class Blocks:
         Shape (F,): the entries of b_e there.
     """
 
-    B: sparse.csr_array[np.float64]
-    A: sparse.csr_array[np.float64]
+    B: Matrix
+    A: Matrix
     first: NDArray[np.integer]
     second: NDArray[np.integer]
     at_first: FloatArray
@@ -62,7 +69,15 @@ class Blocks:
         """From the two sparse matrices, B with exactly two entries a row."""
         ends = B.indices.reshape(-1, 2)
         values = B.data.reshape(-1, 2)
-        return cls(B, A, ends[:, 0], ends[:, 1], values[:, 0].copy(), values[:, 1].copy())
+        small = B.shape[0] * B.shape[1] <= _DENSE
+        return cls(
+            dense(B) if small else B,
+            dense(A) if small else A,
+            ends[:, 0],
+            ends[:, 1],
+            values[:, 0].copy(),
+            values[:, 1].copy(),
+        )
 
     def forms(self, T: FloatArray) -> FloatArray:
         """b_eᵀ T b_e for every edge and a T, shape (N, N), that need not be symmetric."""
@@ -70,8 +85,10 @@ class Blocks:
         diagonal = T.diagonal()
         return np.asarray(a * a * diagonal[i] + c * c * diagonal[j] + a * c * (T[i, j] + T[j, i]))
 
-    def laplacian(self, g: FloatArray) -> sparse.csr_array[np.float64]:
+    def laplacian(self, g: FloatArray) -> Matrix:
         """Σ_e g_e b_e b_eᵀ, shape (N, N)."""
+        if isinstance(self.B, np.ndarray):
+            return np.asarray((self.B.T * g) @ self.B)
         return sparse.csr_array(self.B.T @ sparse.csr_array(self.B.multiply(g[:, None])))
 
 
@@ -89,8 +106,13 @@ class Scaling:
 SIGNS = (1.0, -1.0)
 
 
+def dense(matrix: Matrix) -> FloatArray:
+    """The array of a matrix that may be sparse."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
 def product(left: Any, right: FloatArray) -> FloatArray:
-    """A sparse matrix times an array."""
+    """A matrix that may be sparse, times an array."""
     return np.asarray(left @ right, dtype=np.float64)
 
 
@@ -161,11 +183,14 @@ def schur_complement(blocks: Blocks, scaling: Scaling) -> FloatArray:
         H[begin:count, begin:end] = panel
     everyone = np.arange(count)
     H[everyone, everyone] += scaling.edge_ratio
-    shared = sparse.coo_array(
-        sparse.csr_array(blocks.A.multiply(scaling.budget_ratio)) @ blocks.A.T
-    )
-    row, column = shared.coords
-    H[row, column] += shared.data
+    if isinstance(blocks.A, np.ndarray):
+        H[:count, :count] += (blocks.A * scaling.budget_ratio) @ blocks.A.T
+    else:
+        shared = sparse.coo_array(
+            sparse.csr_array(blocks.A.multiply(scaling.budget_ratio)) @ blocks.A.T
+        )
+        row, column = shared.coords
+        H[row, column] += shared.data
     for sign, X, inverted in zip(SIGNS, scaling.X, scaling.inverse, strict=True):
         # tr(b bᵀ X Z⁻¹) from the few entries of X Z⁻¹ that are needed.
         i, j, a, c = blocks.first, blocks.second, blocks.at_first, blocks.at_second

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from theory.design.mixing.newton import is_positive_definite
+from theory.design.mixing.newton import Matrix, dense, is_positive_definite
 from theory.validation import FloatArray
 
 Pair = tuple[FloatArray, FloatArray]
@@ -57,11 +56,11 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """What changes by how much; Z sparse, since only edges and the diagonal change."""
+    """What changes by how much; Z sparse in large graphs: only edges and diagonal change."""
 
     g: FloatArray
     r: float
-    Z: tuple[sparse.csr_array[np.float64], sparse.csr_array[np.float64]]
+    Z: tuple[Matrix, Matrix]
     slack: FloatArray
     X: Pair
     x: FloatArray
@@ -71,7 +70,7 @@ class Direction:
 def primal_length(point: Point, by: Direction, *, limit: float) -> float:
     """Nearly the largest step up to `limit` that keeps Z, g and the slack positive."""
     limit = min(limit, _ratio(point.g, by.g), _ratio(point.slack, by.slack))
-    return _length(point.Z, (by.Z[0].toarray(), by.Z[1].toarray()), limit)
+    return _length(point.Z, (dense(by.Z[0]), dense(by.Z[1])), limit)
 
 
 def dual_length(point: Point, by: Direction, *, limit: float) -> float:

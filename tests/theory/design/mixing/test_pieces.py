@@ -50,14 +50,22 @@ def test_flows_make_the_matrix_they_are_said_to_make() -> None:
     assert np.allclose(S, W * root[:, None] / root, atol=1e-14)
 
 
+@pytest.fixture(params=["dense", "sparse"])
+def pattern(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How matrices of the pattern are kept."""
+    monkeypatch.setattr(newton, "_DENSE", 1 << 14 if request.param == "dense" else 0)
+    return str(request.param)
+
+
 @pytest.mark.parametrize("panel", [3, 128])
 def test_the_schur_complement_against_one_matrix_an_edge(
-    panel: int, monkeypatch: pytest.MonkeyPatch
+    panel: int, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(newton, "_PANEL", panel)
     rng = np.random.default_rng(1)
     it = problem()
     blocks = newton.Blocks.of(it.incidence, it.loads)
+    assert {isinstance(one, np.ndarray) for one in (blocks.B, blocks.A)} == {pattern == "dense"}
     X = tuple(positive(rng, 10, 12) for _ in range(2))
     Z = tuple(positive(rng, 10, 12) for _ in range(2))
     edge_ratio, budget_ratio = rng.random(len(GRAPH.edges)), rng.random(10)
@@ -76,6 +84,19 @@ def test_the_schur_complement_against_one_matrix_an_edge(
     right = rng.normal(size=len(wanted))
     solution = newton.NewtonSystem(blocks, scaling).solve(right)
     assert np.allclose(solution, np.linalg.solve(wanted, right), rtol=1e-6)
+
+
+@pytest.mark.parametrize("budget", [None, Constraints(minimum_self_weight=0.3)])
+def test_dense_and_sparse_patterns_take_the_same_steps(
+    budget: Constraints | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for most in (0, 1 << 14):
+        monkeypatch.setattr(newton, "_DENSE", most)
+        found.append(fastest_mixing(GRAPH, V, constraints=budget))
+    sparse_one, dense_one = found
+    assert dense_one.iterations == sparse_one.iterations > 3
+    assert dense_one.slem == pytest.approx(sparse_one.slem, rel=1e-9)  # rounding, step by step
 
 
 def test_an_indefinite_matrix_is_refused() -> None:
