@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import linregress
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link_documents import Forecast, LinkContent, TrainedPart
@@ -128,6 +127,8 @@ def _proportion(rates: FloatArray, rounds: FloatArray, *, target: float) -> list
     kept = np.isfinite(y)
     if np.unique(x[kept]).size < 3:
         return [Line(what, "", None, None, 1.0, None, "reached on too few networks")]
+    from scipy.stats import linregress  # heavy, and every report imports this file
+
     fit = linregress(x[kept], y[kept])
     left = int((~kept).sum())
     remark = f"1 if rounds · K is constant; r² = {float(fit.rvalue) ** 2:.3f}"

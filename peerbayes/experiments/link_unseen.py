@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link_documents import Forecast
@@ -133,6 +132,8 @@ def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list
     reached = left[np.isfinite(left)]
     if reached.size < 5 or (reached.size == left.size and np.ptp(left) < _ALIKE):
         return []
+    from scipy.stats import spearmanr  # heavy, and every report imports this file
+
     lines = []
     for words, measure, note in (
         ("the time to mix", mixing_time, "−1/log of the subdominant modulus"),

@@ -343,6 +343,8 @@ HEAVY = (*DRAWING, *SOLVING, *COMPUTING)
         (["simulate", "x", "--rounds", "-1"], ("numpy", *HEAVY)),
         (["list"], HEAVY),
         (["analyse", "two-coins"], (*DRAWING, *SOLVING)),
+        # A report is drawn, without what only reports of other kinds compute.
+        (["run", "regression-2", "--replicates", "2"], ("torch", "sklearn", "scipy.stats")),
     ],
 )
 def test_a_command_loads_nothing_heavy_that_it_can_do_without(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -27,17 +29,28 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return files(out)
 
 
-def test_two_processes_leave_what_one_leaves(alone: dict[str, bytes], tmp_path: Path) -> None:
-    done = run(*TORCHRUN, *RUN, tmp_path, check=True)
-    assert files(tmp_path) == alone
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CompletedProcess[str]]:
+    """The folder of two processes, and what they printed."""
+    out = tmp_path_factory.mktemp("pair")
+    return out, run(*TORCHRUN, *RUN, out, check=True)
+
+
+def test_two_processes_leave_what_one_leaves(
+    alone: dict[str, bytes], pair: tuple[Path, CompletedProcess[str]]
+) -> None:
+    out, done = pair
+    assert files(out) == alone
     assert len(alone) > 2, "there is more than one part to share"
     printed = json.loads(done.stdout)
     assert printed["reused"] == []
     assert Path(printed["report"]).is_file()
 
 
-def test_parts_on_record_are_taken_if_asked_for(alone: dict[str, bytes], tmp_path: Path) -> None:
-    run(*TORCHRUN, *RUN, tmp_path, check=True)
+def test_parts_on_record_are_taken_if_asked_for(
+    alone: dict[str, bytes], pair: tuple[Path, CompletedProcess[str]], tmp_path: Path
+) -> None:
+    copytree(pair[0], tmp_path, dirs_exist_ok=True)
     parts = sorted(tmp_path.glob("*.parts/*.json"))
     parts[1].unlink()
     parts[2].write_text("{}")
