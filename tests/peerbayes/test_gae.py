@@ -272,6 +272,11 @@ def test_the_page_says_what_the_records_say() -> None:
     assert leads == [n for n in even.rounds if n >= 3]
     parts = [one.bits_a_round / even.bits_a_round for one in (baseline, coded)]
     assert "for 1/{:.0f} and 1/{:.0f} of their bits".format(*parts) in page
+    (everything,) = found.named("full balanced 16")
+    ahead = f"{100 * (everything.accuracy - even.accuracy):.2f}".lstrip("0")
+    own = [f"{x:.4f}".lstrip("0") for x in (everything.accuracy, min(everything.accuracies[-1]))]
+    ends = "Full exchange ends {} points ahead of it, with {} and a worst node of {}"
+    assert f"{ends.format(ahead, *own)}, for {FULL / even.bits_a_round:.0f} times the bits" in page
     (fine,) = found.named("coded unbalanced 16 fine")
     assert fine.traffic.sent_bits is not None
     first = fine.traffic.sent_bits[0] / len(fine.digits)
