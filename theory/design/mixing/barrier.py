@@ -28,12 +28,11 @@ from theory.design.mixing.newton import (
     NewtonSystem,
     NotPositiveDefinite,
     Scaling,
-    dense,
     inverse,
     product,
 )
 from theory.design.mixing.point import Direction, Pair, Point, dual_length, primal_length
-from theory.network.structure import EPS
+from theory.network.structure import EPS, as_dense
 from theory.validation import FloatArray
 
 Status = Literal["optimal", "stalled", "iteration limit"]
@@ -106,7 +105,7 @@ class _Method:
             np.nan_to_num(problem.known) / problem.unit
         )
         # C in Z₁ = (r − 1)I + C + Σ g bbᵀ and Z₂ = (r + 1)I − C − Σ g bbᵀ.
-        self.constant = np.outer(root, root) + dense(known)
+        self.constant = np.outer(root, root) + as_dense(known)
 
     def run(self, tolerance: float, iterations: int) -> BarrierSolution:
         now = best = self.start()
@@ -150,7 +149,7 @@ class _Method:
 
     def point(self, g: FloatArray, r: float, X: Pair, x: FloatArray, prices: FloatArray) -> Point:
         """The point of these unknowns and multipliers: Z and the slack follow, free of drift."""
-        body = self.constant + dense(self.blocks.laplacian(g))
+        body = self.constant + as_dense(self.blocks.laplacian(g))
         above, below = body, -body
         above.flat[:: self.agents + 1] += r - 1.0
         below.flat[:: self.agents + 1] += r + 1.0

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import lapack
 
+from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
 # Columns of the Schur complement made at a time: two panels of F × 128 stay in cache.
@@ -32,7 +33,6 @@ _DENSE = 1 << 14
 
 # Relative shifts of the diagonal tried in turn; the first is a few rounding errors.
 _SHIFTS = (1e-15, 1e-13, 1e-11, 1e-9)
-
 
 Matrix = FloatArray | sparse.csr_array[np.float64]
 
@@ -71,8 +71,8 @@ class Blocks:
         values = B.data.reshape(-1, 2)
         small = B.shape[0] * B.shape[1] <= _DENSE
         return cls(
-            dense(B) if small else B,
-            dense(A) if small else A,
+            as_dense(B) if small else B,
+            as_dense(A) if small else A,
             ends[:, 0],
             ends[:, 1],
             values[:, 0].copy(),
@@ -104,11 +104,6 @@ class Scaling:
 
 # Of Σ g b bᵀ in Z₁ and Z₂.
 SIGNS = (1.0, -1.0)
-
-
-def dense(matrix: Matrix) -> FloatArray:
-    """The array of a matrix that may be sparse."""
-    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
 
 def product(left: Any, right: FloatArray) -> FloatArray:

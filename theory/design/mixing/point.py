@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.mixing.newton import Matrix, dense, is_positive_definite
+from theory.design.mixing.newton import Matrix, is_positive_definite
+from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
 Pair = tuple[FloatArray, FloatArray]
@@ -70,7 +71,7 @@ class Direction:
 def primal_length(point: Point, by: Direction, *, limit: float) -> float:
     """Nearly the largest step up to `limit` that keeps Z, g and the slack positive."""
     limit = min(limit, _ratio(point.g, by.g), _ratio(point.slack, by.slack))
-    return _length(point.Z, (dense(by.Z[0]), dense(by.Z[1])), limit)
+    return _length(point.Z, (as_dense(by.Z[0]), as_dense(by.Z[1])), limit)
 
 
 def dual_length(point: Point, by: Direction, *, limit: float) -> float:
