@@ -36,7 +36,9 @@ class Seen:
     at
         When it came, in seconds on the watcher's clock.
     here
-        Whether its token is there, or it was heard after it was lost.
+        Whether its token is there, or it was heard some time after that was lost.
+    lost
+        When its token was last lost.
     began_anew
         How often its process began again.
     """
@@ -44,6 +46,7 @@ class Seen:
     report: Report | None = None
     at: float = -math.inf
     here: bool = False
+    lost: float = -math.inf
     reports: int = 0
     began_anew: int = 0
 
@@ -167,6 +170,8 @@ class Watcher:
         with self._lock:
             if self._knows(name) and self.seen[name].here != here:
                 self.seen[name].here = here
+                if not here:
+                    self.seen[name].lost = at
                 self._change(at)
 
     def members(self, data: bytes) -> None:
@@ -267,7 +272,8 @@ class Watcher:
         if seen.report is not None and began_anew(seen.report, report):
             seen.began_anew += 1
             self._change(at)
-        if not seen.here and not report.done:
+        # The loss of a token overtakes reports, which come by another way.
+        if not seen.here and not report.done and at >= seen.lost + self.settle:
             seen.here = True
             self._change(at)
         seen.report, seen.at, seen.reports = report, at, seen.reports + 1

@@ -19,7 +19,7 @@ from peerbayes.live.watch.watched import Watched, find_watched
 from peerbayes.live.watch.watcher import Watcher
 from peerbayes.records import read_record
 
-pytest.importorskip("zenoh")
+zenoh = pytest.importorskip("zenoh")
 
 
 def soon(holds, seconds: float = 15.0) -> None:
@@ -60,6 +60,14 @@ def test_an_agent_that_starts_later_is_heard_and_hears_nothing() -> None:
                 return watcher.has_heard and sum(watcher.refused.values()) >= 1
 
             soon(told)
+            # The end of a token overtakes reports on their way, and they would be heard after it.
+            last = one_report() | {"round": 1 + watcher.seen["a0"].report.round}
+            agent.put(
+                key(NETWORK, "report", "a0"),
+                json.dumps(last).encode(),
+                congestion_control=zenoh.CongestionControl.BLOCK,
+            )
+            soon(lambda: watcher.seen["a0"].report.round == last["round"])
             token.undeclare()
             soon(lambda: not watcher.seen["a0"].here)
             tokens.undeclare()

@@ -69,6 +69,19 @@ def test_what_is_told_of_a_steady_network() -> None:
     assert slope == pytest.approx(document.told.binding.predicted, rel=0.01)
 
 
+def test_a_report_overtaken_by_the_loss_of_its_token_brings_nobody_back() -> None:
+    watcher = Watcher(Watched.by_digest(NETWORK))
+    report = json.dumps(one_report()).encode()
+    watcher.alive("a0", True, 1.0)
+    watcher.alive("a0", False, 5.0)
+    watcher.report("a0", report, 5.0 + 0.9 * watcher.settle)
+    assert watcher.seen["a0"].reports == 1
+    assert not watcher.seen["a0"].here
+    # Whoever is still heard later is there, whatever became of the token.
+    watcher.report("a0", report, 5.0 + watcher.settle)
+    assert watcher.seen["a0"].here
+
+
 def test_a_killed_agent_ends_a_stretch_and_the_others_rate_is_predicted() -> None:
     network = own_paces(steady)
     network.absent = ((1, 20.0, 40.0),)
