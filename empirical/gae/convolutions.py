@@ -11,13 +11,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from empirical.gae.scaled_rows import add_rows
-from empirical.gae.vector_code import INNER, OUTER, STRETCH, WIDTH
+from empirical.gae.scaled_rows import second_gradients
+from empirical.gae.vector_code import INNER, OUTER, STRETCH, WIDTH, empty
 from empirical.gae.winograd import POOLED, Floats, largest
 
 SIDE = 28
 FEATURES = POOLED * POOLED * OUTER
-WINDOW = 3 * STRETCH
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -86,31 +85,17 @@ def forward(
     pooled, places
         Filled: shape (n, 144, 64); places 0 to 3 within a block, row by row.
     """
-    inner = np.empty((WIDTH * WIDTH, INNER), np.float32)
+    inner = empty(WIDTH * WIDTH, INNER)
     for n in range(images.shape[0]):
         _first(images[n], first, first_biases, inner)
         largest(inner, filters, second_biases, pooled[n], places[n])
 
 
 @njit(cache=True, nogil=True)
-def _second_gradients(
-    inner: Floats,
-    windows: NDArray[np.uint32],
-    factors: Floats,
-    counts: NDArray[np.int64],
-    summed: Floats,
-    biases: Floats,
-) -> None:
-    """Adds an image's gradients of the second layer, of weights to `summed`."""
-    for o in range(OUTER):
-        add_rows(
-            inner.ctypes.data, WIDTH * INNER, windows[o].ctypes.data, factors[o].ctypes.data,
-            counts[o], summed[o].ctypes.data, STRETCH,
-        )  # fmt: skip
-        total = np.float32(0.0)
-        for k in range(counts[o]):
-            total += factors[o, k]
-        biases[o] += total
+def drop(pooled: Floats, drawn: NDArray[np.uint8], below: int, scale: np.float32) -> None:
+    """Sets numbers to 0 whose byte is below a bound, and scales the others, in place; flat."""
+    for k in range(pooled.size):
+        pooled[k] = pooled[k] * scale if drawn[k] >= below else np.float32(0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -133,42 +118,15 @@ def backward(
     upstream
         Gradient of the loss at `pooled`, same shape.
     """
-    inner = np.empty((WIDTH * WIDTH, INNER), np.float32)
-    into = np.empty((WIDTH * WIDTH, INNER), np.float32)
-    rows = np.ascontiguousarray(second.T)
-    summed = np.zeros((OUTER, WINDOW), np.float32)
-    windows = np.empty((OUTER, POOLED * POOLED), np.uint32)
-    factors = np.empty((OUTER, POOLED * POOLED), np.float32)
-    counts = np.empty(OUTER, np.int64)
-    channels = np.empty((4, OUTER + 1), np.uint32)
-    shares = np.empty((4, OUTER + 1), np.float32)
-    lengths = np.empty(4, np.int64)
+    inner = empty(WIDTH * WIDTH, INNER)
+    into = empty(WIDTH * WIDTH, INNER)
+    weights, summed = empty(OUTER, 3 * STRETCH), empty(OUTER, 3 * STRETCH)
+    weights[:], summed[:] = second.T, 0
     for n in range(images.shape[0]):
         _first(images[n], first, first_biases, inner)
         into[:] = 0
-        counts[:] = 0
-        for block in range(POOLED * POOLED):
-            corner = 2 * (block // POOLED) * WIDTH + 2 * (block % POOLED)
-            lengths[:] = 0
-            for o in range(OUTER):
-                if pooled[n, block, o] > 0:
-                    flow, place = upstream[n, block, o], places[n, block, o]
-                    pixel = corner + (place >> 1) * WIDTH + (place & 1)
-                    at = counts[o]
-                    windows[o, at] = pixel * INNER
-                    factors[o, at] = flow
-                    counts[o] = at + 1
-                    at = lengths[place]
-                    channels[place, at] = o * WINDOW
-                    shares[place, at] = flow
-                    lengths[place] = at + 1
-            for place in range(4):
-                pixel = corner + (place >> 1) * WIDTH + (place & 1)
-                add_rows(
-                    rows.ctypes.data, STRETCH, channels[place].ctypes.data,
-                    shares[place].ctypes.data, lengths[place],
-                    into[pixel].ctypes.data, WIDTH * INNER,
-                )  # fmt: skip
-        _second_gradients(inner, windows, factors, counts, summed, gradients[3])
+        second_gradients(
+            inner, weights, pooled[n], places[n], upstream[n], into, summed, gradients[3]
+        )
         _first_gradients(images[n], inner, into, gradients[0], gradients[1])
     gradients[2][:] += summed.T

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.gae.convolutions import FEATURES, backward, forward
+from empirical.gae.convolutions import FEATURES, backward, drop, forward
 from empirical.gae.winograd import POOLED, Floats, transformed
 from empirical.messages.codec import Block, Layout
 
@@ -170,8 +170,8 @@ def _some(
     n, scale = len(images), np.float32(1 / (1 - dropout))
     pooled, places = net.convolved(images)
     if dropout:
-        bytes_ = np.frombuffer(random.bytes(pooled.size), np.uint8).reshape(pooled.shape)
-        pooled *= (bytes_ >= round(256 * dropout)) * scale
+        drawn = np.frombuffer(random.bytes(pooled.size), np.uint8)
+        drop(pooled.reshape(-1), drawn, round(256 * dropout), scale)
     held = net.dense(pooled.reshape(n, FEATURES))
     shifted = held[-1] - held[-1].max(axis=1, keepdims=True)
     mass = np.exp(shifted)

@@ -12,19 +12,34 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
+from numpy.typing import NDArray
 
 from empirical.train.kernels.product import LANES
 
 # Of the convolution: channels in and out, width of its input, of a window's row.
 INNER, OUTER, WIDTH = 32, 64, 26
 STRETCH = 3 * INNER
+# Bytes of the longest vector, and of a line of the caches.
+_LINE = 64
 
 INDEX, NUMBER = ir.IntType(64), ir.FloatType()
 VECTOR, POINTER = ir.VectorType(NUMBER, LANES), NUMBER.as_pointer()
 _FIRST = ir.Constant(ir.IntType(32), 0)
+
+
+@njit(cache=True, nogil=True)
+def empty(rows: int, columns: int) -> NDArray[np.float32]:
+    """An array of float32 with any numbers in it, no vector of which lies across two lines.
+
+    A vector that does takes as long as two, and allocators promise half a line at best.
+    """
+    found = np.empty(rows * columns + _LINE // 4, np.float32)
+    start = (-found.ctypes.data % _LINE) // 4
+    return found[start : start + rows * columns].reshape((rows, columns))
 
 
 def index(value: int) -> ir.Constant:

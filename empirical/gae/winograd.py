@@ -35,6 +35,7 @@ from empirical.gae.vector_code import (
     WIDTH,
     Writer,
     called,
+    empty,
     index,
     new_function,
 )
@@ -86,7 +87,9 @@ def transformed(weights: Floats) -> Floats:
     """
     by_place = weights.reshape(3, 3, INNER, OUTER // SLAB, SLAB)
     found = np.einsum("ai,bj,ijcsl->sabcl", _FILTER, _FILTER, by_place, optimize=True)
-    return np.ascontiguousarray(found, np.float32).reshape(-1, ENTRIES, INNER, SLAB)
+    filters = empty(ENTRIES, INNER * OUTER).reshape(-1, ENTRIES, INNER, SLAB)
+    filters[:] = found.reshape(filters.shape)
+    return filters
 
 
 @njit(cache=True, nogil=True)
@@ -107,8 +110,8 @@ def largest(
         Filled: the largest of each pool block, or 0 if that is larger, and where in its block it
         stood, 0 to 3, row by row; shape (144, 64).
     """
-    entries = np.empty((ENTRIES, GROUP, INNER), np.float32)
-    sums = np.empty((ENTRIES, GROUP, SLAB), np.float32)
+    entries = empty(ENTRIES, GROUP * INNER).reshape((ENTRIES, GROUP, INNER))
+    sums = empty(ENTRIES, GROUP * SLAB).reshape((ENTRIES, GROUP, SLAB))
     for start in range(0, ACROSS * ACROSS, GROUP):
         for tile in range(GROUP):
             y, x = divmod(start + tile, ACROSS)

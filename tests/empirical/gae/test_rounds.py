@@ -345,14 +345,20 @@ def test_the_coded_baseline_is_the_baseline_for_fewer_bits(start: Tensor) -> Non
 def test_differences_in_small_steps_are_full_exchange(start: Tensor) -> None:
     """θ + α γ (ŷ_{m−1} − ŷ_m) with exact replicas is (1 − α γ) θ + α γ θ_{m−1}."""
     inner = {"codec": "quantised", "step": 1e-4}
-    fine = run(with_codec("difference", inner=inner, mixing=1.0), start)
-    full = run(replace(SMALL, nodes=4, exchange="full"), start)
+    ours = with_codec("difference", inner=inner, mixing=1.0)
+    theirs = replace(SMALL, nodes=4, exchange="full")
+    # Three exchanges after a round of training: every weight agrees.
+    fine, full = (run(replace(one, closing=2), start, rounds=1) for one in (ours, theirs))
     moved, gap = full.weights - start, fine.weights - full.weights
-    # Some weights in a million go apart: Adam turns what rounding leaves of a gradient that is all
-    # but 0 into whole steps. All others agree one by one, and all together by their norm.
+    assert float(gap.abs().max()) < 1e-3 * float(moved.abs().max())
+    # Training in between turns what is left into whole steps: Adam does for gradients that are all
+    # but 0, and where rounding makes another the largest of a pool block, some forty weights of its
+    # channel go apart. A wrong merge moves all of them.
+    fine, full = run(ours, start), run(theirs, start)
+    moved, gap = full.weights - start, fine.weights - full.weights
     apart = gap.abs() >= 1e-2 * moved.abs().max()
-    assert float(apart.double().mean()) < 1e-5
-    assert float(gap.norm()) < 1e-3 * float(moved.norm())
+    assert float(apart.double().mean()) < 1e-3
+    assert float(gap.norm()) < 1e-2 * float(moved.norm())
     none = run(replace(SMALL, nodes=4, exchange="none"), start)
     assert float((fine.weights - none.weights).norm()) > 0.1 * float(moved.norm())
     assert float((fine.weights - none.weights).abs().max()) > 0.1 * float(moved.abs().max())
