@@ -57,15 +57,16 @@ def lines() -> str:
 
 def courses(*rounds: int) -> str:
     """Accuracies after some rounds: the mean over nodes and seeds, and the worst node's."""
-    text = ["| run | " + " | ".join(f"round {n}" for n in rounds) + " | worst node at the end |"]
-    text.append("|---|" + "---:|" * (len(rounds) + 1))
+    looks = " | ".join(f"round {n}" for n in rounds)
+    text = [f"| run | {looks} | worst node at the end | seeds |"]
+    text.append("|---|" + "---:|" * (len(rounds) + 2))
     for run in RUNS:
         own = FOUND.named(run.name)
         if own:
             means = dict(zip(own[0].rounds, _means(own), strict=True))
             cells = [f"{means[n]:.4f}" if n in means else "" for n in rounds]
             worst = min(min(one.accuracies[-1]) for one in own)
-            text.append(f"| {run.name} | " + " | ".join(cells) + f" | {worst:.4f} |")
+            text.append(f"| {run.name} | " + " | ".join(cells) + f" | {worst:.4f} | {len(own)} |")
     return "\n".join(text)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeContent, GaeRunPart
-from peerbayes.experiments.gae_rows import CHANGED, FEW, RUNS, TABLE_1
+from peerbayes.experiments.gae_rows import CHANGED, FEW, RUNS, TABLE_1, VARIED
 from theory.claims.compressed_gossip import FULL, PRUNED
 
 _FLOAT_BITS = 32
@@ -39,7 +39,12 @@ def gae_lines(found: GaeContent) -> tuple[Line, ...]:
     for way, other in _AGAINST:
         for run in RUNS:
             if run.name.startswith(f"{way} "):
-                lines += _gap(found, run.name, other)
+                lines += _gap(found, run.name, other, _counterpart(run.name, other))
+    for run in RUNS:
+        for change in VARIED:
+            plain = run.name.removesuffix(f" {change}")
+            if plain != run.name:
+                lines += _gap(found, run.name, plain, plain)
     lines += _bits(found)
     lines += _coded_bits(found)
     for name, part in found.autoencoders.items():
@@ -63,8 +68,8 @@ def _accuracy(own: Sequence[GaeRunPart]) -> Line:
     return Line(what, first.printed, _mean(values), _error(values), None, None, "; ".join(words))
 
 
-def _gap(found: GaeContent, name: str, other: str) -> list[Line]:
-    """The accuracy of another way of sending less that of a run, seed by seed.
+def _counterpart(name: str, other: str) -> str:
+    """The run by another way of sending that a run is held against.
 
     The other one with the same change, if it has any, but for those of our own codecs, and for
     what an autoencoder learnt from.
@@ -72,7 +77,12 @@ def _gap(found: GaeContent, name: str, other: str) -> list[Line]:
     rest = name.split(" ", 1)[1]
     for own_change in (*CHANGED, FEW):
         rest = rest.removesuffix(f" {own_change}")
-    theirs = {one.seed: one.accuracy for one in found.named(f"{other} {rest}")}
+    return f"{other} {rest}"
+
+
+def _gap(found: GaeContent, name: str, other: str, against: str) -> list[Line]:
+    """The accuracy of the run `against` less that of another, seed by seed; `other` in a word."""
+    theirs = {one.seed: one.accuracy for one in found.named(against)}
     own = {one.seed: one.accuracy for one in found.named(name)}
     gaps = [100 * (theirs[seed] - own[seed]) for seed in theirs if seed in own]
     if not gaps:

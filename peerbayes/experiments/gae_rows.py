@@ -49,6 +49,8 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
 Differences with fewer exchanges on the way and some at last, which cost a hundredth and a
 two-hundredth of full exchange; and coded weights in steps that do not swallow what a round changes.
 """
+VARIED = ("masked", "no dropout", "random neighbour", "aliased")
+"""Words of controls with one choice changed, on the same images."""
 # Of a quick run: training images, test images, rounds, batch; and its autoencoder.
 QUICK_IMAGES, QUICK_TEST = 1200, 200
 _QUICK: dict[str, Any] = {"rounds": 3, "batch": 64, "every": 1}

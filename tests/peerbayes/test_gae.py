@@ -194,6 +194,19 @@ def test_gaps_are_paired_by_seed() -> None:
     assert line.standard_error == pytest.approx(0.0, abs=1e-12)
 
 
+def test_a_changed_choice_is_held_against_the_run_without_it() -> None:
+    parts = [a_run("pruned unbalanced 16", s, 0.9 + 0.02 * s) for s in range(2)]
+    parts += [a_run("pruned unbalanced 16 masked", s, 0.8 + 0.03 * s) for s in range(2)]
+    parts += [a_run("GAE unbalanced 16 masked", 0, 0.7)]  # its own other half is not there
+    lines = concluded(*parts)
+    gap = lines["points of accuracy that pruned unbalanced 16 masked loses to pruned unbalanced 16"]
+    assert gap.measured == pytest.approx(9.5)
+    assert gap.standard_error == pytest.approx(0.5)
+    other = lines["points of accuracy that GAE unbalanced 16 masked loses to pruned"]
+    assert other.measured == pytest.approx(10.0)
+    assert not any("GAE unbalanced 16 masked loses to GAE" in what for what in lines)
+
+
 def test_codecs_are_held_against_what_they_replace() -> None:
     """Bits of messages that differ in size, and gaps by seed; negative where a codec is better."""
     parts = [a_run("coded unbalanced 4", s, 0.96, bits=260_000 + 10_000 * s) for s in range(3)]
@@ -235,6 +248,7 @@ def test_the_page_says_what_the_records_say() -> None:
     docs = Path(__file__).parents[2] / "docs"
     page = (docs / "reference/gae.md").read_text(encoding="utf-8")
     found = Kept(docs / "experiments").gae
+    found = replace(found, runs=tuple(one for one in found.runs if one.seed == 0))
     (ours,), (full,) = (found.named(f"{way} unbalanced 16") for way in ("differences", "full"))
     gaps = {
         number: f"{100 * float(np.mean(b) - np.mean(a)):.2f}"
@@ -284,6 +298,22 @@ def test_the_page_says_what_the_records_say() -> None:
     assert f"{fine.bits_a_round / 1e3:.0f} kbit a message, of which the first has" in page
     assert f"the first has {first / 1e3:.0f} (one seed)" in page
     check_words_on_no_exchange(page, found)
+    check_words_on_masked(page, found)
+
+
+def check_words_on_masked(page: str, found: GaeContent) -> None:
+    """What stays where it is not sent: ahead of zeros at first, and never far from no exchange."""
+    names = ("pruned unbalanced 16 masked", "pruned unbalanced 16", "alone unbalanced 16")
+    masked, zeros, alone = (found.named(name)[0] for name in names)
+    own, worst = (f"{x:.4f}".lstrip("0") for x in (masked.accuracy, min(masked.accuracies[-1])))
+    assert f"ends with {own} (one seed; the worst node {worst})" in page
+    assert f"{100 * (zeros.accuracy - masked.accuracy):.1f} points\nbehind the merge with" in page
+    means = (np.mean(one.accuracies, axis=1) for one in (masked, zeros, alone))
+    looks = list(zip(masked.rounds, *means, strict=True))
+    assert all(own > other for n, own, other, _ in looks if 1 < n < 20)
+    assert all(abs(own - other) < 5e-4 for n, own, other, _ in looks if n == 20)
+    assert all(own < other for n, own, other, _ in looks if n > 20)
+    assert all(abs(own - other) < 0.002 for n, own, _, other in looks if n >= 8)
 
 
 def check_words_on_no_exchange(page: str, found: GaeContent) -> None:

@@ -183,7 +183,7 @@ def of_ring(runs: Iterable[GaeRunPart], baseline: str) -> Iterator[Found]:
             yield float(np.mean(look)), None
         yield min(run.accuracies[-1]), None
     for one, other in combinations(own, 2):
-        if setting_of(one) == setting_of(other):
+        if setting_of(one) == setting_of(other) and one.seed == other.seed:
             yield 100 * (one.accuracy - other.accuracy), None
             is_followed = setting_of(one) == ("unbalanced", 16)
             if is_followed and baseline in {one.recipe["exchange"], other.recipe["exchange"]}:
