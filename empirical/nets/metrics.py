@@ -62,14 +62,10 @@ class ImageScores:
     def of_images(self, chosen: ArrayLike) -> ImageScores:
         """The scores of some images only, by position or truth value."""
         own = np.asarray(chosen)
-        return ImageScores(
-            self.labels[own],
-            self.predicted[:, own],
-            self.top[:, own],
-            self.true[:, own],
-            self.entropy[:, own],
-            self.classes,
-        )
+        # Row after row: else the last bits of an agent's mean depend on how many agents there are.
+        rows = (self.predicted, self.top, self.true, self.entropy)
+        predicted, top, true, entropy = (np.ascontiguousarray(one[:, own]) for one in rows)
+        return ImageScores(self.labels[own], predicted, top, true, entropy, self.classes)
 
 
 def image_scores(probabilities: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> ImageScores:
