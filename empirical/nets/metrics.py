@@ -63,9 +63,14 @@ class ImageScores:
         """The scores of some images only, by position or truth value."""
         own = np.asarray(chosen)
         # Row after row: else the last bits of an agent's mean depend on how many agents there are.
-        rows = (self.predicted, self.top, self.true, self.entropy)
-        predicted, top, true, entropy = (np.ascontiguousarray(one[:, own]) for one in rows)
-        return ImageScores(self.labels[own], predicted, top, true, entropy, self.classes)
+        return ImageScores(
+            self.labels[own],
+            np.ascontiguousarray(self.predicted[:, own]),
+            np.ascontiguousarray(self.top[:, own]),
+            np.ascontiguousarray(self.true[:, own]),
+            np.ascontiguousarray(self.entropy[:, own]),
+            self.classes,
+        )
 
 
 def image_scores(probabilities: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> ImageScores:
