@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from theory.validation import FloatArray, IntArray
 
@@ -126,20 +127,28 @@ def transform(
     step: float,
     real: FloatArray,
     imaginary: FloatArray,
+    alive: NDArray[np.bool_],
 ) -> None:
-    """Σ_o weights_o e^{iθ points_o − θ² variance_o / 2} at multiples θ of `step`, from zero."""
+    """Σ_o weights_o e^{iθ points_o − θ² variance_o / 2} at multiples θ of `step`, from zero.
+
+    Only in runs of RUN frequencies that are `alive`.
+    """
     frequencies = real.size
     size = points.size
     gaussian = variance.size > 0 and variance.max() > 0
     runs = (frequencies + RUN - 1) // RUN
-    real[:] = 0.0
-    imaginary[:] = 0.0
+    for run in range(runs):
+        if alive[run]:
+            real[run * RUN : (run + 1) * RUN] = 0.0
+            imaginary[run * RUN : (run + 1) * RUN] = 0.0
     cosines, sines = np.empty(RUN), np.empty(RUN)
     starts_c, starts_s = np.empty(runs), np.empty(runs)
     for o in range(size):
         multiples(step * points[o], 1, 1.0, cosines, sines)
         multiples(step * points[o], RUN, weights[o], starts_c, starts_s)
         for run in range(runs):
+            if not alive[run]:
+                continue
             begin = run * RUN
             here = min(RUN, frequencies - begin)
             c, s = starts_c[run], starts_s[run]

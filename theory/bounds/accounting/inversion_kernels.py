@@ -18,6 +18,34 @@ from theory.validation import FloatArray, IntArray
 EPS = 2.0**-52
 # More than a product loses where it leaves the range of doubles.
 UNDERFLOW = 1e-300
+# Products that are smaller, their error included, change no bound: rounding alone does 10⁷ times
+# as much to the sums.
+NEGLIGIBLE = 2.0**-80
+
+
+@njit(cache=True, nogil=True)
+def bury(
+    real: FloatArray, imaginary: FloatArray, error: FloatArray, alive: NDArray[np.bool_]
+) -> None:
+    """Set runs of frequencies to zero, for good, where all of φ is negligible.
+
+    The error of such a run is the largest |φ| that it may have had. No factor has a modulus above
+    1, so that it holds however many follow; and none of them need be computed there.
+    """
+    for run in range(alive.size):
+        begin, end = run * RUN, min((run + 1) * RUN, real.size)
+        largest = 0.0
+        for index in range(begin, end):
+            size = abs(real[index]) + abs(imaginary[index]) + error[index]
+            # What is not a number is not negligible.
+            if not size <= NEGLIGIBLE:
+                break
+            largest = max(largest, size)
+        else:
+            alive[run] = False
+            real[begin:end] = 0.0
+            imaginary[begin:end] = 0.0
+            error[begin:end] = largest * (1 + 8 * EPS)
 
 
 @njit(cache=True, nogil=True)
@@ -28,17 +56,33 @@ def multiply(
     by_real: FloatArray,
     by_imaginary: FloatArray,
     by_error: FloatArray,
+    alive: NDArray[np.bool_],
 ) -> None:
     """φ ← φ f in place, with a bound on the error; both have modulus at most 1 in truth."""
-    for index in range(real.size):
-        a, b = real[index], imaginary[index]
-        c, d = by_real[index], by_imaginary[index]
-        size, factor = np.sqrt(a * a + b * b), np.sqrt(c * c + d * d)
-        grown = error[index] * (factor + by_error[index]) + size * (by_error[index] + 4 * EPS)
-        real[index], imaginary[index] = a * c - b * d, a * d + b * c
-        # Nor can an error exceed 1 + |φ|.
-        grown = grown * (1 + 8 * EPS) + UNDERFLOW
-        error[index] = min(grown, 1.0 + size * factor * (1 + 8 * EPS))
+    for run in range(alive.size):
+        if not alive[run]:
+            continue
+        for index in range(run * RUN, min((run + 1) * RUN, real.size)):
+            a, b = real[index], imaginary[index]
+            c, d = by_real[index], by_imaginary[index]
+            size, factor = np.sqrt(a * a + b * b), np.sqrt(c * c + d * d)
+            grown = error[index] * (factor + by_error[index]) + size * (by_error[index] + 4 * EPS)
+            real[index], imaginary[index] = a * c - b * d, a * d + b * c
+            # Nor can an error exceed 1 + |φ|.
+            grown = grown * (1 + 8 * EPS) + UNDERFLOW
+            error[index] = min(grown, 1.0 + size * factor * (1 + 8 * EPS))
+
+
+@njit(cache=True, nogil=True)
+def error_loads(real: FloatArray, imaginary: FloatArray) -> FloatArray:
+    """What an error of 1 at every frequency of a run adds to the errors of the sums, by run."""
+    length = real.size - 1
+    loads = np.zeros((real.size + RUN - 1) // RUN)
+    for index in range(length):
+        weight = 1.0 if index == 0 else 2.0
+        size = abs(real[index]) + abs(imaginary[index])
+        loads[index // RUN] += weight * (size + 1.0 - index / length)
+    return loads
 
 
 @njit(cache=True, nogil=True)
@@ -52,6 +96,8 @@ def invert(
     transform_real: FloatArray,
     transform_imaginary: FloatArray,
     transform_error: float,
+    alive: NDArray[np.bool_],
+    loads: FloatArray,
 ) -> tuple[float, float, float]:
     """The trapezoid sums of M̂ and of 1 − s against E e^{iθ(place − S)}, and a bound on their error.
 
@@ -65,6 +111,9 @@ def invert(
         cosines[b], sines[b] = np.cos(b * (step * place)), np.sin(b * (step * place))
     relative = step * (abs(place) * 4 * EPS + place_error)
     for begin in range(0, length, RUN):
+        if not alive[begin // RUN]:
+            doubt += loads[begin // RUN] * error[begin]
+            continue
         angle = begin * (step * place)
         c, s = np.cos(angle), np.sin(angle)
         for b in range(min(RUN, length - begin)):
@@ -136,6 +185,8 @@ def forward(
     nothing = np.empty(0)
     by_real, by_imaginary = np.empty(real.size), np.empty(real.size)
     by_error = np.empty(real.size)
+    loads = error_loads(transform_real, transform_imaginary)
+    alive = np.ones(loads.size, np.bool_)
     for k in range(begin, first.size - 1):
         for f in range(first[k], first[k + 1]):
             kind = kinds[f]
@@ -191,14 +242,22 @@ def forward(
                 width = into_bins(atoms, weights[:size], cells, points, shares)
                 square = width * width / 8 * (1 + 1e-9)
                 constant += EPS * (cells + 8)
-                transform(points[:cells], shares[:cells], nothing, step, by_real, by_imaginary)
+                transform(
+                    points[:cells], shares[:cells], nothing, step, by_real, by_imaginary, alive
+                )
             else:
-                transform(atoms, weights[:size], variance[:size], step, by_real, by_imaginary)
-            for index in range(real.size):
-                theta = step * index
-                by_error[index] = constant + theta * (linear + theta * square)
+                transform(
+                    atoms, weights[:size], variance[:size], step, by_real, by_imaginary, alive
+                )
+            for run in range(alive.size):
+                if alive[run]:
+                    for index in range(run * RUN, min((run + 1) * RUN, real.size)):
+                        theta = step * index
+                        by_error[index] = constant + theta * (linear + theta * square)
             for _ in range(repeats):
-                multiply(real, imaginary, error, by_real, by_imaginary, by_error)
+                multiply(real, imaginary, error, by_real, by_imaginary, by_error, alive)
+        if real.size > 1:
+            bury(real, imaginary, error, alive)
         for which in range(6):
             table[k, which] = state[which]
         if k + 1 >= evaluate:
@@ -212,6 +271,8 @@ def forward(
                 transform_real,
                 transform_imaginary,
                 transform_error,
+                alive,
+                loads,
             )
 
 
@@ -232,9 +293,12 @@ def scan(
     table: NDArray[np.float64],
 ) -> None:
     """The sums of `invert` at φ and after each further factor: one row of `table` for each."""
+    loads = error_loads(transform_real, transform_imaginary)
+    alive = np.ones(loads.size, np.bool_)
     for row in range(table.shape[0]):
         if row:
-            multiply(real, imaginary, error, by_real, by_imaginary, by_error)
+            multiply(real, imaginary, error, by_real, by_imaginary, by_error, alive)
+        bury(real, imaginary, error, alive)
         table[row, 0], table[row, 1], table[row, 2] = invert(
             real,
             imaginary,
@@ -245,4 +309,6 @@ def scan(
             transform_real,
             transform_imaginary,
             transform_error,
+            alive,
+            loads,
         )

@@ -10,6 +10,7 @@ from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
+from theory.bounds.accounting.inversion_kernels import NEGLIGIBLE, bury, error_loads, invert
 from theory.bounds.accounting.inversion_tilts import Grid, choose_tilt
 from theory.bounds.accounting.laws import Laws
 
@@ -164,3 +165,64 @@ def test_probabilities_that_are_off(rounds: int) -> None:
     assert (gap <= error).all()
     # Without the share in the error it would not hold.
     assert (gap > state(terms.laws)[1]).any()
+
+
+def test_frequencies_where_nothing_is_left() -> None:
+    """Runs that are given up are zero within their error, at every frequency; the rest is right."""
+    weights, n = [["19/20", "1/20"], ["1/25", "24/25"]], 200
+    terms = EventSet(Network(weights), coins(2)).terms(0, 0)
+    assert terms.rounds > n
+    grid = Grid.around(choose_tilt(terms, n))
+    curve = EventCurve(terms, grid, n, n)
+    state = curve._kept[0]
+    theta = grid.step * np.arange(grid.length + 1)
+    logs, power = np.zeros(theta.size, dtype=complex), np.eye(2)
+    z = np.log([2.0, 2 / 3])
+    with np.errstate(divide="ignore"):
+        for _ in range(n):
+            power = power @ np.asarray(Network(weights).weights)
+            for w in power[0]:
+                u = (-grid.tilt + 1j * theta)[:, None] * w * z
+                logs += np.log(np.exp(u).sum(axis=1) / np.exp(-grid.tilt * w * z).sum())
+    found = state.real + 1j * state.imaginary
+    given_up = found == 0
+    assert 0.3 < given_up.mean() < 0.98
+    # Some of what is far from zero frequency has come back: it is not the tail that is cut.
+    assert not given_up[np.flatnonzero(given_up)[0] :].all()
+    # The oracle's own rounding: 400 factors, each right to a few units in the last place.
+    assert (np.abs(found - np.exp(logs)) <= state.error + 1e-12).all()
+    assert (np.abs(np.exp(logs[given_up])) <= state.error[given_up]).all()
+    assert state.error[given_up].max() <= NEGLIGIBLE * (1 + 1e-9)
+
+
+def test_errors_of_what_was_given_up_count() -> None:
+    """A run at zero adds the same to the errors of the sums, summed at once or one by one."""
+    grid = Grid(0.7, 0.1, 0.1, 60.0, 256)
+    parts, rng = grid.transform_parts, np.random.default_rng(0)
+    real, imaginary = rng.uniform(-0.5, 0.5, (2, grid.length + 1))
+    error, alive = np.full(grid.length + 1, 1e-12), np.ones(5, dtype=bool)
+    for run in (slice(0, 64), slice(128, 192)):
+        real[run], imaginary[run], error[run] = 0.0, 0.0, 0.125 * NEGLIGIBLE
+    loads = error_loads(*parts[:2])
+    place = (0.3, 1e-15, grid.step)
+    every = invert(real, imaginary, error, *place, *parts, alive, loads)
+    bury(real, imaginary, error, alive)
+    assert alive.tolist() == [False, True, False, True, True]
+    assert invert(real, imaginary, error, *place, *parts, alive, loads) == pytest.approx(
+        every, rel=1e-13
+    )
+    # So small an error is lost beside the others; a large one is not.
+    error[:64] = 1.0
+    of_one = invert(real, imaginary, error, *place, *parts, alive, loads)[2]
+    alone = invert(real, imaginary, error, *place, *parts, np.ones(5, dtype=bool), loads)[2]
+    assert of_one == pytest.approx(alone, rel=1e-12)
+    assert of_one > 1e6 * every[2]
+
+
+@pytest.mark.parametrize("array", [0, 1, 2])
+def test_what_is_not_a_number_is_not_given_up(array: int) -> None:
+    state = np.zeros((3, 129))
+    state[array, 70] = np.nan
+    alive = np.ones(3, dtype=bool)
+    bury(*state, alive)
+    assert alive.tolist() == [False, True, False]
