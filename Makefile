@@ -11,10 +11,11 @@ INSTALL := $(PIP) install --constraint constraints.txt --editable
 WANTS := Makefile pyproject.toml constraints.txt
 # All that the package offers: pages and tests may use any of it.
 EXTRAS := train,messages,cluster,design,explore,live
-WORKERS ?= 2
+# One more than two cores have work for: browsers, clocks and killed processes are waited for.
+WORKERS ?= 3
 
-# Two test processes share the machine, so each may use one thread for linear algebra: more only wait
-# for each other.
+# Test processes share the machine, so each may use one thread for linear algebra: more only wait for
+# each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
@@ -28,7 +29,7 @@ verify: $(VENV)/.core  ## predict and measure the built-in problems; ends with a
 	$(BIN)/peerbayes verify
 
 test: $(VENV)/.test  ## run every test, the code in the documentation included
-	$(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 properties: $(VENV)/.test  ## try what must always hold on at least 10 000 new networks; minutes
 	HYPOTHESIS_PROFILE=full $(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest tests/properties \
