@@ -124,8 +124,7 @@ class EventCurve:
         if first <= m:
             end = min(last, m)
             rows = self._kept[1][first - 1 : end]
-            shifts = np.array([self._shift(n) for n in range(first, end + 1)])
-            parts.append(self._assemble(rows[:, :6], rows[:, 6:], shifts))
+            parts.append(self._assemble(rows[:, :6], rows[:, 6:], *self._shifts(first, end)))
         if last > m:
             parts.append(self._beyond(max(first, m + 1), last))
         return LogBounds(
@@ -142,10 +141,12 @@ class EventCurve:
         """How many frequencies one more round takes."""
         return self.grid.length
 
-    def _shift(self, rounds: int) -> tuple[float, float]:
+    def _shifts(self, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """The constants of the sum less the threshold, and bounds on their errors."""
+        rounds = np.arange(first, last + 1)
         return (
-            self.terms.shift_at(rounds) - self.threshold,
-            self.terms.shift_error_at(rounds) + EPS * abs(self.threshold),
+            self.terms.shifts_at(rounds) - self.threshold,
+            self.terms.shift_errors_at(rounds) + EPS * abs(self.threshold),
         )
 
     def _beyond(self, first: int, last: int) -> LogBounds:
@@ -154,18 +155,18 @@ class EventCurve:
         m = self.terms.rounds
         state, later = self._at(first), self._later
         sums = np.zeros((last - first + 1, 3))
-        shifts = np.array([self._shift(n) for n in range(first, last + 1)])
+        shifts, doubts = self._shifts(first, last)
         # The constant of the sum is part of the factor where it grows: see `_turned`.
         turned = self._turned
         scan(
             state.real, state.imaginary, state.error, turned.real, turned.imaginary, turned.error,
-            -shifts[0, 0], float(shifts[:, 1].max()), self.grid.step, *self.grid.transform_parts,
+            -float(shifts[0]), float(doubts.max()), self.grid.step, *self.grid.transform_parts,
             sums,
         )  # fmt: skip
         count = np.arange(first - m, last - m + 1)[:, None]
         values = self._kept[0].cumulants + count * later.cumulants
         values[:, 3:] += 4 * EPS * (1 + np.abs(values[:, :3]))
-        return self._assemble(values, sums, shifts)
+        return self._assemble(values, sums, shifts, doubts)
 
     @cached_property
     def _turned(self) -> _State:
@@ -197,10 +198,11 @@ class EventCurve:
         total = np.minimum(total * (1 + 8 * EPS), 1.0 + np.abs(product))
         return _State(product.real.copy(), product.imag.copy(), total, kept.cumulants)
 
-    def _assemble(self, cumulants: FloatArray, sums: FloatArray, shifts: FloatArray) -> LogBounds:
+    def _assemble(
+        self, cumulants: FloatArray, sums: FloatArray, shift: FloatArray, doubt: FloatArray
+    ) -> LogBounds:
         grid = self.grid
         t, half = grid.tilt, grid.period / 2
-        shift, doubt = shifts.T
         level = cumulants[:, 0] - t * shift
         slack = cumulants[:, 3] + t * doubt + 8 * EPS * (1 + np.abs(t * shift) + np.abs(level))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -244,7 +246,7 @@ class EventCurve:
         if slope > 0:
             return np.inf
         times = rounds - m
-        shift, doubt = self._shift(m + 1)
+        shift, doubt = (float(one[0]) for one in self._shifts(m + 1, m + 1))
         shift -= self.terms.drift
         level = kept.cumulants[0] + kept.cumulants[3] - grid.tilt * shift + grid.tilt * doubt
         level += m * gain + times * slope

@@ -72,11 +72,14 @@ class _Cumulants:
     rounds: int
     threshold: float
 
+    @cached_property
+    def _place(self) -> float:
+        return self.terms.shift_at(self.rounds) - self.threshold
+
     def __call__(self, t: float) -> tuple[float, float, float]:
         from theory.bounds.accounting.factors import cumulants
 
-        terms, laws = self.terms, self.terms.laws.thinned
-        place = terms.shift_at(self.rounds) - self.threshold
+        terms, laws, place = self.terms, self.terms.laws.thinned, self._place
         value, slope, curvature = cumulants(
             terms.first, terms.kinds, terms.low, terms.high, terms.centre, terms.count,
             laws.start, laws.probabilities, laws.means, laws.deviations, t,

@@ -146,12 +146,15 @@ def choose_reference(
         # Where Λ_i and L are nearly one, steeper slants gain nothing.
         unit = 1.0 / max(deviation, _STEEP / whole.value)
         found = []
+        terms: EventTerms | None = None
         for multiple in _SLANTS:
             slant = float(np.float32(multiple * unit))
             if slant * reference.range > _STEEPEST:
                 continue
             laws, log_mass, _ = reference.slanted(slant)
-            terms = events.terms_by_part(wrong, index, laws)
+            if terms is None:
+                terms = events.terms_by_part(wrong, index, laws)
+            terms = replace(terms, laws=laws)
             tilt = choose_tilt(terms, rounds, threshold=threshold)
             value = tilt.estimate + rounds * log_mass - slant * start + np.log(member.count)
             part = _Part(index, member.count, slant, tilt, float(value))
