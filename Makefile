@@ -11,11 +11,10 @@ INSTALL := $(PIP) install --constraint constraints.txt --editable
 WANTS := Makefile pyproject.toml constraints.txt
 # All that the package offers: pages and tests may use any of it.
 EXTRAS := train,messages,cluster,design,explore,live
-# One more than two cores have work for: browsers, clocks and killed processes are waited for.
-WORKERS ?= 3
+WORKERS ?= 2
 
-# Test processes share the machine, so each may use one thread for linear algebra: more only wait for
-# each other.
+# Two test processes share the machine, so each may use one thread for linear algebra: more only wait
+# for each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
