@@ -256,8 +256,7 @@ def forward(
                         by_error[index] = constant + theta * (linear + theta * square)
             for _ in range(repeats):
                 multiply(real, imaginary, error, by_real, by_imaginary, by_error, alive)
-        if real.size > 1:
-            bury(real, imaginary, error, alive)
+        bury(real, imaginary, error, alive)
         for which in range(6):
             table[k, which] = state[which]
         if k + 1 >= evaluate:

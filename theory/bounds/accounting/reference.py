@@ -146,16 +146,13 @@ def choose_reference(
         # Where Λ_i and L are nearly one, steeper slants gain nothing.
         unit = 1.0 / max(deviation, _STEEP / whole.value)
         found = []
-        terms: EventTerms | None = None
+        terms = events.terms_by_part(wrong, index, reference.laws)
         for multiple in _SLANTS:
             slant = float(np.float32(multiple * unit))
             if slant * reference.range > _STEEPEST:
                 continue
             laws, log_mass, _ = reference.slanted(slant)
-            if terms is None:
-                terms = events.terms_by_part(wrong, index, laws)
-            terms = replace(terms, laws=laws)
-            tilt = choose_tilt(terms, rounds, threshold=threshold)
+            tilt = choose_tilt(replace(terms, laws=laws), rounds, threshold=threshold)
             value = tilt.estimate + rounds * log_mass - slant * start + np.log(member.count)
             part = _Part(index, member.count, slant, tilt, float(value))
             found.append((float(value), part))

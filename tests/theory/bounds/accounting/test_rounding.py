@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from mpmath import mp, mpc, mpf
+from numpy.typing import NDArray
 
 from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
@@ -13,6 +14,7 @@ from theory.bounds.accounting.inversion import EventCurve
 from theory.bounds.accounting.inversion_kernels import NEGLIGIBLE, bury, error_loads, invert
 from theory.bounds.accounting.inversion_tilts import Grid, choose_tilt
 from theory.bounds.accounting.laws import Laws
+from theory.validation import FloatArray
 
 WEIGHTS = [["2/3", "1/3"], ["1/7", "6/7"]]
 ROUNDS = 30
@@ -101,6 +103,20 @@ def test_cumulants() -> None:
     assert 0 < error < 1e-10
 
 
+def log_characteristic(
+    network: Network, tilt: float, theta: FloatArray, rounds: int
+) -> NDArray[np.complex128]:
+    """The log of φ for two coins, factor by factor; its phase is known up to whole turns."""
+    logs, power = np.zeros(theta.size, dtype=complex), np.eye(2)
+    z = np.log([2.0, 2 / 3])
+    for _ in range(rounds):
+        power = power @ np.asarray(network.weights)
+        for w in power[0]:
+            u = (-tilt + 1j * theta)[:, None] * w * z
+            logs += np.log(np.exp(u).sum(axis=1) / np.exp(-tilt * w * z).sum())
+    return logs
+
+
 def test_later_rounds() -> None:
     """φ at round 5 000 from one settled factor, against all factors one by one."""
     events = EventSet(Network(WEIGHTS), coins(2))
@@ -110,15 +126,8 @@ def test_later_rounds() -> None:
     curve = EventCurve(terms, grid, n, n)
     state = curve._at(n)
     tilt = grid.rate * grid.length / grid.period
-    weights = np.asarray(Network(WEIGHTS).weights)
     theta = grid.step * np.arange(0, grid.length + 1, 97)
-    logs, power = np.zeros(theta.size, dtype=complex), np.eye(2)
-    z = np.log([2.0, 2 / 3])
-    for _ in range(n):
-        power = power @ weights
-        for w in power[0]:
-            u = (-tilt + 1j * theta)[:, None] * w * z
-            logs += np.log(np.exp(u).sum(axis=1) / np.exp(-tilt * w * z).sum())
+    logs = log_characteristic(Network(WEIGHTS), tilt, theta, n)
     found = (state.real + 1j * state.imaginary)[::97]
     # The oracle is right to 1e-9 itself: 10⁴ logs of numbers with an error of 1e-16 each, 1e-12,
     # and phases of 10⁴ turns.
@@ -176,14 +185,7 @@ def test_frequencies_where_nothing_is_left() -> None:
     curve = EventCurve(terms, grid, n, n)
     state = curve._kept[0]
     theta = grid.step * np.arange(grid.length + 1)
-    logs, power = np.zeros(theta.size, dtype=complex), np.eye(2)
-    z = np.log([2.0, 2 / 3])
-    with np.errstate(divide="ignore"):
-        for _ in range(n):
-            power = power @ np.asarray(Network(weights).weights)
-            for w in power[0]:
-                u = (-grid.tilt + 1j * theta)[:, None] * w * z
-                logs += np.log(np.exp(u).sum(axis=1) / np.exp(-grid.tilt * w * z).sum())
+    logs = log_characteristic(Network(weights), grid.tilt, theta, n)
     found = state.real + 1j * state.imaginary
     given_up = found == 0
     assert 0.3 < given_up.mean() < 0.98
