@@ -81,10 +81,6 @@ class EventTerms:
         """The constant of the sum after `rounds` rounds."""
         return float(self.shifts_at(np.array([rounds]))[0])
 
-    def shift_error_at(self, rounds: int) -> float:
-        """A bound on the error of `shift_at`."""
-        return float(self.shift_errors_at(np.array([rounds]))[0])
-
     def shifts_at(self, rounds: IntArray) -> FloatArray:
         """`shift_at` of several numbers of rounds, shape (n,)."""
         later = rounds - self.rounds - 1
@@ -92,7 +88,7 @@ class EventTerms:
         return np.asarray(np.where(later < 0, kept, self.shift[-1] + later * self.drift))
 
     def shift_errors_at(self, rounds: IntArray) -> FloatArray:
-        """`shift_error_at` of several numbers of rounds, shape (n,)."""
+        """Bounds on the errors of `shifts_at`, shape (n,)."""
         later = rounds - self.rounds - 1
         kept = self.shift_error[np.minimum(rounds, self.rounds) - 1]
         rounding = 4 * EPS * (np.abs(self.shift[-1]) + later * abs(self.drift))

@@ -194,5 +194,5 @@ def test_constants_of_many_rounds_are_those_of_each() -> None:
         own = terms.shift[k - 1] if k <= m else terms.shift[-1]
         assert shift == own + later * 0.25 == terms.shift_at(int(k))
         least = terms.shift_error[k - 1] if k <= m else terms.shift_error[-1] + later * 1e-12
-        assert least <= error == terms.shift_error_at(int(k))
+        assert least <= error == terms.shift_errors_at(np.array([k]))[0]
         assert error <= least * (1 + 1e-15) + 1e-14 * (1 + abs(shift))
