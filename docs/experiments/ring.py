@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,25 @@ from matplotlib.figure import Figure
 
 from peerbayes.experiments.gae_documents import GaeContent, GaeRunPart
 from peerbayes.experiments.gae_lines import gae_lines
-from peerbayes.experiments.gae_rows import AUTOENCODER, FEW, RUNS, TABLE_1
+from peerbayes.experiments.gae_rows import AUTOENCODER, FEW, RUNS, TABLE_1, TRIALS
 from peerbayes.sources.kept import Kept
 
 FOUND: GaeContent = Kept(Path(__file__).parent).gae
 _PRINTED = {run.name: float(run.printed) for run in TABLE_1}
+# What trials send.
+_SENT = {
+    "full": "all weights",
+    "differences": "differences in steps of 1 root mean square, every 6 rounds",
+    "differences every 12": "the same, every 12 rounds",
+    "quantised": "weights in steps of 1, no replica, every 6 rounds",
+    "differences step 3": "differences in steps of 3",
+    "CHOCO 0.01": "the hundredth of the differences that is largest (CHOCO)",
+    "CHOCO 0.03": "three hundredths of them",
+    "CHOCO 0.03 mixing 0.3": "the same, $\\gamma=.3$",
+    "wavelet 0.03": "three hundredths of wavelet coefficients (as JWINS)",
+    "pruned": "50 000 weights as floats",
+    "coded fine": "the same in steps of .02, coded",
+}
 # How runs of sixteen nodes with eight digits each are drawn.
 _DRAWN = {
     "full unbalanced 16": "C7--",
@@ -48,7 +63,7 @@ def table_1() -> str:
 def lines() -> str:
     """Every line of the parts on record: printed beside measured."""
     text = ["| | printed | measured | ± s.e. | |", "|---|---:|---:|---:|---|"]
-    for line in gae_lines(FOUND):
+    for line in gae_lines(replace(FOUND, trials=())):
         error = "" if line.standard_error is None else f"{line.standard_error:.4g}"
         cells = [line.what, line.printed, f"{line.measured:.6g}", error, line.remark]
         text.append("| " + " | ".join(cells) + " |")
@@ -67,6 +82,42 @@ def courses(*rounds: int) -> str:
             cells = [f"{means[n]:.4f}" if n in means else "" for n in rounds]
             worst = min(min(one.accuracies[-1]) for one in own)
             text.append(f"| {run.name} | " + " | ".join(cells) + f" | {worst:.4f} | {len(own)} |")
+    return "\n".join(text)
+
+
+def trials(*rounds: int) -> str:
+    """Accuracies of all trials after some rounds and the last, without any closing exchange."""
+    looks = " | ".join(f"after {n}" for n in rounds)
+    text = [f"| what is sent | kbit a round | {looks} | after all | ± s.e. | seeds |"]
+    text.append("|---|" + "---:|" * (len(rounds) + 4))
+    for name, what in _SENT.items():
+        own = FOUND.named(f"trial {name}")
+        if own:
+            ends = [closing(one, 0) for one in own]
+            means = [*(_mean_at(own, n) for n in rounds), float(np.mean(ends))]
+            error = np.std(ends, ddof=1) / np.sqrt(len(ends)) if len(ends) > 1 else np.nan
+            sent = f"{np.mean([kbit_a_round(one) for one in own]):,.0f}".replace(",", " ")
+            cells = [sent, *(_digits(mean, 3) for mean in means), _digits(error, 3), str(len(own))]
+            text.append(f"| {what} | " + " | ".join(cells) + " |")
+    return "\n".join(text)
+
+
+def closings(*exchanges: int) -> str:
+    """Accuracies of trials after closing exchanges, and what a node has sent in all."""
+    looks = " | ".join(f"+ {n}" for n in exchanges)
+    text = [f"| what is sent | after the rounds | {looks} exchanges | Mbit a node, in all |"]
+    text.append("|---|" + "---:|" * (len(exchanges) + 2))
+    for run in TRIALS:
+        own = FOUND.named(run.name)
+        if own and run.recipe.closing:
+            means = {k: float(np.mean([closing(one, k) for one in own])) for k in (0, *exchanges)}
+            sent = np.mean([one.bits_a_round * int(one.recipe["rounds"]) for one in own]) / 1e6
+            cells = [
+                *(_digits(mean, 3) for mean in means.values()),
+                f"{sent:,.0f}".replace(",", " "),
+            ]
+            what = _SENT[run.name.removeprefix("trial ")]
+            text.append(f"| {what} | " + " | ".join(cells) + " |")
     return "\n".join(text)
 
 
@@ -124,6 +175,24 @@ def reconstruction() -> Figure:
 def of_table(name: str) -> tuple[GaeRunPart, ...]:
     """All seeds of a run of Table 1; of GAE by the small autoencoder, if there is none else."""
     return FOUND.named(name) or FOUND.named(f"{name} {FEW}")
+
+
+def closing(run: GaeRunPart, exchanges: int) -> float:
+    """A run's accuracy after so many closing exchanges."""
+    known = {one.exchanges: one.accuracy for one in run.closing}
+    return {**known, int(run.recipe.get("closing", 0)): run.accuracy}[exchanges]
+
+
+def kbit_a_round(run: GaeRunPart) -> float:
+    """That a node sends, closing exchanges not counted."""
+    if run.closing:
+        return run.closing[0].sent_bits / run.nodes / int(run.recipe["rounds"]) / 1e3
+    return run.bits_a_round / 1e3
+
+
+def _mean_at(runs: Sequence[GaeRunPart], number: int) -> float:
+    """After a round, over nodes and seeds."""
+    return dict(zip(runs[0].rounds, _means(runs), strict=True))[number]
 
 
 def _accuracy(runs: Sequence[GaeRunPart]) -> float:

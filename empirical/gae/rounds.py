@@ -13,7 +13,7 @@ u (eq. 8), steer nothing: they are kept beside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -106,8 +106,9 @@ def one_round(
     *,
     seed: int,
     workers: int = 1,
+    look: Callable[[int], None] | None = None,
 ) -> None:
-    """One round of all nodes, in place.
+    """One round of all nodes, in place; of the last one, closing exchanges are part.
 
     Parameters
     ----------
@@ -117,6 +118,8 @@ def one_round(
         Of the exchange; None: nothing is sent.
     workers
         Threads that train nodes side by side; no bit depends on them.
+    look
+        Called before each closing exchange with how many there have been.
 
     Raises
     ------
@@ -133,10 +136,13 @@ def one_round(
     nodes.sent_bits.append(0)
     nodes.edges = ()
     if coder is not None:
-        last = number + 1 == recipe.rounds
-        times = int((number + 1) % recipe.every == 0) + recipe.closing * last
-        for more in range(times):
-            exchange(nodes, coder, recipe, number + more, seed=seed)
+        due = int((number + 1) % recipe.every == 0)
+        if due:
+            exchange(nodes, coder, recipe, number, seed=seed)
+        for more in range(recipe.closing if number + 1 == recipe.rounds else 0):
+            if look is not None:
+                look(more)
+            exchange(nodes, coder, recipe, number + due + more, seed=seed)
 
 
 def exchange(nodes: Nodes, coder: Coder, recipe: Recipe, number: int, *, seed: int) -> None:

@@ -16,7 +16,15 @@ from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
 from peerbayes.experiments.build import build_of_gae
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
-from peerbayes.experiments.gae_rows import AUTOENCODERS, RUNS, GaePart, quick_recipe
+from peerbayes.experiments.gae_rows import (
+    AUTOENCODERS,
+    RUNS,
+    TRIAL_IMAGES,
+    TRIAL_TEST,
+    TRIALS,
+    GaePart,
+    quick_recipe,
+)
 from peerbayes.experiments.net_run import Setting, alone, check_installed, forget_unfinished
 from theory.progress import Progress
 from theory.validation import as_integer
@@ -107,6 +115,8 @@ class GaeExperiment(PartsBySeed):
         if part.run is None:
             return {**common, **trained}
         own = {**common, "recipe": self._recipe(part).as_json()}
+        if part.run.is_trial:
+            own["images"] = [TRIAL_IMAGES, TRIAL_TEST]
         return {**own, **trained} if part.run.needs_autoencoder else own
 
     def stream(self, name: str) -> int:
@@ -177,7 +187,7 @@ class GaeExperiment(PartsBySeed):
 
     @property
     def _parts(self) -> dict[str, GaePart]:
-        runs = [run for run in RUNS if run.in_quick or not self.is_quick]
+        runs = [run for run in (*RUNS, *TRIALS) if run.in_quick or not self.is_quick]
         own = [GaePart(run, seed) for seed in range(self.seeds) for run in runs]
         trained = AUTOENCODERS[:1] if self.is_quick else AUTOENCODERS
         return {part.name: part for part in (*trained, *own)}

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from peerbayes.documents import Document
 from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.gae_rows import AUTOENCODERS
+from peerbayes.experiments.gae_rows import AUTOENCODERS, TRIALS
 
 
 class GaeTraffic(Document):
@@ -31,6 +31,19 @@ class GaeTraffic(Document):
     )
 
 
+class GaeClosing(Document):
+    """A look at the test images between two exchanges after the last round."""
+
+    exchanges: int = Field(description="after the last round, so far")
+    accuracies: list[float] = Field(description="of each node")
+    sent_bits: int = Field(description="of all bodies, since the run began")
+
+    @property
+    def accuracy(self) -> float:
+        """The mean over nodes."""
+        return sum(self.accuracies) / len(self.accuracies)
+
+
 class GaeRunPart(Document):
     """One run with one seed."""
 
@@ -44,6 +57,9 @@ class GaeRunPart(Document):
     missing_digits: list[int] = Field(description="that nobody holds")
     rounds: list[int] = Field(description="after which test images were looked at")
     accuracies: list[list[float]] = Field(description="by such round and node, after the exchange")
+    closing: list[GaeClosing] = Field(
+        default_factory=list, description="looks after the last round, but for the very last"
+    )
     mean_losses: list[float] = Field(description="u of eq. 8 after each round, nats")
     traffic: GaeTraffic | None = Field(description="null where nothing is sent")
     autoencoder: str | None = Field(description="SHA-256 of its file, where one is used")
@@ -109,31 +125,36 @@ class GaeAutoencoderPart(Document):
 
 @dataclass(frozen=True)
 class GaeContent:
-    """All parts that are there: autoencoders by the name of their part, the paper's first."""
+    """All parts that are there: autoencoders by the name of their part, the paper's first.
+
+    Trials are judged by other images than runs.
+    """
 
     autoencoders: dict[str, GaeAutoencoderPart]
     runs: tuple[GaeRunPart, ...]
+    trials: tuple[GaeRunPart, ...] = ()
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> GaeContent:
         """The parts of a record."""
         trained = [part.name for part in AUTOENCODERS]
+        runs = [
+            GaeRunPart.model_validate(part) for name, part in content.items() if name not in trained
+        ]
+        tried = {run.name for run in TRIALS}
         return cls(
             {
                 name: GaeAutoencoderPart.model_validate(content[name])
                 for name in trained
                 if name in content
             },
-            tuple(
-                GaeRunPart.model_validate(part)
-                for name, part in content.items()
-                if name not in trained
-            ),
+            tuple(one for one in runs if one.run not in tried),
+            tuple(one for one in runs if one.run in tried),
         )
 
     def named(self, run: str) -> tuple[GaeRunPart, ...]:
-        """All seeds of a run."""
-        return tuple(one for one in self.runs if one.run == run)
+        """All seeds of a run, or of a trial."""
+        return tuple(one for one in (*self.runs, *self.trials) if one.run == run)
 
 
 class GaeSettings(Document):

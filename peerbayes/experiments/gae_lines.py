@@ -12,7 +12,7 @@ import numpy as np
 
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeContent, GaeRunPart
-from peerbayes.experiments.gae_rows import CHANGED, FEW, RUNS, TABLE_1, VARIED
+from peerbayes.experiments.gae_rows import CHANGED, FEW, RUNS, TABLE_1, TRIALS, VARIED
 from theory.claims.compressed_gossip import FULL, PRUNED
 
 _FLOAT_BITS = 32
@@ -45,6 +45,7 @@ def gae_lines(found: GaeContent) -> tuple[Line, ...]:
             plain = run.name.removesuffix(f" {change}")
             if plain != run.name:
                 lines += _gap(found, run.name, plain, plain)
+    lines += _tried(found)
     lines += _bits(found)
     lines += _coded_bits(found)
     for name, part in found.autoencoders.items():
@@ -66,6 +67,27 @@ def _accuracy(own: Sequence[GaeRunPart]) -> Line:
         words.append(f"a digit is held by nobody with {_seeds(missing)}")
     what = f"accuracy after the exchange, {first.run}"
     return Line(what, first.printed, _mean(values), _error(values), None, None, "; ".join(words))
+
+
+def _tried(found: GaeContent) -> list[Line]:
+    """How good each trial became, on images that nobody held."""
+    lines = []
+    for run in TRIALS:
+        own = found.named(run.name)
+        if not own:
+            continue
+        rounds, first = int(own[0].recipe["rounds"]), own[0]
+        sent = _mean([one.bits_a_round for one in own]) / 1000
+        words = [
+            f"T = {rounds}, {_seeds(len(own))}, {first.images} images; {sent:.0f} kbit a round"
+        ]
+        if first.closing:
+            before = _mean([one.closing[0].accuracy for one in own])
+            words.append(f"{before:.4f} before its {run.recipe.closing} closing exchanges")
+        values = [one.accuracy for one in own]
+        what = f"accuracy on images that nobody holds, {run.name}"
+        lines.append(Line(what, "", _mean(values), _error(values), None, None, "; ".join(words)))
+    return lines
 
 
 def _counterpart(name: str, other: str) -> str:

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 from empirical.gae.recipe import Recipe
 from peerbayes.experiments.gae import GAE, GaeExperiment
-from peerbayes.experiments.gae_rows import AUTOENCODERS, FEW, RUNS, TABLE_1, GaePart, Run, looks
+from peerbayes.experiments.gae_rows import (
+    AUTOENCODERS,
+    FEW,
+    RUNS,
+    TABLE_1,
+    TRIAL_IMAGES,
+    TRIAL_TEST,
+    TRIALS,
+    GaePart,
+    Run,
+    looks,
+)
 from peerbayes.experiments.net_run import Setting
 
 _IMAGES, _UNBALANCED, _TESTED = 60_000, 43_360, 10_000
@@ -53,7 +64,8 @@ class GaeTask:
             return curves * (_IMAGES * _LEARNT + _FITS * epochs * _CURVE)
         recipe = self.part.run.recipe
         messages = 0 if recipe.exchange == "none" else recipe.nodes * recipe.exchanges
-        tested = len(looks(recipe.rounds)) * recipe.nodes * _TESTED * _SEEN
+        images = TRIAL_TEST if self.part.run.is_trial else _TESTED
+        tested = len(looks(recipe.rounds)) * recipe.nodes * images * _SEEN
         return recipe.rounds * self._images * _LEARNT + messages * _SENT + tested
 
     @property
@@ -80,12 +92,14 @@ class GaeTask:
 
     @property
     def _images(self) -> int:
-        split = "" if self.part.run is None else self.part.run.recipe.split
-        return _UNBALANCED if split == "unbalanced" else _IMAGES
+        run = self.part.run
+        if run is None or run.recipe.split != "unbalanced":
+            return _IMAGES
+        return _UNBALANCED * TRIAL_IMAGES // _IMAGES if run.is_trial else _UNBALANCED
 
 
 def gae_tasks() -> Iterator[GaeTask]:
-    """The nine runs of Table 1 with the first seed, the other seeds, then controls.
+    """The nine runs of Table 1 with the first seed, the other seeds, then controls and trials.
 
     Autoencoders come before the first runs that need them, and behind all of the first seed that
     need none, the one of few snapshots first: it takes three hours, the other a day.
@@ -98,7 +112,7 @@ def gae_tasks() -> Iterator[GaeTask]:
         yield from (GaeTask(GaePart(run, seed)) for run in TABLE_1)
     for seed in range(GAE.seeds):
         controls = [run for run in RUNS if run not in TABLE_1 and (seed or not run.snapshots)]
-        yield from (GaeTask(GaePart(run, seed)) for run in controls)
+        yield from (GaeTask(GaePart(run, seed)) for run in (*controls, *TRIALS))
 
 
 def _is_plain(run: Run, trained: GaePart) -> bool:

@@ -51,6 +51,9 @@ two-hundredth of full exchange; and coded weights in steps that do not swallow w
 """
 VARIED = ("masked", "no dropout", "random neighbour", "aliased")
 """Words of controls with one choice changed, on the same images."""
+# A trial: images that may be learnt from, others that it is judged by, and its recipe.
+TRIAL_IMAGES, TRIAL_TEST = 15_000, 4_000
+_TRIAL: dict[str, Any] = {"split": "unbalanced", "nodes": 16, "rounds": 60, "batch": 512}
 # Of a quick run: training images, test images, rounds, batch; and its autoencoder.
 QUICK_IMAGES, QUICK_TEST = 1200, 200
 _QUICK: dict[str, Any] = {"rounds": 3, "batch": 64, "every": 1}
@@ -72,6 +75,8 @@ class Run:
         Whether a quick run has it.
     snapshots
         What the autoencoder that it uses learnt from: FEW, or empty for the paper's.
+    is_trial
+        Whether it learns from a quarter of the training images, and is judged by others of them.
     """
 
     name: str
@@ -79,6 +84,7 @@ class Run:
     printed: str = ""
     in_quick: bool = True
     snapshots: str = ""
+    is_trial: bool = False
 
     @property
     def needs_autoencoder(self) -> bool:
@@ -162,6 +168,39 @@ def _controls() -> Iterator[Run]:
     yield replace(_of("pruned", "balanced", 4, "aliased", aliased=True), in_quick=False)
 
 
+def _trials() -> Iterator[Run]:
+    """What to send, and when, at about a hundredth of full exchange; and what costs more or less.
+
+    With settings of Recipe, or codecs by how much of a difference, or of the weights, they send.
+    """
+
+    def changes(inner: dict[str, Any], mixing: float = 1.0) -> dict[str, Any]:
+        return {"codec": {"codec": "difference", "inner": inner, "mixing": mixing}}
+
+    def steps(step: float) -> dict[str, Any]:
+        return {"codec": "quantised", "step": step}
+
+    def largest(share: float, codec: str = "topk") -> dict[str, Any]:
+        return {"codec": codec, "share": share, "step": 0.3}
+
+    others: dict[str, dict[str, Any]] = {
+        "full": {"exchange": "full", "closing": 16},
+        "pruned": {"exchange": "pruned"},
+        "coded fine": CHANGED["fine"][1],
+        "differences": {**changes(steps(1.0)), "every": 6, "closing": 16},
+        "differences every 12": {**changes(steps(1.0)), "every": 12, "closing": 16},
+        "differences step 3": changes(steps(3.0)),
+        "quantised": {"codec": steps(1.0), "every": 6},
+        "CHOCO 0.01": changes(largest(0.01)),
+        "CHOCO 0.03": changes(largest(0.03)),
+        "CHOCO 0.03 mixing 0.3": changes(largest(0.03), 0.3),
+        "wavelet 0.03": {"codec": largest(0.03, "wavelet")},
+    }
+    for name, own in others.items():
+        recipe = Recipe(**{"exchange": "codec", **_TRIAL, **own})
+        yield Run(f"trial {name}", recipe, in_quick=False, is_trial=True)
+
+
 AUTOENCODERS = (GaePart(None), GaePart(None, snapshots=FEW))
 """The trainings of autoencoders."""
 
@@ -170,6 +209,9 @@ TABLE_1: tuple[Run, ...] = tuple(_of(*key) for key in _PRINTED)
 
 RUNS: tuple[Run, ...] = (*TABLE_1, *_controls())
 """All runs."""
+
+TRIALS: tuple[Run, ...] = tuple(_trials())
+"""Short runs by which our codecs were chosen; no test image is looked at."""
 
 
 def quick_recipe(recipe: Recipe) -> Recipe:

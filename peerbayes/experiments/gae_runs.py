@@ -15,12 +15,20 @@ from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
 from peerbayes.experiments.build import build_of_gae
-from peerbayes.experiments.gae_documents import GaeRunPart, GaeTraffic
-from peerbayes.experiments.gae_rows import QUICK_IMAGES, QUICK_TEST, GaePart, Run, looks
+from peerbayes.experiments.gae_documents import GaeClosing, GaeRunPart, GaeTraffic
+from peerbayes.experiments.gae_rows import (
+    QUICK_IMAGES,
+    QUICK_TEST,
+    TRIAL_IMAGES,
+    TRIAL_TEST,
+    GaePart,
+    Run,
+    looks,
+)
 from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.net_run import Setting, lock_of, unfinished, versions
 from theory.progress import Progress
-from theory.validation import fail
+from theory.validation import IntArray, fail
 
 if TYPE_CHECKING:
     from empirical.gae.recipe import Recipe
@@ -48,8 +56,20 @@ def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
     if not is_quick:
         return images
     few = QUICK_IMAGES if split == "train" else QUICK_TEST
-    chosen = stratified_subset(images.labels, few, seed=_DEAL)
-    return Images(images.pixels[chosen], images.labels[chosen], images.name, images.classes)
+    return _chosen(images, stratified_subset(images.labels, few, seed=_DEAL))
+
+
+def images_of_trial(setting: Setting) -> tuple[Images, Images]:
+    """Training images to learn from, and as many others as a trial is judged by."""
+    images = load_images("mnist", split="train", directory=setting.data)
+    held = stratified_subset(images.labels, TRIAL_TEST, seed=_DEAL)
+    left = _chosen(images, np.setdiff1d(np.arange(len(images)), held))
+    learnt = stratified_subset(left.labels, TRIAL_IMAGES, seed=_DEAL)
+    return _chosen(left, learnt), _chosen(images, held)
+
+
+def _chosen(images: Images, places: IntArray) -> Images:
+    return Images(images.pixels[places], images.labels[places], images.name, images.classes)
 
 
 def run_gae(
@@ -77,8 +97,12 @@ def run_gae(
     from empirical.gae.passes import passes
     from empirical.gae.splits import split_of
 
-    images = images_of("train", setting, is_quick=is_quick)
-    tested = images_of("test", setting, is_quick=is_quick)
+    if run.is_trial:
+        images, tested = images_of_trial(setting)
+    else:
+        images, tested = (
+            images_of(split, setting, is_quick=is_quick) for split in ("train", "test")
+        )
     split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
     begin = initial(stream(seed, _BEGINNING))
     path = _autoencoder_file(part, setting, autoencoder) if run.needs_autoencoder else None
@@ -101,6 +125,7 @@ def run_gae(
         missing_digits=list(split.missing),
         rounds=seen.rounds,
         accuracies=seen.accuracies,
+        closing=seen.closing,
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
         traffic=_traffic(seen, recipe),
         autoencoder=None if path is None else _checksum(path),
@@ -158,6 +183,7 @@ class _Seen:
         self.nodes = nodes
         self.rounds: list[int] = []
         self.accuracies: list[list[float]] = []
+        self.closing: list[GaeClosing] = []
         self.seconds = 0.0
 
 
@@ -185,28 +211,44 @@ class _Course:
         resume: bool,
         progress: Progress | None,
     ) -> _Seen:
-        from empirical.gae.rounds import Nodes, accuracies, one_round
+        from empirical.gae.rounds import Nodes, one_round
 
         seen = _Seen(Nodes.begin(begin, self.recipe.nodes))
         if generations is not None and resume:
             _take_up(seen, generations, str(begin.device))
         due = set(looks(self.recipe.rounds))
+        between = {0, *looks(self.recipe.closing)}
+
+        def look(exchanges: int) -> None:
+            if exchanges in between:
+                began = time.perf_counter()
+                right, sent = self._right(seen), sum(seen.nodes.sent_bits)
+                seen.closing.append(
+                    GaeClosing(exchanges=exchanges, accuracies=right, sent_bits=sent)
+                )
+                seen.seconds -= time.perf_counter() - began
+
         for done in range(len(seen.nodes.losses) + 1, self.recipe.rounds + 1):
             start = time.perf_counter()
             one_round(
                 seen.nodes, self.images, self.shares, self.coder, self.recipe,
-                seed=self.seed, workers=self.workers,
+                seed=self.seed, workers=self.workers, look=look,
             )  # fmt: skip
             seen.seconds += time.perf_counter() - start
             if done in due:
                 seen.rounds.append(done)
-                right = accuracies(seen.nodes, self.tested, self.test_images, workers=self.workers)
-                seen.accuracies.append(right)
+                seen.accuracies.append(self._right(seen))
             if progress is not None:
                 progress(done, self.recipe.rounds)
             if generations is not None and done < self.recipe.rounds and generations.due():
                 _keep(seen, generations, done, self.recipe.rounds)
         return seen
+
+    def _right(self, seen: _Seen) -> list[float]:
+        """Each node's accuracy now."""
+        from empirical.gae.rounds import accuracies
+
+        return accuracies(seen.nodes, self.tested, self.test_images, workers=self.workers)
 
 
 def _keep(seen: _Seen, generations: Generations, done: int, rounds: int) -> None:

@@ -19,7 +19,15 @@ from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.gae import GAE, GaeExperiment
 from peerbayes.experiments.gae_documents import GaeContent, GaeRun
 from peerbayes.experiments.gae_lines import gae_lines
-from peerbayes.experiments.gae_rows import AUTOENCODER, FEW, RUNS, TABLE_1, GaePart, looks
+from peerbayes.experiments.gae_rows import (
+    AUTOENCODER,
+    FEW,
+    RUNS,
+    TABLE_1,
+    TRIALS,
+    GaePart,
+    looks,
+)
 from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.options import configured
 from peerbayes.experiments.run import parts_folder, run_experiment
@@ -41,7 +49,7 @@ PRINTED = {
 
 def a_run(name: str, seed: int, accuracy: float, *, bits: int = 1_017_632) -> dict[str, Any]:
     """A part's document; two nodes whose mean is `accuracy`."""
-    run = next(one for one in RUNS if one.name == name)
+    run = next(one for one in (*RUNS, *TRIALS) if one.name == name)
     is_sent = run.recipe.exchange != "none"
     traffic = {"message_bits": bits, "printed_bits": 1_017_632, "beside_bits": 32, "messages": 9}
     return {
@@ -90,9 +98,26 @@ def test_controls_differ_in_one_thing() -> None:
     assert {**coded, "step": 0.02} == fine != coded
 
 
+def test_trials_are_short_and_of_what_is_run_at_length() -> None:
+    assert len({run.name for run in (*RUNS, *TRIALS)}) == len(RUNS) + len(TRIALS)
+    by_name = {run.name: run.recipe for run in (*RUNS, *TRIALS)}
+    short = {"rounds": 60, "batch": 512}
+    for tried, whole in {
+        "full": "full unbalanced 16",
+        "pruned": "pruned unbalanced 16",
+        "differences": "differences unbalanced 16",
+        "coded fine": "coded unbalanced 16 fine",
+    }.items():
+        recipe = replace(by_name[f"trial {tried}"], closing=0)
+        assert recipe == replace(by_name[whole], **short)  # type: ignore[arg-type]
+    for run in TRIALS:
+        assert (run.recipe.nodes, run.recipe.split) == (16, "unbalanced")
+        assert GAE.part_settings(f"{run.name} seed 0")["images"] == [15_000, 4_000]
+
+
 def test_seeds_and_words_choose_parts() -> None:
     assert GAE.parts[0] == AUTOENCODER
-    assert len(GAE.parts) == 2 + 5 * len(RUNS)
+    assert len(GAE.parts) == 2 + 5 * (len(RUNS) + len(TRIALS))
     assert GAE.parts_with("GAE balanced 4 seed") == tuple(
         f"GAE balanced 4 seed {k}" for k in range(5)
     )
@@ -205,6 +230,21 @@ def test_a_changed_choice_is_held_against_the_run_without_it() -> None:
     other = lines["points of accuracy that GAE unbalanced 16 masked loses to pruned"]
     assert other.measured == pytest.approx(10.0)
     assert not any("GAE unbalanced 16 masked loses to GAE" in what for what in lines)
+
+
+def test_trials_are_told_apart_from_runs() -> None:
+    """They are judged by other images: no gap to a run, no bits beside eqs 4 to 6."""
+    parts = [a_run("trial full", s, 0.9 + 0.02 * s, bits=300_000) for s in (0, 1)]
+    for part in parts:
+        look = {"exchanges": 0, "accuracies": [0.8, 0.84], "sent_bits": 10}
+        part |= {"closing": [look], "recipe": {**part["recipe"], "rounds": 60}}
+    (line,) = concluded(*parts).values()
+    assert line.what == "accuracy on images that nobody holds, trial full"
+    assert line.measured == pytest.approx(0.91)
+    assert line.standard_error == pytest.approx(0.01)
+    # Nine messages of two nodes in sixty rounds.
+    assert "T = 60, 2 seeds, 43360 images; 22 kbit a round" in line.remark
+    assert "0.8200 before its 16 closing exchanges" in line.remark
 
 
 def test_codecs_are_held_against_what_they_replace() -> None:
@@ -431,6 +471,43 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     path = parts_folder(tmp_path, "gae quick") / gae_runs.file_of(GaePart(None))
     path.write_bytes(path.read_bytes()[:-4] + b"1234")
     assert tiny.damage(AUTOENCODER, found.parts[AUTOENCODER], path.parent) is not None
+
+
+def test_a_trial_looks_at_training_images_that_nobody_holds(
+    tiny: GaeExperiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(name: str, *, split: str, **_: Any) -> Images:
+        assert (name, split) == ("mnist", "train")
+        return images
+
+    # Every image has a pixel of its own.
+    pixels = np.zeros((80, 28, 28), np.uint8)
+    pixels[np.arange(80), 0, 0] = np.arange(80)
+    images = Images(pixels, np.arange(80) % 10, "mnist", tuple("0123456789"))
+    monkeypatch.setattr(gae_runs, "load_images", load)
+    monkeypatch.setattr(gae_runs, "TRIAL_IMAGES", 40)
+    monkeypatch.setattr(gae_runs, "TRIAL_TEST", 20)
+    learnt, held = gae_runs.images_of_trial(tiny.setting)
+    own, others = ({*one.pixels[:, 0, 0].tolist()} for one in (learnt, held))
+    assert (len(own), len(others), own & others) == (40, 20, set())
+    assert all(np.bincount(one.labels).tolist() == [len(one) // 10] * 10 for one in (learnt, held))
+    (run,) = [one for one in TRIALS if one.name == "trial differences"]
+    recipe = replace(run.recipe, nodes=4, rounds=4, every=2, closing=3)
+    found = gae_runs.run_gae(
+        run, recipe, GaePart(run), is_quick=False, setting=Setting(), seed=0, fingerprint="",
+        autoencoder={}, progress=None,
+    )  # fmt: skip
+    assert found.test_images == 20
+    assert found.images == 4 * 8
+    assert [one.exchanges for one in found.closing] == [0, 1, 2]
+    assert found.traffic is not None
+    assert found.traffic.messages == 4 * 5
+    total = found.traffic.message_bits * found.traffic.messages
+    sent = [*(one.sent_bits for one in found.closing), total]
+    assert 0 < sent[0] < sent[1] < sent[2] < sent[3]
+    # Before the last round, of two exchanges one is over.
+    assert found.traffic.sent_bits is not None
+    assert found.traffic.sent_bits[found.rounds.index(3)] < sent[0]
 
 
 @pytest.mark.parametrize(

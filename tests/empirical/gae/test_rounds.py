@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from math import comb
@@ -204,14 +205,23 @@ def test_whom_nodes_hear() -> None:
         assert np.mean([s == (node + 1) % 16 for s in heard]) == pytest.approx(0.5, abs=0.18)
 
 
-def run(recipe: Recipe, begin: Tensor, rounds: int = 2, workers: int = 1) -> Nodes:
+def run(
+    recipe: Recipe,
+    begin: Tensor,
+    rounds: int = 2,
+    workers: int = 1,
+    look: Callable[[int, Tensor], None] = lambda done, weights: None,
+) -> Nodes:
     images = few_images()
     nodes = Nodes.begin(begin, recipe.nodes)
     shares = split_of("balanced", images.labels, recipe.nodes, stream(0)).shares
     coder = coder_of(recipe, begin, autoencoder=None)
     for _ in range(rounds):
         own = passes(images, device="cpu")
-        one_round(nodes, own, shares, coder, recipe, seed=3, workers=workers)
+        one_round(
+            nodes, own, shares, coder, recipe, seed=3, workers=workers,
+            look=lambda done: look(done, nodes.weights),
+        )  # fmt: skip
     return nodes
 
 
@@ -413,6 +423,11 @@ def test_after_the_last_round_nodes_may_exchange_again_and_again(start: Tensor) 
     assert float((found.weights - wanted).abs().max()) < 5 * 2.0**-23 * largest
     assert float((left - wanted).abs().max()) > 1e-3 * largest
     assert found.sent_bits == [4 * 32 * SIZE, 6 * 4 * 32 * SIZE]
+    seen: list[tuple[int, Tensor]] = []
+    run(replace(plain, closing=5), start, look=lambda done, rows: seen.append((done, rows.clone())))
+    assert [done for done, _ in seen] == [0, 1, 2, 3, 4]
+    assert torch.equal(seen[0][1].double(), left)
+    assert torch.equal(seen[2][1], run(replace(plain, closing=2), start).weights)
     rare = replace(plain, closing=5, every=2, rounds=3)
     bits = run(rare, start, rounds=3).sent_bits
     assert sum(bits) == rare.exchanges * 4 * 32 * SIZE
