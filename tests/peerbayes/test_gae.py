@@ -337,7 +337,7 @@ def test_the_page_says_what_the_records_say() -> None:
 def check_words_on_closing(page: str, found: GaeContent) -> None:
     """Full exchange and differences with closing exchanges, seed by seed; the others have one."""
     names = ("differences unbalanced 16 closing", "full unbalanced 16")
-    seeds = (0, 1)
+    seeds = (0, 1, 2)
     pairs = [found.named(name) for name in names]
     assert [[one.seed for one in ones] for ones in pairs] == [list(seeds)] * 2
     assert not any(one.seed for one in found.runs if one.run not in names)
@@ -347,13 +347,18 @@ def check_words_on_closing(page: str, found: GaeContent) -> None:
     assert share > 100
     ends = f"ends {100 * lead:.2f} ± {100 * error:.2f} points *ahead* of full exchange"
     ends = f"{ends.replace(' 0.', ' .')} for 1/{share:.0f} of its bits"
-    assert f"{ends} (two seeds, paired" in page
+    assert f"{ends} (three seeds, paired" in page
     means = [", ".join(f"{x:.4f}".lstrip("0") for x in ones) for ones in (own, full)]
     assert "{} beside {}".format(*means) in page
     worst = [
         ", ".join(f"{min(one.accuracies[-1]):.4f}".lstrip("0") for one in ones) for ones in pairs
     ]
     assert "worst nodes have {} where those of full exchange have {}".format(*worst) in page
+    held = [[sum(digit in own for own in one.digits) for digit in range(10)] for one in pairs[1]]
+    assert [min(one) for one in held] == [11, 11, 9]
+    assert held[2].index(9) == 3
+    worst_node = int(np.argmin(pairs[1][2].accuracies[-1]))
+    assert pairs[1][2].digits[worst_node] == pairs[1][2].digits[worst_node - 1]
 
 
 def check_words_on_masked(page: str, found: GaeContent) -> None:
