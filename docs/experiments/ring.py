@@ -94,7 +94,7 @@ def trials(*rounds: int) -> str:
         own = FOUND.named(f"trial {name}")
         if own:
             ends = [closing(one, 0) for one in own]
-            means = [*(_mean_at(own, n) for n in rounds), float(np.mean(ends))]
+            means = [*(mean_at(own, n) for n in rounds), float(np.mean(ends))]
             error = np.std(ends, ddof=1) / np.sqrt(len(ends)) if len(ends) > 1 else np.nan
             sent = f"{np.mean([kbit_a_round(one) for one in own]):,.0f}".replace(",", " ")
             cells = [sent, *(_digits(mean, 3) for mean in means), _digits(error, 3), str(len(own))]
@@ -190,7 +190,7 @@ def kbit_a_round(run: GaeRunPart) -> float:
     return run.bits_a_round / 1e3
 
 
-def _mean_at(runs: Sequence[GaeRunPart], number: int) -> float:
+def mean_at(runs: Sequence[GaeRunPart], number: int) -> float:
     """After a round, over nodes and seeds."""
     return dict(zip(runs[0].rounds, _means(runs), strict=True))[number]
 
