@@ -250,6 +250,17 @@ def test_words_on_trials(scripts: Callable[[str], Any]) -> None:
     assert f"are ahead after twenty rounds, and {behind:.1f} points behind after sixty" in text
     # Chance is a tenth.
     assert max(ends["CHOCO 0.01"], ends["CHOCO 0.03"]) < 0.13
+    rival = found["wavelet 0.03"]
+    lead = 100 * (ring.mean_at(rival, 20) - ring.mean_at(ours, 20))
+    behind = 100 * (ends["differences"] - ends["wavelet 0.03"])
+    assert f"it is {behind:.1f}".replace(" 0.", " .") in text
+    assert f"by {lead:.1f} points after twenty (one seed)" in text
+    assert len(rival) == 1
+    looks = [n for n in rival[0].rounds if 8 <= n < 60]
+    ahead = [n for n in looks if ring.mean_at(rival, n) > ring.mean_at(ours, n)]
+    assert "from the fifteenth to the thirty-seventh" in text
+    assert ahead == [n for n in looks if 15 <= n <= 37]
+    assert f"{sent['wavelet 0.03'] / sent['differences']:.2f}" == "0.75"
     # Sixteen exchanges after twelve rounds apart, and none after six.
     late = np.mean([ring.closing(one, 16) for one in found["differences every 12"]])
     assert "they are not where the others were without any" in text
