@@ -87,10 +87,8 @@ def courses(*rounds: int) -> str:
 
 def trials(*rounds: int) -> str:
     """Accuracies of all trials after some rounds and the last, without any closing exchange."""
-    looks = " | ".join(f"after {n}" for n in rounds)
-    text = [
-        f"| what is sent | kbit a round | {looks} | after {TRIALS[0].recipe.rounds} rounds | ± s.e. | seeds |"
-    ]
+    looks = " | ".join(f"after {n}" for n in (*rounds, TRIALS[0].recipe.rounds))
+    text = [f"| what is sent | kbit a round | {looks} rounds | ± s.e. | seeds |"]
     text.append("|---|" + "---:|" * (len(rounds) + 4))
     for name, what in _SENT.items():
         own = FOUND.named(f"trial {name}")
