@@ -32,7 +32,7 @@ class GaeTraffic(Document):
 
 
 class GaeClosing(Document):
-    """A look at the test images between two exchanges after the last round."""
+    """A look between two exchanges after the last round."""
 
     exchanges: int = Field(description="after the last round, so far")
     accuracies: list[float] = Field(description="of each node")

@@ -169,10 +169,7 @@ def _controls() -> Iterator[Run]:
 
 
 def _trials() -> Iterator[Run]:
-    """What to send, and when, at about a hundredth of full exchange; and what costs more or less.
-
-    With settings of Recipe, or codecs by how much of a difference, or of the weights, they send.
-    """
+    """What to send, and when, at a hundredth of full exchange; and what costs more or less."""
 
     def changes(inner: dict[str, Any], mixing: float = 1.0) -> dict[str, Any]:
         return {"codec": {"codec": "difference", "inner": inner, "mixing": mixing}}
@@ -187,8 +184,8 @@ def _trials() -> Iterator[Run]:
         "full": {"exchange": "full", "closing": 16},
         "pruned": {"exchange": "pruned"},
         "coded fine": CHANGED["fine"][1],
-        "differences": {**changes(steps(1.0)), "every": 6, "closing": 16},
-        "differences every 12": {**changes(steps(1.0)), "every": 12, "closing": 16},
+        "differences": {**_CODECS["differences"], "closing": 16},
+        "differences every 12": {**_CODECS["differences"], "every": 12, "closing": 16},
         "differences step 3": changes(steps(3.0)),
         "quantised": {"codec": steps(1.0), "every": 6},
         "CHOCO 0.01": changes(largest(0.01)),

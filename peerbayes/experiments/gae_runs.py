@@ -60,7 +60,7 @@ def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
 
 
 def images_of_trial(setting: Setting) -> tuple[Images, Images]:
-    """Training images to learn from, and as many others as a trial is judged by."""
+    """Training images to learn from, and others that a trial is judged by."""
     images = load_images("mnist", split="train", directory=setting.data)
     held = stratified_subset(images.labels, TRIAL_TEST, seed=_DEAL)
     left = _chosen(images, np.setdiff1d(np.arange(len(images)), held))
