@@ -49,15 +49,15 @@ _COLOURS = {
 
 def table_1() -> str:
     """Table 1 of the paper: what was measured beside what is printed, empty if not on record."""
-    text = ["| | baseline | printed | GAE | printed | GAE behind, points | printed |"]
-    text.append("|---|" + "---:|" * 6)
+    rows = []
     for setting in _COLOURS:
         ways = ("central", "") if setting == "central" else (f"pruned {setting}", f"GAE {setting}")
         pairs = [(_accuracy(of_table(way)), _PRINTED.get(way, np.nan)) for way in ways]
         cells = [_digits(one) for pair in pairs for one in pair]
         cells += [_digits(100 * (first - second), 2) for first, second in zip(*pairs, strict=True)]
-        text.append(f"| {setting} | " + " | ".join(cells) + " |")
-    return "\n".join(text)
+        rows.append([setting, *cells])
+    heads = ("", "baseline", "printed", "GAE", "printed", "GAE behind, points", "printed")
+    return _table(heads, rows)
 
 
 def lines() -> str:
@@ -72,53 +72,47 @@ def lines() -> str:
 
 def courses(*rounds: int) -> str:
     """Accuracies after some rounds: the mean over nodes and seeds, and the worst node's."""
-    looks = " | ".join(f"round {n}" for n in rounds)
-    text = [f"| run | {looks} | worst node at the end | seeds |"]
-    text.append("|---|" + "---:|" * (len(rounds) + 2))
+    rows = []
     for run in RUNS:
         own = FOUND.named(run.name)
         if own:
             means = dict(zip(own[0].rounds, _means(own), strict=True))
             cells = [f"{means[n]:.4f}" if n in means else "" for n in rounds]
             worst = min(min(one.accuracies[-1]) for one in own)
-            text.append(f"| {run.name} | " + " | ".join(cells) + f" | {worst:.4f} | {len(own)} |")
-    return "\n".join(text)
+            rows.append([run.name, *cells, f"{worst:.4f}", str(len(own))])
+    looks = (f"round {n}" for n in rounds)
+    return _table(("run", *looks, "worst node at the end", "seeds"), rows)
 
 
 def trials(*rounds: int) -> str:
     """Accuracies of all trials after some rounds and the last, without any closing exchange."""
-    looks = " | ".join(f"after {n}" for n in (*rounds, TRIALS[0].recipe.rounds))
-    text = [f"| what is sent | kbit a round | {looks} rounds | ± s.e. | seeds |"]
-    text.append("|---|" + "---:|" * (len(rounds) + 4))
+    rows = []
     for name, what in _SENT.items():
         own = FOUND.named(f"trial {name}")
         if own:
             ends = [closing(one, 0) for one in own]
             means = [*(mean_at(own, n) for n in rounds), float(np.mean(ends))]
             error = np.std(ends, ddof=1) / np.sqrt(len(ends)) if len(ends) > 1 else np.nan
-            sent = f"{np.mean([kbit_a_round(one) for one in own]):,.0f}".replace(",", " ")
+            sent = _whole(np.mean([kbit_a_round(one) for one in own]))
             cells = [sent, *(_digits(mean, 3) for mean in means), _digits(error, 3), str(len(own))]
-            text.append(f"| {what} | " + " | ".join(cells) + " |")
-    return "\n".join(text)
+            rows.append([what, *cells])
+    looks = (f"after {n}" for n in rounds)
+    last = f"after {TRIALS[0].recipe.rounds} rounds"
+    return _table(("what is sent", "kbit a round", *looks, last, "± s.e.", "seeds"), rows)
 
 
 def closings(*exchanges: int) -> str:
     """Accuracies of trials after closing exchanges, and what a node has sent in all."""
-    looks = " | ".join(f"+ {n}" for n in exchanges)
-    text = [f"| what is sent | after the rounds | {looks} exchanges | Mbit a node, in all |"]
-    text.append("|---|" + "---:|" * (len(exchanges) + 2))
+    rows = []
     for run in TRIALS:
         own = FOUND.named(run.name)
         if own and run.recipe.closing:
-            means = {k: float(np.mean([closing(one, k) for one in own])) for k in (0, *exchanges)}
+            means = (float(np.mean([closing(one, k) for one in own])) for k in (0, *exchanges))
             sent = np.mean([one.bits_a_round * int(one.recipe["rounds"]) for one in own]) / 1e6
-            cells = [
-                *(_digits(mean, 3) for mean in means.values()),
-                f"{sent:,.0f}".replace(",", " "),
-            ]
             what = _SENT[run.name.removeprefix("trial ")]
-            text.append(f"| {what} | " + " | ".join(cells) + " |")
-    return "\n".join(text)
+            rows.append([what, *(_digits(mean, 3) for mean in means), _whole(sent)])
+    looks = (f"+ {n} exchanges" for n in exchanges)
+    return _table(("what is sent", "after the rounds", *looks, "Mbit a node, in all"), rows)
 
 
 def figure_4() -> Figure:
@@ -197,6 +191,17 @@ def mean_at(runs: Sequence[GaeRunPart], number: int) -> float:
 
 def _accuracy(runs: Sequence[GaeRunPart]) -> float:
     return float(np.mean([one.accuracy for one in runs])) if runs else np.nan
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Words in the first column, numbers in the others."""
+    text = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
+    text.insert(1, "|---|" + "---:|" * (len(heads) - 1))
+    return "\n".join(text)
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.0f}".replace(",", " ")
 
 
 def _digits(number: float, digits: int = 4) -> str:
