@@ -26,7 +26,11 @@ _SENT = {
     "CHOCO 0.01": "the hundredth of the differences that is largest (CHOCO)",
     "CHOCO 0.03": "three hundredths of them",
     "CHOCO 0.03 mixing 0.3": "the same, $\\gamma=.3$",
+    "in place 0.03": "three hundredths, replicas pooled in place; at last all, in steps of 1",
     "wavelet 0.03": "three hundredths of wavelet coefficients (as JWINS)",
+    "wavelet 0.04": "four hundredths of them",
+    "wavelet 0.05 step 1": "five hundredths of them in steps of 1",
+    "wavelet 0.08 every 2": "eight hundredths of them, every 2 rounds",
     "pruned": "50 000 weights as floats",
     "coded fine": "the same in steps of .02, coded",
 }

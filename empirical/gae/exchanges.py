@@ -66,6 +66,25 @@ def coder_of(recipe: Recipe, begin: Tensor, *, autoencoder: Path | None) -> Code
     return AutoencoderCoder.of(own, nets)
 
 
+def closing_coder_of(recipe: Recipe, begin: Tensor, coder: Coder | None) -> Coder | None:
+    """The coder of the exchanges after the last round; that of the others, if none is named.
+
+    Raises
+    ------
+    ValueError
+        If it does not fit, or remembers something that the other does not.
+    """
+    if recipe.closing_codec is None or coder is None:
+        return coder
+    closing = codec_from_words(recipe.closing_codec).coder(layout(begin))
+    kept = coder.memory().keys()
+    if not closing.memory().keys() <= kept:
+        wanted = f"one that remembers no more than {sorted(kept)}, as 'codec' does"
+        remedy = "put both into the same outer codec, such as 'replica'"
+        raise fail("closing_codec", wanted, sorted(closing.memory()), remedy)
+    return closing
+
+
 def printed_bits(recipe: Recipe, size: int) -> Mapping[str, int]:
     """Bits of a message of a net of `size` weights, by exchange, as eqs 4 to 6 count them.
 

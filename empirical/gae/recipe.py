@@ -30,6 +30,7 @@ ORIGINS: Mapping[str, str] = MappingProxyType(
         "rounds": "[P]",
         "every": "[P] 1; more are ours",
         "closing": "[P] none; ours",
+        "closing_codec": "ours: how messages are written after the last round, if otherwise",
         "mixing": "[P] α = .5, in θ ← (1 − α) θ + α received",
         "kept": "[P] N_p",
         "exact": "[P] w; [C] the w lowest and the w highest, where the text says the 2w largest",
@@ -72,6 +73,9 @@ class Recipe:
         Rounds from one exchange to the next; nodes exchange after rounds that it divides.
     closing
         Further exchanges after the last round, one after another.
+    closing_codec
+        Words of the codec that writes their messages, if it is another; it goes on with what
+        `codec` remembers.
     mixing
         α in (0, 1].
     kept, exact, latent
@@ -103,6 +107,7 @@ class Recipe:
     rounds: int = 300
     every: int = 1
     closing: int = 0
+    closing_codec: Mapping[str, Any] | None = None
     mixing: float = 0.5
     kept: int = 50_000
     exact: int = 250
@@ -134,6 +139,9 @@ class Recipe:
             wanted = "the words of a codec with the exchange 'codec', and with no other"
             got = f"{self.codec!r} with {self.exchange!r}"
             raise fail("codec", wanted, got, "such as {'codec': 'topk', 'share': 0.1}")
+        if self.closing_codec is not None and (self.codec is None or not self.closing):
+            wanted = "none without the exchange 'codec' and closing exchanges"
+            raise fail("closing_codec", wanted, self.closing_codec, "leave it out")
         if not 0.0 < self.mixing <= 1.0:
             wanted = "a number above 0 and at most 1"
             raise fail("mixing", wanted, self.mixing, "give α, the weight of what is received")
@@ -158,7 +166,7 @@ class Recipe:
 
         So that records from before there were any others stay valid.
         """
-        paper = {"codec": None, "every": 1, "closing": 0}
+        paper = {"codec": None, "every": 1, "closing": 0, "closing_codec": None}
         own = asdict(self)
         return {name: own[name] for name in own if (name, own[name]) not in paper.items()}
 

@@ -106,6 +106,7 @@ def one_round(
     *,
     seed: int,
     workers: int = 1,
+    closing_coder: Coder | None = None,
     look: Callable[[int], None] | None = None,
 ) -> None:
     """One round of all nodes, in place; of the last one, closing exchanges are part.
@@ -118,6 +119,8 @@ def one_round(
         Of the exchange; None: nothing is sent.
     workers
         Threads that train nodes side by side; no bit depends on them.
+    closing_coder
+        Of the closing exchanges; None: the same.
     look
         Called before each closing exchange with how many there have been.
 
@@ -138,19 +141,26 @@ def one_round(
     if coder is not None:
         due = int((number + 1) % recipe.every == 0)
         if due:
-            exchange(nodes, coder, recipe, number, seed=seed)
+            exchange(nodes, coder, recipe, number, seed=seed, workers=workers)
         for more in range(recipe.closing if number + 1 == recipe.rounds else 0):
             if look is not None:
                 look(more)
-            exchange(nodes, coder, recipe, number + due + more, seed=seed)
+            last = closing_coder or coder
+            exchange(nodes, last, recipe, number + due + more, seed=seed, workers=workers)
 
 
-def exchange(nodes: Nodes, coder: Coder, recipe: Recipe, number: int, *, seed: int) -> None:
-    """All say what they have learnt, and merge what they hear, in place; `number` is its time."""
+def exchange(
+    nodes: Nodes, coder: Coder, recipe: Recipe, number: int, *, seed: int, workers: int = 1
+) -> None:
+    """All say what they have learnt, and merge what they hear, in place.
+
+    `number` is its time; by so many threads messages are written and read, and no bit depends on
+    them.
+    """
     heard_by = sources(recipe, stream(seed, LISTENING, number))
     if not nodes.memories:
         nodes.memories = [coder.memory() for _ in nodes.weights]
-    bodies, said = _exchanged(nodes, coder, {*heard_by}, number)
+    bodies, said = _exchanged(nodes, coder, {*heard_by}, number, workers)
     if recipe.aliased:
         prune(nodes.weights[0], recipe)
     for node, sender in enumerate(heard_by):
@@ -166,7 +176,7 @@ def exchange(nodes: Nodes, coder: Coder, recipe: Recipe, number: int, *, seed: i
 
 
 def _exchanged(
-    nodes: Nodes, coder: Coder, senders: set[int], number: int
+    nodes: Nodes, coder: Coder, senders: set[int], number: int, workers: int
 ) -> tuple[list[bytes], dict[int, Heard]]:
     """All bodies, and what those of `senders` say to who has heard all before.
 
@@ -175,18 +185,21 @@ def _exchanged(
     ValueError
         If a reader remembers anything else than the writer.
     """
-    bodies, said = [], {}
-    for node, own in enumerate(nodes.weights):
+
+    def one(node: int) -> tuple[bytes, Heard | None]:
         memory = nodes.memories[node]
         heard = {name: values.clone() for name, values in memory.items()}
-        body = coder.encode({WEIGHTS: own.cpu()}, memory, seed=number)
-        bodies.append(body)
-        if node in senders:
-            said[node] = coder.decode(body, heard, seed=number)
-            if not all(torch.equal(memory[name], values) for name, values in heard.items()):
-                remedy = "this is a fault of the codec"
-                raise fail(f"memory of node {node}", "the same at both ends", "two", remedy)
-    return bodies, said
+        body = coder.encode({WEIGHTS: nodes.weights[node].cpu()}, memory, seed=number)
+        if node not in senders:
+            return body, None
+        said = coder.decode(body, heard, seed=number)
+        if not all(torch.equal(memory[name], values) for name, values in heard.items()):
+            remedy = "this is a fault of the codec"
+            raise fail(f"memory of node {node}", "the same at both ends", "two", remedy)
+        return body, said
+
+    bodies, said = zip(*side_by_side(one, len(nodes.weights), workers=workers), strict=True)
+    return list(bodies), {node: heard for node, heard in enumerate(said) if heard is not None}
 
 
 def towards(

@@ -95,7 +95,7 @@ def chosen(
     return found
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _draw(starts: Any, indices: Any, key: Any, table: Any, out: Any) -> None:
     four = (key[0], key[1], key[2], key[3])
     for block in range(len(starts)):
@@ -113,7 +113,7 @@ def _draw(starts: Any, indices: Any, key: Any, table: Any, out: Any) -> None:
                 out[first + 3] = table[d >> _SHIFT]
 
 
-@numba.njit(cache=True, fastmath=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def _choose(
     starts: Any, limits: Any, centre: Any, narrow: Any, key: Any, table: Any, found: Any
 ) -> None:
@@ -188,7 +188,7 @@ def _scored(
                 scores[lane] += z * (s * z + t)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _cut(cost: Any, budget: float, longest: int, out: Any) -> int:
     count, spent, length = 0, 0.0, longest
     for i in range(len(cost)):

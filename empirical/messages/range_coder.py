@@ -72,7 +72,7 @@ def _put(low: Any, rest: Any, state: Any, out: Any, left: Any, share: Any) -> An
     return low, rest
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _flush(state: Any, out: Any, carried: bool) -> None:
     """Write the words that waited for a carry."""
     out[state[4]] = (state[3] + _U(carried)) & _FULL
@@ -83,7 +83,7 @@ def _flush(state: Any, out: Any, carried: bool) -> None:
     state[2] = _U(0)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def finish(state: Any, out: Any) -> None:
     """Write what names the interval; `out` has room for all that waits and two words."""
     if state[1] == _ALL:
@@ -127,7 +127,7 @@ def exhausted(state: State, words: NDArray[np.uint32]) -> bool:
 # Plain numbers ---------------------------------------------------------------------------------
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def put_plain(state: Any, out: Any, values: Any, shift: int, bits: int) -> None:
     """Write `bits` bits of each value, from the one at `shift` on."""
     low, rest = state[0], state[1]
@@ -137,7 +137,7 @@ def put_plain(state: Any, out: Any, values: Any, shift: int, bits: int) -> None:
     state[0], state[1] = low, rest
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def take_plain(state: Any, data: Any, found: Any, shift: int, bits: int) -> None:
     """Read what :func:`put_plain` wrote, and add it to `found`."""
     low, rest, point = state[0], state[1], state[2]
@@ -156,7 +156,7 @@ def take_plain(state: Any, data: Any, found: Any, shift: int, bits: int) -> None
 # Symbols of tables that are learnt --------------------------------------------------------------
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def cumulate(weights: Any, edges: Any) -> None:
     """Running sums of probabilities in units of 2⁻²⁴, from 0 to 2²⁴, into `edges`, shape (m + 1,).
 
@@ -180,7 +180,7 @@ def cumulate(weights: Any, edges: Any) -> None:
         edges[symbol + 1] += edges[symbol]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _slots(edges: Any, slots: Any) -> None:
     """The symbol in which each of 256 equal parts of the table begins."""
     symbol = 0
@@ -190,7 +190,7 @@ def _slots(edges: Any, slots: Any) -> None:
         slots[slot] = symbol
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def grouped(keys: Any, kinds: int) -> Any:
     """Places in the order of their keys, equal ones in their own order; and the ends of groups."""
     ends = np.zeros(kinds + 1, dtype=np.int64)
@@ -206,7 +206,7 @@ def grouped(keys: Any, kinds: int) -> Any:
     return order, ends[1:]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def learnt(
     state: Any, stream: Any, values: Any, order: Any, ends: Any, prior: Any, reads: bool
 ) -> None:
@@ -252,7 +252,7 @@ def learnt(
         base = prior + gained * (BORROWED * UNIT) // most
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _write(state: Any, out: Any, values: Any, places: Any, edges: Any) -> None:
     low, rest = state[0], state[1]
     for place in places:
@@ -262,7 +262,7 @@ def _write(state: Any, out: Any, values: Any, places: Any, edges: Any) -> None:
     state[0], state[1] = low, rest
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _take(state: Any, data: Any, values: Any, places: Any, edges: Any, slots: Any) -> None:
     low, rest, point = state[0], state[1], state[2]
     for place in places:

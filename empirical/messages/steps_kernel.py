@@ -16,7 +16,7 @@ DIRECT, _LEAD = 64, 7
 _MOST = 2**31 - 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def folded(values: Any, symbols: Any) -> Any:
     """Symbols of integers of either sign; how many are not the integer alone, -1: one is too large.
 
@@ -39,7 +39,7 @@ def folded(values: Any, symbols: Any) -> Any:
     return large
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def unfolded(symbols: Any, values: Any) -> Any:
     """The integers of symbols that are all there is; how many are not, and get 0."""
     large = 0
@@ -52,7 +52,7 @@ def unfolded(symbols: Any, values: Any) -> Any:
     return large
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def sums(values: Any, most: int, across: Any, down: Any) -> None:
     """Of sizes, none counted as more than `most`, into those of rows and of columns."""
     columns = len(down)
@@ -63,7 +63,7 @@ def sums(values: Any, most: int, across: Any, down: Any) -> None:
             down[column] += size
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def contexts(across: Any, down: Any, lowest: int, highest: int, found: Any) -> None:
     """Row class plus column class plus `lowest`, from 1 to `highest`; 0 where either class is 0."""
     columns = len(down)
@@ -76,14 +76,14 @@ def contexts(across: Any, down: Any, lowest: int, highest: int, found: Any) -> N
                 found[place] = min(max(across[row] + down[column] + lowest, 1), highest)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def counted(contexts: Any, steps: Any, table: Any) -> None:
     """How often each size from 0 to 3, and more, is in each context: shape (kinds, 4)."""
     for i in range(len(steps)):
         table[contexts[i], min(steps[i], 3)] += 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def decided(steps: Any, contexts: Any, edges: Any, taken: Any) -> None:
     """Numbers of steps: the larger of two beyond `edges`, shape (2, kinds): from 0, and others."""
     for i in range(len(steps)):

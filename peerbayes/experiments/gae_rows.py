@@ -39,6 +39,11 @@ _CODECS: dict[str, dict[str, Any]] = {
         "every": 6,
     },
 }
+# The strongest rival, after JWINS, for the bits of differences "closing".
+_WAVELET: dict[str, Any] = {
+    "codec": {"codec": "wavelet", "share": 0.04, "step": 0.3},
+    "closing": 16,
+}
 CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
     "closing": ("differences", {"every": 7, "closing": 10}),
     "rare": ("differences", {"every": 16, "closing": 8}),
@@ -141,6 +146,9 @@ def _controls() -> Iterator[Run]:
         for split in ("balanced", "unbalanced"):
             recipe = Recipe(exchange="codec", split=split, nodes=16, **{**_CODECS[way], **own})
             yield Run(f"{way} {split} 16 {word}", recipe, in_quick=False)
+    for split in ("balanced", "unbalanced"):
+        recipe = Recipe(exchange="codec", split=split, nodes=16, **_WAVELET)
+        yield Run(f"wavelet {split} 16 closing", recipe, in_quick=False)
     for exchange in ("none", "full", "spline"):
         for split in ("balanced", "unbalanced"):
             for nodes in (4, 16):
@@ -177,9 +185,13 @@ def _trials() -> Iterator[Run]:
     def steps(step: float) -> dict[str, Any]:
         return {"codec": "quantised", "step": step}
 
-    def largest(share: float, codec: str = "topk") -> dict[str, Any]:
-        return {"codec": codec, "share": share, "step": 0.3}
+    def largest(share: float, codec: str = "topk", step: float = 0.3) -> dict[str, Any]:
+        return {"codec": codec, "share": share, "step": step}
 
+    def in_place(inner: dict[str, Any]) -> dict[str, Any]:
+        return {"codec": {"codec": "replica", "inner": inner}}
+
+    fine = {"closing": 16, "closing_codec": in_place(steps(1.0))["codec"]}
     others: dict[str, dict[str, Any]] = {
         "full": {"exchange": "full", "closing": 16},
         "pruned": {"exchange": "pruned"},
@@ -191,7 +203,11 @@ def _trials() -> Iterator[Run]:
         "CHOCO 0.01": changes(largest(0.01)),
         "CHOCO 0.03": changes(largest(0.03)),
         "CHOCO 0.03 mixing 0.3": changes(largest(0.03), 0.3),
+        "in place 0.03": {**in_place(largest(0.03)), **fine},
         "wavelet 0.03": {"codec": largest(0.03, "wavelet")},
+        "wavelet 0.04": {"codec": largest(0.04, "wavelet"), "closing": 16},
+        "wavelet 0.05 step 1": {"codec": largest(0.05, "wavelet", 1.0), "closing": 16},
+        "wavelet 0.08 every 2": {"codec": largest(0.08, "wavelet"), "every": 2, "closing": 16},
     }
     for name, own in others.items():
         recipe = Recipe(**{"exchange": "codec", **_TRIAL, **own})

@@ -91,7 +91,7 @@ def run_gae(
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    from empirical.gae.exchanges import coder_of
+    from empirical.gae.exchanges import closing_coder_of, coder_of
     from empirical.gae.local import stream
     from empirical.gae.net import initial
     from empirical.gae.passes import passes
@@ -109,7 +109,8 @@ def run_gae(
     coder = coder_of(recipe, begin, autoencoder=path)
     course = _Course(
         recipe, passes(images, device=setting.device), passes(tested, device=setting.device),
-        split.shares, coder, len(tested), seed, setting.workers,
+        split.shares, coder, closing_coder_of(recipe, begin, coder), len(tested), seed,
+        setting.workers,
     )  # fmt: skip
     seen = course.follow(
         begin.to(setting.device), unfinished(part, setting, fingerprint), setting.resume, progress
@@ -197,12 +198,14 @@ class _Course:
         tested: Any,
         shares: Any,
         coder: Any,
+        closing_coder: Any,
         test_images: int,
         seed: int,
         workers: int,
     ) -> None:
         self.recipe, self.images, self.tested, self.shares = recipe, images, tested, shares
-        self.coder, self.test_images, self.seed, self.workers = coder, test_images, seed, workers
+        self.coder, self.closing_coder = coder, closing_coder
+        self.test_images, self.seed, self.workers = test_images, seed, workers
 
     def follow(
         self,
@@ -232,7 +235,7 @@ class _Course:
             start = time.perf_counter()
             one_round(
                 seen.nodes, self.images, self.shares, self.coder, self.recipe,
-                seed=self.seed, workers=self.workers, look=look,
+                seed=self.seed, workers=self.workers, closing_coder=self.closing_coder, look=look,
             )  # fmt: skip
             seen.seconds += time.perf_counter() - start
             if done in due:

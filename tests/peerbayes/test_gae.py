@@ -101,12 +101,13 @@ def test_controls_differ_in_one_thing() -> None:
 def test_trials_are_short_and_of_what_is_run_at_length() -> None:
     assert len({run.name for run in (*RUNS, *TRIALS)}) == len(RUNS) + len(TRIALS)
     by_name = {run.name: run.recipe for run in (*RUNS, *TRIALS)}
-    short = {"rounds": 60, "batch": 512}
+    short = {"rounds": 60, "batch": 512, "closing": 0}
     for tried, whole in {
         "full": "full unbalanced 16",
         "pruned": "pruned unbalanced 16",
         "differences": "differences unbalanced 16",
         "coded fine": "coded unbalanced 16 fine",
+        "wavelet 0.04": "wavelet unbalanced 16 closing",
     }.items():
         recipe = replace(by_name[f"trial {tried}"], closing=0)
         assert recipe == replace(by_name[whole], **short)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 
 from empirical.messages.codec import Codec
 from empirical.messages.codecs.autoencoder import Autoencoded
-from empirical.messages.codecs.difference import Difference
+from empirical.messages.codecs.difference import Difference, Replica
 from empirical.messages.codecs.low_rank import LowRank
 from empirical.messages.codecs.plain import Plain
 from empirical.messages.codecs.posterior import Posterior
@@ -29,6 +29,7 @@ _KINDS: tuple[Any, ...] = (
     TopK,
     Quantised,
     Difference,
+    Replica,
     Posterior,
     Samples,
     Wavelet,

@@ -1,4 +1,7 @@
-"""What changed since the last message: a replica that all who listen share, around any codec."""
+"""What changed since the last message: a replica that all who listen share, around any codec.
+
+Two codecs write the same messages, and differ by what agents pool of their replicas.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class Difference:
 
     def __post_init__(self) -> None:
         check_fraction("mixing", self.mixing, "give such a number")
-        if isinstance(self.inner, Difference):
+        if isinstance(self.inner, Difference | Replica):
             raise _two_replicas(self.inner)
 
     def words(self) -> dict[str, Any]:
@@ -55,15 +58,61 @@ class Difference:
 
     def coder(self, layout: Layout) -> _DifferenceCoder:
         """Fits what the inner codec fits: vectors of the same length that begin at 0."""
-        begin = free_layout(layout)
-        zeros = {name: torch.zeros_like(values) for name, values in begin.begin.items()}
-        try:
-            inner = self.inner.coder(replace(layout, begin=zeros))
-        except ValueError as error:
-            raise ValueError(f"inner: {error}") from None
-        if isinstance(inner, Replicating):
+        return _DifferenceCoder(layout, *_inside(self.inner, layout), self.mixing)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """q = Q(y − ŷ) is sent, all add it to the replica ŷ, and agents pool ŷ in place of y.
+
+    An agent pools W_ii y_i + Σ_j W_ij ŷ_j. Where Q sends some coordinates, and those exactly, that
+    is pooling of messages that come late: no choice of coordinates is unstable, and no γ is needed
+    (docs: mathematics/compressed-messages). The network's mean is not kept.
+
+    Parameters
+    ----------
+    inner
+        Q: any codec without a replica of its own.
+
+    Raises
+    ------
+    ValueError
+        If `inner` has a replica.
+    """
+
+    inner: Codec = Sign()  # noqa: RUF009 - frozen
+    name: ClassVar[str] = "replica"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.inner, Difference | Replica):
             raise _two_replicas(self.inner)
-        return _DifferenceCoder(self, layout, begin, inner)
+
+    def words(self) -> dict[str, Any]:
+        """Name and settings, those of the inner codec among them."""
+        return words_of(self)
+
+    def coder(self, layout: Layout) -> _ReplicaCoder:
+        """As of :meth:`Difference.coder`."""
+        return _ReplicaCoder(layout, *_inside(self.inner, layout))
+
+
+def _inside(inner: Codec, layout: Layout) -> tuple[Layout, Coder]:
+    """What replicas begin with, and the coder of changes.
+
+    Raises
+    ------
+    ValueError
+        If the codec does not fit vectors that begin at 0, or has a replica.
+    """
+    begin = free_layout(layout)
+    zeros = {name: torch.zeros_like(values) for name, values in begin.begin.items()}
+    try:
+        coder = inner.coder(replace(layout, begin=zeros))
+    except ValueError as error:
+        raise ValueError(f"inner: {error}") from None
+    if isinstance(coder, Replicating):
+        raise _two_replicas(inner)
+    return begin, coder
 
 
 def _two_replicas(inner: Codec) -> ValueError:
@@ -72,21 +121,16 @@ def _two_replicas(inner: Codec) -> ValueError:
 
 
 @dataclass(frozen=True, eq=False)
-class _DifferenceCoder:
-    codec: Difference
+class _ReplicaCoder:
     layout: Layout
     begin: Layout
     inner: Coder
-
-    @property
-    def mixing(self) -> float:
-        return self.codec.mixing
 
     def memory(self) -> Memory:
         replicas = {_REPLICA + name: values.clone() for name, values in self.begin.begin.items()}
         return {**replicas, **_named(self.inner.memory())}
 
-    def replica(self, memory: Memory) -> dict[str, Tensor]:
+    def _said(self, memory: Memory) -> dict[str, Tensor]:
         whole = {name: memory[_REPLICA + name].clone() for name in self.begin.names}
         return bound(whole, self.layout.names)
 
@@ -105,7 +149,7 @@ class _DifferenceCoder:
     def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
         inside = _inner(memory)
         self._take(self.inner.decode(body, inside, seed=seed), inside, memory)
-        return Heard(self.replica(memory))
+        return Heard(self._said(memory))
 
     def _take(self, heard: Heard, inside: Memory, memory: Memory) -> None:
         """Into the replica goes what was heard of the change, into the memory the inner codec's."""
@@ -113,6 +157,16 @@ class _DifferenceCoder:
             sent = change if heard.sent is None else torch.where(heard.sent, change, 0.0)
             memory[_REPLICA + name].add_(sent)
         memory.update(_named(inside))
+
+
+@dataclass(frozen=True, eq=False)
+class _DifferenceCoder(_ReplicaCoder):
+    """The same, with replicas that are pooled as such."""
+
+    mixing: float
+
+    def replica(self, memory: Memory) -> dict[str, Tensor]:
+        return self._said(memory)
 
 
 def _inner(memory: Memory, *, clone: bool = False) -> Memory:

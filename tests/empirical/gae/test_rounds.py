@@ -16,7 +16,7 @@ from torch import Tensor
 
 from empirical.data import Images
 from empirical.gae.adam import Moments, step
-from empirical.gae.exchanges import coder_of, printed_bits
+from empirical.gae.exchanges import closing_coder_of, coder_of, printed_bits
 from empirical.gae.local import epoch, stream
 from empirical.gae.net import SIZE, WEIGHTS, initial
 from empirical.gae.passes import passes
@@ -220,6 +220,7 @@ def run(
         own = passes(images, device="cpu")
         one_round(
             nodes, own, shares, coder, recipe, seed=3, workers=workers,
+            closing_coder=closing_coder_of(recipe, begin, coder),
             look=lambda done: look(done, nodes.weights),
         )  # fmt: skip
     return nodes
@@ -338,6 +339,18 @@ def with_codec(codec: str, **settings: Any) -> Recipe:
     return replace(SMALL, nodes=4, exchange="codec", codec={"codec": codec, **settings})
 
 
+@pytest.mark.parametrize("codec", ["wavelet", "difference", "quantised"])
+def test_no_bit_depends_on_who_writes_and_reads_messages(start: Tensor, codec: str) -> None:
+    """Of codecs whose messages are entropy coded, with a memory and without."""
+    recipe = with_codec(codec)
+    alone, shared = run(recipe, start), run(recipe, start, workers=3)
+    assert torch.equal(alone.weights, shared.weights)
+    assert (alone.edges, alone.sent_bits) == (shared.edges, shared.sent_bits)
+    for own, others in zip(alone.memories, shared.memories, strict=True):
+        assert all(torch.equal(own[name], values) for name, values in others.items())
+    assert len(alone.memories) == 4
+
+
 def test_all_weights_in_float32_are_full_exchange(start: Tensor) -> None:
     found = run(with_codec("plain"), start)
     assert torch.equal(found.weights, run(replace(SMALL, nodes=4, exchange="full"), start).weights)
@@ -436,6 +449,39 @@ def test_after_the_last_round_nodes_may_exchange_again_and_again(start: Tensor) 
     assert torch.equal(run(shorter, start).weights.double(), left)
 
 
+def test_closing_messages_may_be_written_by_another_codec(start: Tensor) -> None:
+    """Few weights on the way, and at last all that replicas lack: plain averaging."""
+    few = with_codec("replica", inner={"codec": "topk", "share": 0.001})
+    left = run(few, start, rounds=1).weights.double()
+    whole = {"codec": "replica", "inner": {"codec": "plain"}}
+    found = run(replace(few, closing=2, closing_codec=whole), start, rounds=1)
+    for _ in range(2):
+        left = 0.5 * left + 0.5 * left.roll(1, 0)
+    # Float32, of weights below 1/2, twice: a difference, its sum and a mean.
+    assert torch.allclose(found.weights.double(), left, rtol=0, atol=6 * 2.0**-25)
+    assert found.sent_bits[0] > 2 * 4 * 32 * SIZE
+    same = run(replace(few, closing=2), start, rounds=1)
+    assert not torch.allclose(same.weights, found.weights, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"closing": 0}, "closing_codec: expected none without the exchange 'codec' and closing"),
+        ({"codec": None, "exchange": "full"}, "closing_codec: expected none without"),
+        ({"codec": {"codec": "plain"}}, "closing_codec: expected one that remembers no more than"),
+        ({"closing_codec": {"codec": "pigeon"}}, "codec: expected one of"),
+    ],
+)
+def test_a_closing_codec_that_does_not_fit(
+    start: Tensor, change: dict[str, Any], words: str
+) -> None:
+    codec = {"codec": "replica", "inner": {"codec": "quantised"}}
+    settings = {"codec": codec, "exchange": "codec", "closing": 2, "closing_codec": codec, **change}
+    with pytest.raises(ValueError, match=words):
+        run(replace(SMALL, nodes=4, **settings), start, rounds=1)
+
+
 def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
     recipe = with_codec("topk", share=0.01)
     coder = coder_of(recipe, start, autoencoder=None)
@@ -453,7 +499,9 @@ def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
     nodes = Nodes.begin(start, 4)
     shares = split_of("balanced", images.labels, 4, stream(0)).shares
     with pytest.raises(ValueError, match="memory of node 0: expected the same at both ends"):
-        one_round(nodes, passes(images, device="cpu"), shares, Forgetful(), recipe, seed=3)
+        one_round(
+            nodes, passes(images, device="cpu"), shares, Forgetful(), recipe, seed=3, workers=2
+        )
 
 
 def test_a_codec_that_remembers_wants_the_same_listeners(start: Tensor) -> None:

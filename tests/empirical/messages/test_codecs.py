@@ -17,7 +17,7 @@ from safetensors.torch import load, save  # noqa: E402
 
 from empirical.messages.codec import Codec, Coder, Heard, Hearing, Layout, Memory, Replicating  # noqa: E402
 from empirical.messages.codecs import CODECS, codec_from_words, codec_named, codec_of  # noqa: E402
-from empirical.messages.codecs.difference import Difference  # noqa: E402
+from empirical.messages.codecs.difference import Difference, Replica  # noqa: E402
 from empirical.messages.streams import prepared  # noqa: E402
 from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
 
@@ -132,19 +132,24 @@ def test_who_knows_what_will_be_heard_knows_it_bit_for_bit(codec: str, names: st
 @pytest.mark.parametrize("inner", KINDS)
 def test_a_replica_around_any_codec_is_the_same_at_both_ends(inner: str, names: str) -> None:
     layout = layout_of(300, NAMES[names])
-    if isinstance(coder_of(inner, layout), Replicating):
-        with pytest.raises(ValueError, match="inner: "):
-            Difference(made(inner)).coder(layout)
+    if inner == "replica" or isinstance(coder_of(inner, layout), Replicating):
+        for kind in (Difference, Replica):
+            with pytest.raises(ValueError, match="inner: "):
+                kind(made(inner)).coder(layout)
         return
-    coder = Difference(made(inner)).coder(layout)
-    here, there = coder.memory(), coder.memory()
+    coder, in_place = (kind(made(inner)).coder(layout) for kind in (Difference, Replica))
+    here, there, alone = coder.memory(), coder.memory(), in_place.memory()
     for seed in range(4):
-        body = coder.encode(message(300, layout.names, seed=seed), here, seed=seed)
+        said = message(300, layout.names, seed=seed)
+        body = coder.encode(said, here, seed=seed)
+        assert body == in_place.encode(said, alone, seed=seed)
         heard = coder.decode(body, there, seed=seed)
         assert same(here, there)
+        assert same(here, alone)
         check_shape(heard, layout)
         replica = coder.replica(here)
         assert all(torch.equal(replica[name], heard.vectors[name]) for name in layout.names)
+    assert not isinstance(in_place, Replicating)
 
 
 class InPlace:

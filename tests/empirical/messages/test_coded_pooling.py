@@ -138,6 +138,42 @@ def test_the_networks_mean_is_kept_whatever_the_codec_leaves_out(codec: str, net
         np.testing.assert_allclose(v @ values.double().numpy(), before, rtol=0, atol=8 * 2**-24)
 
 
+@pytest.mark.parametrize("inner", ["topk", "seeds"])
+@pytest.mark.parametrize("network", [STAR, RING])
+def test_replicas_in_place_are_pooled_as_late_words(network: Any, inner: str) -> None:
+    """x = diag(W) y + (W − diag W) ŷ, whose numbers stay among those that there were."""
+    w = np.array(as_dense(network.weights))
+    own = np.diag(np.diag(w))
+    exact = {"values": "float32"} if inner == "topk" else {}
+    pooling = pooling_of(network, {"codec": "replica", "inner": {"codec": inner, **exact}})
+    values = said(1)["mean"]
+    begin = layout_of(SIZE).begin["mean"].double().numpy()
+    first = np.vstack([begin, values.double().numpy()])
+    for number in range(1, 200):
+        y = values.double().numpy().copy()
+        pooling.pool({"mean": values}, number=number)
+        senders = {key[0]: end.memory for key, end in pooling.streams._ends["sender"].items()}
+        said_of = np.stack([senders[j]["replica.mean"].double().numpy() for j in range(5)])
+        # Sums in float64 of float32 numbers below 4, rounded once.
+        expected = own @ y + (w - own) @ said_of
+        np.testing.assert_allclose(values.numpy(), expected, rtol=0, atol=4 * 2**-24)
+        # A word is a sum of a replica and a difference, in float32: two roundings a round.
+        slack = 2 * 4 * 2**-24 * number
+        assert (values.double().numpy() <= first.max(axis=0) + slack).all()
+        assert (values.double().numpy() >= first.min(axis=0) - slack).all()
+    assert np.ptp(values.numpy(), axis=0).max() < 1e-3 * np.ptp(first, axis=0).max()
+
+
+def test_the_same_messages_pooled_as_differences_run_away() -> None:
+    """Two of twelve coordinates a round with γ = 1: what replicas in place are spared."""
+    words = {"codec": "difference", "inner": {"codec": "seeds", "share": 0.1}, "mixing": 1.0}
+    pooling, values = pooling_of(RING, words), said(1)["mean"]
+    before = float(values.abs().max())
+    for number in range(1, 200):
+        pooling.pool({"mean": values}, number=number)
+    assert float(values.abs().max()) > 100 * before
+
+
 @pytest.mark.parametrize("missing", ["own", "zero"])
 def test_what_is_not_sent(missing: str) -> None:
     """Against sums over what the message's seed chose, coordinate by coordinate."""
