@@ -39,7 +39,8 @@ _CODECS: dict[str, dict[str, Any]] = {
         "every": 6,
     },
 }
-# The strongest rival, after JWINS, for the bits of differences "closing".
+# The strongest rival, after JWINS: the best of its trials, at no more bits than differences
+# "closing".
 _WAVELET: dict[str, Any] = {
     "codec": {"codec": "wavelet", "share": 0.04, "step": 0.3},
     "closing": 16,
