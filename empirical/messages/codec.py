@@ -183,8 +183,17 @@ class Paced(Coder, Protocol):
 
 
 @runtime_checkable
-class Replicating(Coder, Protocol):
-    """A coder whose memory is a replica of what the sender has, and is pooled as such.
+class Remembering(Coder, Protocol):
+    """A coder whose memory is a replica of what the sender has."""
+
+    def replica(self, memory: Memory) -> dict[str, Tensor]:
+        """ŷ, as :meth:`decode` gave it last: names of the layout, shape (d,), float32."""
+        ...
+
+
+@runtime_checkable
+class Replicating(Remembering, Protocol):
+    """A coder whose replicas are pooled as such.
 
     An agent then takes y_i + γ Σ_j W_ij (ŷ_j − ŷ_i), its own replica among them, in place of
     Σ_j W_ij ŷ_j: what the codec left out stays with its owner (CHOCO-Gossip, Koloskova et al.
@@ -194,10 +203,6 @@ class Replicating(Coder, Protocol):
     @property
     def mixing(self) -> float:
         """γ, in (0, 1]."""
-        ...
-
-    def replica(self, memory: Memory) -> dict[str, Tensor]:
-        """ŷ, as :meth:`decode` gave it last: names of the layout, shape (d,), float32."""
         ...
 
 

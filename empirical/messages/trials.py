@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from empirical.messages.codec import Codec, Coder, Layout, Memory, Replicating, Said
+from empirical.messages.codec import Codec, Coder, Layout, Memory, Remembering, Said
 from empirical.messages.frame import HEADER_BYTES
 from empirical.messages.limit import Limit, groups_limit, measured, moves, shannon_limit
 from empirical.messages.scales import Scales
@@ -128,7 +128,7 @@ def trial(codec: Codec, layout: Layout, said: Sequence[Said], *, seed: int) -> T
     coder = codec.coder(layout)
     before = primed(coder, layout, said[:-1], seed=seed)
     own = common
-    if isinstance(coder, Replicating):
+    if isinstance(coder, Remembering):
         moved = moves(said[-1], coder.replica(before.memory), examples=layout.examples)
         own = groups_limit(moved, _classes(moved, layout))
     point = measured(

@@ -49,6 +49,7 @@ def _contenders() -> tuple[Contender, ...]:
         Contender(f"difference + {inner}", "", {**difference, "inner": inner})
         for inner in ("sign", "topk")
     ]
+    found.append(Contender("replica + quantised", "step 0.2", stepped(0.2, codec="replica")))
     found += [
         Contender("quantised", f"step {s}", {"codec": "quantised", "step": s}) for s in relative
     ]

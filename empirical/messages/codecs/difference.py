@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from empirical.messages.checks import check_fraction, check_said, words_of
-from empirical.messages.codec import Codec, Coder, Heard, Hearing, Layout, Memory, Replicating, Said
+from empirical.messages.codec import Codec, Coder, Heard, Hearing, Layout, Memory, Remembering, Said
 from empirical.messages.codecs.sign import Sign
 from empirical.messages.coordinates import bound, free, free_layout
 from theory.validation import fail
@@ -110,7 +110,7 @@ def _inside(inner: Codec, layout: Layout) -> tuple[Layout, Coder]:
         coder = inner.coder(replace(layout, begin=zeros))
     except ValueError as error:
         raise ValueError(f"inner: {error}") from None
-    if isinstance(coder, Replicating):
+    if isinstance(coder, Remembering):
         raise _two_replicas(inner)
     return begin, coder
 
@@ -130,7 +130,7 @@ class _ReplicaCoder:
         replicas = {_REPLICA + name: values.clone() for name, values in self.begin.begin.items()}
         return {**replicas, **_named(self.inner.memory())}
 
-    def _said(self, memory: Memory) -> dict[str, Tensor]:
+    def replica(self, memory: Memory) -> dict[str, Tensor]:
         whole = {name: memory[_REPLICA + name].clone() for name in self.begin.names}
         return bound(whole, self.layout.names)
 
@@ -149,7 +149,7 @@ class _ReplicaCoder:
     def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
         inside = _inner(memory)
         self._take(self.inner.decode(body, inside, seed=seed), inside, memory)
-        return Heard(self._said(memory))
+        return Heard(self.replica(memory))
 
     def _take(self, heard: Heard, inside: Memory, memory: Memory) -> None:
         """Into the replica goes what was heard of the change, into the memory the inner codec's."""
@@ -164,9 +164,6 @@ class _DifferenceCoder(_ReplicaCoder):
     """The same, with replicas that are pooled as such."""
 
     mixing: float
-
-    def replica(self, memory: Memory) -> dict[str, Tensor]:
-        return self._said(memory)
 
 
 def _inner(memory: Memory, *, clone: bool = False) -> Memory:

@@ -17,6 +17,7 @@ from empirical.messages.trials import curves, primed, trial  # noqa: E402
 
 ROWS, COLUMNS, STD, TAU = 100, 200, 0.5, 2.0
 SIZE = ROWS * COLUMNS
+WITH_REPLICA = ("difference", "replica")
 
 
 def belief(mean: Any) -> dict[str, Any]:
@@ -58,6 +59,15 @@ def test_what_loses_nothing_costs_its_numbers_and_the_frame() -> None:
     found = trial(codec_of("plain"), layout, said, seed=0)
     assert (found.nats, found.limit, found.common) == (0.0, inf, inf)
     assert found.bits == 64 + 8 * 40 / SIZE
+
+
+def test_replicas_in_place_have_the_numbers_of_differences() -> None:
+    """Both limits among them: what is pooled of a message is no matter of the message."""
+    layout, said = walk(3)
+    inner = codec_of("quantised", step=1.0)
+    found = [trial(codec_of(name, inner=inner), layout, said, seed=0) for name in WITH_REPLICA]
+    assert found[0] == found[1]
+    assert abs(found[0].limit - found[0].common) > 0.01  # the replica lags behind what was said
 
 
 def test_where_nothing_is_said_the_last_word_stands() -> None:
