@@ -176,7 +176,10 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
     # All but one: half of them may be the others again, with the same mean.
     count = max(example.shape[0] - 1, 1)
     few = _tried(module, example[:count])
-    _check_memory(first, _tried(module, example), "in prediction")
+    again = _tried(module, example)
+    # Said first: a buffer that changes may change the outputs, and has a name.
+    _check_buffers(module, before)
+    _check_memory(first, again, "in prediction")
     if not close(few, first[:count]):
         raise fail(
             "module",
@@ -194,8 +197,15 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
             "module", "outputs that depend on trainable weights", "others", "use them in forward"
         )
     with seeded(0):
-        _check_memory(trained.detach(), _tried(module, example), "in training, from one seed")
+        again = _tried(module, example)
+    _check_buffers(module, before)
+    _check_memory(trained.detach(), again, "in training, from one seed")
     _tried_elsewhere(module, example)
+    _check_buffers(module, before)
+    return Facts(int(first.shape[1]), draws)
+
+
+def _check_buffers(module: nn.Module, before: dict[str, Tensor]) -> None:
     for name, buffer in module.named_buffers():
         if name not in before or not torch.equal(before[name], buffer):
             raise fail(
@@ -204,7 +214,6 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
                 f"{name!r}, which one changed",
                 "make it a parameter, or use a layer without running averages such as GroupNorm",
             )
-    return Facts(int(first.shape[1]), draws)
 
 
 def _tried_elsewhere(module: nn.Module, example: Tensor) -> None:
