@@ -198,10 +198,9 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
         )
     with seeded(0):
         again = _tried(module, example)
-    _check_buffers(module, before)
-    _check_memory(trained.detach(), again, "in training, from one seed")
     _tried_elsewhere(module, example)
     _check_buffers(module, before)
+    _check_memory(trained.detach(), again, "in training, from one seed")
     return Facts(int(first.shape[1]), draws)
 
 
