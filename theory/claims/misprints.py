@@ -250,14 +250,14 @@ CLAIMS = (
     Claim(
         "p2-training-share", "How many agents train at a time",
         r"\text{only a small fraction of agents }N_0/N\text{ are training}",
-        "On the changing network of N+1 agents a star of N_0 edges and agent 0 is active.",
-        "P2 section 1.4.3", "exact", "fails",
+        "On the changing network of N+1 agents a star of N_0 edges and agent 0 is active. The text "
+        "does not say whether agent 0 is among the agents counted.",
+        "P2 section 1.4.3", "exact", "undecided from the text",
         (
-            Witness("counterexample", "agent 0 counted", _with_the_centre),
-            Witness("conditional", "edge agents alone", _without_the_centre),
+            Witness("reading", "all agents", _with_the_centre),
+            Witness("reading", "edge agents alone", _without_the_centre),
         ),
-        condition="agent 0 is left out of both counts: N_0 of the N edge agents",
-        repaired="(N_0+1)/(N+1)",
+        condition="read of the edge agents: N_0 of N; of all agents it is (N_0+1)/(N+1)",
     ),
     Claim(
         "slides-weights", "The weights of federated averaging",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -22,6 +23,7 @@ from theory.claims.chance import (
     sum_at_most,
 )
 from theory.claims.coins import both_toss, ceiling, largest_below, nearly_swapped, one_toss
+from theory.claims.compressed_gossip import list_bits, set_bits
 from theory.claims.consensus import error_constants
 from theory.claims.examples import grid, paper_networks, round_of_stars
 from theory.claims.hunting import Attempt, at_most, hunt, inspect
@@ -406,3 +408,11 @@ def test_smaller_delta_breaks_with_smaller_bounds() -> None:
     for results, limit in ((first, 8), (second, 4)):
         bounds = [float(r.found[0]) for r in results if r.found]  # type: ignore[arg-type]
         assert limit < bounds[1] < bounds[0] < 30
+
+
+def test_bits_of_an_index_list_are_those_of_log_gamma() -> None:
+    """Of a list in order, and of a set: Stirling's series against whole numbers."""
+    ordered = (math.lgamma(613_515) - math.lgamma(563_515)) / math.log(2)
+    assert list_bits() == math.ceil(ordered)
+    assert set_bits() == math.ceil(ordered - math.lgamma(50_001) / math.log(2))
+    assert math.ceil(list_bits() / 50_000) == 20
