@@ -14,11 +14,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
+from empirical.rank_correlation import rank_correlation
 from peerbayes.experiments.link import LINKS
 from peerbayes.experiments.link_documents import LinkContent
+from peerbayes.experiments.link_lines import rounds_reached
 from peerbayes.experiments.link_networks import WIDE
+from peerbayes.experiments.link_unseen import heard_again
 
 HERE = Path(__file__).parent
 ROWS = {row.name: row for row in LINKS}
@@ -62,6 +67,43 @@ def networks(*names: str) -> str:
         cells = [_with_error(found[name].get(network)) for name in names]
         text.append(f"| {network} | {line['predicted']:.4f} | " + " | ".join(cells) + " |")
     return "\n".join(text)
+
+
+def orders(*names: str) -> str:
+    """Spearman's rank correlation of rounds with what was known before, over two sets of networks.
+
+    Runs that never came down to a loss count last. The sum is log(1/K) + 2 Z_cc; its weight was
+    chosen by looking, and it is shown as a description, not as a prediction.
+    """
+    heads = ("1/K", "Z_cc", "the sum")
+    text = [
+        "| row, test loss | runs that never reached it | all: " + " | ".join(heads)
+        + " | chosen on none: " + " | ".join(heads) + " |",
+        "|---|---:|" + "---:|" * 6,
+    ]  # fmt: skip
+    for name in names:
+        row = ROWS[name]
+        content = LinkContent.of(json.loads((HERE / f"{name}.json").read_text("utf-8"))["content"])
+        assert content.snapshots is not None
+        logs = -np.log([content.snapshots.forecasts[one].rate for one in row.setting.networks])
+        again = np.array([heard_again(one) for one in row.setting.networks])
+        unseen = np.array([one in WIDE for one in row.setting.networks])
+        trained = [content.trained[one] for one in row.setting.networks]
+        for index, target in enumerate(row.setting.targets):
+            rounds = rounds_reached(trained, index=index)
+            cells = [
+                _rank(values[chosen], rounds[chosen])
+                for chosen in (np.ones_like(unseen), unseen)
+                for values in (logs, again, logs + 2 * again)
+            ]
+            missed = f"{np.isinf(rounds).sum()} of {rounds.size}"
+            text.append(f"| `{name}`, {target:g} | {missed} | {' | '.join(cells)} |")
+    return "\n".join(text)
+
+
+def _rank(known: NDArray[np.float64], rounds: NDArray[np.float64]) -> str:
+    found = rank_correlation(known, rounds, seed=0)
+    return f"{found.spearman:.2f} (p {found.p_value:.2g})"
 
 
 def rounds_of(name: str, head: str = "rounds to test loss 1, ") -> dict[str, Line]:

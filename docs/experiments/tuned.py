@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.campaign_plan import planned
+from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_parts import ShortPart, read_row
 from peerbayes.experiments.tuned import tuned_name
 from peerbayes.experiments.tuned_lines import (
@@ -20,7 +21,7 @@ from peerbayes.experiments.tuned_lines import (
     difference,
     method_results,
 )
-from peerbayes.experiments.tuned_plan import COURSES
+from peerbayes.experiments.tuned_plan import COURSES, methods_of
 from peerbayes.experiments.tuned_search import METHODS
 from peerbayes.experiments.tuned_tasks import TunedTask
 
@@ -113,9 +114,12 @@ def gaps() -> str:
                 continue
             sizes = pair[0].tests[0].sizes
             cells = [_gap(*pair, measure) for measure in MEASURES]
-            # The five methods that pool over the network.
-            own = [m.name for m in METHODS.values() if m.way == "network"]
-            found = [one for one in results if one.course == course and one.method.name in own]
+            steps = course.partition(" ")[0]
+            (length,) = (one for one in COURSES[row] if str(one.local_steps) == steps)
+            own = {m for m in methods_of(ROWS[row], length) if METHODS[m].way == "network"}
+            # Builds are never mixed in a mean, but every method on record is counted.
+            found = {one.method.name for one in results if one.course.partition(" ")[0] == steps}
+            found &= own
             so_far = "" if len(found) == len(own) else f" (so far, of {len(found)} methods)"
             text.append(
                 f"| `{row}`, {course.partition(' ')[0]} | {100 * max(sizes) / sum(sizes):.0f} % "

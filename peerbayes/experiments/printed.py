@@ -24,7 +24,6 @@ LABELS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("star-mnist-2", "centre"): "low confidence on 9",
         ("star-mnist-2", "edges"): "low confidence on 4",
-        ("star-mnist-3", "centre"): "confidence recovers",
         ("star-fmnist-2", "edges"): "low confidence on coat (4)",
     }
 )

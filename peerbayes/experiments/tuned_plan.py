@@ -70,6 +70,8 @@ COURSES: Mapping[str, tuple[Course, ...]] = MappingProxyType(
 )
 """The courses of each row that `tuned` has."""
 
+_TWO_NODES = ("fmnist-2-iid", "fmnist-2-balanced-a", "fmnist-2-balanced-b", "fmnist-2-unbalanced")
+
 # Ten rounds at least, so that a rotating star goes round once.
 _QUICK = Course(2, 10, 10, 10)
 
@@ -136,6 +138,12 @@ def search_of(*, is_quick: bool) -> Search:
     return QUICK_SEARCH if is_quick else SEARCH
 
 
+def methods_of(row: Row, course: Course) -> tuple[str, ...]:
+    """The methods that are compared: the papers' own step on two nodes that pool often alone."""
+    has_sampled = row.name in _TWO_NODES and course == _OFTEN
+    return tuple(name for name in METHODS if has_sampled or name != "backprop-sampled")
+
+
 def tuned_parts(row: Row, *, seeds: int, is_quick: bool) -> tuple[TunedPart, ...]:
     """All parts of a row: of each method its trials in turn, then its tests.
 
@@ -151,7 +159,7 @@ def tuned_parts(row: Row, *, seeds: int, is_quick: bool) -> tuple[TunedPart, ...
     return tuple(
         TunedPart(course, method, purpose, number)
         for course in courses_of(row, is_quick=is_quick)
-        for method in METHODS
+        for method in methods_of(row, course)
         for purpose, numbers in purposes
         for number in numbers
     )

@@ -102,8 +102,19 @@ _ALL = (
         grid(rate=[0.03, 0.1, 0.3, 1.0], initial_curvature=[0.1, 1.0]),
     ),
     Method(
-        "backprop", "the papers’ learner, beliefs pooled", "network", "backprop",
+        "backprop", "Bayes by backprop, local reparameterisation, Adam’s ε .01, beliefs pooled",
+        "network", "backprop",
         grid(mean_rate=[0.003, 0.01, 0.03, 0.1], initial_std=[0.01, 0.03]),
+    ),
+    Method(
+        "backprop-sampled",
+        "Bayes by backprop as P1 and P2 have it, weights drawn once a batch, Adam’s ε 1e-8, "
+        "beliefs pooled",
+        "network", "backprop",
+        grid(
+            mean_rate=[0.0003, 0.001, 0.003, 0.01], initial_std=[0.01, 0.03],
+            mean_epsilon=[1e-8], estimator=["weights"],
+        ),
     ),
     Method(
         "averaging", "weights averaged, SGD with momentum", "network", "averaging",

@@ -18,7 +18,8 @@ _SEEDS = 3
 # Seconds a step, weight and method on one core of 2025, batches of 50; and of judging, an agent.
 _SECONDS_A_WEIGHT = {
     "sites": 1.2e-8, "natural-gradient": 1.2e-8, "backprop": 1.2e-8, "averaging": 6e-9,
-    "averaging-adam": 8e-9, "ensemble": 6e-9, "central": 6e-9, "fedavg": 6e-9,
+    "backprop-sampled": 1.2e-8, "averaging-adam": 8e-9, "ensemble": 6e-9, "central": 6e-9,
+    "fedavg": 6e-9,
 }  # fmt: skip
 _JUDGING = 1.0
 

@@ -144,7 +144,7 @@ PARTITIONS: Mapping[str, LabelPartition] = MappingProxyType(
                 "1/2",
                 "9 low at the centre, 4 at an edge",
             ),
-            _star("star-mnist-3", "mnist", "01235678", "49", "1/2", "4 and 9 recover"),
+            _star("star-mnist-3", "mnist", "01235678", "49", "1/2", "settings alone"),
             _star("star-fmnist-1", "fashion-mnist", "023468", "1579", "7/10", "84.21"),
             _star(
                 "star-fmnist-2",
