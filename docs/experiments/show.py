@@ -113,7 +113,7 @@ def glance() -> str:
         "|---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in ROWS.values():
-        found = {line["what"]: line for line, _ in lines_of(row.name)}
+        found = {line["what"]: _marked(line, earlier) for line, earlier in lines_of(row.name)}
         for variant in row.variants:
             groups = row.groups if variant.name == row.main else row.groups[:1]
             for group, _ in groups:
@@ -121,13 +121,18 @@ def glance() -> str:
     return "\n".join(line for line in text if line)
 
 
-def _glance_row(row: str, variant: str, group: str, found: Mapping[str, Line]) -> str:
+def _marked(line: Line, is_earlier: bool) -> str:
+    """A number with a dagger if it is an earlier run's."""
+    return cell(line["measured"]) + "†" * is_earlier
+
+
+def _glance_row(row: str, variant: str, group: str, found: Mapping[str, str]) -> str:
     def at(recipe: str, what: str, when: str = "") -> str:
         """The accuracy by this line; seeds of one build are averaged in it, builds are not."""
         head = " ".join(word for word in (recipe, what) if word)
         for name in (f"accuracy [%], {head}, {group}{when}", f"accuracy [%], {head}, {group}"):
             if name in found and (when != ", before consensus" or name.endswith(when)):
-                return cell(found[name]["measured"])
+                return found[name]
         return ""
 
     before, after = (f", {when} consensus" for when in WHEN)
@@ -141,9 +146,9 @@ def _glance_row(row: str, variant: str, group: str, found: Mapping[str, Line]) -
         cells[0] = cells[2] = ""
     beside = ["", "", ""]
     if variant == ROWS[row].main:
-        central = found.get("accuracy [%], best, all data in one place", {}).get("measured")
+        central = found.get("accuracy [%], best, all data in one place", "")
         averaging = at("best, averaging of nets", "", after)
-        beside = [at("best, each alone", ""), cell(central), averaging]
+        beside = [at("best, each alone", ""), central, averaging]
     if not any(cells):
         return ""
     printed = ROWS[row].variant(variant).printed.get(group, "")

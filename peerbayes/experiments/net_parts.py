@@ -69,15 +69,21 @@ def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
             continue
         for seed in range(seeds):
             parts += [Part(recipe, "cooperating", name, seed) for name in variants]
-            if recipe == "best":
-                roles: list[tuple[Role, bool]] = [
-                    ("alone", row.alone is not None),
-                    ("central", row.central is not None),
-                    ("averaging", row.averaging),
-                    ("fedavg", bool(row.server)),
-                ]
-                parts += [Part(recipe, role, row.main, seed) for role, on in roles if on]
+            parts += [Part(recipe, role, row.main, seed) for role in _beside(row, recipe, is_quick)]
     return tuple(parts)
+
+
+def _beside(row: Row, recipe: str, is_quick: bool) -> list[Role]:
+    """What a network is compared with: all of it by ``best``, and as printed what is printed."""
+    roles: dict[Role, tuple[bool, bool]] = {
+        "alone": (row.alone is not None, any(row.alone or ())),
+        "central": (row.central is not None, bool(row.central)),
+        "averaging": (row.averaging, False),
+        "fedavg": (bool(row.server), bool(row.printed_server)),
+    }
+    if recipe == "once" or (recipe == "paper" and is_quick):
+        return []
+    return [role for role, on in roles.items() if on[recipe == "paper"]]
 
 
 def parts_aside(row: Row, *, seeds: int) -> tuple[Part, ...]:

@@ -115,7 +115,7 @@ class SourceFigure:
         return " ".join(part for part in (words.strip(), silent, self.remark) if part)
 
     def _other_readings(self, kept: Kept) -> str:
-        """The likeliest reasons, tested: which other readings of the numbers make all hold."""
+        """Which other readings of the numbers make all hold: possible reasons, not found ones."""
         found = dict[str, list[tuple[Reading, Outcome]]]()
         for reading in self.readings:
             told = outcome(self.judge(kept, reading))
@@ -127,8 +127,7 @@ class SourceFigure:
                 which = f", with {_pairs(good)} of {len(ones)} pairs" if good[0].labels else ""
                 holding.append(f"{words}{which}")
         if holding:
-            ending = "is the likeliest reason" if len(holding) == 1 else "are the likeliest reasons"
-            return f"All of it holds when read {'; or '.join(holding)}, which {ending}."
+            return f"All of it holds when read {'; or '.join(holding)}."
         tried = [w for w, ones in found.items() if all(v == "not reproduced" for _, v in ones)]
         if not tried:
             return ""

@@ -64,6 +64,8 @@ def test_the_plan_has_the_papers_own_settings_whole() -> None:
         "fedavg-shards: paper E=5 seed 0",
     ):  # fmt: skip
         assert name in names
+    for name in ("fmnist-2-iid: paper alone seed 2", "star-mnist-1: paper fedavg seed 0"):
+        assert names.index(name) > len(ROWS)  # what is printed beside the network
     for row in BATCHWISE:
         for role in BATCHES:
             ours = [name for name in names if name.startswith(f"{row}: paper {role}")]

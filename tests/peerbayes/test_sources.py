@@ -168,12 +168,10 @@ def test_of_star_fmnist_2_it_is_the_failure_that_is_reproduced(
     tmp_path: Path, share: float, coat: float, verdict: str
 ) -> None:
     sure = lambda agent, label: coat if agent and label == 4 else 0.6  # noqa: E731
-    content = made_up("star-fmnist-2", "a=0.7", star(share), confidence=sure)
+    content = made_up("star-fmnist-2", "a=0.5", star(share), confidence=sure)
     keep(tmp_path, "star-fmnist-2", content)
     figure = FIGURES["p2-5b"].redraw(Kept(tmp_path))
-    assert figure.verdict == verdict
-    other_weights = 0 if verdict == "reproduced" else 2
-    assert len(figure.missing) == other_weights
+    assert (figure.verdict, figure.missing) == (verdict, [])  # P2 says with which a
     assert figure.builds == ["0123456789ab"]
     by_label = {curve.name: curve for curve in figure.panels[1].curves}
     assert by_label["4"].values[-1] == pytest.approx(coat)  # before consensus, at the edges
@@ -215,26 +213,29 @@ def test_confidence_at_the_edges_has_to_rise_with_a(tmp_path: Path) -> None:
 
 
 def test_what_a_source_does_not_say_is_tried_where_the_rest_fails(tmp_path: Path) -> None:
-    """P2 Fig. 5b, of no said weight: too good with .7, as bad as printed with .5."""
-    sure = lambda agent, label: 0.2 if agent and label == 4 else 0.6  # noqa: E731
+    """P2 Fig. 5c, of no said weight: with .7 nothing improves on the failure, with .5 it does."""
+    failed = made_up("star-fmnist-2", "a=0.5", star(0.7), confidence=lambda k, c: 0.3)
+    keep(tmp_path, "star-fmnist-2", failed)
 
     def redrawn(**shares: float) -> FigureDocument:
         for a, share in shares.items():
-            weight = f"a=0.{a[-1]}"
-            content = made_up("star-fmnist-2", weight, star(share), confidence=sure)
-            keep(tmp_path, "star-fmnist-2", content)
-        return FIGURES["p2-5b"].redraw(Kept(tmp_path))
+            content = made_up(
+                "star-fmnist-1", f"a=0.{a[-1]}", star(share),
+                confidence=lambda k, c: 0.6, labels=SHIRTS_TOGETHER,
+            )  # fmt: skip
+            keep(tmp_path, "star-fmnist-1", content)
+        return FIGURES["p2-5c"].redraw(Kept(tmp_path))
 
-    figure = redrawn(a7=0.82)
+    figure = redrawn(a7=0.72)
     assert figure.verdict == "not reproduced"
     # With nothing on record of another weight, nothing is said of it but what to run.
     tried = "after consensus; in the mean over the recorded rounds"
     assert f"all of it hold ({tried})" in figure.sentence
-    assert [one.part[-12:] for one in figure.missing] == ["a=0.5 seed 0", "a=0.3 seed 0"]
-    assert f"({tried}; with a=0.5)" in redrawn(a5=0.81).sentence
-    figure = redrawn(a5=0.70)
+    assert "star-fmnist-1: paper a=0.5 seed 0" in [one.part for one in figure.missing]
+    assert f"({tried}; with a=0.5)" in redrawn(a5=0.71).sentence
+    figure = redrawn(a5=0.84)
     assert figure.verdict == "not reproduced"  # a reading explains; it does not reproduce
-    assert "All of it holds when read with a=0.5, which is the likeliest" in figure.sentence
+    assert "All of it holds when read with a=0.5." in figure.sentence
 
 
 def test_of_labels_that_a_source_does_not_name_every_pair_is_tried(tmp_path: Path) -> None:
@@ -257,7 +258,7 @@ def test_of_labels_that_a_source_does_not_name_every_pair_is_tried(tmp_path: Pat
     assert figure.verdict == "not reproduced"
     assert (
         "All of it holds when read of one label that the edges hold and one that the centre"
-        " holds, with 5 and 8 of 24 pairs, which is the likeliest reason" in figure.sentence
+        " holds, with 5 and 8 of 24 pairs." in figure.sentence
     )
 
 
@@ -278,7 +279,7 @@ def test_low_is_lower_than_the_other_labels(tmp_path: Path, four: float, verdict
     keep(tmp_path, "star-mnist-2", content)
     later = FIGURES["p2-5a"].redraw(Kept(tmp_path))
     assert later.verdict == "not reproduced"
-    assert "read in the mean over the recorded rounds, which" in later.sentence
+    assert "read in the mean over the recorded rounds." in later.sentence
 
 
 @pytest.mark.parametrize(("parted", "verdict"), [(0.70, "reproduced"), (0.80, "not reproduced")])
@@ -289,7 +290,8 @@ def test_the_milder_partition_improves_on_a_failure(
         ("star-fmnist-1", 0.84, 0.6, SHIRTS_TOGETHER), ("star-fmnist-2", parted, 0.3, None),
     ):  # fmt: skip
         sure = lambda k, c, coat=coat: coat if c == 4 else 0.8  # noqa: E731
-        keep(tmp_path, row, made_up(row, "a=0.7", star(share), confidence=sure, labels=labels))
+        weight = "a=0.7" if labels else "a=0.5"
+        keep(tmp_path, row, made_up(row, weight, star(share), confidence=sure, labels=labels))
     assert FIGURES["p2-5c"].redraw(Kept(tmp_path)).verdict == verdict
 
 
@@ -334,7 +336,7 @@ def test_gae_is_held_against_its_table(tmp_path: Path) -> None:
 
 
 def test_what_holds_in_another_reading_is_said_to(tmp_path: Path) -> None:
-    """The likeliest reason is tried: here the printed numbers are those after consensus."""
+    """Other readings are tried: here the printed numbers are those after consensus."""
     shares = {"before": [0.7, 0.7], "after": [0.8578, 0.8586]}
     row = "fmnist-2-balanced-b"
     keep(tmp_path, row, made_up(row, "", lambda n, when: shares[when]))
@@ -349,7 +351,7 @@ def test_what_holds_in_another_reading_is_said_to(tmp_path: Path) -> None:
     shares = {"before": [0.5, 0.5], "after": [0.67, 0.83]}
     keep(tmp_path, row, made_up(row, "", lambda n, when: shares[when]))
     figure = FIGURES["p1-3a"].redraw(Kept(tmp_path))
-    assert "nodes’ names exchanged, which is the likeliest reason." in figure.sentence
+    assert "nodes’ names exchanged." in figure.sentence
     # Of rounds of other lengths nothing is on record: the commands are there.
     assert [one.part for one in figure.missing] == [
         f"{row}: paper {role} seed 0" for role in ("a batch a round", "10 batches a round")
@@ -359,7 +361,7 @@ def test_what_holds_in_another_reading_is_said_to(tmp_path: Path) -> None:
     figure = FIGURES["p1-3a"].redraw(Kept(tmp_path))
     assert figure.verdict == "not reproduced"  # the rounds of the row are an epoch long
     assert [one.part for one in figure.missing] == [f"{row}: paper 10 batches a round seed 0"]
-    ending = "exchanged; or with a consensus after every batch, which are the likeliest reasons."
+    ending = "exchanged; or with a consensus after every batch."
     assert ending in figure.sentence
 
 
