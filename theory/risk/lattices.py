@@ -1,4 +1,4 @@
-"""Lattice coverings in whitened coordinates, cut to a domain and pulled into it.
+"""Lattice coverings in whitened coordinates, cut to the image of a domain and pulled into it.
 
 A*_k is the thinnest lattice covering known in k ≤ 5 dimensions (for k ≤ 5 it is proved to be the
 best lattice): points, hexagons, the body-centred cubic lattice, and so on.
@@ -44,28 +44,28 @@ def deep_hole(k: int) -> FloatArray:
     return np.asarray(np.linalg.lstsq(corners[:k].T, vertex, rcond=None)[0])
 
 
-def lattice_coverings(domain: Domain, root: FloatArray, distance: float) -> list[FloatArray]:
-    """A*_k in whitened coordinates, cut to the domain, with two positions of its origin.
+def lattice_coverings(domain: Domain, image: FloatArray, distance: float) -> list[FloatArray]:
+    """A*_k, cut to the domain's image in k dimensions, with two positions of its origin.
 
-    Every u in the image has a lattice point within ϱ. Those farther than ϱ from the image are not
-    needed. The others are replaced by the nearest point of the image, which is no farther from
-    any point of a convex set. Empty if there are too many candidates.
+    Every point of the image, shape (k, d), has a lattice point within `distance`. Those farther
+    than that from the image are not needed. The others are replaced by the nearest point of the
+    image, which is no farther from any point of a convex set. Empty if there are too many
+    candidates; else arrays of coordinates z, shape (M, d).
     """
-    k = len(root)
-    basis = dual_lattice(k) * (distance * (1 - ROUNDING))
+    k = len(image)
+    basis = dual_lattice(k) * distance
     inverse = np.linalg.inv(basis)
-    extents = domain.extents(root) + distance
-    ends = np.floor(np.abs(inverse.T) @ extents).astype(np.int64) + 1
-    if np.prod(2.0 * ends + 1) > _MOST_CANDIDATES:
+    extents = domain.extents(image) + distance
+    ends = np.floor(np.abs(inverse.T) @ extents) + 1
+    if np.prod(2 * ends + 1) > _MOST_CANDIDATES:
         return []
     grids = np.meshgrid(*(np.arange(-end, end + 1) for end in ends), indexing="ij")
     lattice = np.stack([grid.ravel() for grid in grids], axis=1) @ basis
     found = []
     for origin in (np.zeros(k), deep_hole(k) @ basis):
-        candidates = lattice + origin
-        candidates = candidates[(np.abs(candidates) <= extents).all(axis=1)]
-        targets = candidates + root @ domain.centre
-        points = domain.nearest(root, targets)
-        gaps = np.linalg.norm(points @ root.T - targets, axis=1)
-        found.append(points[gaps <= distance * (1 + ROUNDING)])
+        targets = lattice + origin
+        targets = targets[(np.abs(targets) <= extents).all(axis=1)]
+        z = domain.nearest(image, targets)
+        gaps = np.linalg.norm(z @ image.T - targets, axis=1)
+        found.append(z[gaps <= distance * (1 + ROUNDING)])
     return found
