@@ -33,13 +33,13 @@ from numpy.typing import ArrayLike
 
 from theory.risk.domains import Box, Domain
 from theory.risk.grids import grid_counts, grid_points
-from theory.risk.lattices import ROUNDING, lattice_coverings
+from theory.risk.lattices import ROUNDING, lattice_coverings, middles
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, as_float_array, as_positive, fail, read_only
 
 MOST_POINTS = 1_000_000
-# Axes whose squared extents, over ϱ², sum to less than this get one value.
+# Axes get one value where that costs less than this share of ϱ².
 _SHORT = 1e-9
 
 
@@ -56,7 +56,7 @@ class Covering(Shown):
     lower_bound
         No r-covering has fewer points: lower_bound ≤ M(r) ≤ len(points).
     method
-        "point", "interval" (both exact), "grid" or "lattice".
+        "point", "interval" (on one axis; exact where d = 1), "grid" or "lattice".
     second_moment, noise_std
         S, shape (d, d), and α: they define the divergence.
     """
@@ -198,33 +198,37 @@ def cover(
     rounding = _rounding_of_points(domain, S) / distance
     # Squared distances that are left, over ϱ²: of points alone, and of whitened coordinates.
     limit = (max(1 - rounding, 0.0) * (1 - ROUNDING)) ** 2
-    short = 4 * np.cumsum(domain.extents(image)[::-1] ** 2)[::-1]
-    k = max(1, int((short > max(_SHORT, doubt)).sum()))
-    left = limit - doubt - float(short[k:].max(initial=0.0))
-    if left <= 0:
+    room = limit - doubt
+    if room <= 0:
         raise fail(
             "domain",
             "numbers that doubles resolve to the radius",
             f"rounding of {rounding:.2g} of the distance that a point covers",
             "measure parameters from the middle of the domain",
         )
-    if domain.reach(image)[0] ** 2 <= limit - doubt:
+    reach, _ = domain.reach(image)
+    if reach**2 <= room:
         return built(np.zeros((1, domain.dimension)), "point")
-    if k == 1 and not aligned:
-        reach, end = domain.reach(image[:1])
-        interval = built(_line(ceil(reach / np.sqrt(left)), end), "interval")
-        if domain.dimension == 1 and interval.size > bound:
-            exact = built(_line(bound, end), "interval")
-            return exact if _covers_interval(exact, domain) else interval
-        return interval
+    if domain.dimension == 1 and not aligned:
+        exact = built(middles(bound)[:, None], "interval")
+        if _covers_interval(exact, domain):
+            return exact
+        return built(middles(ceil(reach / np.sqrt(room)))[:, None], "interval")
     found = []
-    if isinstance(domain, Box) and method != "lattice":
+    for k in range(1, 1 if aligned else domain.dimension + 1):
+        # One value does for the axes that are left out, at a price.
+        price = domain.reach(image[k:])[0] ** 2
+        if price < room:
+            how = "interval" if k == 1 else "lattice"
+            distance_left = np.sqrt(room - price)
+            found += [built(z, how) for z in lattice_coverings(domain, image, k, distance_left)]
+        if price <= max(_SHORT, doubt):
+            break
+    if isinstance(domain, Box) and method != "lattice" and (aligned or k > 1):
         sides = domain.axes / distance
         counts = grid_counts(sides @ S @ sides, limit)
         if counts is not None and prod(counts) <= MOST_POINTS:
-            found.append(built(grid_points(counts), "grid"))
-    if not aligned:
-        found += [built(z, "lattice") for z in lattice_coverings(domain, image[:k], np.sqrt(left))]
+            found.insert(0, built(grid_points(counts), "grid"))
     if not found:
         raise _too_many(bound)
     return min(found, key=lambda covering: covering.size)
@@ -278,11 +282,6 @@ def _rounding_of_points(domain: Domain, S: FloatArray) -> float:
     sides = np.abs(domain.axes).sum(axis=1)
     places = np.where(sides > 0, np.spacing(np.abs(domain.centre) + sides), 0.0)
     return float((len(S) + 3) * (np.sqrt(np.diag(S)) @ places))
-
-
-def _line(count: int, end: FloatArray) -> FloatArray:
-    """The middles of equal parts of the line from −end to end, shape (count, d)."""
-    return np.asarray(((2 * np.arange(count) + 1) / count - 1)[:, None] * end)
 
 
 def _covers_interval(covering: Covering, domain: Domain) -> bool:

@@ -222,7 +222,7 @@ class Ellipsoid(Value):
     def reach(self, image: FloatArray) -> tuple[float, FloatArray]:
         """The largest ‖image z‖ over the ball, and a z that attains it: the longest axis."""
         _, lengths, right = np.linalg.svd(image)
-        return float(lengths[0]), np.asarray(right[0])
+        return float(lengths.max(initial=0.0)), np.asarray(right[0])
 
     def extents(self, image: FloatArray) -> FloatArray:
         """Half the width of the image along each axis, shape (k,)."""
@@ -244,7 +244,7 @@ class Ellipsoid(Value):
         squares = lengths**2
 
         def scaled(multiplier: FloatArray) -> FloatArray:
-            return np.asarray(lengths * w / (squares + multiplier[:, None]))
+            return np.asarray(lengths * w / np.maximum(squares + multiplier[:, None], _TINY))
 
         low = np.zeros(len(w))
         high = lengths.max(initial=0.0) * np.linalg.norm(w, axis=1)

@@ -12,6 +12,7 @@ from math import ceil, prod
 import numpy as np
 
 from theory.risk.domains import corners, log_ball_volume
+from theory.risk.lattices import middles
 from theory.validation import FloatArray
 
 # Counts beyond this are given up.
@@ -78,5 +79,5 @@ def _thinned(counts: list[int], fits: Callable[[list[int]], bool]) -> list[int]:
 
 def grid_points(counts: list[int]) -> FloatArray:
     """The centres of the cells, shape (Π counts, d)."""
-    axes = [(2 * np.arange(count) + 1) / count - 1 for count in counts]
+    axes = [middles(count) for count in counts]
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)

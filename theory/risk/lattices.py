@@ -6,6 +6,8 @@ best lattice): points, hexagons, the body-centred cubic lattice, and so on.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from theory.risk.domains import Domain, log_ball_volume
@@ -44,28 +46,48 @@ def deep_hole(k: int) -> FloatArray:
     return np.asarray(np.linalg.lstsq(corners[:k].T, vertex, rcond=None)[0])
 
 
-def lattice_coverings(domain: Domain, image: FloatArray, distance: float) -> list[FloatArray]:
-    """A*_k, cut to the domain's image in k dimensions, with two positions of its origin.
+def middles(count: int) -> FloatArray:
+    """The middles of equal parts of [−1, 1], shape (count,)."""
+    return np.asarray((2 * np.arange(count) + 1) / count - 1)
 
-    Every point of the image, shape (k, d), has a lattice point within `distance`. Those farther
-    than that from the image are not needed. The others are replaced by the nearest point of the
-    image, which is no farther from any point of a convex set. Empty if there are too many
-    candidates; else arrays of coordinates z, shape (M, d).
+
+def lattice_coverings(
+    domain: Domain, image: FloatArray, k: int, distance: float
+) -> list[FloatArray]:
+    """A*_k on the first k axes of the domain's image, cut to it, with two positions of its origin.
+
+    Every point of the image's shadow on these axes has a lattice point within `distance`. Those
+    farther than that from the shadow are not needed. The others are replaced by the nearest point
+    of the image, shape (d, d), which is no farther from any point of a convex set: whatever is as
+    long as `reach` on the other axes is within √(distance² + reach²). Empty if there are too many
+    candidates; else arrays of coordinates z, shape (M, d). On one axis, the fewest points.
     """
-    k = len(image)
+    shadow = image[:k]
+    extents = domain.extents(shadow)
+    if k == 1:
+        positions = [middles(math.ceil(extents[0] / distance))[:, None] * extents]
+    else:
+        positions = _positions(k, extents + distance, distance)
+    found = []
+    for targets in positions:
+        z = domain.nearest(shadow, targets)
+        needed = np.linalg.norm(z @ shadow.T - targets, axis=1) <= distance * (1 + ROUNDING)
+        if k < len(image):
+            z = domain.nearest(image, np.pad(targets[needed], ((0, 0), (0, len(image) - k))))
+        else:
+            z = z[needed]
+        found.append(z)
+    return found
+
+
+def _positions(k: int, extents: FloatArray, distance: float) -> list[FloatArray]:
+    """Points of A*_k of covering radius `distance` in a box, from two origins; none if too many."""
     basis = dual_lattice(k) * distance
     inverse = np.linalg.inv(basis)
-    extents = domain.extents(image) + distance
     ends = np.floor(np.abs(inverse.T) @ extents) + 1
     if np.prod(2 * ends + 1) > _MOST_CANDIDATES:
         return []
     grids = np.meshgrid(*(np.arange(-end, end + 1) for end in ends), indexing="ij")
     lattice = np.stack([grid.ravel() for grid in grids], axis=1) @ basis
-    found = []
-    for origin in (np.zeros(k), deep_hole(k) @ basis):
-        targets = lattice + origin
-        targets = targets[(np.abs(targets) <= extents).all(axis=1)]
-        z = domain.nearest(image, targets)
-        gaps = np.linalg.norm(z @ image.T - targets, axis=1)
-        found.append(z[gaps <= distance * (1 + ROUNDING)])
-    return found
+    shifted = (lattice, lattice + deep_hole(k) @ basis)
+    return [targets[(np.abs(targets) <= extents).all(axis=1)] for targets in shifted]
