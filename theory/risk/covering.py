@@ -210,10 +210,11 @@ def cover(
     if reach**2 <= room:
         return built(np.zeros((1, domain.dimension)), "point")
     if domain.dimension == 1 and not aligned:
+        interval = built(middles(ceil(reach / np.sqrt(room)))[:, None], "interval")
+        if interval.size == bound:
+            return interval
         exact = built(middles(bound)[:, None], "interval")
-        if _covers_interval(exact, domain):
-            return exact
-        return built(middles(ceil(reach / np.sqrt(room)))[:, None], "interval")
+        return exact if _covers_interval(exact, domain) else interval
     found = []
     for k in range(1, 1 if aligned else domain.dimension + 1):
         # One value does for the axes that are left out, at a price.
