@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 
 from theory.risk.domains import Box, Domain
 from theory.risk.grids import grid_counts, grid_points
-from theory.risk.lattices import ROUNDING, lattice_coverings, middles
+from theory.risk.lattices import MOST_CANDIDATES, ROUNDING, lattice_coverings, middles
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, as_float_array, as_positive, fail, read_only
@@ -41,6 +41,8 @@ from theory.validation import FloatArray, as_float_array, as_positive, fail, rea
 MOST_POINTS = 1_000_000
 # Axes get one value where that costs less than this share of ϱ².
 _SHORT = 1e-9
+# Leaving out more is tried where it is quick: so many candidates, over d².
+_FEW = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +221,12 @@ def cover(
     for k in range(1, 1 if aligned else domain.dimension + 1):
         # One value does for the axes that are left out, at a price.
         price = domain.reach(image[k:])[0] ** 2
+        last = price <= max(_SHORT, doubt)
         if price < room:
             how = "interval" if k == 1 else "lattice"
-            distance_left = np.sqrt(room - price)
-            found += [built(z, how) for z in lattice_coverings(domain, image, k, distance_left)]
-        if price <= max(_SHORT, doubt):
+            left, most = np.sqrt(room - price), MOST_CANDIDATES if last else _FEW // len(S) ** 2
+            found += [built(z, how) for z in lattice_coverings(domain, image, k, left, most=most)]
+        if last:
             break
     if isinstance(domain, Box) and method != "lattice" and (aligned or k > 1):
         sides = domain.axes / distance

@@ -13,7 +13,7 @@ import numpy as np
 from theory.risk.domains import Domain, log_ball_volume
 from theory.validation import FloatArray
 
-_MOST_CANDIDATES = 4_000_000
+MOST_CANDIDATES = 4_000_000
 # Distances are right to a few roundings; cells are made smaller by this share.
 ROUNDING = 1e-11
 
@@ -52,22 +52,24 @@ def middles(count: int) -> FloatArray:
 
 
 def lattice_coverings(
-    domain: Domain, image: FloatArray, k: int, distance: float
+    domain: Domain, image: FloatArray, k: int, distance: float, *, most: int = MOST_CANDIDATES
 ) -> list[FloatArray]:
     """A*_k on the first k axes of the domain's image, cut to it, with two positions of its origin.
 
     Every point of the image's shadow on these axes has a lattice point within `distance`. Those
     farther than that from the shadow are not needed. The others are replaced by the nearest point
     of the image, shape (d, d), which is no farther from any point of a convex set: whatever is as
-    long as `reach` on the other axes is within √(distance² + reach²). Empty if there are too many
-    candidates; else arrays of coordinates z, shape (M, d). On one axis, the fewest points.
+    long as `reach` on the other axes is within √(distance² + reach²). Empty if there are more than
+    `most` candidates; else arrays of coordinates z, shape (M, d). On one axis, the fewest points.
     """
     shadow = image[:k]
     extents = domain.extents(shadow)
-    if k == 1:
-        positions = [middles(math.ceil(extents[0] / distance))[:, None] * extents]
+    if k > 1:
+        positions = _positions(k, extents + distance, distance, most)
+    elif (count := math.ceil(extents[0] / distance)) <= most:
+        positions = [middles(count)[:, None] * extents]
     else:
-        positions = _positions(k, extents + distance, distance)
+        positions = []
     found = []
     for targets in positions:
         z = domain.nearest(shadow, targets)
@@ -80,12 +82,12 @@ def lattice_coverings(
     return found
 
 
-def _positions(k: int, extents: FloatArray, distance: float) -> list[FloatArray]:
+def _positions(k: int, extents: FloatArray, distance: float, most: int) -> list[FloatArray]:
     """Points of A*_k of covering radius `distance` in a box, from two origins; none if too many."""
     basis = dual_lattice(k) * distance
     inverse = np.linalg.inv(basis)
     ends = np.floor(np.abs(inverse.T) @ extents) + 1
-    if np.prod(2 * ends + 1) > _MOST_CANDIDATES:
+    if np.prod(2 * ends + 1) > most:
         return []
     grids = np.meshgrid(*(np.arange(-end, end + 1) for end in ends), indexing="ij")
     lattice = np.stack([grid.ravel() for grid in grids], axis=1) @ basis
