@@ -1,13 +1,14 @@
-"""Compact sets of parameters: boxes and ellipsoids, as a linear map R sees them.
+"""Compact sets of parameters: boxes and ellipsoids, and what a linear map makes of them.
 
-Coverings are made in whitened coordinates u = Rθ, in which the divergence of two parameters is half
-the squared distance over the noise. A box becomes a zonotope, an ellipsoid an ellipsoid, both
-perhaps of fewer dimensions: directions that no agent sees are gone.
+Both are {centre + Lz}, z in the cube [−1, 1]^d or in the unit ball. Coverings are made of z alone:
+units and offsets of parameters are in L and the centre. Maps from z are matrices of shape (k, d),
+called images; a cube becomes a zonotope, a ball an ellipsoid.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, product
 from math import comb
 
@@ -16,12 +17,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
 from scipy.special import gammaln
 
-from theory.validation import FloatArray, as_float_array, fail, read_only
+from theory.validation import FloatArray, as_float_array, fail
 from theory.values import Value
 
 # Signs of the corners of a box, and minors of its generators, are enumerated.
 _MOST_AXES = 12
 _MOST_AXES_OF_FACES = 6
+_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,90 +64,99 @@ class Box(Value):
 
     @property
     def centre(self) -> FloatArray:
-        """The midpoint, shape (d,)."""
-        return (self.lower + self.upper) / 2
+        """The midpoint, shape (d,), to rounding."""
+        return self.lower / 2 + self.upper / 2
 
     @property
     def half_sides(self) -> FloatArray:
         """Shape (d,)."""
-        return (self.upper - self.lower) / 2
+        return self.upper / 2 - self.lower / 2
+
+    @property
+    def axes(self) -> FloatArray:
+        """L, shape (d, d): the half-sides on the diagonal."""
+        return np.diag(self.half_sides)
+
+    @property
+    def interval(self) -> tuple[Fraction, Fraction]:
+        """Both ends of a box of one dimension, exact."""
+        return Fraction(self.lower.item()), Fraction(self.upper.item())
+
+    def at(self, z: FloatArray) -> FloatArray:
+        """Points centre + Lz for rows z of the cube, shape (M, d): rounded, and inside."""
+        return np.clip(self.centre + z * self.half_sides, self.lower, self.upper)
 
     def contains(self, points: ArrayLike, *, slack: float = 0.0) -> np.ndarray:
         """Which of the points, shape (M, d), lie inside, to within `slack` half-sides."""
-        allowed = self.half_sides * (1 + slack)
-        return np.asarray((np.abs(np.asarray(points) - self.centre) <= allowed).all(axis=1))
+        more, p = self.half_sides * slack, np.asarray(points)
+        return np.asarray(((self.lower - more <= p) & (p <= self.upper + more)).all(axis=1))
 
-    def reach(self, root: FloatArray) -> tuple[float, FloatArray]:
-        """The largest ‖R(θ − centre)‖ over the box, and a θ that attains it: a corner."""
-        signs = np.array(list(product((1.0, -1.0), repeat=self.dimension - 1)))
-        signs = np.hstack([np.ones((len(signs), 1)), signs])
-        norms = np.linalg.norm((signs * self.half_sides) @ root.T, axis=1)
+    def reach(self, image: FloatArray) -> tuple[float, FloatArray]:
+        """The largest ‖image z‖ over the cube, and a z that attains it: a corner."""
+        signs = corners(self.dimension)
+        norms = np.linalg.norm(signs @ image.T, axis=1)
         best = int(norms.argmax())
-        return float(norms[best]), self.centre + signs[best] * self.half_sides
+        return float(norms[best]), signs[best]
 
-    def extents(self, root: FloatArray) -> FloatArray:
+    def extents(self, image: FloatArray) -> FloatArray:
         """Half the width of the image along each axis, shape (k,)."""
-        return np.asarray(np.abs(root) @ self.half_sides)
+        return np.asarray(np.abs(image).sum(axis=1))
 
-    def log_ball_ratios(self, root: FloatArray) -> FloatArray:
+    def log_ball_ratios(self, image: FloatArray) -> FloatArray:
         """Logs of vol_j(image on its j longest axes)/vol_j(unit ball), for j = 1, …, k.
 
         The volume of a zonotope is 2^j times the sum of the minors of its generators.
         """
-        generators = root * self.half_sides
-        axes = np.linalg.svd(generators)[0]
+        axes = np.linalg.svd(image)[0]
         values = []
-        for j in range(1, len(root) + 1):
-            shadow = axes[:, :j].T @ generators
+        for j in range(1, len(image) + 1):
+            shadow = axes[:, :j].T @ image
             columns = np.array(list(combinations(range(self.dimension), j)))
             assert len(columns) == comb(self.dimension, j)
-            minors = np.abs(np.linalg.det(shadow[:, columns].swapaxes(0, 1))).sum()
             with np.errstate(divide="ignore"):
-                values.append(j * np.log(2.0) + np.log(minors) - log_ball_volume(j))
+                minors = np.linalg.slogdet(shadow[:, columns].swapaxes(0, 1))[1]
+            values.append(j * np.log(2.0) + np.logaddexp.reduce(minors) - log_ball_volume(j))
         return np.array(values)
 
-    def nearest(self, root: FloatArray, targets: FloatArray) -> FloatArray:
-        """The θ in the box with Rθ nearest to each target; targets (M, k), result (M, d).
+    def nearest(self, image: FloatArray, targets: FloatArray) -> FloatArray:
+        """The z in the cube with image z nearest to each target; targets (M, k), result (M, d).
 
-        It is the free minimum on some face of the box on which R is one to one (else one may move
-        on to the face's edge). Of at most 3^d such minima those inside the box are compared; above
-        six axes a solver goes from face to face.
+        It is the free minimum on some face of the cube on which the image is one to one (else one
+        may move on to the face's edge). Of at most 3^d such minima those inside the cube are
+        compared; above six axes a solver goes from face to face.
         """
         if self.dimension > _MOST_AXES_OF_FACES:
-            return np.array([self._solved(root, target) for target in targets]).reshape(
+            return np.array([self._solved(image, target) for target in targets]).reshape(
                 len(targets), self.dimension
             )
         found = np.empty((len(targets), self.dimension))
         least = np.full(len(targets), np.inf)
         for free in product((True, False), repeat=self.dimension):
             inner = np.array(free)
-            part = root[:, inner]
+            part = image[:, inner]
             if inner.any() and np.linalg.matrix_rank(part) < inner.sum():
                 continue
-            inverse = np.linalg.pinv(part)
+            inverse = np.linalg.pinv(part).T
             for signs in product((1.0, -1.0), repeat=int((~inner).sum())):
-                theta = np.tile(self.centre, (len(targets), 1))
-                theta[:, ~inner] += np.array(signs) * self.half_sides[~inner]
-                theta[:, inner] = (targets - theta[:, ~inner] @ root[:, ~inner].T) @ inverse.T
-                gaps = np.linalg.norm(theta @ root.T - targets, axis=1)
-                better = self.contains(theta, slack=1e-12) & (gaps < least)
-                found[better], least[better] = theta[better], gaps[better]
+                z = np.zeros((len(targets), self.dimension))
+                z[:, ~inner] = signs
+                for _ in range(2):  # the second step takes the rounding of the first away
+                    z[:, inner] += (targets - z @ image.T) @ inverse
+                gaps = np.linalg.norm(z @ image.T - targets, axis=1)
+                better = (np.abs(z) <= 1 + 1e-12).all(axis=1) & (gaps < least)
+                found[better], least[better] = z[better], gaps[better]
         return found
 
-    def _solved(self, root: FloatArray, target: FloatArray) -> FloatArray:
-        theta = self.centre.copy()
-        # An axis of length zero is not free; the solver wants lower < upper.
-        free = self.half_sides > 0
-        if free.any():
-            theta[free] = lsq_linear(
-                root[:, free],
-                target - root[:, ~free] @ self.centre[~free],
-                bounds=(self.lower[free], self.upper[free]),
-                method="bvls",
-                tol=1e-14,
-                max_iter=50 * self.dimension,
-            ).x
-        return theta
+    def _solved(self, image: FloatArray, target: FloatArray) -> FloatArray:
+        solution = lsq_linear(
+            image,
+            target,
+            bounds=(-1.0, 1.0),
+            method="bvls",
+            tol=1e-14,
+            max_iter=50 * self.dimension,
+        )
+        return np.asarray(solution.x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +185,10 @@ class Ellipsoid(Value):
                 f"shape {axes.shape}",
                 "give one column for each half-axis",
             )
-        if np.linalg.matrix_rank(axes) < centre.size:
+        # Of rows and columns of length one: neither units nor long half-axes hide another.
+        rows = axes / np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), _TINY)
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=0), _TINY)
+        if np.linalg.matrix_rank(rows) < centre.size:
             raise fail("axes", "linearly independent half-axes", "a singular matrix", "use a Box")
         object.__setattr__(self, "centre", centre)
         object.__setattr__(self, "axes", axes)
@@ -184,37 +198,53 @@ class Ellipsoid(Value):
         """The number d of coordinates."""
         return int(self.centre.size)
 
+    @property
+    def interval(self) -> tuple[Fraction, Fraction]:
+        """Both ends of an ellipsoid of one dimension, exact."""
+        centre, half = Fraction(self.centre.item()), abs(Fraction(self.axes.item()))
+        return centre - half, centre + half
+
+    def at(self, z: FloatArray) -> FloatArray:
+        """Points centre + Lz for rows z of the ball, shape (M, d): inside to rounding."""
+        return np.asarray(self.centre + z @ self.axes.T)
+
     def contains(self, points: ArrayLike, *, slack: float = 0.0) -> np.ndarray:
-        """Which of the points, shape (M, d), lie inside, to within `slack` half-axes."""
-        z = np.linalg.solve(self.axes, (np.asarray(points) - self.centre).T)
-        return np.asarray(np.linalg.norm(z, axis=0) <= 1 + slack)
+        """Which of the points, shape (M, d), lie inside, to within `slack` half-axes and rounding.
 
-    def reach(self, root: FloatArray) -> tuple[float, FloatArray]:
-        """The largest ‖R(θ − centre)‖, and a θ that attains it: the end of the longest axis."""
-        _, lengths, right = np.linalg.svd(root @ self.axes)
-        return float(lengths[0]), self.centre + self.axes @ right[0]
+        Rounding is that of doubles as large as the ellipsoid's own.
+        """
+        size = np.linalg.norm(self.axes, axis=1)
+        inverse = np.linalg.inv(self.axes / size[:, None])
+        z = (np.asarray(points) - self.centre) / size @ inverse.T
+        doubt = np.abs(inverse) @ (np.spacing(np.abs(self.centre) + size) / size)
+        return np.asarray(np.linalg.norm(z, axis=1) <= 1 + slack + np.linalg.norm(doubt))
 
-    def extents(self, root: FloatArray) -> FloatArray:
+    def reach(self, image: FloatArray) -> tuple[float, FloatArray]:
+        """The largest ‖image z‖ over the ball, and a z that attains it: the longest axis."""
+        _, lengths, right = np.linalg.svd(image)
+        return float(lengths.max(initial=0.0)), np.asarray(right[0])
+
+    def extents(self, image: FloatArray) -> FloatArray:
         """Half the width of the image along each axis, shape (k,)."""
-        return np.asarray(np.linalg.norm(root @ self.axes, axis=1))
+        return np.asarray(np.linalg.norm(image, axis=1))
 
-    def log_ball_ratios(self, root: FloatArray) -> FloatArray:
+    def log_ball_ratios(self, image: FloatArray) -> FloatArray:
         """Logs of vol_j(image on its j longest axes)/vol_j(unit ball), for j = 1, …, k."""
-        lengths = np.linalg.svd(root @ self.axes, compute_uv=False)
-        return np.asarray(np.cumsum(np.log(lengths)))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.cumsum(np.log(np.linalg.svd(image, compute_uv=False))))
 
-    def nearest(self, root: FloatArray, targets: FloatArray) -> FloatArray:
-        """The θ in the ellipsoid with Rθ nearest to each target; targets (M, k), result (M, d).
+    def nearest(self, image: FloatArray, targets: FloatArray) -> FloatArray:
+        """The z in the ball with image z nearest to each target; targets (M, k), result (M, d).
 
         Where the target is outside, the nearest point has coordinates s²w/(s² + λ) along the axes
         s of the image, with the λ > 0 that puts it on the surface, found by bisection.
         """
-        left, lengths, right = np.linalg.svd(root @ self.axes, full_matrices=False)
-        w = (targets - root @ self.centre) @ left
+        left, lengths, right = np.linalg.svd(image, full_matrices=False)
+        w = targets @ left
         squares = lengths**2
 
         def scaled(multiplier: FloatArray) -> FloatArray:
-            return np.asarray(lengths * w / (squares + multiplier[:, None]))
+            return np.asarray(lengths * w / np.maximum(squares + multiplier[:, None], _TINY))
 
         low = np.zeros(len(w))
         high = lengths.max(initial=0.0) * np.linalg.norm(w, axis=1)
@@ -223,8 +253,7 @@ class Ellipsoid(Value):
             middle = (low + high) / 2
             outside = np.linalg.norm(scaled(middle), axis=1) > 1
             low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-        z = scaled(np.where(inside, 0.0, high))
-        return np.asarray(self.centre + (z @ right) @ self.axes.T)
+        return np.asarray(scaled(np.where(inside, 0.0, high)) @ right)
 
 
 Domain = Box | Ellipsoid
@@ -235,9 +264,6 @@ def log_ball_volume(k: int) -> float:
     return float(k / 2 * np.log(np.pi) - gammaln(k / 2 + 1))
 
 
-def root_of(second_moment: FloatArray) -> FloatArray:
-    """R of shape (k, d) with RᵀR = S, k the rank: eigenvalues below 1e-12 of the largest are 0."""
-    values, vectors = np.linalg.eigh(second_moment)
-    seen = values > 1e-12 * max(float(values.max(initial=0.0)), 0.0)
-    root = np.sqrt(values[seen])[:, None] * vectors[:, seen].T
-    return np.asarray(read_only(np.ascontiguousarray(root[::-1])))
+def corners(dimension: int) -> FloatArray:
+    """Half of the corners of the cube [−1, 1]^d, one of each opposite pair, shape (2^(d−1), d)."""
+    return np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=dimension - 1)])

@@ -1,4 +1,4 @@
-"""Product grids: coverings of a box by equal cells along its own axes.
+"""Product grids: coverings of the cube [−1, 1]^d by equal cells along its own axes.
 
 Wasteful where features are correlated, but where all agents' second moments are diagonal every
 agent rounds each coordinate by itself, so that all agree on the nearest point and Θ* is not empty.
@@ -7,13 +7,12 @@ agent rounds each coordinate by itself, so that all agree on the nearest point a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
 from math import ceil, prod
 
 import numpy as np
 
-from theory.risk.domains import Box, log_ball_volume
-from theory.risk.lattices import ROUNDING
+from theory.risk.domains import corners, log_ball_volume
+from theory.risk.lattices import middles
 from theory.validation import FloatArray
 
 # Counts beyond this are given up.
@@ -25,23 +24,20 @@ def grid_density(k: int) -> float:
     return float(np.exp(log_ball_volume(k) + k * np.log(np.sqrt(k) / 2)))
 
 
-def grid_counts(half: FloatArray, S: FloatArray, distance: float) -> list[int] | None:
-    """Points on each axis of a box, so few that the corners of a cell are within `distance`.
+def grid_counts(metric: FloatArray, limit: float) -> list[int] | None:
+    """Points on each axis of the cube [−1, 1]^d, so few that cells are within √limit of corners.
 
-    `half` holds the half-sides, shape (d,). A corner δ of the cell has the squared length δᵀSδ, a
-    convex function, so that the farthest points of a cell are corners. Tries to leave the shortest
-    axes whole, gives the others equal shares, and then takes points away where that is possible.
-    None beyond 64 million points.
+    A corner δ of the cell has the squared length δᵀ·metric·δ, a convex function, so that the
+    farthest points of a cell are corners. Tries to leave the shortest axes whole, gives the others
+    equal shares, and then takes points away where that is possible. None beyond 64 million points.
     """
-    signs = np.array(list(product((1.0, -1.0), repeat=half.size - 1)))
-    signs = np.hstack([np.ones((len(signs), 1)), signs])
-    limit = (distance * (1 - ROUNDING)) ** 2
+    signs = corners(len(metric))
 
     def fits(counts: list[int]) -> bool:
-        corners = signs * (half / np.array(counts, dtype=float))
-        return bool(((corners @ S) * corners).sum(axis=1).max() <= limit)
+        ends = signs / np.array(counts, dtype=float)
+        return bool(((ends @ metric) * ends).sum(axis=1).max() <= limit)
 
-    lengths = half * np.sqrt(np.diag(S))
+    lengths = np.sqrt(np.diag(metric))
     order = [int(axis) for axis in np.argsort(lengths) if lengths[axis] > 0]
     best: list[int] | None = None
     for whole in range(len(order)):
@@ -49,7 +45,7 @@ def grid_counts(half: FloatArray, S: FloatArray, distance: float) -> list[int] |
         if left <= 0:
             break
         cut = order[whole:]
-        counts = [1] * half.size
+        counts = [1] * len(metric)
         for axis in cut:
             counts[axis] = max(1, ceil(lengths[axis] / np.sqrt(left / len(cut))))
         # Correlated features make the corners longer than their coordinates tell.
@@ -81,10 +77,7 @@ def _thinned(counts: list[int], fits: Callable[[list[int]], bool]) -> list[int]:
     return counts
 
 
-def grid_points(box: Box, counts: list[int]) -> FloatArray:
+def grid_points(counts: list[int]) -> FloatArray:
     """The centres of the cells, shape (Π counts, d)."""
-    axes = [
-        centre + half * ((2 * np.arange(count) + 1) / count - 1)
-        for centre, half, count in zip(box.centre, box.half_sides, counts, strict=True)
-    ]
+    axes = [middles(count) for count in counts]
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)

@@ -1,4 +1,4 @@
-"""Lattice coverings in whitened coordinates, cut to a domain and pulled into it.
+"""Lattice coverings in whitened coordinates, cut to the image of a domain and pulled into it.
 
 A*_k is the thinnest lattice covering known in k ≤ 5 dimensions (for k ≤ 5 it is proved to be the
 best lattice): points, hexagons, the body-centred cubic lattice, and so on.
@@ -6,12 +6,14 @@ best lattice): points, hexagons, the body-centred cubic lattice, and so on.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from theory.risk.domains import Domain, log_ball_volume
 from theory.validation import FloatArray
 
-_MOST_CANDIDATES = 4_000_000
+MOST_CANDIDATES = 4_000_000
 # Distances are right to a few roundings; cells are made smaller by this share.
 ROUNDING = 1e-11
 
@@ -44,28 +46,50 @@ def deep_hole(k: int) -> FloatArray:
     return np.asarray(np.linalg.lstsq(corners[:k].T, vertex, rcond=None)[0])
 
 
-def lattice_coverings(domain: Domain, root: FloatArray, distance: float) -> list[FloatArray]:
-    """A*_k in whitened coordinates, cut to the domain, with two positions of its origin.
+def middles(count: int) -> FloatArray:
+    """The middles of equal parts of [−1, 1], shape (count,)."""
+    return np.asarray((2 * np.arange(count) + 1) / count - 1)
 
-    Every u in the image has a lattice point within ϱ. Those farther than ϱ from the image are not
-    needed. The others are replaced by the nearest point of the image, which is no farther from
-    any point of a convex set. Empty if there are too many candidates.
+
+def lattice_coverings(
+    domain: Domain, image: FloatArray, k: int, distance: float, *, most: int = MOST_CANDIDATES
+) -> list[FloatArray]:
+    """A*_k on the first k axes of the domain's image, cut to it, with two positions of its origin.
+
+    Every point of the image's shadow on these axes has a lattice point within `distance`. Those
+    farther than that from the shadow are not needed. The others are replaced by the nearest point
+    of the image, shape (d, d), which is no farther from any point of a convex set: whatever is as
+    long as `reach` on the other axes is within √(distance² + reach²). Empty if there are more than
+    `most` candidates; else arrays of coordinates z, shape (M, d). On one axis, the fewest points.
     """
-    k = len(root)
-    basis = dual_lattice(k) * (distance * (1 - ROUNDING))
+    shadow = image[:k]
+    extents = domain.extents(shadow)
+    if k > 1:
+        positions = _positions(k, extents + distance, distance, most)
+    elif (count := math.ceil(extents[0] / distance)) <= most:
+        positions = [middles(count)[:, None] * extents]
+    else:
+        positions = []
+    found = []
+    for targets in positions:
+        z = domain.nearest(shadow, targets)
+        needed = np.linalg.norm(z @ shadow.T - targets, axis=1) <= distance * (1 + ROUNDING)
+        if k < len(image):
+            z = domain.nearest(image, np.pad(targets[needed], ((0, 0), (0, len(image) - k))))
+        else:
+            z = z[needed]
+        found.append(z)
+    return found
+
+
+def _positions(k: int, extents: FloatArray, distance: float, most: int) -> list[FloatArray]:
+    """Points of A*_k of covering radius `distance` in a box, from two origins; none if too many."""
+    basis = dual_lattice(k) * distance
     inverse = np.linalg.inv(basis)
-    extents = domain.extents(root) + distance
-    ends = np.floor(np.abs(inverse.T) @ extents).astype(np.int64) + 1
-    if np.prod(2.0 * ends + 1) > _MOST_CANDIDATES:
+    ends = np.floor(np.abs(inverse.T) @ extents) + 1
+    if np.prod(2 * ends + 1) > most:
         return []
     grids = np.meshgrid(*(np.arange(-end, end + 1) for end in ends), indexing="ij")
     lattice = np.stack([grid.ravel() for grid in grids], axis=1) @ basis
-    found = []
-    for origin in (np.zeros(k), deep_hole(k) @ basis):
-        candidates = lattice + origin
-        candidates = candidates[(np.abs(candidates) <= extents).all(axis=1)]
-        targets = candidates + root @ domain.centre
-        points = domain.nearest(root, targets)
-        gaps = np.linalg.norm(points @ root.T - targets, axis=1)
-        found.append(points[gaps <= distance * (1 + ROUNDING)])
-    return found
+    shifted = (lattice, lattice + deep_hole(k) @ basis)
+    return [targets[(np.abs(targets) <= extents).all(axis=1)] for targets in shifted]

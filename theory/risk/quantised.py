@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from operator import mul
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,7 +60,8 @@ class QuantisedRegression(Value):
     Raises
     ------
     ValueError
-        If shapes disagree, a law is no distribution, or edges do not increase.
+        If shapes disagree, a law is no distribution, a number is not finite, or edges do not
+        increase.
     """
 
     features: tuple[FloatArray, ...]
@@ -90,6 +93,8 @@ class QuantisedRegression(Value):
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "truth", truth)
         object.__setattr__(self, "noise_std", as_positive("noise_std", self.noise_std))
+        threshold = as_float_array("threshold", self.threshold, ndim=0).item()
+        object.__setattr__(self, "threshold", threshold)
         if self.label_edges is not None:
             edges = as_float_array("label_edges", self.label_edges, ndim=1)
             if edges.size == 0 or (np.diff(edges) <= 0).any():
@@ -132,37 +137,52 @@ class QuantisedRegression(Value):
         thetas = as_float_array("points", points, ndim=2)
         if thetas.shape[1] != self.truth.size:
             raise fail("points", f"{self.truth.size} coordinates", thetas.shape[1], "match truth")
-        agents = [
-            self._agent(x, p, thetas) for x, p in zip(self.features, self.inputs, strict=True)
-        ]
+        moved = thetas - self.truth
+        if self.label_edges is None:
+            # Labels are taken relative to the truth's means: an offset of θ cancels in no ratio.
+            agents: list[Agent] = [
+                GaussianAgent(p, np.zeros(len(x)), self.noise_std, moved @ x.T, self.noise_std)
+                for x, p in zip(self.features, self.inputs, strict=True)
+            ]
+        else:
+            ends = self._beyond(self.label_edges.tolist())
+            laws = zip(self.features, self.inputs, ends, strict=True)
+            agents = [self._binned(p, to, moved @ x.T) for x, p, to in laws]
         return FiniteModel.from_agents([f"theta {m}" for m in range(len(thetas))], agents)
 
     def risks(self, points: ArrayLike) -> FloatArray:
         """R_j(θ) of each agent and parameter, shape (N, M), in units of the loss."""
         thetas = as_float_array("points", points, ndim=2)
-        rows = [
-            p @ ndtr((x @ thetas.T - self.threshold) / self.noise_std)
-            for x, p in zip(self.features, self.inputs, strict=True)
-        ]
-        return np.array(rows)
+        moved = thetas - self.truth
+        laws = zip(self.features, self.inputs, self._beyond([self.threshold]), strict=True)
+        return np.array([p @ ndtr((x @ moved.T - to) / self.noise_std) for x, p, to in laws])
 
     def risk_differences(self, points: ArrayLike) -> FloatArray:
         """|R_j(θ*) − R_j(θ)|, shape (N, M)."""
         return np.asarray(np.abs(self.risks(points) - self.risks(self.truth[None])))
 
-    def _agent(self, x: FloatArray, p: FloatArray, thetas: FloatArray) -> Agent:
-        if self.label_edges is None:
-            return GaussianAgent(p, x @ self.truth, self.noise_std, thetas @ x.T, self.noise_std)
-        truth = np.exp(self._log_bins(self.truth[None] @ x.T))[0]
-        logs = self._log_bins(thetas @ x.T)
+    def _beyond(self, labels: Sequence[float]) -> list[FloatArray]:
+        """Labels − xᵀθ*, rounded once, for each agent; shape (X_j, labels)."""
+        truth, numbers = [list(map(Fraction, row)) for row in (self.truth.tolist(), labels)]
+        return [
+            np.array([[float(y - mean) for y in numbers] for mean in means])
+            for means in (
+                [sum(map(mul, map(Fraction, row), truth)) for row in x.tolist()]
+                for x in self.features
+            )
+        ]
+
+    def _binned(self, p: FloatArray, ends: FloatArray, means: FloatArray) -> FiniteAgent:
+        """An agent that sees bins: their ends and labels' means, shape (M, X), from the truth's."""
+        truth = np.exp(self._log_bins(ends[None]))[0]
+        logs = self._log_bins(ends - means[..., None])
         joint = p[:, None] * truth / truth.sum(axis=-1, keepdims=True)
         entropy = -float((joint * np.log(np.where(truth > 0, truth, 1.0))).sum())
-        return FiniteAgent(joint.ravel(), logs.reshape(len(thetas), -1), entropy)
+        return FiniteAgent(joint.ravel(), logs.reshape(len(means), -1), entropy)
 
-    def _log_bins(self, means: FloatArray) -> FloatArray:
-        """Logs of P(bin) for labels of the given means, one axis more."""
-        assert self.label_edges is not None
-        z = (self.label_edges - means[..., None]) / self.noise_std
+    def _log_bins(self, beyond: FloatArray) -> FloatArray:
+        """Logs of P(bin), one more than ends on the last axis, for ends − means of labels."""
+        z = beyond / self.noise_std
         ends = np.full((*z.shape[:-1], 1), np.inf)
         low, high = np.concatenate([-ends, z], -1), np.concatenate([z, ends], -1)
         # In the upper half the complementary function keeps its digits.

@@ -27,8 +27,8 @@ from theory.bounds.samples import SampleSizes, sample_sizes
 from theory.learning.exponent import error_exponent
 from theory.learning.rate import learning_rate
 from theory.network import Network
-from theory.risk.covering import Covering, cover
-from theory.risk.domains import Domain, root_of
+from theory.risk.covering import Covering, cover, standardised
+from theory.risk.domains import Domain
 from theory.risk.quantised import QuantisedRegression
 from theory.risk.risk import RiskBound, risk_bound
 from theory.showing import Shown
@@ -121,20 +121,29 @@ def transfer_factor(to: FloatArray, source: FloatArray) -> float:
     """The smallest μ with xᵀ(to)x ≤ μ xᵀ(source)x for all x; infinite if there is none.
 
     `to` and `source` are second moments, shape (d, d): a covering of radius r in the metric of
-    `source` has radius μr in that of `to`, and no smaller μ does for all domains.
+    `source` has radius μr in that of `to`, and no smaller μ does for all domains. A floating-point
+    value; a direction counts as not seen if no more than rounding is left of its features.
 
     Examples
     --------
     >>> transfer_factor(np.diag([1.0, 0.5]), np.diag([1.0, 0.25]))
     2.0
     """
-    root = root_of(source)
-    inverse = np.linalg.pinv(root)
-    seen = inverse @ root
-    hidden = to - seen @ to @ seen
-    if np.abs(hidden).max(initial=0.0) > 1e-9 * max(np.abs(to).max(initial=0.0), 1e-300):
+    scale, correlations = standardised(source)
+    seen = scale > 0
+    if to[~seen].any():
         return np.inf
-    return float(np.linalg.eigvalsh(inverse.T @ to @ inverse).max(initial=0.0))
+    moved = (to / np.where(seen, scale, 1.0)[:, None] / np.where(seen, scale, 1.0))[seen][:, seen]
+    values, vectors = np.linalg.eigh(correlations[seen][:, seen])
+    # What second moments of sums of products may be off by, over the sizes of their features.
+    rounding = 64 * len(scale) * np.finfo(np.float64).eps
+    hidden = values <= rounding
+    unseen = vectors[:, hidden]
+    sizes = np.abs(unseen).T @ np.sqrt(np.diag(moved))
+    if (((moved @ unseen) * unseen).sum(axis=0) > rounding * sizes**2).any():
+        return np.inf
+    whitened = vectors[:, ~hidden] / np.sqrt(values[~hidden])
+    return float(np.linalg.eigvalsh(whitened.T @ moved @ whitened).max(initial=0.0))
 
 
 @typed

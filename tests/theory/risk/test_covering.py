@@ -1,4 +1,6 @@
 from fractions import Fraction
+from itertools import product
+from operator import mul
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial import Voronoi
 
 from theory import Box, Covering, Ellipsoid, cover, covering_lower_bound, interval_covering_number
-from theory.risk.domains import Domain, log_ball_volume, root_of
+from theory.risk.domains import Domain, log_ball_volume
 from theory.risk.grids import grid_density
 from theory.risk.lattices import deep_hole, dual_lattice, lattice_density
 
@@ -33,13 +35,46 @@ def samples(domain: Domain, count: int, rng: np.random.Generator) -> np.ndarray:
 def worst_divergence(covering: Covering, domain: Domain, seed: int) -> float:
     """At random points, and at the vertices of the Voronoi cells: the deep holes."""
     points = [samples(domain, 300, np.random.default_rng(seed))]
-    root = root_of(covering.second_moment)
-    if root.shape[0] == root.shape[1] > 1 and covering.size > root.shape[0] + 1:
+    S = covering.second_moment
+    if len(S) > 1 and covering.size > len(S) + 1 and np.linalg.cond(S) < 1e12:
+        root = np.linalg.cholesky(S).T
         vertices = np.linalg.solve(
             root, Voronoi(covering.points @ root.T, qhull_options="QJ").vertices.T
         ).T
         points.append(vertices[domain.contains(vertices)])
     return float(covering.divergences(np.vstack(points)).max())
+
+
+def exact_divergence(covering: Covering, parameter: np.ndarray) -> Fraction:
+    """From a parameter to a point near it, in rationals: all doubles count as what they are."""
+    apart, S = covering.points - parameter, covering.second_moment
+    nearest = covering.points[(apart @ S * apart).sum(axis=1).argmin()]
+    gap = [Fraction(a) - Fraction(b) for a, b in zip(nearest, parameter, strict=True)]
+    form = [
+        sum(map(mul, map(Fraction, row), gap), Fraction(0)) * own
+        for row, own in zip(S.tolist(), gap, strict=True)
+    ]
+    return sum(form, Fraction(0)) / (2 * Fraction(covering.noise_std) ** 2)
+
+
+def problem(seed: int, *, offset: float = 0.0, spread: int = 0) -> tuple[Domain, np.ndarray, float]:
+    """A domain, a second moment of any rank and a radius; units of coordinates 2^±spread."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    units = 2.0 ** rng.integers(-spread, spread + 1, size=d)
+    x = rng.normal(size=(int(rng.integers(1, d + 2)), d)) * rng.choice([1.0, 0.03], size=d)
+    half = rng.uniform(0.2, 2.0, size=d)
+    # Ends that are exact on offsets of up to 2^20.
+    centre, half = np.round(64 * rng.normal(size=d)) / 64, np.ceil(2**20 * half) / 2**20
+    centre += offset
+    box = rng.random() < 0.6
+    lower = 0.3 * np.tril(rng.normal(size=(d, d)), -1)
+    domain: Domain = (
+        Box(units * (centre - half), units * (centre + half))
+        if box
+        else Ellipsoid(units * centre, (units * half)[:, None] * (np.eye(d) + lower))
+    )
+    return domain, x.T @ x / np.outer(units, units), float(rng.choice([0.7, 0.11, 0.023]))
 
 
 @st.composite
@@ -72,6 +107,76 @@ def test_every_parameter_is_covered(data: st.DataObject, dimension: int, radius:
     assert worst_divergence(covering, domain, 0) <= radius * ROUNDING
     assert domain.contains(covering.points, slack=1e-9).all()
     assert 1 <= covering.lower_bound <= covering.size
+
+
+@given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, -(2.0**20)]), st.sampled_from([0, 30]))
+@settings(max_examples=150)
+def test_every_corner_is_covered_in_rationals(seed: int, offset: float, spread: int) -> None:
+    domain, S, radius = problem(seed, offset=offset, spread=spread)
+    covering = cover(domain, S, noise_std=1.0, radius=radius)
+    parameters = samples(domain, 100, np.random.default_rng(seed))
+    if isinstance(domain, Box):
+        ends = zip(domain.lower, domain.upper, strict=True)
+        parameters = np.clip(parameters, domain.lower, domain.upper)
+        parameters = np.vstack([np.array(list(product(*ends))), parameters])
+        assert domain.contains(covering.points).all()
+    worst = parameters[np.argsort(covering.divergences(parameters))[-5:]]
+    # Random points of an ellipsoid are rounded: some of them are a last place outside.
+    allowed = Fraction(radius) * (1 if isinstance(domain, Box) else Fraction(10**9 + 1, 10**9))
+    assert max(exact_divergence(covering, one) for one in worst) <= allowed
+    assert domain.contains(covering.points, slack=1e-9).all()
+
+
+@given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, -(2.0**20)]), st.integers(-40, 40))
+@settings(max_examples=300)
+def test_units_and_offsets_change_no_covering(seed: int, offset: float, power: int) -> None:
+    """θ → u·θ + shift, y → 2^power·y: the same points in other words, to their last places."""
+    domain, S, radius = problem(seed)
+    units = 2.0 ** np.random.default_rng(seed + 1).integers(-40, 41, size=len(S))
+    shift = np.full(len(S), offset)
+    moved: Domain = (
+        Box(units * (domain.lower + shift), units * (domain.upper + shift))
+        if isinstance(domain, Box)
+        else Ellipsoid(units * (domain.centre + shift), units[:, None] * domain.axes)
+    )
+    form = S * 4.0**power / np.outer(units, units)
+    for method in (None, "grid") if isinstance(domain, Box) else (None,):
+        one = cover(domain, S, noise_std=1.0, radius=radius, method=method)
+        two = cover(moved, form, noise_std=2.0**power, radius=radius, method=method)
+        assert (one.method, one.size, one.lower_bound) == (two.method, two.size, two.lower_bound)
+        # Rounding of coordinates on the offset is paid for, so that points may move by as much.
+        apart = two.points / units - shift - one.points
+        assert (apart @ S * apart).sum(axis=1).max() <= 1e-10 * radius
+        parameters = samples(domain, 5, np.random.default_rng(seed))
+        found = two.divergences((parameters + shift) * units)
+        assert found == pytest.approx(one.divergences(parameters), abs=1e-5 * radius)
+
+
+@pytest.mark.parametrize("s", [1.0, 1e-11, 1e-13, 1e-30, 1e20])
+def test_one_problem_in_many_units(s: float) -> None:
+    b = 1 / np.sqrt(s)
+    covering = cover(Box([-1, -b], [1, b]), np.diag([1, s]), noise_std=1.0, radius=0.05)
+    assert (covering.size, covering.lower_bound, covering.method) == (24, 13, "grid")
+    assert covering.divergences([[1, b], [1, -b]]).max() <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("short", "size"), [(0.0, 4), (1e-9, 4), (1e-3, 4), (0.05, 4), (0.2, 5), (0.5, 12)]
+)
+def test_a_short_axis_costs_what_it_is_long(short: float, size: int) -> None:
+    """On one line M = ⌈1/√(.1 − short²)⌉, which two rows of hexagons beat in the end."""
+    covering = cover(Box([-1, -short], [1, short]), np.eye(2), noise_std=1.0, radius=0.05)
+    assert covering.size <= size
+    assert covering.divergences([[1, short], [-1, short], [0, short]]).max() <= 0.05
+
+
+def test_rounding_of_second_moments_costs_no_axis() -> None:
+    """x xᵀ is of rank one but for its last places: as many points as its own line needs."""
+    for seed in range(50):
+        x = np.random.default_rng(seed).normal(size=3)
+        box = Box(-1 / np.abs(x), 1 / np.abs(x))
+        covering = cover(box, np.outer(x, x), noise_std=1.0, radius=0.011)
+        assert covering.size == interval_covering_number(6, 1, 1, 0.011)
 
 
 @given(st.data(), st.integers(1, 3), st.sampled_from([3.0, 0.4]))
@@ -192,13 +297,15 @@ def test_lower_bound_and_radius(domain: Domain) -> None:
 def test_nearest_points(data: st.DataObject, dimension: int, seed: int) -> None:
     """The projection onto a convex set is where ⟨target − nearest, other − nearest⟩ ≤ 0."""
     domain, S = data.draw(domains(dimension)), data.draw(moments(dimension))
-    root = root_of(S)
+    values, vectors = np.linalg.eigh(domain.axes.T @ S @ domain.axes)
+    image = (np.sqrt(np.maximum(values, 0)) * vectors).T[values > 1e-12 * values.max()]
     rng = np.random.default_rng(seed)
-    targets = root @ domain.centre + 3 * rng.normal(size=(8, len(root))) * domain.extents(root)
-    nearest = domain.nearest(root, targets)
-    assert domain.contains(nearest, slack=1e-9).all()
-    others = samples(domain, 50, rng) @ root.T
-    for target, point in zip(targets, nearest @ root.T, strict=True):
+    targets = 3 * rng.normal(size=(8, len(image))) * domain.extents(image)
+    nearest = domain.nearest(image, targets)
+    assert domain.contains(domain.at(nearest), slack=1e-9).all()
+    z = np.linalg.solve(domain.axes, (samples(domain, 50, rng) - domain.centre).T)
+    others = (image @ z).T
+    for target, point in zip(targets, nearest @ image.T, strict=True):
         # Solvers stop at 1e-14 and differences are rounded; a wrong point is off by shares of one.
         gap = np.linalg.norm(target - point) + 1e-6 * np.linalg.norm(target)
         reach = np.linalg.norm(others - point, axis=1).max()
@@ -208,11 +315,11 @@ def test_nearest_points(data: st.DataObject, dimension: int, seed: int) -> None:
 def test_the_two_ways_to_the_nearest_point_agree() -> None:
     rng = np.random.default_rng(2)
     box = Box([-1, 0, 2, 0], [1, 0.5, 2, 3])
-    root = rng.normal(size=(3, 4))
+    image = rng.normal(size=(3, 4)) * box.half_sides
     for target in 5 * rng.normal(size=(20, 3)):
-        found = root @ box.nearest(root, target[None])[0] - target
+        found = image @ box.nearest(image, target[None])[0] - target
         assert np.linalg.norm(found) == pytest.approx(
-            np.linalg.norm(root @ box._solved(root, target) - target), rel=1e-9
+            np.linalg.norm(image @ box._solved(image, target) - target), rel=1e-9
         )
 
 
@@ -231,12 +338,27 @@ def test_one_point_exactly_where_the_farthest_corner_is_within_reach() -> None:
         (Box([0], [1]), [[1.0]], {"radius": 0.0}, "radius: expected a finite number above 0"),
         (Box([0, 0], [1, 1]), np.eye(2), {"radius": 1e-9}, "radius: expected at most 1000000"),
         (Ellipsoid([0.0], [[1.0]]), [[1.0]], {"method": "grid"}, "method: expected 'grid'"),
+        (Box([0, 0], [1, 1]), np.diag([1e14, -1.0]), {}, "positive semi-definite"),
+        (Box([0, 0], [1, 1]), [[1e14, 1e-3], [1e-3, 0]], {}, "positive semi-definite"),
+        (
+            Box([-1e30] * 12, [1e30] * 12),
+            np.eye(12),
+            {"radius": 1e-300},
+            "radius: expected at most",
+        ),
+        (Box([2.0**52], [2.0**52 + 2]), [[1.0]], {}, "domain: expected numbers that doubles res"),
     ],
 )
 def test_bad_input(domain: Domain, S: object, changes: dict[str, object], message: str) -> None:
     arguments = {"noise_std": 1.0, "radius": 0.1, **changes}
     with pytest.raises(ValueError, match=message):
         cover(domain, S, **arguments)  # type: ignore[arg-type]
+
+
+def test_ellipsoids_of_unlike_units() -> None:
+    domain = Ellipsoid([0.0, 1e9], [[1e-9, 0], [3e8, 1e9]])
+    assert domain.contains([[1e-9, 1.3e9], [0, 1.9e9]]).all()
+    assert not domain.contains([[1.1e-9, 1e9], [0, 2.1e9]]).any()
 
 
 def test_bad_domains() -> None:

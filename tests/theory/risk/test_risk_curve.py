@@ -62,6 +62,83 @@ def test_transfer_factor(seed: int, rows: int) -> None:
 def test_transfer_into_a_direction_that_is_not_seen() -> None:
     assert transfer_factor(np.eye(2), np.diag([1.0, 0.0])) == np.inf
     assert transfer_factor(np.diag([2.0, 0.0]), np.diag([1.0, 0.0])) == pytest.approx(2.0)
+    assert transfer_factor(np.diag([1.0, 1e-10]), np.diag([1.0, 0.0])) == np.inf
+    assert transfer_factor(np.diag([1.0, 1e-300]), np.diag([1.0, 0.0])) == np.inf
+    assert transfer_factor(np.diag([1.0, 3e-20]), np.diag([1.0, 1e-20])) == pytest.approx(3.0)
+    assert transfer_factor(np.zeros((2, 2)), np.zeros((2, 2))) == 0.0
+
+
+@given(st.integers(0, 10**9), st.integers(1, 4), st.booleans())
+@settings(max_examples=1000)
+def test_transfer_between_weights_of_one_network(seed: int, rows: int, apart: bool) -> None:
+    """Σ w_j x_j x_jᵀ of two weights: at most max w/w', to equality where features are independent.
+
+    Features that an unseen agent alone has are transferred by no factor, in all units.
+    """
+    rng = np.random.default_rng(seed)
+    x, units = rng.normal(size=(rows, 3)), 2.0 ** rng.integers(-60, 61, size=3)
+    one, two = rng.uniform(0.1, 1, rows), rng.uniform(0.1, 1, rows)
+    if apart:
+        two[-1] = 0.0
+    to, source = (x.T @ (w[:, None] * x) for w in (one, two))
+    factor = transfer_factor(to, source)
+    moved = transfer_factor(to / np.outer(units, units), source / np.outer(units, units))
+    assert moved == factor
+    if apart and rows <= 3:
+        assert factor == np.inf
+    elif rows <= 3:
+        assert factor == pytest.approx((one / two).max(), rel=1e-6)
+
+
+def test_a_guarantee_holds_for_features_of_unlike_sizes() -> None:
+    """Agent 1 sees one coefficient, agent 2 another that is large where its feature is small."""
+    for size in (1.0, 1e-7, 1e-12):
+        regression = QuantisedRegression(
+            (np.array([[1.0, 0.0]]), np.array([[0.0, size]])),
+            (np.ones(1), np.ones(1)),
+            np.array([0.0, 3 / size]),
+            1.0,
+        )
+        network = Network([["1/10", "9/10"], ["1/10", "9/10"]])
+        box = Box([-1, -3 / size], [1, 3 / size])
+        found = risk_curve(network, regression, box, [0.1], delta=0.05).points[0]
+        gaps = network.stationary_distribution @ regression.risk_differences(found.covering.points)
+        assert gaps[list(found.acceptable)].max() <= found.guarantee.sharp < 0.3
+        assert found.covering.size == 10
+        assert found.rounds == 21
+
+
+@given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, 2.0**20]), st.booleans())
+@settings(max_examples=25)
+def test_units_and_offsets_change_no_curve(seed: int, offset: float, binned: bool) -> None:
+    rng = np.random.default_rng(seed)
+    network = Network(rng.dirichlet(np.ones(2), size=2))
+    inputs = (np.full(2, 0.5),) * 2
+    # Features of few bits, so that offsets of labels, which a bias takes, are exact.
+    features = [np.column_stack([np.ones(2), rng.integers(-8, 9, size=(2, 1)) / 4]) for _ in "ab"]
+    truth = rng.integers(-64, 65, size=2) / 64
+    edges = np.array([-0.5, 0.25, 1.0])
+    shift, units = np.array([offset, 0.0]), 2.0 ** rng.integers(-20, 21, size=2)
+    power = 2.0 ** rng.integers(-9, 10)
+    curves = []
+    for move, unit, y in ((0 * shift, np.ones(2), 1.0), (shift, units, power)):
+        regression = QuantisedRegression(
+            tuple(x * y / unit for x in features),
+            inputs,
+            (truth + move) * unit,
+            0.5 * y,
+            (0.25 + move[0]) * y,
+            (edges + move[0]) * y if binned else None,
+        )
+        box = Box((move - 1) * unit, (move + 1) * unit)
+        curves.append(risk_curve(network, regression, box, [0.4, 0.13], delta=0.1, slack=0.7))
+    for one, two in zip(*(found.points for found in curves), strict=True):
+        assert one.covering.size == two.covering.size
+        assert one.acceptable == two.acceptable
+        for name in ("rate", "exponent"):
+            assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-4)
+        assert one.guarantee.sharp == pytest.approx(two.guarantee.sharp, rel=1e-9)
+        assert one.own_guarantee.sharp == pytest.approx(two.own_guarantee.sharp, rel=1e-9)
 
 
 def test_bins_against_high_precision() -> None:
@@ -228,6 +305,8 @@ def test_bad_problems() -> None:
         QuantisedRegression((np.ones((2, 1)),), (np.array([0.5, 0.5]),), np.zeros(2), 1.0)
     with pytest.raises(ValueError, match="points: expected 3 coordinates"):
         regression.model(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="threshold: expected"):
+        two_node_regression(threshold=np.inf)
     with pytest.raises(ValueError, match="weights: expected one for each of 2 agents"):
         regression.second_moment([1.0])
 
