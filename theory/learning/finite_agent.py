@@ -234,7 +234,7 @@ class FiniteAgent(Value):
         if self.single is not None:
             return read_only(self.batch * self.single.divergences)
         values = -(self.log_likelihoods @ self.probabilities) - self.entropy
-        return read_only(self._with_digits(values, -1, self._sizes))
+        return read_only(self._with_digits(values, -1, self._sizes, self.true_hypotheses))
 
     @cached_property
     def _sizes(self) -> FloatArray:
@@ -251,18 +251,25 @@ class FiniteAgent(Value):
         # probabilities and likelihoods relatively, logarithms besides.
         sizes = self._sizes[best] + self._sizes + 2.0
         doubt = (UNITS + self.probabilities.size) * EPS * sizes
-        values = self._with_digits(values, best, sizes)
+        values = self._with_digits(values, best, sizes, (best,))
         values[best] = doubt[best] = 0.0
         for theta in np.flatnonzero(np.abs(values) <= doubt):
             if theta != best:
                 values[theta], doubt[theta] = self._compared(best, int(theta))
         return Comparison(read_only(values), read_only(doubt))
 
-    def _with_digits(self, values: FloatArray, first: int, sizes: FloatArray) -> FloatArray:
-        """E z(first, θ) for every θ: of tables, those far below `sizes` are formed again."""
-        close = np.flatnonzero(np.abs(values) < SMALL * sizes)
-        if self.tables is not None and close.size:
-            values[close] = self.tables.information(first, close)
+    def _with_digits(
+        self, values: FloatArray, first: int, sizes: FloatArray, same: tuple[int, ...]
+    ) -> FloatArray:
+        """E z(first, θ) for every θ: of tables, those far below `sizes` are formed again.
+
+        Those of `same` are zero.
+        """
+        if self.tables is not None:
+            close = np.abs(values) < SMALL * sizes
+            close[list(same)], values[list(same)] = False, 0.0
+            if close.any():
+                values[close] = self.tables.information(first, np.flatnonzero(close))
         return values
 
     def _compared(self, best: int, other: int) -> tuple[float, float]:
@@ -287,17 +294,22 @@ class FiniteAgent(Value):
             first = np.unique(group, return_index=True)[1]
             counts = type_counts(claims.shape[1], self.batch, rows=len(claims))
             return np.asarray(counts @ single[first], dtype=np.float64)
-        if self.tables is not None:
+        mine = self.log_likelihoods[best]
+        z = np.asarray(mine - self.log_likelihoods[other])
+        if self.tables is not None and (np.abs(z) < SMALL * np.abs(mine)).any():
             return self.tables.log_ratios(best, np.array([other]))[0]
-        return np.asarray(self.log_likelihoods[best] - self.log_likelihoods[other])
+        return z
 
-    def _information(self, best: int, other: int) -> float:
+    def _information(self, best: int, other: int, z: FloatArray | None = None) -> float:
         """I(best, other) of one pair, with as many digits as the numbers given allow."""
         if self.single is not None:
             return self.batch * self.single._information(best, other)
+        p, z = self.probabilities, self._log_ratios(best, other) if z is None else z
+        value = float(p @ z)
+        if abs(value) >= SMALL * float(p @ np.abs(z)):
+            return value
         if self.tables is not None:
             return float(self.tables.information(best, np.array([other]))[0])
-        p, z = self.probabilities, self._log_ratios(best, other)
         value = math.fsum((p * z).tolist())
         known = (best in self.true_hypotheses) - (other in self.true_hypotheses)
         if known and not self.indistinguishable(best, other):
@@ -310,7 +322,8 @@ class FiniteAgent(Value):
 
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other)."""
-        z, mean = self._log_ratios(best, other), self._information(best, other)
+        z = self._log_ratios(best, other)
+        mean = self._information(best, other, z)
         return LogRatioLaw(self.probabilities, z, np.zeros_like(z), self.batch, mean)
 
     def indistinguishable(self, first: int, second: int) -> bool:

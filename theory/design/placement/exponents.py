@@ -95,4 +95,4 @@ def _joined(law: LogRatioLaw) -> LogRatioLaw:
     values, where = np.unique(pairs, axis=0, return_inverse=True)
     probabilities = np.bincount(where.ravel(), weights=law.probabilities)
     shares = probabilities / probabilities.sum()
-    return LogRatioLaw(shares, values[:, 0], values[:, 1], law.terms)
+    return LogRatioLaw(shares, values[:, 0], values[:, 1], law.terms, law.known_mean)
