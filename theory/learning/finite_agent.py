@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -50,8 +50,11 @@ class FiniteAgent(Value):
     batch, single
         Of an agent made by `batched`: how many observations it draws a round, and the agent that
         draws one. Its outcomes are the types of batches (:mod:`theory.learning.batches`).
+
+    Attributes
+    ----------
     tables
-        What `from_tables` was given: differences of likelihoods keep their digits.
+        What `from_tables` was given, None else: differences of likelihoods keep their digits.
 
     Raises
     ------
@@ -66,7 +69,7 @@ class FiniteAgent(Value):
     true_hypotheses: tuple[int, ...] = ()
     batch: int = field(default=1, repr=False)
     single: FiniteAgent | None = field(default=None, repr=False)
-    tables: Tables | None = field(default=None, repr=False)
+    tables: Tables | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         probabilities = as_distribution("probabilities", self.probabilities)
@@ -153,7 +156,9 @@ class FiniteAgent(Value):
         entropy = -float(p @ xlogy(f, f).sum(axis=1))
         true = ((table == f) | (joint == 0)).all(axis=(1, 2))
         known = tuple(np.flatnonzero(true).tolist())
-        return cls(joint.ravel(), logs, entropy, known, tables=Tables(p, f, table))
+        agent = cls(joint.ravel(), logs, entropy, known)
+        object.__setattr__(agent, "tables", Tables(p, f, table))
+        return agent
 
     @classmethod
     def from_log_likelihoods(
@@ -212,6 +217,16 @@ class FiniteAgent(Value):
         for outcome, often in enumerate(counts.T):  # hypotheses that claim the same stay equal
             logs += claims[:, [outcome]] * often
         return FiniteAgent(law, logs, size * one.entropy, one.true_hypotheses, size, one)
+
+    def restricted(self, chosen: list[int]) -> FiniteAgent:
+        """The agent with some of the hypotheses only."""
+        one = self.single or self
+        true = tuple(k for k, m in enumerate(chosen) if m in one.true_hypotheses)
+        part = replace(one, log_likelihoods=one.log_likelihoods[chosen], true_hypotheses=true)
+        if one.tables is not None:
+            tables = replace(one.tables, likelihood=one.tables.likelihood[chosen])
+            object.__setattr__(part, "tables", tables)
+        return part.batched(self.batch)
 
     @cached_property
     def _groups(self) -> tuple[FloatArray, IntArray]:
@@ -306,7 +321,7 @@ class FiniteAgent(Value):
             return self.batch * self.single._information(best, other)
         p, z = self.probabilities, self._log_ratios(best, other) if z is None else z
         value = float(p @ z)
-        if abs(value) >= SMALL * float(p @ np.abs(z)):
+        if abs(value) >= SMALL * (1.0 + float(p @ np.abs(z))):
             return value
         if self.tables is not None:
             return float(self.tables.information(best, np.array([other]))[0])

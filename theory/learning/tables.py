@@ -58,7 +58,7 @@ class Tables(Value):
         return np.flatnonzero(np.diff(of_input, prepend=-1))
 
     @cached_property
-    def _parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _rows(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """ℓ of the outcomes that occur, its rest, shape (M + 1, O), and P(x) u(x), (M + 1, X')."""
         rows = np.concatenate([self.likelihood, self.truth[None]])
         lacking, rest = np.ones(rows.shape[:2]), np.zeros(rows.shape[:2])
@@ -79,7 +79,7 @@ class Tables(Value):
 
         Correct to a few roundings where two likelihoods are close.
         """
-        claims, rests, _ = self._parts
+        claims, rests, _ = self._rows
         gap = (claims[first] - claims[second]) + (rests[first] - rests[second])
         with np.errstate(over="ignore"):
             gap /= claims[second]
@@ -101,7 +101,7 @@ class Tables(Value):
         return np.concatenate(parts)
 
     def _information(self, first: int, second: IntArray) -> FloatArray:
-        claims, rests, unseen = self._parts
+        claims, rests, unseen = self._rows
         p, z = self._p, self.log_ratios(first, second)
         away = ((claims[first] - claims[-1]) + (rests[first] - rests[-1])) / claims[-1]
         with np.errstate(over="ignore", invalid="ignore"):

@@ -179,8 +179,7 @@ def mixed_laws(model: FiniteModel, best: int, others: tuple[int, int], share: fl
     for kind in model.kinds:
         if not isinstance(kind, FiniteAgent):
             return None
-        table = kind.log_likelihoods
-        first, second = (table[best] - table[other] for other in others)
+        first, second = (kind.log_ratio_law(best, other).means for other in others)
         means = share * first + (1.0 - share) * second
         laws.append(LogRatioLaw(kind.probabilities, means, np.zeros_like(means)))
         pairs = [_errors(kind, best, other) for other in others]

@@ -50,7 +50,7 @@ class Tilted:
 class _Atoms:
     """Mixtures of normals, by (atom, row, slot): means, probabilities, variances if positive.
 
-    `information` is E z, and `cancels` says where its terms are far above it, shape (R, S).
+    `information` is E z, and `cancels` says where its terms may be far above it, shape (R, S).
     """
 
     probabilities: FloatArray
@@ -87,7 +87,7 @@ class _FiniteKinds:
         else:
             p = _pick(self.probabilities, first, kinds)
         information = (p * means).sum(axis=0)
-        cancels = np.abs(information) < SMALL * (p * np.abs(means)).sum(axis=0)
+        cancels = np.abs(information) < SMALL
         for r, s in zip(*np.nonzero(cancels), strict=True):
             pair = int(first[r]), int(second[r]), int(kinds[s])
             if pair not in self._close:

@@ -84,9 +84,10 @@ class Exponents:
         )
 
 
-def _facts(law: LogRatioLaw) -> tuple[float, float, float, float]:
+def _facts(law: LogRatioLaw) -> tuple[float, ...]:
     chance = law.probability_of_minimum
-    return law.mean, law.variance, law.minimum, float(np.log(chance)) if chance else 0.0
+    log = float(np.log(chance)) if chance else 0.0
+    return law.mean, law.variance, law.minimum, log, float(law.mean_cancels)
 
 
 def _joined(law: LogRatioLaw) -> LogRatioLaw:
