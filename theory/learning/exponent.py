@@ -220,8 +220,9 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     # Scaling all weights scales the best tilt and leaves the maximum: in units of the largest
     # weight that bears on the matter nothing under- or overflows, however small it is.
     random = np.array([law.variance > 0 for law in laws])[assignment]
+    silent = np.array([not law.means.any() and law.is_bounded for law in laws])[assignment]
     unit = float(v[random].max())
-    v, mean = v / unit, mean / unit
+    v, mean = np.where(silent, 0.0, v) / unit, mean / unit
     variances = np.array([law.variance for law in laws])[assignment[random]]
     upper = mean / float(v[random] ** 2 @ variances)  # exact for normal z
     together = _Together.of(laws, assignment, v)
@@ -236,8 +237,10 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     # The objective is flat at its maximum: a tilt right to 1e-9 gives the value to 1e-17.
     tilt = float(brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9))
     if together is not None:
-        return _Maximum(-together.cumulant(tilt), tilt / unit)
-    return _Maximum(-weighted_cumulant(laws, assignment, v, tilt), tilt / unit)
+        value = -together.cumulant(tilt)
+    else:
+        value = -weighted_cumulant(laws, assignment, v, tilt)
+    return _Maximum(value, min(tilt / unit, float(np.finfo(float).max)))
 
 
 @typed
