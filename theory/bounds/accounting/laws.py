@@ -199,15 +199,14 @@ def _errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:
         mean = agent.batch * EPS * ((4 + added) * largest + 4)
         return mean, 0.0, _batch_error(one.probabilities, agent.batch)
     used = np.stack([agent.means[best], agent.means[other], agent.truth_means])
-    reach = float(np.ptp(used, axis=0).max()) / agent.std
-    # Each mean is right to a few units in its last place, and z is made of what means differ by.
-    off = 8 * EPS * float(np.abs(used).max()) / agent.std
+    # z is made of what means differ by: an offset that all of them have is taken as it is given.
+    reach = 2 * float(np.ptp(used, axis=0).max()) / agent.std
     ratio = agent.truth_std / agent.std
     units = 16 if agent.batch == 1 else 16 + agent.inputs.size
     # The deviation of a batch is the length of a vector of single ones.
     return (
-        agent.batch * (units * EPS * reach * reach + off * (2 * reach + off)),
-        math.sqrt(agent.batch) * (units * EPS * reach + off) * ratio,
+        agent.batch * units * EPS * reach * reach,
+        math.sqrt(agent.batch) * units * EPS * reach * ratio,
         _batch_error(agent.inputs, agent.batch),
     )
 
