@@ -122,7 +122,7 @@ class BeliefLaw(Shown):
 
         To rounding if nothing was displaced; otherwise the upper end of `error_enclosure`.
         """
-        return float(self.probabilities[self._event(self.wrong, agent)].sum())
+        return min(1.0, float(self.probabilities[self._event(self.wrong, agent)].sum()))
 
     def error_fraction(self, agent: int | None = None) -> Fraction:
         """The same as a fraction.
@@ -159,7 +159,8 @@ class BeliefLaw(Shown):
             for index, value in zip(inverse.ravel().tolist(), self.fractions, strict=True):
                 totals[index] += value
             fractions = tuple(totals)
-        return JointErrors(self.agents, read_only(patterns), read_only(sums), fractions)
+        shares = read_only(np.minimum(sums, 1.0))
+        return JointErrors(self.agents, read_only(patterns), shares, fractions)
 
     def _event(self, table: BoolArray, agent: int | None) -> BoolArray:
         if agent is None:
@@ -265,7 +266,7 @@ def belief_law(
         best=found.reference.best,
         hypotheses=found.reference.columns,
         log_ratios=read_only(decoder.log_ratios(masses.keys, state.zero)),
-        probabilities=read_only(probabilities),
+        probabilities=read_only(np.minimum(probabilities, 1.0)),
         wrong=read_only(verdict.wrong),
         surely_wrong=read_only(verdict.surely),
         displacement=enumeration.terms.displacement,

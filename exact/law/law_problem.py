@@ -133,9 +133,10 @@ class Problem:
         tables = []
         for kind, priors in zip(self.model.kinds, self.model.log_priors, strict=True):
             assert isinstance(kind, FiniteAgent)
-            logs = kind.log_likelihoods
-            values = (logs[[best]] - logs[columns]).T
-            tables.append(KindTable(kind.probabilities, values, priors[best] - priors[columns]))
+            rows = np.empty((len(columns), kind.probabilities.size))
+            for row, column in zip(rows, columns, strict=True):
+                row[:] = kind.log_ratio_law(best, column).means
+            tables.append(KindTable(kind.probabilities, rows.T, priors[best] - priors[columns]))
         return tuple(tables)
 
     def _rational_table(self, index: int) -> KindTable:

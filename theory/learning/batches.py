@@ -160,21 +160,20 @@ def _weights(weights: FloatArray, counts: IntArray, *, normalised: bool) -> Floa
     with precision(_BITS):
         balls = [flint.arb(weight) for weight in weights.tolist()]
         total = sum(balls, flint.arb(0)) if normalised else flint.arb(1)
+        # Moving counts from one outcome to another is log-concave: one outcome alone is rarest.
+        if float((flint.arb(float(weights[weights > 0].min())) / total) ** batch) < _RAREST:
+            raise fail(
+                "batch",
+                f"batches none of whose types is rarer than {_RAREST:g}",
+                f"batches of {batch} of outcomes as rare as {weights[weights > 0].min():.3g}",
+                "lower the batch",
+            )
         powers = [[(ball / total) ** c for c in range(batch + 1)] for ball in balls]
         found = [
             float(_product(flint.arb(size), (powers[o][c] for o, c in enumerate(row))))
             for size, row in zip(type_sizes(counts), counts.tolist(), strict=True)
         ]
-    law = np.array(found)
-    never = (counts[:, weights == 0] > 0).any(axis=1)
-    if (law[~never] < _RAREST).any():
-        raise fail(
-            "batch",
-            f"batches none of whose types is rarer than {_RAREST:g}",
-            f"batches of {batch} of outcomes as rare as {weights[weights > 0].min():.3g}",
-            "lower the batch",
-        )
-    return law
+    return np.array(found)
 
 
 def exact_type_weights(weights: Sequence[Fraction], counts: IntArray) -> tuple[Fraction, ...]:

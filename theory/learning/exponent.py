@@ -33,6 +33,7 @@ from theory.frames import frame
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
+from theory.learning.small_sums import HALF, SMALL, second_order
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
@@ -114,14 +115,20 @@ class _Together:
     ----------
     points, probabilities
         Shape (A,): v_j times each value of z_j, and its probability, agent after agent.
+    means
+        Shape (N,): v_j E z_j.
     starts, sizes
         Shape (N,): where an agent's atoms begin, and how many there are.
+    cancels
+        Whether some E z_j has terms far above itself.
     """
 
     points: FloatArray
     probabilities: FloatArray
+    means: FloatArray
     starts: IntArray
     sizes: IntArray
+    cancels: bool
 
     @classmethod
     def of(
@@ -136,18 +143,36 @@ class _Together:
             return None
         points = np.concatenate([laws[k].means for k in assignment]) * np.repeat(v, sizes)
         shares = np.concatenate([laws[k].probabilities for k in assignment])
-        return cls(points, shares, np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        means = np.array([law.mean for law in laws])[assignment] * v
+        cancels = any(laws[k].mean_cancels for k in used)
+        return cls(points, shares, means, starts, sizes, cancels)
 
     def slope(self, tilt: float) -> float:
         """−Σ_j v_j κ_j'(−t v_j)."""
-        _, terms = self._terms(tilt)
-        totals = np.add.reduceat(terms, self.starts)
-        return -float((np.add.reduceat(terms * self.points, self.starts) / totals).sum())
+        largest, terms = self._terms(tilt)
+        totals = self._sums(terms)
+        slopes = self._sums(terms * self.points) / totals
+        if self.cancels:
+            near = np.abs(largest + np.log(totals)) < HALF
+            with np.errstate(over="ignore", invalid="ignore"):
+                terms = self.probabilities * np.expm1(-tilt * self.points)
+                moved = self.means + self._sums(terms * self.points)
+                slopes = np.where(near, moved / (1.0 + self._sums(terms)), slopes)
+        return -float(slopes.sum())
 
     def cumulant(self, tilt: float) -> float:
         """Σ_j κ_j(−t v_j)."""
         largest, terms = self._terms(tilt)
-        return float((largest + np.log(np.add.reduceat(terms, self.starts))).sum())
+        values = largest + np.log(self._sums(terms))
+        small = np.abs(values) < SMALL
+        if small.any():
+            beyond = self._sums(self.probabilities * second_order(-tilt * self.points))
+            values[small] = np.log1p((beyond - tilt * self.means)[small])
+        return float(values.sum())
+
+    def _sums(self, terms: FloatArray) -> FloatArray:
+        return np.asarray(np.add.reduceat(terms, self.starts))
 
     def _terms(self, tilt: float) -> tuple[FloatArray, FloatArray]:
         exponents = -tilt * self.points
@@ -195,8 +220,9 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     # Scaling all weights scales the best tilt and leaves the maximum: in units of the largest
     # weight that bears on the matter nothing under- or overflows, however small it is.
     random = np.array([law.variance > 0 for law in laws])[assignment]
+    silent = np.array([not law.means.any() and law.is_bounded for law in laws])[assignment]
     unit = float(v[random].max())
-    v, mean = v / unit, mean / unit
+    v, mean = np.where(silent, 0.0, v) / unit, mean / unit
     variances = np.array([law.variance for law in laws])[assignment[random]]
     upper = mean / float(v[random] ** 2 @ variances)  # exact for normal z
     together = _Together.of(laws, assignment, v)
@@ -211,8 +237,10 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     # The objective is flat at its maximum: a tilt right to 1e-9 gives the value to 1e-17.
     tilt = float(brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9))
     if together is not None:
-        return _Maximum(-together.cumulant(tilt), tilt / unit)
-    return _Maximum(-weighted_cumulant(laws, assignment, v, tilt), tilt / unit)
+        value = -together.cumulant(tilt)
+    else:
+        value = -weighted_cumulant(laws, assignment, v, tilt)
+    return _Maximum(value, min(tilt / unit, float(np.finfo(float).max)))
 
 
 @typed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,9 +14,12 @@ from scipy.special import xlogy
 from theory.learning.batches import alike, as_batch, totals, type_counts, type_law
 from theory.learning.likelihood_bounds import LARGEST, LikelihoodBounds, size_text
 from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.small_sums import SMALL, second_order
+from theory.learning.tables import Tables
 from theory.learning.ties import EPS, UNITS, Comparison, rearranged
 from theory.validation import (
     FloatArray,
+    IntArray,
     as_distribution,
     as_integer,
     fail,
@@ -48,6 +51,11 @@ class FiniteAgent(Value):
         Of an agent made by `batched`: how many observations it draws a round, and the agent that
         draws one. Its outcomes are the types of batches (:mod:`theory.learning.batches`).
 
+    Attributes
+    ----------
+    tables
+        What `from_tables` was given, None else: differences of likelihoods keep their digits.
+
     Raises
     ------
     ValueError
@@ -61,6 +69,7 @@ class FiniteAgent(Value):
     true_hypotheses: tuple[int, ...] = ()
     batch: int = field(default=1, repr=False)
     single: FiniteAgent | None = field(default=None, repr=False)
+    tables: Tables | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         probabilities = as_distribution("probabilities", self.probabilities)
@@ -146,7 +155,10 @@ class FiniteAgent(Value):
             logs = np.log(table).reshape(table.shape[0], -1)
         entropy = -float(p @ xlogy(f, f).sum(axis=1))
         true = ((table == f) | (joint == 0)).all(axis=(1, 2))
-        return cls(joint.ravel(), logs, entropy, tuple(np.flatnonzero(true).tolist()))
+        known = tuple(np.flatnonzero(true).tolist())
+        agent = cls(joint.ravel(), logs, entropy, known)
+        object.__setattr__(agent, "tables", Tables(p, f, table))
+        return agent
 
     @classmethod
     def from_log_likelihoods(
@@ -198,13 +210,28 @@ class FiniteAgent(Value):
         one, size = self.single or self, as_batch(batch)
         if size == 1:
             return one
-        claims, group = alike(one.log_likelihoods)
+        claims, group = one._groups
         counts = type_counts(claims.shape[1], size, rows=len(claims))
         law = type_law(totals(group, one.probabilities), counts)
         logs = np.zeros((len(claims), len(counts)))
         for outcome, often in enumerate(counts.T):  # hypotheses that claim the same stay equal
             logs += claims[:, [outcome]] * often
         return FiniteAgent(law, logs, size * one.entropy, one.true_hypotheses, size, one)
+
+    def restricted(self, chosen: list[int]) -> FiniteAgent:
+        """The agent with some of the hypotheses only."""
+        one = self.single or self
+        true = tuple(k for k, m in enumerate(chosen) if m in one.true_hypotheses)
+        part = replace(one, log_likelihoods=one.log_likelihoods[chosen], true_hypotheses=true)
+        if one.tables is not None:
+            tables = replace(one.tables, likelihood=one.tables.likelihood[chosen])
+            object.__setattr__(part, "tables", tables)
+        return part.batched(self.batch)
+
+    @cached_property
+    def _groups(self) -> tuple[FloatArray, IntArray]:
+        """The distinct columns of the log-likelihoods, and which of them each outcome has."""
+        return alike(self.log_likelihoods)
 
     def _title(self) -> str:
         outcomes = (self.single or self).probabilities.size
@@ -222,7 +249,7 @@ class FiniteAgent(Value):
         if self.single is not None:
             return read_only(self.batch * self.single.divergences)
         values = -(self.log_likelihoods @ self.probabilities) - self.entropy
-        return read_only(values)
+        return read_only(self._with_digits(values, -1, self._sizes, self.true_hypotheses))
 
     @cached_property
     def _sizes(self) -> FloatArray:
@@ -237,13 +264,28 @@ class FiniteAgent(Value):
         values = _by_rows(self.log_likelihoods, lambda rows: (mine - rows) @ self.probabilities)
         # Of a sum of O rounded terms, and of inputs that are right to some last places:
         # probabilities and likelihoods relatively, logarithms besides.
-        units = UNITS + self.probabilities.size
-        doubt = units * EPS * (self._sizes[best] + self._sizes + 2.0)
+        sizes = self._sizes[best] + self._sizes + 2.0
+        doubt = (UNITS + self.probabilities.size) * EPS * sizes
+        values = self._with_digits(values, best, sizes, (best,))
         values[best] = doubt[best] = 0.0
         for theta in np.flatnonzero(np.abs(values) <= doubt):
             if theta != best:
                 values[theta], doubt[theta] = self._compared(best, int(theta))
         return Comparison(read_only(values), read_only(doubt))
+
+    def _with_digits(
+        self, values: FloatArray, first: int, sizes: FloatArray, same: tuple[int, ...]
+    ) -> FloatArray:
+        """E z(first, θ) for every θ: of tables, those far below `sizes` are formed again.
+
+        Those of `same` are zero.
+        """
+        if self.tables is not None:
+            close = np.abs(values) < SMALL * sizes
+            close[list(same)], values[list(same)] = False, 0.0
+            if close.any():
+                values[close] = self.tables.information(first, np.flatnonzero(close))
+        return values
 
     def _compared(self, best: int, other: int) -> tuple[float, float]:
         """The same for one pair: outcomes of equal likelihood have no say, and nothing adds up."""
@@ -252,21 +294,52 @@ class FiniteAgent(Value):
         one, two = self.log_likelihoods[best, differ], self.log_likelihoods[other, differ]
         if rearranged(np.column_stack([one, p]), np.column_stack([two, p])):
             return 0.0, 0.0
-        gaps = one - two
-        value = math.fsum((p * gaps).tolist())
+        value = self._information(best, other)
         known = (best in self.true_hypotheses) - (other in self.true_hypotheses)
         if known and not self.indistinguishable(best, other):
-            # KL(f ‖ ℓ) = Σ f (r − 1 − log r) + what ℓ puts where f is zero, no term negative.
-            away = known * gaps
-            least = math.fsum((p * (away + np.expm1(-away))).tolist())
-            return known * max(known * value, least, float(np.finfo(float).tiny)), 0.0
+            return known * max(known * value, float(np.finfo(float).tiny)), 0.0
         each = np.abs(one) + np.abs(two) + 2.0
         return value, UNITS * EPS * float(p @ each) * (1 + p.size * EPS)
 
+    def _log_ratios(self, best: int, other: int) -> FloatArray:
+        """z(best, other) of each outcome, in nats."""
+        if self.single is not None:
+            single = self.single._log_ratios(best, other)
+            claims, group = self.single._groups
+            first = np.unique(group, return_index=True)[1]
+            counts = type_counts(claims.shape[1], self.batch, rows=len(claims))
+            return np.asarray(counts @ single[first], dtype=np.float64)
+        mine = self.log_likelihoods[best]
+        z = np.asarray(mine - self.log_likelihoods[other])
+        if self.tables is not None and (np.abs(z) < SMALL * np.abs(mine)).any():
+            return self.tables.log_ratios(best, np.array([other]))[0]
+        return z
+
+    def _information(self, best: int, other: int, z: FloatArray | None = None) -> float:
+        """I(best, other) of one pair, with as many digits as the numbers given allow."""
+        if self.single is not None:
+            return self.batch * self.single._information(best, other)
+        p, z = self.probabilities, self._log_ratios(best, other) if z is None else z
+        value = float(p @ z)
+        if abs(value) >= SMALL * (1.0 + float(p @ np.abs(z))):
+            return value
+        if self.tables is not None:
+            return float(self.tables.information(best, np.array([other]))[0])
+        value = math.fsum((p * z).tolist())
+        known = (best in self.true_hypotheses) - (other in self.true_hypotheses)
+        if known and not self.indistinguishable(best, other):
+            # KL(f ‖ ℓ) = Σ f (r − 1 − log r) + what ℓ puts where f is zero, no term negative.
+            least = math.fsum((p * second_order(-known * z)).tolist())
+            unseen = known * value - least
+            doubt = UNITS * EPS * float(self._sizes[best] + self._sizes[other] + 2.0)
+            return known * (least + (unseen if unseen > doubt else 0.0))
+        return value
+
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other)."""
-        means = self.log_likelihoods[best] - self.log_likelihoods[other]
-        return LogRatioLaw(self.probabilities, means, np.zeros_like(means), self.batch)
+        z = self._log_ratios(best, other)
+        mean = self._information(best, other, z)
+        return LogRatioLaw(self.probabilities, z, np.zeros_like(z), self.batch, mean)
 
     def indistinguishable(self, first: int, second: int) -> bool:
         """Whether z(first, second) = 0 for every observation, to rounding of the logarithms."""

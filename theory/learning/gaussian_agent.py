@@ -167,8 +167,8 @@ class GaussianAgent(Value):
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other): one normal atom per input, or per type of a batch's inputs."""
         gap = (self.means[best] - self.means[other]) / self.std
-        middle = (self.means[best] + self.means[other]) / 2
-        mean = gap * (self.truth_means - middle) / self.std
+        near, rest = exact_difference(self.truth_means, self.means[[best, other]])
+        mean = gap * ((near.sum(axis=0) + rest.sum(axis=0)) / (2.0 * self.std))
         variance = (gap * self.truth_std / self.std) ** 2
         if self.batch == 1:
             return LogRatioLaw(self.inputs, mean, variance)

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from theory.learning.small_sums import HALF, SMALL, beyond_mean
 from theory.validation import (
     FloatArray,
     as_distribution,
@@ -50,6 +51,9 @@ class LogRatioLaw(Value):
     terms
         How many independent, identically distributed terms z is known to be the sum of: the
         observations of a batch.
+    known_mean
+        E z, where it is known to more digits than the sum over atoms has, which cancels where two
+        hypotheses claim nearly the same.
 
     Raises
     ------
@@ -62,6 +66,7 @@ class LogRatioLaw(Value):
     means: FloatArray
     variances: FloatArray
     terms: int = field(default=1, repr=False)
+    known_mean: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         probabilities = as_distribution("probabilities", self.probabilities)
@@ -90,7 +95,14 @@ class LogRatioLaw(Value):
     @cached_property
     def mean(self) -> float:
         """E z in nats, in floating point."""
+        if self.known_mean is not None:
+            return self.known_mean
         return float(self.probabilities @ self.means)
+
+    @cached_property
+    def mean_cancels(self) -> bool:
+        """Whether E z is so far below E |z| that sums like it are formed without its terms."""
+        return abs(self.mean) < SMALL * float(self.probabilities @ np.abs(self.means))
 
     @cached_property
     def variance(self) -> float:
@@ -128,7 +140,8 @@ class LogRatioLaw(Value):
     def cumulant(self, u: ArrayLike) -> FloatArray:
         """κ(u) = log E e^{uz}, for each entry of `u`; finite for every real u.
 
-        A floating-point estimate, accurate to rounding: the sum is a log-sum-exp.
+        A floating-point estimate, accurate to rounding, also where it is far below one: there E z
+        is added to what remains (:mod:`theory.learning.small_sums`). Else it is a log-sum-exp.
 
         Examples
         --------
@@ -161,7 +174,8 @@ class LogRatioLaw(Value):
         exponents = self._exponents(np.array([float(u)]))[0]
         weights = self.probabilities * np.exp(exponents - exponents.max())
         means = self.means + u * self.variances
-        return LogRatioLaw(weights / weights.sum(), means, self.variances, self.terms)
+        mean = float(self.cumulant_slope(u)) if self.mean_cancels else None
+        return LogRatioLaw(weights / weights.sum(), means, self.variances, self.terms, mean)
 
     def _over_blocks(
         self, u: ArrayLike, function: Callable[[FloatArray], FloatArray]
@@ -189,17 +203,29 @@ class LogRatioLaw(Value):
         exponents -= largest
         np.exp(exponents, out=exponents)
         values: FloatArray = largest + np.log(self.probabilities @ exponents)
+        small = np.abs(values) < SMALL
+        if small.any():
+            at = u[small]
+            atoms = self.means[:, None], None if self.is_bounded else self.variances[:, None]
+            values[small] = np.log1p(at * self.mean + self.probabilities @ beyond_mean(*atoms, at))
         return values
 
     def _slope_block(self, u: FloatArray) -> FloatArray:
         exponents = self._exponents(u)
-        exponents -= exponents.max(axis=1, keepdims=True)
+        largest = exponents.max(axis=1, keepdims=True)
+        exponents -= largest
         np.exp(exponents, out=exponents)
         total = exponents @ self.probabilities
         slopes = exponents @ (self.probabilities * self.means)
         if not self.is_bounded:
             slopes += u * (exponents @ (self.probabilities * self.variances))
         values: FloatArray = slopes / total
+        if self.mean_cancels:
+            near = np.abs(largest[:, 0] + np.log(total)) < HALF
+            exponents = np.expm1(self._exponents(u[near]))
+            moved = np.multiply.outer(u[near], self.variances)
+            rest = (exponents * (self.means + moved) + moved) @ self.probabilities
+            values[near] = (self.mean + rest) / (1.0 + exponents @ self.probabilities)
         return values
 
     def _curvature_block(self, u: FloatArray) -> FloatArray:

@@ -30,6 +30,8 @@ from theory.validation import SUM_TOLERANCE, FloatArray, IntArray, as_float_arra
 Weights: TypeAlias = "FloatArray | sparse.csr_array[np.float64]"
 
 EPS = float(np.finfo(np.float64).eps)
+# Smaller ones would leave the range of doubles where they are inverted or multiplied.
+_SMALLEST_WEIGHT = 1e-300
 # Products of three numbers between this and its inverse are normal floats.
 MODERATE = 2.0**-300
 
@@ -214,6 +216,11 @@ def _check_stochastic(matrix: Weights) -> None:
             "weights of at least 0",
             f"{table.data[first]:g} at {where}",
             "make it non-negative",
+        )
+    least = float(np.min(entries, initial=1.0, where=entries > 0))
+    if least < _SMALLEST_WEIGHT:
+        raise fail(
+            "weights", f"0 or weights of at least {_SMALLEST_WEIGHT:g}", f"{least:g}", "make it 0"
         )
     sums: NDArray[np.float64] = np.asarray(matrix.sum(axis=1)).ravel()
     # A sum of n rounded numbers that add up to one is off by at most n half units.

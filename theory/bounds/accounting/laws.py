@@ -179,8 +179,7 @@ def mixed_laws(model: FiniteModel, best: int, others: tuple[int, int], share: fl
     for kind in model.kinds:
         if not isinstance(kind, FiniteAgent):
             return None
-        table = kind.log_likelihoods
-        first, second = (table[best] - table[other] for other in others)
+        first, second = (kind.log_ratio_law(best, other).means for other in others)
         means = share * first + (1.0 - share) * second
         laws.append(LogRatioLaw(kind.probabilities, means, np.zeros_like(means)))
         pairs = [_errors(kind, best, other) for other in others]
@@ -199,8 +198,9 @@ def _errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:
         added = 0 if agent.single is None else one.probabilities.size
         mean = agent.batch * EPS * ((4 + added) * largest + 4)
         return mean, 0.0, _batch_error(one.probabilities, agent.batch)
-    used = np.concatenate([agent.means[best], agent.means[other], agent.truth_means])
-    reach = 2 * float(np.abs(used).max()) / agent.std
+    used = np.stack([agent.means[best], agent.means[other], agent.truth_means])
+    # z is made of what means differ by: an offset that all of them have is taken as it is given.
+    reach = 2 * float(np.ptp(used, axis=0).max()) / agent.std
     ratio = agent.truth_std / agent.std
     units = 16 if agent.batch == 1 else 16 + agent.inputs.size
     # The deviation of a batch is the length of a vector of single ones.

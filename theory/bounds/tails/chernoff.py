@@ -29,6 +29,8 @@ _SMALL = np.geomspace(1e-6, 1.0, 140, endpoint=False)
 # For networks where the fine grid is too much work.
 _COARSE = np.array([0.5, 0.7, 0.85, 0.95, 1.0, 1.05, 1.15, 1.4, 2.0])
 _MOST_FINE_EVALUATIONS = 1e8
+# Evidence that weighs as little as 1e-300 wants tilts whose squares would overflow.
+_LARGEST = 1e140
 # Laws with more atoms than this (data sets) are tabulated once and interpolated.
 DIRECT_ATOMS = 64
 _NODES = 256
@@ -75,6 +77,7 @@ def tilt_grid(events: ErrorEvents) -> FloatArray:
             variance = float((v * v) @ variances)
             tilt = 64 * max(rate / variance if variance > 0 else 0.0, 1 / rate)
         centres[index] = tilt
+    centres = np.minimum(centres, _LARGEST)
     fine: FloatArray = np.multiply.outer(centres, _FINE)
     if _evaluations(events, fine) <= _MOST_FINE_EVALUATIONS:
         return fine

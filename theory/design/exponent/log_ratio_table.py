@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,13 +26,11 @@ from theory.learning.batches import type_counts, type_law
 from theory.learning.finite_agent import FiniteAgent
 from theory.learning.gaussian_agent import GaussianAgent
 from theory.learning.model import FiniteModel
+from theory.learning.small_sums import HALF, SMALL, beyond_mean, second_order
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Entries (atom, row, slot) evaluated at a time: half a MiB an array, which stays in the cache.
 _BLOCK = 1 << 16
-# Where −uz varies by less than this over the atoms, log E e^{−uz} is summed by expm1: h may be as
-# small as the square of the variation, and 1 + h would lose it.
-_SMALL = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +48,16 @@ class Tilted:
 
 @dataclass(frozen=True, eq=False)
 class _Atoms:
-    """Mixtures of normals, by (atom, row, slot): means, probabilities, variances if positive."""
+    """Mixtures of normals, by (atom, row, slot): means, probabilities, variances if positive.
+
+    `information` is E z, and `cancels` says where its terms may be far above it, shape (R, S).
+    """
 
     probabilities: FloatArray
     means: FloatArray
     variances: FloatArray | None
+    information: FloatArray
+    cancels: np.ndarray
 
 
 def _pick(table: FloatArray, rows: IntArray, kinds: IntArray) -> FloatArray:
@@ -71,6 +75,7 @@ class _FiniteKinds:
     outcomes where hypothesis θ* is the truth.
     """
 
+    agents: tuple[FiniteAgent, ...]
     probabilities: FloatArray
     log_likelihoods: FloatArray
 
@@ -78,8 +83,29 @@ class _FiniteKinds:
         means = _pick(self.log_likelihoods, first, kinds)
         means -= _pick(self.log_likelihoods, second, kinds)
         if self.probabilities.shape[1] == 1:
-            return _Atoms(self.probabilities[:, :, kinds], means, None)
-        return _Atoms(_pick(self.probabilities, first, kinds), means, None)
+            p = self.probabilities[:, :, kinds]
+        else:
+            p = _pick(self.probabilities, first, kinds)
+        information = (p * means).sum(axis=0)
+        cancels = np.abs(information) < SMALL
+        for r, s in zip(*np.nonzero(cancels), strict=True):
+            pair = int(first[r]), int(second[r]), int(kinds[s])
+            if pair not in self._close:
+                self._close[pair] = self._law(*pair)
+            means[:, r, s], information[r, s] = self._close[pair]
+        return _Atoms(p, means, None, information, cancels)
+
+    def _law(self, first: int, second: int, kind: int) -> tuple[FloatArray, float]:
+        """z and E z of hypotheses that claim nearly the same, to all their digits."""
+        law = self.agents[kind].log_ratio_law(first, second)
+        if self.probabilities.shape[1] == 1:
+            return law.means, law.mean
+        # The data follow θ*: E[e^{−z} − 1] is zero.
+        return law.means, float(self.probabilities[:, first, kind] @ second_order(-law.means))
+
+    @cached_property
+    def _close(self) -> dict[tuple[int, int, int], tuple[FloatArray, float]]:
+        return {}
 
     @property
     def size(self) -> int:
@@ -106,12 +132,14 @@ class _GaussianKinds:
         claimed, other = _pick(self.means, first, kinds), _pick(self.means, second, kinds)
         truth = claimed if self.truth_means is None else self.truth_means[:, :, kinds]
         gap = (claimed - other) / std
-        means = gap * (truth - (claimed + other) / 2) / std
+        means = gap * ((truth - claimed) + (truth - other)) / (2.0 * std)
         variances = (gap * self.truth_stds[kinds] / std) ** 2
         if self.counts is not None:
             means = np.tensordot(self.counts, means, axes=1)
             variances = np.tensordot(self.counts, variances, axes=1)
-        return _Atoms(self.probabilities[:, :, kinds], means, variances)
+        p = self.probabilities[:, :, kinds]
+        information = (p * means).sum(axis=0)
+        return _Atoms(p, means, variances, information, np.zeros(information.shape, dtype=bool))
 
     @property
     def size(self) -> int:
@@ -159,7 +187,7 @@ class LogRatioTable:
         """E z, shape (rows, S), in nats."""
         result = np.empty((rows.size, self.counts.size))
         for chosen, slots, atoms in self._blocks(rows):
-            result[np.ix_(chosen, slots)] = (atoms.probabilities * atoms.means).sum(axis=0)
+            result[np.ix_(chosen, slots)] = atoms.information
         return result
 
     def spreads(self, rows: IntArray) -> FloatArray:
@@ -209,11 +237,7 @@ def _tilt(atoms: _Atoms, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatAr
     weights = np.exp(x)
     weights *= p
     total = weights.sum(axis=0)
-    logs = np.log(total)
-    small = x.min(axis=0) > -_SMALL
-    if small.any():
-        share = np.broadcast_to(p, x.shape)[:, small]
-        logs[small] = np.log1p((share * np.expm1(x[:, small])).sum(axis=0))
+    logs = top + np.log(total)
     means = (weights * z).sum(axis=0)
     means /= total
     centred = z - means
@@ -221,7 +245,18 @@ def _tilt(atoms: _Atoms, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatAr
     if atoms.variances is not None:
         centred += atoms.variances
     centred *= weights
-    return -(top + logs), means, centred.sum(axis=0) / total
+    near = atoms.cancels & (np.abs(logs) < HALF)
+    if near.any():
+        grown = np.broadcast_to(p, x.shape)[:, near] * np.expm1(x[:, near] + top[near])
+        moved = atoms.information[near] + (grown * z[:, near]).sum(axis=0)
+        means[near] = moved / (1.0 + grown.sum(axis=0))
+    small = np.abs(logs) < SMALL
+    if small.any():
+        at, variances = -u[small], atoms.variances
+        spread = variances if variances is None else variances[:, small]
+        rest = np.broadcast_to(p, x.shape)[:, small] * beyond_mean(atoms.means[:, small], spread, at)
+        logs[small] = np.log1p(at * atoms.information[small] + rest.sum(axis=0))
+    return -logs, means, centred.sum(axis=0) / total
 
 
 def tabulate(
@@ -288,12 +323,13 @@ def _group(
         tables = np.ascontiguousarray(tables)
         if not hypothetical:
             truth = np.array([agent.probabilities for agent in finite]).T
-            return _FiniteKinds(truth[:, None, :], tables)
+            return _FiniteKinds(tuple(finite), truth[:, None, :], tables)
         inputs = [
             input_probabilities(agent, name=f"agents of kind {kind}")
             for kind, agent in zip(members, finite, strict=True)
         ]
-        return _FiniteKinds(np.exp(tables) * np.array(inputs).T[:, None, :], tables)
+        law = np.exp(tables) * np.array(inputs).T[:, None, :]
+        return _FiniteKinds(tuple(finite), law, tables)
     normal = [agent for agent in agents if isinstance(agent, GaussianAgent)]
     batch, laws, counts = normal[0].batch, [agent.inputs for agent in normal], None
     if batch > 1:

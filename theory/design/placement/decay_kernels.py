@@ -8,7 +8,46 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from theory.learning.small_sums import HALF, SERIES, SMALL
 from theory.validation import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True)
+def _second_order(x: float) -> float:
+    """As `theory.learning.small_sums.second_order`."""
+    if abs(x) >= HALF:
+        return np.expm1(x) - x
+    series = SERIES[0]
+    for coefficient in SERIES[1:]:
+        series = series * x + coefficient
+    return series * x * x
+
+
+@njit(cache=True, nogil=True)
+def _small_cumulant(u: float, mean: float, atoms: FloatArray) -> float:
+    """κ(u) far below one: as `theory.LogRatioLaw.cumulant`."""
+    rest = 0.0
+    for o in range(atoms.shape[1]):
+        x, spread = u * atoms[1, o], 0.5 * u * u * atoms[2, o]
+        beyond = _second_order(x)
+        if spread >= 1.0:
+            beyond += np.exp(x + spread) - np.exp(x)
+        elif spread > 0.0:
+            beyond += np.exp(x) * np.expm1(spread)
+        rest += atoms[0, o] * beyond
+    return np.log1p(u * mean + rest)
+
+
+@njit(cache=True, nogil=True)
+def _moved_mean(u: float, mean: float, atoms: FloatArray) -> float:
+    """κ'(u) where the terms of E z are far above it: as `theory.LogRatioLaw.cumulant_slope`."""
+    mass, moved = 1.0, mean
+    for o in range(atoms.shape[1]):
+        z = atoms[1, o] + u * atoms[2, o]
+        grown = atoms[0, o] * np.expm1(u * atoms[1, o] + 0.5 * u * u * atoms[2, o])
+        mass += grown
+        moved += grown * z + atoms[0, o] * u * atoms[2, o]
+    return moved / mass
 
 
 @njit(cache=True, nogil=True)
@@ -22,8 +61,8 @@ def largest_decay(
     """max_{t ≥ 0} −Σ_j κ_j(−t v_j), by Newton steps inside a bracket.
 
     `first` has shape (S + 1,): sort s has the columns first[s] to first[s + 1] of `atoms`, whose
-    rows are probability, mean and variance. `facts` has shape (4, S): mean, variance, essential
-    infimum and the log of its probability.
+    rows are probability, mean and variance. `facts` has shape (5, S): mean, variance, essential
+    infimum, the log of its probability, and whether the mean is far below its terms.
     """
     floor, scale, mean, unit, chance = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(sorts.size):
@@ -67,8 +106,14 @@ def largest_decay(
                 moment += p * z
                 square += p * (z * z + atoms[2, o])
             moment /= total
-            value -= largest + np.log(total)
-            slope += share * moment
+            cumulant = largest + np.log(total)
+            if facts[4, s] > 0.0 and abs(cumulant) < HALF:
+                slope += share * _moved_mean(u, facts[0, s], atoms[:, first[s] : first[s + 1]])
+            else:
+                slope += share * moment
+            if abs(cumulant) < SMALL:
+                cumulant = _small_cumulant(u, facts[0, s], atoms[:, first[s] : first[s + 1]])
+            value -= cumulant
             curvature += share * share * max(square / total - moment * moment, 0.0)
         if slope > 0.0:
             low = tilt
@@ -99,7 +144,7 @@ def smallest_decays(
     """For each row of `sorts` the smallest of `largest_decay` over the wrong hypotheses.
 
     Where it does not exceed `cutoff`, or the largest so far, some number that does not either.
-    `first` has shape (H, S + 1) and `facts` (H, 4, S).
+    `first` has shape (H, S + 1) and `facts` (H, 5, S).
     """
     values = np.empty(len(sorts))
     order = np.arange(len(first))

@@ -84,9 +84,10 @@ class Exponents:
         )
 
 
-def _facts(law: LogRatioLaw) -> tuple[float, float, float, float]:
+def _facts(law: LogRatioLaw) -> tuple[float, ...]:
     chance = law.probability_of_minimum
-    return law.mean, law.variance, law.minimum, float(np.log(chance)) if chance else 0.0
+    log = float(np.log(chance)) if chance else 0.0
+    return law.mean, law.variance, law.minimum, log, float(law.mean_cancels)
 
 
 def _joined(law: LogRatioLaw) -> LogRatioLaw:
@@ -95,4 +96,4 @@ def _joined(law: LogRatioLaw) -> LogRatioLaw:
     values, where = np.unique(pairs, axis=0, return_inverse=True)
     probabilities = np.bincount(where.ravel(), weights=law.probabilities)
     shares = probabilities / probabilities.sum()
-    return LogRatioLaw(shares, values[:, 0], values[:, 1], law.terms)
+    return LogRatioLaw(shares, values[:, 0], values[:, 1], law.terms, law.known_mean)

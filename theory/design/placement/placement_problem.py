@@ -314,7 +314,7 @@ def law_key(kind: Agent) -> Hashable:
     """Equal for kinds that are the same law to the last bit."""
     if isinstance(kind, FiniteAgent):
         arrays: tuple[FloatArray, ...] = (kind.probabilities, kind.log_likelihoods)
-        return ("finite", kind.entropy, *((a.shape, a.tobytes()) for a in arrays))
+        return ("finite", kind.entropy, kind.tables, *((a.shape, a.tobytes()) for a in arrays))
     arrays = (kind.inputs, kind.truth_means, kind.means)
     numbers = (kind.truth_std, kind.std, kind.batch)
     return ("normal", *numbers, *((a.shape, a.tobytes()) for a in arrays))

@@ -199,10 +199,7 @@ def _larger(found: _Known, network: Network, model: FiniteModel, delta: float, n
 def _restricted(agent: Agent, chosen: list[int]) -> Agent:
     """The agent with some of the hypotheses only."""
     if isinstance(agent, FiniteAgent):
-        one = agent.single or agent
-        true = tuple(k for k, m in enumerate(chosen) if m in one.true_hypotheses)
-        part = replace(one, log_likelihoods=one.log_likelihoods[chosen], true_hypotheses=true)
-        return part.batched(agent.batch)
+        return agent.restricted(chosen)
     return replace(agent, means=agent.means[chosen])
 
 
