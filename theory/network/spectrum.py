@@ -14,14 +14,15 @@ the digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import eigh_tridiagonal
 from scipy.sparse import linalg as sparse_linalg
 
 from theory.network.stationary import (
@@ -41,11 +42,14 @@ _SLOW_GAP = 1e-2
 # Operations of Lanczos iteration for each agent, times the root of the gap; generous, as factors
 # mostly take less than they are bounded by.
 _LANCZOS_WORK = 6e4
-_VECTORS = 60
-_RESTARTS = 100
-# Of a W that is not reversible, restarts times agents: some seconds.
-_MOST_RESTARTED = 500_000
-_FEWEST_RESTARTS = 3
+_MOST_STEPS = 6000
+# Steps between two looks at what was found; later an eighth of all.
+_CHECKED = 8
+# Of a W that is not reversible: vectors, restarts, and agents times vectors and times restarts,
+# which take some seconds and a second.
+_VECTORS, _RESTARTS = 60, 100
+_FEWEST_VECTORS, _FEWEST_RESTARTS = 20, 3
+_MOST_HELD, _MOST_RESTARTED = 20_000_000, 500_000
 
 # Of the residual. The error of an eigenvalue of a symmetric matrix is of its square.
 _TOLERANCE = 1e-9
@@ -55,7 +59,7 @@ _ROUNDING = 64 * EPS
 
 _NAN = float("nan")
 
-# Where ARPACK starts; fixed, so that the same network always gives the same digits.
+# Where iteration starts; fixed, so that the same network always gives the same digits.
 _START_SEED = 20
 
 
@@ -204,42 +208,46 @@ def _by_inversion(S: sparse.csr_array[np.float64], perron: FloatArray) -> _Eigen
 def _largest(
     product: Callable[[FloatArray], FloatArray], perron: FloatArray, progress: Progress | None
 ) -> _Eigenpair | None:
-    """The largest eigenvalue of a symmetric operator but for a vector, by Lanczos iteration."""
+    """The largest eigenvalue of a symmetric operator but for a vector, by Lanczos iteration.
 
-    def deflated(vector: FloatArray) -> FloatArray:
-        return np.asarray(vector - perron * (perron @ vector))
+    Three vectors are held at a time, and none made orthogonal again: what is largest is then found
+    more than once, and no less accurately (Paige, 1980).
+    """
 
-    try:
-        found = sparse_linalg.eigsh(
-            _counted(lambda x: deflated(product(x)), len(perron), _RESTARTS, progress),
-            k=1,
-            which="LA",
-            v0=deflated(_start(len(perron))),
-            ncv=_VECTORS,
-            maxiter=_RESTARTS,
-            tol=_TOLERANCE,
-        )
-    except sparse_linalg.ArpackNoConvergence:
-        return None
-    return _Eigenpair(float(found[0][0]), found[1][:, 0])
+    def vectors(diagonal: list[float], beside: list[float]) -> Iterator[FloatArray]:
+        """The Lanczos vectors, and the entries of the tridiagonal matrix on the way."""
+        new, before, norm = _start(len(perron)), perron, 0.0
+        while True:
+            new -= perron * (perron @ new)
+            vector = new / (np.linalg.norm(new) or 1.0)
+            yield vector
+            new = product(vector) - norm * before
+            new -= perron * (perron @ new)
+            diagonal.append(float(vector @ new))
+            new -= diagonal[-1] * vector
+            norm, before = float(np.linalg.norm(new)), vector
+            beside.append(norm)
 
-
-def _counted(
-    product: Callable[[FloatArray], FloatArray],
-    agents: int,
-    restarts: int,
-    progress: Progress | None,
-) -> sparse_linalg.LinearOperator:
-    """The operator, which tells how many of the products that may be it has taken."""
-    most = restarts * _VECTORS
-    counter = count(1)
-
-    def told(vector: FloatArray) -> FloatArray:
+    diagonal: list[float] = []
+    beside: list[float] = []
+    look = _CHECKED
+    for _ in islice(vectors(diagonal, beside), _MOST_STEPS + 1):
+        steps = len(diagonal)
+        if steps < look and (not steps or beside[-1] > EPS):
+            continue
+        look = steps + max(_CHECKED, steps // _CHECKED)
         if progress is not None:
-            progress(min(next(counter), most), most)
-        return product(vector)
-
-    return sparse_linalg.LinearOperator((agents, agents), matvec=told, dtype=np.float64)
+            progress(steps, _MOST_STEPS)
+        values, shares = eigh_tridiagonal(
+            diagonal, beside[:-1], select="i", select_range=(steps - 1, steps - 1)
+        )
+        value, share = float(values[0]), shares[:, 0]
+        if abs(beside[-1] * share[-1]) <= _TOLERANCE * max(1.0, abs(value)):
+            found = np.zeros(len(perron))
+            for part, vector in zip(share.tolist(), vectors([], []), strict=False):
+                found += part * vector
+            return _Eigenpair(value, found / np.linalg.norm(found))
+    return None
 
 
 def _sparse_general(
@@ -247,18 +255,25 @@ def _sparse_general(
 ) -> Spectrum:
     agents = weights.shape[0]
     restarts = min(_RESTARTS, max(_FEWEST_RESTARTS, _MOST_RESTARTED // agents))
+    vectors = min(_VECTORS, max(_FEWEST_VECTORS, _MOST_HELD // agents))
 
     def extreme(which: Literal["LM", "LR"], progress: Progress | None) -> NDArray[np.complex128]:
-        # W − 1vᵀ has the eigenvalues of W, with 0 in place of one eigenvalue 1.
-        deflated = _counted(lambda x: weights @ x - stationary @ x, agents, restarts, progress)
+        counter = count(1)
+
+        def deflated(vector: FloatArray) -> FloatArray:
+            # W − 1vᵀ has the eigenvalues of W, with 0 in place of one eigenvalue 1.
+            if progress is not None:
+                progress(min(next(counter), restarts * vectors), restarts * vectors)
+            return np.asarray(weights @ vector - stationary @ vector)
+
         try:
             # Two, because complex eigenvalues come in pairs.
             return sparse_linalg.eigs(
-                deflated,
+                sparse_linalg.LinearOperator(weights.shape, matvec=deflated, dtype=np.float64),
                 k=2,
                 which=which,
                 v0=_start(agents),
-                ncv=_VECTORS,
+                ncv=vectors,
                 maxiter=restarts,
                 tol=_TOLERANCE,
                 return_eigenvectors=False,
