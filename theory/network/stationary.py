@@ -219,8 +219,8 @@ def _contraction(
     """
     agents = y.size
     z = np.random.default_rng(_START_SEED).standard_normal((agents, _STARTS))
-    weight = y[:, None]
-    inflow = (jumps @ y)[:, None]
+    weight = y.reshape(-1, 1)
+    inflow = np.asarray(jumps @ y).reshape(-1, 1)
     for step in range(1, steps + 1):
         z -= z.mean(axis=0)
         if step > 1 and step % _CHECKED == 1:
