@@ -26,6 +26,7 @@ is what makes a floating-point W a stochastic matrix exactly.
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -61,6 +62,10 @@ _MOST_VISITS = 1e10
 _CHECKED = 8
 # Relative changes that may be rounding, if they no longer fall.
 _SETTLED = 1e-11
+# Of the differences between agents' values that are left, what proves that they vanish.
+_CONTRACTED = 0.5
+# Iteration is given up after a quarter of its steps if it needs four times as many as are left.
+_BEGUN, _SLACK = 0.25, 4.0
 # A bound on the relative error that is good enough.
 _ACCEPTED = 1e-6
 # A Gaussian vector's part along any one direction is below this with a chance below 8e-4: for
@@ -187,11 +192,13 @@ def iterate(
     off = np.inf
     for step in range(1, steps + 1):
         once = jumps @ y
-        before, off = off, (float(np.abs(once / y - 1.0).max()) if step % _CHECKED == 0 else off)
         if step % _CHECKED == 0:
             _tell(progress, step, steps)
+            before, off = off, float(np.abs(once / y - 1.0).max())
             if off <= rounding or (off <= _SETTLED and off > before / 2):
                 break
+            if _is_slow(off, before, goal=_SETTLED, step=step, steps=steps):
+                return None
         y = (once + jumps @ once) / 2
         if not y.min() > MODERATE:
             return None
@@ -221,16 +228,26 @@ def _contraction(
     z = np.random.default_rng(_START_SEED).standard_normal((agents, _STARTS))
     weight = y.reshape(-1, 1)
     inflow = np.asarray(jumps @ y).reshape(-1, 1)
-    for step in range(1, steps + 1):
+    tau = np.inf
+    for step in range(steps + 1):
         z -= z.mean(axis=0)
-        if step > 1 and step % _CHECKED == 1:
+        if step % _CHECKED == 0:
             _tell(progress, step, steps)
-            tau = np.sqrt(agents) * float(np.linalg.norm(z, axis=0).max()) / _PART
-            if tau <= 0.5:
-                return step - 1, tau
+            before, tau = tau, math.sqrt(agents) * float(np.linalg.norm(z, axis=0).max()) / _PART
+            if tau <= _CONTRACTED:
+                return step, tau
+            if _is_slow(tau, before, goal=_CONTRACTED, step=step, steps=steps):
+                return None
         once = (jumps @ (weight * z)) / inflow
         z = (once + (jumps @ (weight * once)) / inflow) / 2
     return None
+
+
+def _is_slow(now: float, before: float, *, goal: float, step: int, steps: int) -> bool:
+    """Whether what falls like this between two looks will be far from its goal in the end."""
+    looks = _SLACK * (steps - step) / _CHECKED
+    begun = step >= _BEGUN * steps
+    return begun and math.log(max(now / goal, 1.0)) > looks * math.log(max(before / now, 1.0))
 
 
 def _tell(progress: Progress | None, done: int, total: int) -> None:
