@@ -64,11 +64,11 @@ class Cumulants:
         rows = lags.weights[:, agent]
         pieces = []
         for kind, law in enumerate(model.log_ratio_laws(against, hypothesis)):
-            members = np.flatnonzero(model.assignment == kind)
-            if members.size:
-                weights = rows[:, members]
-                counts = np.broadcast_to(lags.counts[:, None], weights.shape)
-                used = weights > 0
+            weights = rows[:, model.assignment == kind]
+            counts = np.broadcast_to(lags.counts[:, None], weights.shape)
+            used = weights > 0
+            # Not kinds that the agent never hears: their law may reach down to −∞.
+            if used.any():
                 pieces.append((law, weights[used], counts[used].astype(np.float64)))
         odds = model.log_priors[:, against] - model.log_priors[:, hypothesis]
         return cls(tuple(pieces), float(lags.last[agent] @ odds[model.assignment]))

@@ -70,6 +70,6 @@ def analyse(
             rounds=rounds,
             batch=batch,
             out=out,
-            progress=stages(f"{loaded.name}: prove"),
+            progress=stages(f"{loaded.name}: {'prove' if exact or certify else 'analyse'}"),
         )
     return show(result, json=json)

@@ -203,10 +203,15 @@ def indispensable(model: FiniteModel, rate: LearningRate, v: FloatArray) -> list
     wrong = [m for m in range(len(model.hypotheses)) if m not in rate.reference]
     if not wrong or not rate.rate > 0:
         return []
-    missing = silent_rates(
-        model, v, target=rate.reference[0], wrong=np.array(wrong, dtype=np.int64)
+    # Compromises may be as good as each other with everybody, and not without one agent.
+    left = np.max(
+        [
+            silent_rates(model, v, target=best, wrong=np.array(wrong, dtype=np.int64)).values
+            for best in rate.reference
+        ],
+        axis=0,
     )
-    return [int(agent) for agent in np.flatnonzero(missing.values <= 0)]
+    return [int(agent) for agent in np.flatnonzero(left <= 0)]
 
 
 _NETWORK = {

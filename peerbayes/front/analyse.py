@@ -47,7 +47,7 @@ def analyse(
         Observations a round, in place of the problem's: a number, or one for each agent. The name
         of the problem then says so.
     progress
-        Called with (done, total) while numbers are proved.
+        Called with (done, total) while numbers are proved, or those of a large network found.
 
     Raises
     ------
@@ -61,11 +61,16 @@ def analyse(
     """
     from peerbayes.kinds.registry import kind_of
     from peerbayes.kinds.shared.kind import AnalysisRequest
+    from theory.network import Network
+    from theory.network.stationary import DENSE_AGENTS
 
     if exact and certify:
         raise fail("exact, certify", "one of the two", "both", "keep one of them")
     arithmetic: Arithmetic = "exact" if exact else "certified" if certify else "double"
     request = AnalysisRequest(delta, arithmetic, rounds, None if out is None else Path(out))
     found = as_problem(problem, data, batch)
+    network = found.network
+    if arithmetic == "double" and isinstance(network, Network) and network.agents > DENSE_AGENTS:
+        network.prepare(progress)
     result: Result = kind_of(found).analyse(found, request, progress)
     return result

@@ -172,6 +172,8 @@ def _printed(
     if network.agents == 1:
         return SampleSize(None, False, "one agent has no second eigenvalue")
     gap = 1.0 - network.second_eigenvalue
+    if np.isnan(gap):
+        return SampleSize(None, False, network.spectrum.note)
     if not gap > 0:
         return SampleSize(None, False, "1 − λmax is too small for floating point")
     logarithm = np.log(network.agents * len(model.hypotheses) / delta)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import eigs
+from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
 from theory.changing.delays import DelayedNetwork
 from theory.changing.expected_weights import expected_weights
@@ -27,11 +27,15 @@ from theory.typed import typed
 
 # All eigenvalues of so many states take a second.
 _MOST_DENSE = 600
+# Of the iteration for larger ones; where that is not enough, the number is left out.
+_RESTARTS = 100
 
 
 @typed
 def mean_slem(network: ChangingNetwork) -> float:
     """The subdominant modulus of what a round does on average, in [0, 1]; an estimate in doubles.
+
+    nan where there are more than 600 states and the iteration does not converge.
 
     Examples
     --------
@@ -67,5 +71,10 @@ def _second_modulus(weights: Weights) -> float:
     else:
         start: Any = np.random.default_rng(0).random(size)
         matrix: Any = sparse.csr_array(weights)
-        values = np.abs(eigs(matrix, k=2, return_eigenvectors=False, v0=start))
+        try:
+            values = np.abs(
+                eigs(matrix, k=2, return_eigenvectors=False, v0=start, ncv=60, maxiter=_RESTARTS)
+            )
+        except ArpackNoConvergence:
+            return float("nan")
     return float(np.clip(np.sort(values)[-2], 0.0, 1.0))

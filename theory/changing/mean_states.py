@@ -9,7 +9,8 @@ Everything is linear, so that means obey the recursion with mean weights:
 - delays and ``on_loss="last"``: the messages that are still to be used belong to the state.
 
 A round's increment of the state is averaged again and again. Once it is the same for all agents, it
-stays, and the rest of the way is a straight line: rounds far ahead cost nothing.
+stays, and the rest of the way is a straight line: rounds far ahead cost nothing. The prior's share
+is followed by itself. It ends as a constant; beside it a small increment would lose its digits.
 """
 
 from __future__ import annotations
@@ -83,11 +84,16 @@ def mean_log_ratios(
         If more than ten agents come and go with given mean absences, or the network has not settled
         in a million rounds.
     """
-    return _run(_recursion(network, information, prior), list(rounds))
+    wanted = list(rounds)
+    values = _run(_recursion(network, information, np.zeros_like(prior)), wanted, grows=True)
+    if prior.any():
+        nothing = np.zeros_like(information)
+        values += _run(_recursion(network, nothing, prior), wanted, grows=False)
+    return values
 
 
-def _run(recursion: _Recursion, wanted: list[int]) -> FloatArray:
-    """The shown state at the wanted rounds."""
+def _run(recursion: _Recursion, wanted: list[int], *, grows: bool) -> FloatArray:
+    """The shown state at the wanted rounds: one that comes to grow evenly, or to rest."""
     state = recursion.start()
     period = recursion.period
     before = state  # one period ago, whenever periods are compared
@@ -106,13 +112,13 @@ def _run(recursion: _Recursion, wanted: list[int]) -> FloatArray:
         # What is added follows the law of the phases, which must have come to rest, too.
         if float(np.abs(recursion.share(t) - recursion.share(t - period)).max()) > _SETTLED:
             continue
-        added = state - last
-        common = added.sum(axis=0) / recursion.share(t).sum()
+        averaged = state - last if grows else state
+        common = averaged.sum(axis=0) / recursion.share(t).sum()
         # Differences of states are right to rounding of the states, a few units in the last place
         # for each round of the period; so is what is extrapolated from them.
         size = np.abs(state).max(axis=0) * period
-        if (np.abs(added - recursion.share(t) * common) <= _SETTLED * size).all():
-            # From here on each period adds the same to every agent.
+        if (np.abs(averaged - recursion.share(t) * common) <= _SETTLED * size).all():
+            # From here on each period adds the same to every agent, or nothing to any.
             rests = {(n - t) % period for n in wanted[len(values) :]}
             table = {}
             for ahead in range(max(rests) + 1):
@@ -121,7 +127,7 @@ def _run(recursion: _Recursion, wanted: list[int]) -> FloatArray:
                     table[ahead] = recursion.shown(state)
             for n in wanted[len(values) :]:
                 whole, rest = divmod(n - t, period)
-                values.append(table[rest] + whole * common)
+                values.append(table[rest] + whole * common if grows else table[rest])
             break
         if t >= _MOST_ROUNDS and wanted[-1] > _MOST_ROUNDS:
             raise fail(

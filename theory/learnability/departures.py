@@ -44,7 +44,7 @@ class Departures(Shown):
     target
         The hypothesis that the network shall settle on; all rates are against it.
     wrong
-        The hypotheses it shall reject.
+        The hypotheses it shall reject; those `tied` with the target only when somebody is missing.
     rate, exponent
         K = min Σ_j v_j I_j and E over the wrong hypotheses, nobody missing. K is not above 0 if the
         network does not settle on the target. E is nan if exponents were not asked for.
@@ -94,6 +94,7 @@ def departures(
     *,
     target: int | str,
     reference: Sequence[int] = (),
+    tied: Sequence[int] = (),
     exponents: bool = True,
     most_removed: int = 100,
 ) -> Departures:
@@ -111,6 +112,8 @@ def departures(
         The hypothesis that the network shall settle on.
     reference
         Hypotheses that are as good and need not be rejected.
+    tied
+        Compromises that are as good while nobody is missing, and need not be rejected then.
     exponents
         Whether to compute E, which takes longer than K.
     most_removed
@@ -139,20 +142,21 @@ def departures(
     target = as_position("target", target, model.hypotheses)
     most_removed = as_integer("most_removed", most_removed, minimum=0)
     network, v = influence_of(model, network_or_influence)
-    wrong = np.array([m for m in range(size) if m != target and m not in reference], dtype=np.int64)
-    question = _Question(model, target, wrong, exponents)
-    before = question.answer(model.assignment, v)
-    rates = silent_rates(model, v, target=target, wrong=wrong)
+    others = np.array([m for m in range(size) if m not in (target, *reference)], dtype=np.int64)
+    wrong = others[~np.isin(others, list(tied))]
+    before = _Question(model, target, wrong, exponents).answer(model.assignment, v)
+    question = _Question(model, target, others, exponents)
+    rates = silent_rates(model, v, target=target, wrong=others)
     nothing = _not_computed(model.agents)
-    decays = silent_exponents(model, v, target=target, wrong=wrong) if exponents else nothing
+    decays = silent_exponents(model, v, target=target, wrong=others) if exponents else nothing
     removed_rates, removed_decays = nothing, _not_computed(model.agents)
     found: tuple[Cut, ...] = ()
     if network is not None and model.agents > 1:
         found = cuts(network)
         cut = np.array([c.agent for c in found], dtype=np.int64)
         if network.is_reversible:
-            others = _sum_of_others(v)
-            removed_rates = _blank(Leaving(rates.values / others, rates.binding), cut)
+            rest = _sum_of_others(v)
+            removed_rates = _blank(Leaving(rates.values / rest, rates.binding), cut)
             removed_decays = _blank(decays, cut)
         else:
             ranked = np.argsort(-v, kind="stable")[:most_removed]

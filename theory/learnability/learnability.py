@@ -116,16 +116,14 @@ def learnability(
     against = None if target is None else rejection(decided, target, who=who)
     if against is None or target is None:
         return Learnability(model.hypotheses, who, fewest_agents(who), None, None, None, None)
-    equals = set(against.reference)
-    if target in compromise:
-        equals |= set(compromise)
     leaving = quarrel = None
     if network_or_influence is not None and v is not None:
         leaving = departures(
             model,
             network_or_influence,
             target=target,
-            reference=sorted(equals),
+            reference=against.reference,
+            tied=compromise if target in compromise else (),
             exponents=exponents,
             most_removed=most_removed,
         )

@@ -69,7 +69,8 @@ def deviation(
 ) -> Deviation:
     """Bounds on D_i for all agents.
 
-    Up to 2000 agents by powers of W. Above, the upper bound is that of a reversible W, or inf,
+    Up to 2000 agents by powers of W. Above, the upper bound is that of a reversible W of a known
+    subdominant modulus, or inf,
     and the lower bound the first term of the sum or, if W is reversible, `witness_bound`.
 
     Parameters
@@ -89,7 +90,8 @@ def deviation(
     lower, upper = bounds.lower, bounds.upper
     if reversible is not None:
         slem = reversible.slem + reversible.slem_error
-        upper = np.minimum(upper, reversible_bound(stationary, slem))
+        if not np.isnan(slem):
+            upper = np.minimum(upper, reversible_bound(stationary, slem))
         if reversible.slow_mode is not None:
             lower = np.maximum(lower, witness_bound(weights, stationary, reversible.slow_mode))
     return Deviation(read_only(lower), read_only(upper), bounds.terms)

@@ -31,6 +31,7 @@ from theory.network.structure import (
 )
 from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreign
 from theory.network.weights import links_of_edges, star_weights, weights_on_links
+from theory.progress import Progress, part_of
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -280,6 +281,30 @@ class Network(Value):
         """Whether v_i W_ij = v_j W_ji for all pairs, up to the rounding of the weights."""
         return self._balanced is not None
 
+    def prepare(self, progress: Progress | None = None) -> None:
+        """Find v and the eigenvalues, telling how far that is: for many agents it takes a while.
+
+        Without it they are found when first asked for, to the same digits.
+
+        Raises
+        ------
+        ValueError
+            If v cannot be found: see `theory.network.stationary`.
+        """
+        known = vars(self)
+        if "stationary" not in known:
+            balanced = self._balanced if self.is_sparse else None
+            known["stationary"] = stationary(self.weights, balanced, part_of(progress, 0, 2))
+        if "spectrum" not in known:
+            known["spectrum"] = spectrum(
+                self.weights,
+                self.stationary_distribution,
+                reversible=self.is_reversible,
+                progress=part_of(progress, 1, 2),
+            )
+        if progress is not None:
+            progress(1, 1)
+
     @cached_property
     def stationary(self) -> Stationary:
         """The stationary distribution with its method and residual; accurate componentwise."""
@@ -294,17 +319,19 @@ class Network(Value):
     def slem(self) -> float:
         """The subdominant modulus, in [0, 1); 0.0 for one agent. A floating-point estimate.
 
-        Not to be trusted where W is far from normal (see `theory.network.spectrum`).
+        Not to be trusted where W is far from normal (see `theory.network.spectrum`); nan where
+        `spectrum.note` says that it was not found.
         """
-        return self._spectrum.slem
+        return self.spectrum.slem
 
     @property
     def second_eigenvalue(self) -> float:
         """The largest real part among all eigenvalues but one 1; nan for one agent.
 
-        A floating-point estimate, not to be trusted where W is far from normal.
+        A floating-point estimate, not to be trusted where W is far from normal; nan where
+        `spectrum.note` says that it was not found.
         """
-        return self._spectrum.second_eigenvalue
+        return self.spectrum.second_eigenvalue
 
     @cached_property
     def deviation(self) -> Deviation:
@@ -312,7 +339,7 @@ class Network(Value):
         return deviation(
             self.weights,
             self.stationary_distribution,
-            reversible=self._spectrum if self.is_reversible else None,
+            reversible=self.spectrum if self.is_reversible else None,
         )
 
     @cached_property
@@ -335,5 +362,6 @@ class Network(Value):
         return detailed_balance(self.weights)
 
     @cached_property
-    def _spectrum(self) -> Spectrum:
+    def spectrum(self) -> Spectrum:
+        """The subdominant modulus and the second eigenvalue, or why one was not found."""
         return spectrum(self.weights, self.stationary_distribution, reversible=self.is_reversible)

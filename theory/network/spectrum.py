@@ -13,25 +13,43 @@ the digits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import eigh_tridiagonal
 from scipy.sparse import linalg as sparse_linalg
 
-from theory.network.stationary import DENSE_AGENTS, factorise
+from theory.network.stationary import (
+    DENSE_AGENTS,
+    MOST_WORK,
+    QUICK_WORK,
+    elimination_work,
+    factorise,
+)
 from theory.network.structure import EPS, Weights, as_dense, breadth_first_depth, off_diagonal
-from theory.validation import FloatArray, fail
+from theory.progress import Progress, part_of
+from theory.validation import FloatArray
 
-# Where the gap is known to be smaller, I − S is factorised; Lanczos on S would need thousands
-# of steps. Otherwise it needs hundreds, and S may be a graph whose factors would fill memory.
+# Where the gap is known to be smaller, I − S is factorised if its factors are small; Lanczos on S
+# would need thousands of steps. Otherwise it needs hundreds.
 _SLOW_GAP = 1e-2
-_FACTOR_AGENTS = 20_000
-_RESTARTS = 100
-_VECTORS = 60
+# Operations of Lanczos iteration for each agent, times the root of the gap; generous, as factors
+# mostly take less than they are bounded by.
+_LANCZOS_WORK = 6e4
+_MOST_STEPS = 6000
+# Steps between two looks at what was found; later an eighth of all.
+_CHECKED = 8
+# Of a W that is not reversible: vectors, restarts, and agents times vectors and times restarts,
+# which take some seconds and a second.
+_VECTORS, _RESTARTS = 60, 100
+_FEWEST_VECTORS, _FEWEST_RESTARTS = 20, 3
+_MOST_HELD, _MOST_RESTARTED = 20_000_000, 500_000
 
 # Of the residual. The error of an eigenvalue of a symmetric matrix is of its square.
 _TOLERANCE = 1e-9
@@ -39,13 +57,15 @@ _TOLERANCE = 1e-9
 # Of an eigenvalue of a symmetric matrix of norm 1, by LAPACK or from the factors of I − S.
 _ROUNDING = 64 * EPS
 
-# Where ARPACK starts; fixed, so that the same network always gives the same digits.
+_NAN = float("nan")
+
+# Where iteration starts; fixed, so that the same network always gives the same digits.
 _START_SEED = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The two numbers of this module; 0 and nan for a single agent.
+    """The two numbers of this module; 0 and nan for a single agent, nan where `note` says so.
 
     Attributes
     ----------
@@ -56,12 +76,16 @@ class Spectrum:
     slow_mode
         Shape (N,): an eigenvector Wh = λh to the second eigenvalue, found along the way if W is
         sparse and reversible; else None.
+    note
+        Which of the two is nan because the iteration for it did not converge, above 2000 agents;
+        else empty.
     """
 
     slem: float
     second_eigenvalue: float
     slem_error: float = float("nan")
     slow_mode: FloatArray | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +94,13 @@ class _Eigenpair:
     vector: FloatArray
 
 
-def spectrum(weights: Weights, stationary: FloatArray, *, reversible: bool) -> Spectrum:
+def spectrum(
+    weights: Weights,
+    stationary: FloatArray,
+    *,
+    reversible: bool,
+    progress: Progress | None = None,
+) -> Spectrum:
     """The subdominant modulus and the second eigenvalue; floating-point estimates.
 
     Parameters
@@ -81,28 +111,17 @@ def spectrum(weights: Weights, stationary: FloatArray, *, reversible: bool) -> S
         v, shape (N,).
     reversible
         Whether W is reversible.
-
-    Raises
-    ------
-    ValueError
-        If W has more than 2000 agents and the iteration for its eigenvalues does not converge.
+    progress
+        Called with (done, total) while eigenvalues are iterated.
     """
     agents = weights.shape[0]
     if agents == 1:
         return Spectrum(0.0, float("nan"), slem_error=0.0)
     if agents > DENSE_AGENTS:
         matrix = sparse.csr_array(weights)
-        try:
-            if reversible:
-                return _sparse_reversible(symmetrised(matrix), matrix, stationary)
-            return _sparse_general(matrix, stationary)
-        except sparse_linalg.ArpackNoConvergence as error:
-            raise fail(
-                "weights",
-                "a network whose second eigenvalue can be found by iteration",
-                f"no convergence for {agents} agents ({str(error).splitlines()[0]})",
-                "use a smaller network of the same kind, or one that mixes faster",
-            ) from None
+        if reversible:
+            return _sparse_reversible(matrix, stationary, progress)
+        return _sparse_general(matrix, stationary, progress)
     dense = as_dense(weights)
     if reversible:
         others = np.linalg.eigvalsh(symmetrised(sparse.csr_array(dense)).toarray())[:-1]
@@ -121,22 +140,38 @@ def symmetrised(weights: sparse.csr_array[np.float64]) -> sparse.csr_array[np.fl
 
 
 def _sparse_reversible(
-    S: sparse.csr_array[np.float64],
-    weights: sparse.csr_array[np.float64],
-    stationary: FloatArray,
+    weights: sparse.csr_array[np.float64], stationary: FloatArray, progress: Progress | None
 ) -> Spectrum:
+    S = symmetrised(weights)
     perron = np.sqrt(stationary)
-    slow = _gap_bound(weights, stationary) < _SLOW_GAP
-    top = _largest_but_perron(S, perron, invert=slow)
+    gap, work = _gap_bound(weights, stationary), elimination_work(S)
+    worth = max(QUICK_WORK, _LANCZOS_WORK * len(perron) / max(math.sqrt(gap), EPS))
+    top = inverted = None
+    if gap < _SLOW_GAP and work <= min(worth, MOST_WORK):
+        top = inverted = _by_inversion(S, perron)
+    else:
+        top = _largest_but_perron(S, perron, part_of(progress, 0, 2))
+        if top is None and work <= MOST_WORK:
+            top = inverted = _by_inversion(S, perron)
+    if top is None:
+        return Spectrum(_NAN, _NAN, note=_unconverged("the second eigenvalue and the modulus"))
     mode = top.vector / perron
     slem = abs(top.value)
     # Gershgorin: no eigenvalue lies below 2 min W_ii − 1.
     if 2.0 * weights.diagonal().min() - 1.0 < -slem:
-        slem = max(slem, abs(_largest_but_perron(-S, perron, invert=False).value))
+        bottom = _largest_but_perron(-S, perron, part_of(progress, 1, 2))
+        if bottom is None:
+            note = _unconverged("the subdominant modulus")
+            return Spectrum(_NAN, top.value, slow_mode=mode, note=note)
+        slem = max(slem, abs(bottom.value))
     # Factors give the gap to a relative tolerance, plain iteration to an absolute one.
-    inverted = slow and slem == top.value
-    error = _ROUNDING + 2 * _TOLERANCE * (1.0 - slem if inverted else 1.0)
+    of_gap = inverted is not None and slem == top.value
+    error = _ROUNDING + 2 * _TOLERANCE * (1.0 - slem if of_gap else 1.0)
     return Spectrum(slem, top.value, slem_error=error, slow_mode=mode)
+
+
+def _unconverged(what: str) -> str:
+    return f"{what}: iteration does not converge for so many agents"
 
 
 def _gap_bound(weights: sparse.csr_array[np.float64], stationary: FloatArray) -> float:
@@ -149,67 +184,112 @@ def _gap_bound(weights: sparse.csr_array[np.float64], stationary: FloatArray) ->
 
 
 def _largest_but_perron(
-    S: sparse.csr_array[np.float64], perron: FloatArray, *, invert: bool
-) -> _Eigenpair:
-    """The largest eigenvalue of the symmetric S on the complement of its Perron vector."""
+    S: sparse.csr_array[np.float64], perron: FloatArray, progress: Progress | None
+) -> _Eigenpair | None:
+    """The largest eigenvalue of the symmetric S on the complement of its Perron vector.
 
-    def deflated(vector: FloatArray) -> FloatArray:
-        return np.asarray(vector - perron * (perron @ vector))
+    None if the iteration does not converge.
+    """
+    # Shifted by one, so that the deflated direction, eigenvalue 0, lies below the rest.
+    found = _largest(lambda x: x + S @ x, perron, progress)
+    return None if found is None else _Eigenpair(found.value - 1.0, found.vector)
 
-    if not invert:
-        try:
-            # Shifted by one, so that the deflated direction, eigenvalue 0, lies below the rest.
-            shifted = _largest(lambda x: deflated(x + S @ x), deflated(_start(len(perron))))
-            return _Eigenpair(shifted.value - 1.0, shifted.vector)
-        except sparse_linalg.ArpackNoConvergence:
-            if len(perron) > _FACTOR_AGENTS:
-                raise
+
+def _by_inversion(S: sparse.csr_array[np.float64], perron: FloatArray) -> _Eigenpair | None:
+    """The same from the factors of I − S, to a relative tolerance of its distance from 1."""
     # 1 − S is singular along the Perron vector alone, which is projected out; the shift keeps
     # the factors finite and is far below any gap that float64 resolves.
     shift = 1e-13
-    system = sparse.csc_array((1.0 + shift) * sparse.eye_array(len(perron)) - S)
-    factors = factorise(system)
-    inverse = _largest(lambda x: deflated(factors.solve(x)), deflated(_start(len(perron))))
-    return _Eigenpair(1.0 + shift - 1.0 / inverse.value, inverse.vector)
+    factors = factorise(sparse.csc_array((1.0 + shift) * sparse.eye_array(len(perron)) - S))
+    found = _largest(factors.solve, perron, None)
+    return None if found is None else _Eigenpair(1.0 + shift - 1.0 / found.value, found.vector)
 
 
-def _largest(product: Callable[[FloatArray], FloatArray], start: FloatArray) -> _Eigenpair:
-    """The largest eigenvalue of a symmetric operator, by Lanczos iteration."""
-    operator = sparse_linalg.LinearOperator(
-        (len(start), len(start)), matvec=product, dtype=np.float64
-    )
-    found = sparse_linalg.eigsh(
-        operator,
-        k=1,
-        which="LA",
-        v0=start,
-        maxiter=_RESTARTS,
-        tol=_TOLERANCE,
-    )
-    return _Eigenpair(float(found[0][0]), found[1][:, 0])
+def _largest(
+    product: Callable[[FloatArray], FloatArray], perron: FloatArray, progress: Progress | None
+) -> _Eigenpair | None:
+    """The largest eigenvalue of a symmetric operator but for a vector, by Lanczos iteration.
 
+    Three vectors are held at a time, and none made orthogonal again: what is largest is then found
+    more than once, and no less accurately (Paige, 1980).
+    """
 
-def _sparse_general(weights: sparse.csr_array[np.float64], stationary: FloatArray) -> Spectrum:
-    # W − 1vᵀ has the eigenvalues of W, with 0 in place of one eigenvalue 1.
-    deflated = sparse_linalg.LinearOperator(
-        weights.shape, matvec=lambda x: weights @ x - stationary @ x, dtype=np.float64
-    )
-    start = _start(weights.shape[0])
+    def vectors(diagonal: list[float], beside: list[float]) -> Iterator[FloatArray]:
+        """The Lanczos vectors, and the entries of the tridiagonal matrix on the way."""
+        new, before, norm = _start(len(perron)), perron, 0.0
+        while True:
+            new -= perron * (perron @ new)
+            vector = new / (np.linalg.norm(new) or 1.0)
+            yield vector
+            new = product(vector) - norm * before
+            new -= perron * (perron @ new)
+            diagonal.append(float(vector @ new))
+            new -= diagonal[-1] * vector
+            norm, before = float(np.linalg.norm(new)), vector
+            beside.append(norm)
 
-    def extreme(which: Literal["LM", "LR"]) -> NDArray[np.complex128]:
-        # Two, because complex eigenvalues come in pairs.
-        return sparse_linalg.eigs(
-            deflated,
-            k=2,
-            which=which,
-            v0=start,
-            ncv=_VECTORS,
-            maxiter=_RESTARTS,
-            tol=_TOLERANCE,
-            return_eigenvectors=False,
+    diagonal: list[float] = []
+    beside: list[float] = []
+    look = _CHECKED
+    for _ in islice(vectors(diagonal, beside), _MOST_STEPS + 1):
+        steps = len(diagonal)
+        if steps < look and (not steps or beside[-1] > EPS):
+            continue
+        look = steps + max(_CHECKED, steps // _CHECKED)
+        if progress is not None:
+            progress(steps, _MOST_STEPS)
+        values, shares = eigh_tridiagonal(
+            diagonal, beside[:-1], select="i", select_range=(steps - 1, steps - 1)
         )
+        value, share = float(values[0]), shares[:, 0]
+        if abs(beside[-1] * share[-1]) <= _TOLERANCE * max(1.0, abs(value)):
+            found = np.zeros(len(perron))
+            for part, vector in zip(share.tolist(), vectors([], []), strict=False):
+                found += part * vector
+            return _Eigenpair(value, found / np.linalg.norm(found))
+    return None
 
-    return Spectrum(float(np.abs(extreme("LM")).max()), float(extreme("LR").real.max()))
+
+def _sparse_general(
+    weights: sparse.csr_array[np.float64], stationary: FloatArray, progress: Progress | None
+) -> Spectrum:
+    agents = weights.shape[0]
+    restarts = min(_RESTARTS, max(_FEWEST_RESTARTS, _MOST_RESTARTED // agents))
+    vectors = min(_VECTORS, max(_FEWEST_VECTORS, _MOST_HELD // agents))
+
+    def extreme(which: Literal["LM", "LR"], progress: Progress | None) -> NDArray[np.complex128]:
+        counter = count(1)
+
+        def deflated(vector: FloatArray) -> FloatArray:
+            # W − 1vᵀ has the eigenvalues of W, with 0 in place of one eigenvalue 1.
+            if progress is not None:
+                progress(min(next(counter), restarts * vectors), restarts * vectors)
+            return np.asarray(weights @ vector - stationary @ vector)
+
+        try:
+            # Two, because complex eigenvalues come in pairs.
+            return sparse_linalg.eigs(
+                sparse_linalg.LinearOperator(weights.shape, matvec=deflated, dtype=np.float64),
+                k=2,
+                which=which,
+                v0=_start(agents),
+                ncv=vectors,
+                maxiter=restarts,
+                tol=_TOLERANCE,
+                return_eigenvectors=False,
+            )
+        except sparse_linalg.ArpackNoConvergence:
+            return np.array([_NAN + 0j])
+
+    slem = float(np.abs(extreme("LM", part_of(progress, 0, 2))).max())
+    second = float(extreme("LR", part_of(progress, 1, 2)).real.max())
+    missing = [
+        name
+        for name, value in (("the subdominant modulus", slem), ("the second eigenvalue", second))
+        if np.isnan(value)
+    ]
+    note = _unconverged(" and ".join(missing)) if missing else ""
+    return Spectrum(slem, second, note=note)
 
 
 def _start(agents: int) -> FloatArray:

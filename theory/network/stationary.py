@@ -2,18 +2,22 @@
 
 v_j is the share of agent j's evidence in what the network comes to believe: the learning rate
 is Σ_j v_j I_j. Small entries matter as much as large ones, so each is wanted to full *relative*
-accuracy. Three methods, each the best on its ground:
+accuracy. Four methods, each the best on its ground:
 
 ``gth``
-    Elimination after Grassmann, Taksar and Heyman (1985) for dense W: states are removed one
+    Elimination after Grassmann, Taksar and Heyman (1985) for dense W, and for what up to 4000
+    agents can neither be iterated nor factorised without becoming so: states are removed one
     by one, and what a removed state passed on is added to the weights of those that stay. Only
     additions, multiplications and divisions of positive numbers occur, so nothing cancels and
     every v_j is accurate to about N rounding errors, however weakly W is coupled.
 ``detailed-balance``
     Closed form for reversible sparse W: v_j = v_i W_ij / W_ji along a spanning tree, accepted
     only if the balance holds on every edge.
+``iteration``
+    For other sparse W of more than 2000 agents: averaging over and over, which does not subtract,
+    and a bound on the relative error of every v_j (docs: mathematics/mixing).
 ``sparse-lu``
-    One sparse factorisation for all other sparse W of more than 2000 agents. Its subtractions
+    One sparse factorisation where iteration is slow and little is filled in. Its subtractions
     lose the digits that a weak coupling has few of: with coupling c the error is about 1e-16/c,
     and neither the residual nor refinement in float64 shows or mends it.
 
@@ -23,11 +27,13 @@ is what makes a floating-point W a stochastic matrix exactly.
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from functools import cache
+from threading import Thread
 from types import ModuleType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -42,11 +48,38 @@ from theory.network.structure import (
     breadth_first_tree,
     off_diagonal,
 )
+from theory.progress import Progress
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Below this many agents a dense matrix is small enough to eliminate or diagonalise.
 DENSE_AGENTS = 2000
+
+# Double steps of the iteration, a few for each entry of W at first; in the end some minutes.
+_QUICK_STEPS = 250
+_MOST_STEPS = 20_000
+_MOST_VISITS = 1e10
+# Steps between two looks at what is left.
+_CHECKED = 8
+# Relative changes that may be rounding, if they no longer fall.
+_SETTLED = 1e-11
+# Of the differences between agents' values that are left, what proves that they vanish.
+_CONTRACTED = 0.5
+# Iteration is given up after a quarter of its steps if it needs four times as many as are left.
+_BEGUN, _SLACK = 0.25, 4.0
+# A bound on the relative error that is good enough.
+_ACCEPTED = 1e-6
+# A Gaussian vector's part along any one direction is below this with a chance below 8e-4: for
+# four independent vectors at once, 4e-13.
+_STARTS = 4
+_PART = 1e-3
+_START_SEED = 21
+# Operations of a factorisation that takes seconds, and of one that takes a few minutes.
+QUICK_WORK = 1e11
+MOST_WORK = 2.5e12
+
+# Up to so many agents elimination is as quick as factors that are filled in, and loses no digits.
+_FILLED_AGENTS = 4000
 
 # Columns eliminated between two matrix products; the product does nearly all the work.
 _PANEL = 32
@@ -54,6 +87,9 @@ _PANEL = 32
 # Two numbers whose binary exponents differ by more do not meet in one float64.
 _EXPONENTS = 2000
 _LOWEST_EXPONENT = np.iinfo(np.int64).min // 2
+
+
+Method: TypeAlias = Literal["gth", "detailed-balance", "iteration", "sparse-lu"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,19 +101,25 @@ class Stationary(Shown):
     values
         v, shape (N,), positive, sums to one. Entries below 1e-308 read as 0.
     method
-        "gth" and "detailed-balance" are accurate componentwise, "sparse-lu" as far as no parts
-        of W are nearly decoupled.
+        "gth", "detailed-balance" and "iteration" are accurate componentwise, "sparse-lu" as far as
+        no parts of W are nearly decoupled.
     residual
         max_j |(vW)_j − v_j| / v_j over the agents whose v_j is a normal float. A small one is
         necessary, not sufficient: nearly decoupled parts may be out of proportion.
+    error
+        Of "iteration": a bound on the relative error of every v_j, rounding of v included, but for
+        a chance of 4e-13 over the vectors that prove it; nan for the other methods.
     """
 
     values: FloatArray
-    method: Literal["gth", "detailed-balance", "sparse-lu"]
+    method: Method
     residual: float
+    error: float = float("nan")
 
 
-def stationary(weights: Weights, balanced: FloatArray | None) -> Stationary:
+def stationary(
+    weights: Weights, balanced: FloatArray | None, progress: Progress | None = None
+) -> Stationary:
     """The stationary distribution of an irreducible W by the method that suits it.
 
     Parameters
@@ -86,8 +128,16 @@ def stationary(weights: Weights, balanced: FloatArray | None) -> Stationary:
         W, shape (N, N), row-stochastic and irreducible.
     balanced
         What `detailed_balance` returned for it.
+    progress
+        Called with (done, total) while it is iterated.
+
+    Raises
+    ------
+    ValueError
+        If a large sparse W mixes too slowly to iterate and its factors would be too large.
     """
-    method: Literal["gth", "detailed-balance", "sparse-lu"]
+    method: Method
+    error = float("nan")
     if isinstance(weights, np.ndarray):
         values, method = eliminate(weights), "gth"
     elif balanced is not None:
@@ -95,8 +145,131 @@ def stationary(weights: Weights, balanced: FloatArray | None) -> Stationary:
     elif weights.shape[0] <= DENSE_AGENTS:
         values, method = eliminate(as_dense(weights)), "gth"
     else:
-        values, method = solve_sparse(weights), "sparse-lu"
-    return Stationary(read_only(values), method, residual(weights, values))
+        values, method, error = _large(weights, progress)
+    return Stationary(read_only(values), method, residual(weights, values), error)
+
+
+def _large(
+    weights: sparse.csr_array[np.float64], progress: Progress | None
+) -> tuple[FloatArray, Method, float]:
+    """The v of a large sparse W, how it was found, and the bound on its error."""
+    found = iterate(weights, steps=_QUICK_STEPS, progress=progress)
+    if found is None:
+        work = elimination_work(weights)
+        longer = int(min(_MOST_STEPS, _MOST_VISITS / weights.nnz))
+        if weights.shape[0] <= _FILLED_AGENTS and work > weights.shape[0] ** 3 / 30:
+            return eliminate(as_dense(weights)), "gth", float("nan")
+        if work > QUICK_WORK:
+            found = iterate(weights, steps=longer, progress=progress)
+        if found is None and work <= MOST_WORK:
+            return solve_sparse(weights), "sparse-lu", float("nan")
+        if found is None:
+            raise fail(
+                "weights",
+                "a network that mixes in some thousand rounds, or whose factors are small",
+                f"{weights.shape[0]} agents, no bound on the error after {2 * longer} rounds, and "
+                f"factors of about {work:.0e} operations",
+                "join parts of it by larger weights, or use a smaller network of the same kind",
+            )
+    return found[0], "iteration", found[1]
+
+
+def iterate(
+    weights: sparse.csr_array[np.float64], *, steps: int, progress: Progress | None = None
+) -> tuple[FloatArray, float] | None:
+    """The stationary v by iteration, shape (N,), and a bound on every |v̂_j/v_j − 1|.
+
+    None where `steps` steps of two products each do not find and prove it. What is iterated is the
+    walk without its stays, y ← y(J + J²)/2 with J_ij = W_ij/Σ_k≠i W_ik and v_j ∝ y_j/Σ_k≠j W_jk:
+    it neither subtracts nor is periodic. (docs: mathematics/mixing)
+    """
+    agents = weights.shape[0]
+    links = off_diagonal(weights)
+    leaving = np.bincount(links.row, links.weight, minlength=agents)
+    share = links.weight / leaving[links.row]
+    jumps = sparse.csr_array((share, (links.column, links.row)), shape=(agents, agents))
+    if not (share.min() > 0 and leaving.min() > MODERATE):
+        return None
+    most_added = max(int(np.diff(jumps.indptr).max()), int(np.bincount(links.row).max()))
+    # Of sums of so many positive numbers, for J as for yJ.
+    rounding = (most_added + 4) * EPS
+
+    y = np.full(agents, 1.0 / agents)
+    off = np.inf
+    for step in range(1, steps + 1):
+        once = jumps @ y
+        if step % _CHECKED == 0:
+            _tell(progress, step, steps)
+            before, off = off, float(np.abs(once / y - 1.0).max())
+            if off <= 4 * EPS or before <= off <= _SETTLED:
+                break
+            if _is_slow(off, before, goal=_SETTLED, step=step, steps=steps):
+                return None
+        y = (once + jumps @ once) / 2
+        if not y.min() > MODERATE:
+            return None
+    else:
+        return None
+    values = y / leaving
+    contraction = _contraction(jumps, y, steps=steps, progress=progress)
+    if contraction is None:
+        return None
+    taken, tau = contraction
+    apart = 3 * taken * (off + 2 * rounding) / (1 - tau)
+    if not apart <= _ACCEPTED:
+        return None
+    return values / values.sum(), float(apart / (1 - apart) + rounding)
+
+
+def _contraction(
+    jumps: sparse.csr_array[np.float64], y: FloatArray, *, steps: int, progress: Progress | None
+) -> tuple[int, float] | None:
+    """After how many steps the reversed walk is proved to contract, and a bound τ ≤ ½ by how much.
+
+    The walk reversed at y, averaged over one and two moves, brings the values of any function on
+    the agents together: the largest difference to τ of itself, but for a chance of 4e-13. Known
+    from what it leaves of Gaussian vectors, which have a part along the slowest direction.
+    """
+    agents = y.size
+    z = np.random.default_rng(_START_SEED).standard_normal((agents, _STARTS))
+    weight = y.reshape(-1, 1)
+    inflow = np.asarray(jumps @ y).reshape(-1, 1)
+    tau = np.inf
+    for step in range(steps + 1):
+        z -= z.mean(axis=0)
+        if step % _CHECKED == 0:
+            _tell(progress, step, steps)
+            before, tau = tau, math.sqrt(agents) * float(np.linalg.norm(z, axis=0).max()) / _PART
+            if tau <= _CONTRACTED:
+                return step, tau
+            if _is_slow(tau, before, goal=_CONTRACTED, step=step, steps=steps):
+                return None
+        once = (jumps @ (weight * z)) / inflow
+        z = (once + (jumps @ (weight * once)) / inflow) / 2
+    return None
+
+
+def _is_slow(now: float, before: float, *, goal: float, step: int, steps: int) -> bool:
+    """Whether what falls like this between two looks will be far from its goal in the end."""
+    looks = _SLACK * (steps - step) / _CHECKED
+    begun = step >= _BEGUN * steps
+    return begun and math.log(max(now / goal, 1.0)) > looks * math.log(max(before / now, 1.0))
+
+
+def _tell(progress: Progress | None, done: int, total: int) -> None:
+    if progress is not None:
+        progress(done, total)
+
+
+def elimination_work(weights: sparse.csr_array[np.float64]) -> float:
+    """About how many operations a factorisation on the pattern of W takes at most.
+
+    Level by level of a breadth-first search from an agent far out, each level a dense matrix.
+    """
+    both = sparse.csr_array(weights + weights.T)
+    depth = breadth_first_depth(both, int(np.argmax(breadth_first_depth(both))))
+    sizes = np.append(np.bincount(depth), 0).astype(np.float64)
+    return float((sizes[:-1] * (sizes[:-1] + sizes[1:]) ** 2).sum())
 
 
 def residual(weights: Weights, values: FloatArray) -> float:
@@ -295,11 +468,29 @@ def solve_sparse(weights: sparse.csr_array[np.float64]) -> FloatArray:
 def factorise(system: sparse.csc_array[np.float64]) -> sparse_linalg.SuperLU:
     """Sparse LU factors of a matrix whose diagonal dominates.
 
-    Pivots stay on the diagonal, so that a symmetric ordering keeps the fill low.
+    Pivots stay on the diagonal, so that a symmetric ordering keeps the fill low. It is computed in
+    a thread, for which this one waits, so that a signal to end is heard meanwhile.
     """
-    return sparse_linalg.splu(
-        system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-    )
+    found: list[sparse_linalg.SuperLU] = []
+    errors: list[Exception] = []
+
+    def compute() -> None:
+        options = {"SymmetricMode": True}
+        try:
+            found.append(
+                sparse_linalg.splu(
+                    system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options
+                )
+            )
+        except Exception as error:
+            errors.append(error)
+
+    thread = Thread(target=compute, daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return found[0]
 
 
 def _normalised(mantissa: FloatArray, exponent: IntArray) -> FloatArray:

@@ -113,19 +113,19 @@ def cyclic_classes(weights: Weights) -> IntArray:
     return np.asarray(levels % max(period, 1), dtype=np.int64)
 
 
-def breadth_first_tree(weights: Weights) -> IntArray:
-    """Each agent's parent in a breadth-first tree from agent 0, its own parent; shape (N,)."""
-    _, parent = csgraph.breadth_first_order(sparse.csr_array(weights), 0, directed=True)
-    parent[0] = 0
+def breadth_first_tree(weights: Weights, root: int = 0) -> IntArray:
+    """Each agent's parent in a breadth-first tree from the root, its own parent; shape (N,)."""
+    _, parent = csgraph.breadth_first_order(sparse.csr_array(weights), root, directed=True)
+    parent[root] = root
     return np.asarray(parent, dtype=np.int64)
 
 
-def breadth_first_depth(weights: Weights) -> IntArray:
-    """How many links lead from agent 0 to each agent; shape (N,)."""
-    parent = breadth_first_tree(weights)
+def breadth_first_depth(weights: Weights, root: int = 0) -> IntArray:
+    """How many links lead from the root to each agent; shape (N,)."""
+    parent = breadth_first_tree(weights, root)
     depth: IntArray = (parent != np.arange(len(parent))).astype(np.int64)
     # Each agent knows an ancestor; in each step all ancestors double their distance.
-    while parent.any():
+    while (parent != root).any():
         depth += depth[parent]
         parent = parent[parent]
     return depth

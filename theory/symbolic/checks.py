@@ -83,7 +83,7 @@ def check_formula(formula: Formula, *, points: int = 12, seed: int = 0) -> Formu
     `MOST_AGENTS`, which are drawn again, smaller (`FormulaCheck.smaller` then).
     """
     source = random.Random(seed)
-    formula, smaller = _smaller(formula)
+    formula, smaller = at_fewer_agents(formula)
     if all(p.fixed or p.symbol in formula.values for p in formula.parameters) and not smaller:
         points = min(points, 1)
     tried: list[dict[str, str]] = []
@@ -134,7 +134,8 @@ def _is_free(parameter: Parameter, source: random.Random) -> bool:
     return parameter.default is None or (not parameter.fixed and source.random() < 0.5)
 
 
-def _smaller(formula: Formula) -> tuple[Formula, bool]:
+def at_fewer_agents(formula: Formula) -> tuple[Formula, bool]:
+    """The formula without its numbers of agents, if they are beyond `MOST_AGENTS`; and whether."""
     sizes = [p.symbol for p in formula.parameters if p.whole and p.symbol in formula.values]
     known = {**formula.values, **{p.symbol: Fraction(1) for p in formula.parameters if p.whole}}
     known.update(formula.values)

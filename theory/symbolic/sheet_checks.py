@@ -19,7 +19,7 @@ import sympy
 from theory.numbers import as_fmpq, precision
 from theory.risk import interval_covering_number, risk_bound
 from theory.symbolic import sample_sizes
-from theory.symbolic.checks import Comparison, FormulaCheck, agree, draw_member
+from theory.symbolic.checks import Comparison, FormulaCheck, agree, at_fewer_agents, draw_member
 from theory.symbolic.evaluation import Number, evaluate, to_ball
 from theory.symbolic.formula import Formula, Member
 from theory.symbolic.parameter import Parameter
@@ -37,8 +37,15 @@ Values = dict[sympy.Symbol, Fraction]
 def check_sample_sizes(
     formula: Formula, sheet: Sheet, *, points: int = 12, seed: int = 0
 ) -> FormulaCheck:
-    """Compare the sample sizes of a family with exact arithmetic, whatever letters are given."""
+    """Compare the sample sizes of a family with exact arithmetic, whatever letters are given.
+
+    As in `check_formula`, numbers of agents too large for that are drawn again, smaller; what holds
+    at the given number alone is then left out.
+    """
     source = random.Random(seed)
+    formula, smaller = at_fewer_agents(formula)
+    if smaller:
+        sheet = sample_sizes.sample_size_formulas(formula)
     sheet = replace(sheet, values={})
 
     def point() -> Iterator[tuple[str, str, bool]]:
@@ -54,7 +61,7 @@ def check_sample_sizes(
         }
         yield from _compare_rounds(member, sheet, values, information)
 
-    return _checked(point, points)
+    return _checked(point, points, smaller=smaller)
 
 
 def check_risk(sheet: Sheet, *, points: int = 12, seed: int = 0) -> FormulaCheck:
@@ -68,7 +75,9 @@ def check_risk(sheet: Sheet, *, points: int = 12, seed: int = 0) -> FormulaCheck
     return _checked(point, points)
 
 
-def _checked(point: Callable[[], Iterator[tuple[str, str, bool]]], points: int) -> FormulaCheck:
+def _checked(
+    point: Callable[[], Iterator[tuple[str, str, bool]]], points: int, *, smaller: bool = False
+) -> FormulaCheck:
     counts: dict[tuple[str, str], int] = {}
     failures: dict[tuple[str, str], list[str]] = {}
     with precision(_BITS):
@@ -84,7 +93,7 @@ def _checked(point: Callable[[], Iterator[tuple[str, str, bool]]], points: int) 
         comparisons=tuple(
             Comparison(*key, counts[key], tuple(failures[key])) for key in sorted(counts)
         ),
-        smaller=False,
+        smaller=smaller,
     )
 
 

@@ -22,6 +22,7 @@ from peerbayes.kinds.faulty.documents import (
     RobustnessDocument,
 )
 from peerbayes.kinds.faulty.tables import faulty_parts
+from peerbayes.kinds.shared.network_proofs import spectrum_notes
 from peerbayes.learning_documents import batches_of
 from peerbayes.problem.faulty import FaultyProblem
 from theory import LearningRate, learning_rate
@@ -149,7 +150,7 @@ class FaultyAnalysis(Documented):
     @property
     def notes(self) -> list[str]:
         """What a number rests on, one sentence each."""
-        notes = []
+        notes = spectrum_notes(self.problem.network)
         plain = isinstance(self.problem.faults.rule, Average)
         if isinstance(self._averaging, str):
             notes.append(self._averaging)

@@ -18,7 +18,7 @@ from peerbayes.kinds.finite.at_rounds import AtRounds
 from peerbayes.kinds.finite.documents import AnalysisDocument
 from peerbayes.kinds.finite.tables import analysis_parts
 from peerbayes.kinds.shared.learning_notes import learning_facts, reference_notes
-from peerbayes.kinds.shared.network_proofs import ONE_AGENT
+from peerbayes.kinds.shared.network_proofs import spectrum_notes
 from peerbayes.learning_documents import LearningDocument, SamplesDocument
 from peerbayes.message_documents import MessagesDocument
 from peerbayes.problem.finite import Problem
@@ -78,8 +78,7 @@ class Analysis(Documented):
             is_compromise=rate.is_compromise,
             undecided=rate.undecided,
         )
-        if network.agents == 1:
-            notes.append(ONE_AGENT)
+        notes += spectrum_notes(network)
         if not np.isfinite(network.deviation.upper).all():
             notes.append("no finite upper bound on the deviation of every agent")
         return [

@@ -23,7 +23,7 @@ from peerbayes.kinds.regression.documents import (
     RegressionNumbers,
 )
 from peerbayes.kinds.regression.tables import regression_parts
-from peerbayes.kinds.shared.network_proofs import NetworkProofs, check_exact
+from peerbayes.kinds.shared.network_proofs import NetworkProofs, check_exact, spectrum_notes
 from peerbayes.kinds.shared.proved_documents import ExactNetworkDocument
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import plain
@@ -73,8 +73,7 @@ class RegressionAnalysis(Documented):
     def notes(self) -> list[str]:
         """Why a number is missing or needs a word, one sentence each."""
         notes = list(self.limits.notes)
-        if self.problem.network.agents == 1:
-            notes.append("one agent has no second eigenvalue")
+        notes += spectrum_notes(self.problem.network)
         if np.isnan(self.calibration.coordinates).any():
             notes.append("calibration: null where nobody sees the coefficient")
         if self.best is None:

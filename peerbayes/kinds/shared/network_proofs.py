@@ -23,6 +23,7 @@ from theory.certified.network import (
     CertifiedNetwork,
     certify_network,
 )
+from theory.network import Network
 from theory.numbers import Enclosure, LogSum
 from theory.progress import Progress
 from theory.rational import RationalNetwork
@@ -34,6 +35,12 @@ Arithmetic = Literal["exact", "certified"]
 ONE_AGENT = "one agent has no second eigenvalue"
 # What is asked of every interval, relative to its ends.
 RELATIVE_WIDTH = 1e-12
+
+
+def spectrum_notes(network: Network) -> list[str]:
+    """Why the subdominant modulus or the second eigenvalue is missing, if one is."""
+    note = ONE_AGENT if network.agents == 1 else network.spectrum.note
+    return [note] if note else []
 
 
 def check_exact(problem: Problem | RegressionProblem, *, remedy: str = "") -> None:

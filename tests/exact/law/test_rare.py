@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from exact import Run, simulate
 from exact.law import RareError, error_law, rare_errors
@@ -222,6 +223,21 @@ def test_no_error_weighs_more_than_the_bound() -> None:
             assert mine.max() <= mixture.log_weight_bounds[agent] + 1e-9
     # Tight: the least likely error of all is next to a tie.
     assert weights[errors.any(axis=0)].max() > mixture.log_weight_bounds.max() - 3
+
+
+def test_who_hears_only_what_cannot_mislead_is_never_wrong() -> None:
+    """In the first round agent 0 hears 0 and 2; normal evidence, without least value, is 1's."""
+    sure = FiniteAgent.from_tables(truth=[[1.0, 0.0]], likelihood=[[[0.9, 0.1]], [[0.1, 0.9]]])
+    model = FiniteModel.from_agents(
+        ["right", "wrong"], [sure, GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0), sure]
+    )
+    network = Network([[0.5, 0.0, 0.5], [0.5, 0.5, 0.0], [0.0, 0.9, 0.1]])
+    found = rare_errors(network, model, rounds=1, replicates=50_000, seed=0)
+    assert found.each_agent[0].is_impossible
+    assert found.replicates < 50_000
+    # Agent 1: z/2 + log(9)/2 ≤ 0, z of mean 1/2 and variance 1; agent 2: .9 z + .1 log 9 ≤ 0.
+    assert agrees(found.each_agent[1], float(norm.logcdf(-0.5 - log(9))))
+    assert agrees(found.each_agent[2], float(norm.logcdf(-0.5 - log(9) / 9)))
 
 
 def test_what_is_impossible_and_what_is_certain() -> None:

@@ -11,7 +11,7 @@ import pytest
 import peerbayes as pb
 from peerbayes.explorer.documents import opened, problem_of
 from peerbayes.explorer.edits import edited
-from peerbayes.explorer.numbers import numbers_of
+from peerbayes.explorer.numbers import indispensable, numbers_of
 from peerbayes.problem.problems import AnyProblem
 from tests.peerbayes.explore.starts import BLIND, COIN, Randomly, finite, starts
 
@@ -128,6 +128,19 @@ def test_agents_that_nobody_can_do_without() -> None:
         learning = numbers_of(document)["learning"]
         assert learning["indispensable"] == expected
         assert bool(learning["ambiguous_pairs"]) == (not seeing)
+
+
+def test_either_of_two_equal_compromises_may_be_the_one_that_stays() -> None:
+    """Without agent 0 the network settles on B and rejects C, which is better than A then."""
+    claims = [[0.75, 0.25], [0.25, 0.75], [0.1, 0.9]]
+    agents = [
+        pb.FiniteAgent.from_tables(truth=[truth], likelihood=[[claim] for claim in claims])
+        for truth in claims[:2]
+    ]
+    model = pb.FiniteModel.from_agents(["A", "B", "C"], agents)
+    rate = pb.learning_rate(pb.Network([[0.5, 0.5], [0.5, 0.5]]), model)
+    assert rate.reference == (0, 1)
+    assert indispensable(model, rate, np.array([0.5, 0.5])) == []
 
 
 def test_agents_whose_silence_lets_another_hypothesis_win() -> None:

@@ -1,3 +1,5 @@
+from math import log
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,7 +7,7 @@ from hypothesis import given, settings
 from tests.models import COIN, coins
 from tests.strategies import changing_networks, finite_models
 from tests.theory.changing.oracles import phase_rounds, phase_sequences, possible_rounds, run
-from theory import FiniteModel, Network, expected_log_ratio, learning_rate
+from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio, learning_rate
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -113,6 +115,39 @@ def test_delays_by_keeping_everything_that_was_said() -> None:
             [sum(weights[i, j] * said[t - delays[i, j]][j] for j in range(3)) for i in range(3)]
         )
         np.testing.assert_allclose(found(network, t), state, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        PeriodicNetwork([SKEW.weights] * 2),
+        DelayedNetwork(SKEW, 1),
+        MarkovNetwork.walk(SKEW),
+        MarkovNetwork.clocks(SKEW, [1.0, 2.0, 3.0]),
+        RandomLinks(SKEW, 0.4),
+        RandomLinks(SKEW, 0.4, "last"),
+        RandomPresence(SKEW, 0.8, mean_absence=3.0),
+    ],
+    ids=["periodic", "delayed", "walk", "clocks", "own", "last", "presence"],
+)
+def test_a_prior_hides_no_evidence_however_far_ahead(network: ChangingNetwork) -> None:
+    """It ends as a constant between the smallest and the largest; K is 1e-13 a round."""
+    tables = [[[0.5, 0.5]], [[0.5 + 2.0**-22, 0.5 - 2.0**-22]]]
+    agent = FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=tables)
+    priors = [[1 / 3, 2 / 3], [0.7, 0.3], [1e-300, 1 - 1e-300]]
+    plain, held = (
+        FiniteModel.from_agents(["fair", "loaded"], [agent] * 3, priors=given)
+        for given in (None, priors)
+    )
+    rounds = [10**5, 10**10, 10**15]
+    without, with_ = (
+        expected_log_ratio(network, model, rounds, best=0).values[..., 1] for model in (plain, held)
+    )
+    assert without[2].min() > 1
+    share = (with_ - without)[0]
+    assert log(1e-300) < share.min() <= share.max() < log(7 / 3)
+    np.testing.assert_allclose(with_ - without, [share] * 3, rtol=1e-12)
+    np.testing.assert_allclose(without[2], 1e5 * without[1], rtol=1e-4)
 
 
 def test_a_network_that_does_not_change() -> None:

@@ -10,7 +10,7 @@ from tests.models import coins
 from tests.strategies import Problem, problems
 from tests.theory.learnability.test_separation import FAIR, LEFT, RIGHT, coin
 from theory import FiniteModel, Network, error_exponent, learning_rate
-from theory.learnability import learnability
+from theory.learnability import departures, learnability
 from theory.rational import RationalFiniteAgent, RationalModel
 
 PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
@@ -67,6 +67,29 @@ def test_the_compromise_is_the_target_where_nothing_is_best() -> None:
     other = learnability(divided, [1 / 7, 6 / 7])
     assert other.departures is not None
     assert other.departures.target == 1
+
+
+def test_compromises_that_are_equal_part_when_somebody_leaves() -> None:
+    """Against sums by hand: C is far from both, and A and B are equal as long as both speak."""
+    far = [0.01, 0.99]
+    model = FiniteModel.from_agents(
+        ["A", "B", "C"], [coin(LEFT, RIGHT, far, truth=own) for own in (LEFT, RIGHT)]
+    )
+    network = Network([[0.5, 0.5], [0.5, 0.5]])
+    found = learnability(model, network, target="A").departures
+    assert found is not None
+    against = model.information(0)
+    assert found.wrong == (2,)
+    assert found.rate == pytest.approx(learning_rate(network, model).rate, rel=1e-12)
+    # Each weighs 1/2; without the one it is the other's.
+    np.testing.assert_allclose(found.silent_rates, against[::-1, 1:].min(axis=1) / 2, rtol=1e-12)
+    np.testing.assert_allclose(found.removed_rates, against[::-1, 1:].min(axis=1), rtol=1e-12)
+    assert found.silent_rates[0] == pytest.approx(-0.2747, abs=1e-4)
+    assert found.critical == (0,)
+    plain = departures(model, network, target="A")
+    np.testing.assert_array_equal(found.silent_rates, plain.silent_rates)
+    np.testing.assert_array_equal(found.silent_exponents, plain.silent_exponents)
+    np.testing.assert_array_equal(found.silent_binding, plain.silent_binding)
 
 
 def test_decided_in_rationals() -> None:

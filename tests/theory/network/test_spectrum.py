@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
+import peerbayes as pb
 from tests.oracles import exact_eigenvalues
 from tests.strategies import networks
+from theory import FiniteAgent, FiniteModel, sample_sizes
 from theory.network import Network
 from theory.network import spectrum as spectrum_module
 
 # A symmetric eigensolver's error is a few rounding errors of the norm, which is one.
 ROUNDING = 1e-14
+
+
+def coins(agents: int) -> FiniteModel:
+    coin = FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
+    return FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[agents])
 
 
 @settings(deadline=None)
@@ -160,11 +168,48 @@ def test_iteration_for_directed_networks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_directed_network_that_hardly_mixes_is_reported() -> None:
+    """Neither number can be had, all others can."""
     agents = 5_000
     here = np.arange(agents)
     weights = sparse.csr_array(
         (np.full(2 * agents, 0.5), (np.tile(here, 2), np.concatenate([here, (here + 1) % agents]))),
         shape=(agents, agents),
     )
-    with pytest.raises(ValueError, match=r"no convergence for 5000 agents .*; use a smaller"):
-        _ = Network(weights).slem
+    network = Network(weights)
+    assert np.isnan([network.slem, network.second_eigenvalue]).all()
+    assert network.spectrum.note.startswith("the subdominant modulus and the second eigenvalue: ")
+    np.testing.assert_allclose(network.stationary_distribution, 1 / agents, rtol=1e-9)
+    ladder = sample_sizes(network, coins(agents), delta=0.05)
+    assert ladder.printed.note == ladder.printed_p2.note == network.spectrum.note
+
+
+def test_a_large_random_graph_is_iterated_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No factors, which would fill memory; λ₂ tends to (1 + 2√3)/5 (Friedman, 2008)."""
+    rng = np.random.default_rng(1)
+    cycles = [rng.permutation(100_000) for _ in range(2)]
+    edges = np.vstack([np.column_stack([cycle, np.roll(cycle, 1)]) for cycle in cycles])
+    network = Network.from_edges(edges, agents=100_000)
+    monkeypatch.setattr(spectrum_module, "factorise", None)
+    counted: list[int] = []
+    network.prepare(lambda done, total: counted.append(done))
+    assert network.slem == network.second_eigenvalue
+    assert network.slem == pytest.approx((1 + 2 * math.sqrt(3)) / 5, abs=2e-3)
+    mode = network.spectrum.slow_mode
+    assert mode is not None
+    left = network.weights @ mode - network.slem * mode
+    assert np.linalg.norm(left) < 2e-9 * np.linalg.norm(mode)
+    assert not network.spectrum.note
+    assert np.isfinite(network.deviation.upper).all()
+    # Looked at every eighth step, later after an eighth more: some 500 products.
+    assert len(counted) < 60
+
+
+def test_what_does_not_converge_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spectrum_module, "_MOST_STEPS", 20)
+    monkeypatch.setattr(spectrum_module, "MOST_WORK", 0.0)
+    network = Network.from_graph(nx.random_regular_graph(4, 2500, seed=1))
+    assert np.isnan([network.slem, network.second_eigenvalue]).all()
+    assert np.isinf(network.deviation.upper).all()
+    notes = pb.analyse(pb.problem_of(network, coins(2500))).as_json()["notes"]
+    assert network.spectrum.note in notes
+    assert f"printed: {network.spectrum.note}" in notes

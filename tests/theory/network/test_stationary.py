@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from fractions import Fraction
+from threading import Event
 
 import numpy as np
 import pytest
@@ -15,7 +18,16 @@ from scipy import sparse
 from tests.oracles import exact_stationary, relative_error
 from tests.strategies import networks
 from theory.network import Network, elimination_kernel
-from theory.network.stationary import detailed_balance, eliminate, residual, solve_sparse
+from theory.network import stationary as stationary_module
+from theory.network.stationary import (
+    detailed_balance,
+    eliminate,
+    elimination_work,
+    iterate,
+    residual,
+    solve_sparse,
+    stationary,
+)
 from theory.validation import FloatArray
 
 # Elimination makes about N rounding errors of 1.1e-16 in each component, none of which cancels.
@@ -228,23 +240,125 @@ def test_sparse_factorisation_loses_digits_to_weak_coupling(coupling: float, los
         assert error > 1e-12
 
 
-def test_large_sparse_without_balance_agrees_with_elimination() -> None:
-    agents = 2100
-    rng = np.random.default_rng(5)
-    far = rng.integers(0, agents, agents)
+@settings(deadline=None)
+@given(networks())
+def test_iteration_holds_its_bound_or_gives_up(network: Network) -> None:
+    found = iterate(sparse.csr_array(network.weights), steps=250)
+    if found is not None:
+        values, bound = found
+        assert relative_error(values, exact_stationary(network.weights)) <= bound < 1e-6
+
+
+def _hears_the_next_and(others: np.ndarray, own: float, next_: float) -> sparse.csr_array:
+    """Agent i gives `own` to itself, `next_` to i + 1, and the rest evenly to others[:, i]."""
+    count, agents = others.shape
+    rest = (1 - own - next_) / count
     here = np.arange(agents)
-    weights = sparse.csr_array(
-        (
-            np.concatenate([np.full(agents, 0.5), np.full(agents, 0.3), np.full(agents, 0.2)]),
-            (np.tile(here, 3), np.concatenate([here, (here + 1) % agents, far])),
-        ),
-        shape=(agents, agents),
-    )
-    network = Network(weights)
-    assert network.stationary.method == "sparse-lu"
-    np.testing.assert_allclose(
-        network.stationary_distribution, eliminate(weights.toarray()), rtol=1e-11
-    )
+    values = np.repeat([own, next_, *[rest] * count], agents)
+    columns = np.concatenate([here, (here + 1) % agents, *others])
+    weights = (values, (np.tile(here, 2 + count), columns))
+    return sparse.csr_array(weights, shape=(agents, agents))
+
+
+def _random_directed(agents: int, kind: str) -> sparse.csr_array:
+    rng = np.random.default_rng(agents)
+    if kind == "two halves":  # that hear each other at 1e-9
+        half = agents // 2
+        parts = [_hears_the_next_and(rng.integers(0, half, (2, half)), 0.25, 0.25) for _ in "ab"]
+        weights = sparse.lil_array(sparse.block_diag(parts))
+        for i, j in ((0, half), (half, 0)):
+            weights[i, j], weights[i, i] = 1e-9, weights[i, i] - 1e-9
+        return sparse.csr_array(weights)
+    if kind == "crowd":  # all hear agents 0 to 9 often, and others hardly ever
+        others = np.vstack([rng.integers(0, 10, (3, agents)), rng.integers(0, agents, agents)])
+        weights = _hears_the_next_and(others, 1e-3, 1e-6)
+        return sparse.csr_array(weights.multiply(1 / weights.sum(axis=1)[:, None]))
+    if kind == "nearly periodic":  # two sides, each of which hears the other
+        others = 2 * rng.integers(0, agents // 2, (3, agents)) + 1 - np.arange(agents) % 2
+        return _hears_the_next_and(others, 1e-6, 0.25)
+    return _hears_the_next_and(rng.integers(0, agents, (2, agents)), 0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "accuracy"),
+    [
+        ("mixing", "iteration", 1e-13),
+        ("crowd", "iteration", 1e-13),
+        ("nearly periodic", "iteration", 1e-13),
+        ("two halves", "gth", 1e-13),  # factors, which are dense here, are right to 2e-5
+    ],
+)
+def test_large_sparse_without_balance_agrees_with_elimination(
+    kind: str, method: str, accuracy: float
+) -> None:
+    network = Network(_random_directed(2100, kind))
+    found = network.stationary
+    assert found.method == method
+    exact = eliminate(network.weights.toarray())  # type: ignore[union-attr]
+    error = float(np.abs(found.values / exact - 1).max())
+    assert error < accuracy
+    # The bound holds, and is of the size of the roundings of all rounds.
+    assert method == "gth" or error <= found.error < 1e-10
+
+
+def test_a_large_directed_network_takes_some_hundred_products(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Factors of it would fill memory."""
+    monkeypatch.setattr(stationary_module, "factorise", None)
+    weights = _random_directed(100_000, "mixing")
+    assert elimination_work(weights) > 1e14
+    told: list[tuple[int, int]] = []
+    found = stationary(weights, None, lambda done, total: told.append((done, total)))
+    assert found.method == "iteration"
+    assert found.error < 1e-11
+    # Looked at every eighth step, each of two products with one vector or with four.
+    assert len(told) < 20
+    assert residual(weights, found.values) < 1e-14
+
+
+def test_signals_are_heard_while_factors_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The factorisation itself is one call, which may take minutes."""
+    done = Event()
+
+    def endless(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        done.wait()
+
+    monkeypatch.setattr("scipy.sparse.linalg.splu", endless)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            solve_sparse(sparse.csr_array([[0.5, 0.5], [0.5, 0.5]]))
+    finally:
+        done.set()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_what_can_neither_be_iterated_nor_factorised_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stationary_module, "_MOST_STEPS", 300)
+    monkeypatch.setattr(stationary_module, "QUICK_WORK", 0.0)
+    monkeypatch.setattr(stationary_module, "MOST_WORK", 0.0)
+    monkeypatch.setattr(stationary_module, "_FILLED_AGENTS", 2000)
+    with pytest.raises(ValueError, match=r"mixes in some .* 2100 agents, no bound .* 600 rounds"):
+        stationary(_random_directed(2100, "two halves"), None)
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ({"topology": "ring", "agents": 100_000}, 1e7),
+        ({"topology": "grid", "shape": [100, 100]}, 1e9),
+        ({"topology": "tree", "agents": 4095, "branching": 2}, 1e11),
+    ],
+)
+def test_work_of_factors_is_small_where_few_are_far_out(
+    options: dict[str, object], most: float
+) -> None:
+    network = Network.from_topology(**options, sparse=True)  # type: ignore[arg-type]
+    assert elimination_work(network.weights) < most  # type: ignore[arg-type]
 
 
 def test_small_sparse_without_balance_is_eliminated() -> None:

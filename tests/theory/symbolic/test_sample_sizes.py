@@ -17,8 +17,10 @@ from theory import FiniteAgent, FiniteModel, Network, risk_bound, sample_sizes
 from theory.bounds.tails.events import ErrorEvents
 from theory.bounds.tails.hoeffding import hoeffding_bounds
 from theory.numbers import precision
+from theory.rational import RationalNetwork
 from theory.symbolic import FAMILIES, closed_form
 from theory.symbolic.evaluation import to_ball
+from theory.symbolic.formula import Member
 from theory.symbolic.risk_bounds import risk_formulas
 from theory.symbolic.sample_sizes import sample_size_formulas
 from theory.symbolic.sheet import Sheet
@@ -47,6 +49,35 @@ def test_bounds_solved_for_n_solve_them(family: str) -> None:
     formula = closed_form(family)
     check = check_sample_sizes(formula, sample_size_formulas(formula), points=4, seed=5)
     assert check.passed
+    assert {one.quantity for one in check.comparisons} >= {"n repaired", "n normal", "n coins"}
+
+
+@pytest.mark.parametrize(
+    ("family", "values"),
+    [
+        ("star", {"N": 10**9}),
+        ("star", {"N": 5000, "a": "1/5000"}),  # where v is uniform, at this N alone
+        ("ring", {"N": 10**9}),
+        ("hypercube", {"dimension": 60}),
+        ("grid", {"rows": 10**4, "columns": 10**4}),
+    ],
+)
+def test_bounds_of_many_agents_are_checked_at_fewer(
+    family: str, values: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    network = Member.network
+
+    def counted(member: Member) -> RationalNetwork:
+        sizes.append(member.agents)
+        return network(member)
+
+    monkeypatch.setattr(Member, "network", counted)
+    formula = closed_form(family).substitute(**values)  # type: ignore[arg-type]
+    check = check_sample_sizes(formula, sample_size_formulas(formula), points=3, seed=5)
+    assert check.passed
+    assert check.smaller
+    assert 0 < max(sizes) <= 256
     assert {one.quantity for one in check.comparisons} >= {"n repaired", "n normal", "n coins"}
 
 
