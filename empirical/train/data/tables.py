@@ -281,8 +281,9 @@ def _parquet(source: SourceFile) -> Any:
 
     check_kind(source, "a Parquet file", PARQUET)
     try:
-        # With threads, pyarrow's pool may abort the process when it ends.
-        return parquet.read_table(pa.BufferReader(source.content), use_threads=False)
+        # No threads, not even those that scan data sets: at exit pyarrow's pool may abort.
+        file = parquet.ParquetFile(pa.BufferReader(source.content), pre_buffer=False)
+        return file.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _unreadable(source.path, "a Parquet file", error) from None
 
