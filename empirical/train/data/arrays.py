@@ -110,7 +110,7 @@ def are_classes(labels: NDArray[Any]) -> bool:
     (True, False)
     """
     single = labels.ndim == 1 or labels.shape[1] == 1
-    texts = labels.dtype == object and all(isinstance(one, str) for one in labels.ravel())
+    texts = labels.dtype == object and any(isinstance(one, str) for one in labels.ravel())
     return single and (labels.dtype.kind in "iubUT" or texts)
 
 
