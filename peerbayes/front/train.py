@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from peerbayes.experiments.net_run import check_installed
@@ -134,7 +133,7 @@ def train(
 
     Examples
     --------
-    >>> import torch
+    >>> import numpy as np, torch
     >>> from theory import Network
     >>> rng = np.random.default_rng(0)
     >>> data = [(x, (x.sum(axis=1) > 0).astype(int)) for x in rng.normal(size=(3, 200, 4))]

@@ -241,7 +241,9 @@ class _Reader:
             got = f"{len(labels)} parts"
             raise fail("likelihood.parts", wanted, got, "add or remove parts")
         if len(names) > 1 and len(self.wanted.labels) == 1 and labels[0].kind == "classes":
-            remedy = 'write kind = "heads" with a part for each; of one-hot labels take their argmax'
+            remedy = (
+                'write kind = "heads" with a part for each; of one-hot labels take their argmax'
+            )
             raise fail("likelihood", "one target for classes", len(names), remedy)
         self.labels = tuple(
             replace(one, name=name) for one, name in zip(labels, names, strict=True)
@@ -255,9 +257,7 @@ class _Reader:
         if is_idx(path):
             return read_idx_files(path)
         if path.suffix.lower() == ".npz":
-            rows = read_npz(
-                path, labelled=labelled, missing=self.section.missing is not None
-            )
+            rows = read_npz(path, labelled=labelled, missing=self.section.missing is not None)
             if labelled and len(rows.labels) != len(self.labels):
                 self._name_targets([f"label {k}" for k in range(len(rows.labels))])
             return rows

@@ -23,9 +23,7 @@ from theory.validation import fail
 INPUTS, LABELS = "inputs", "labels"
 
 
-def read_npz(
-    path: str | Path, *, labelled: bool = True, missing: bool = False
-) -> LabelledRows:
+def read_npz(path: str | Path, *, labelled: bool = True, missing: bool = False) -> LabelledRows:
     """The arrays ``inputs`` (n, …) and ``labels`` (n,) or (n, k) of an NPZ file.
 
     Whole-number inputs are numbers like any others here; labels may be texts, names of classes.

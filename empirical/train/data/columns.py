@@ -117,6 +117,8 @@ def layout_of(
             for table in tables:
                 table.require([name], **how)
                 otherwise = f"list {name!r} under categories"
+                if table.is_text(name) and table.texts(name).written == "missing":
+                    otherwise = how["otherwise"] or otherwise
                 table.require_numbers([name], otherwise=otherwise, missing=missing)
     notes = _notes(tables, chosen, named, index if features is None else set())
     return Layout(tuple(chosen), named, tuple(targets), left_out, missing, notes)
@@ -197,9 +199,7 @@ def _chosen(
     # A column of text in every table is of names; of text in some, or of numbers that are written
     # in another notation or miss some, a mistake.
     free = [n for n in first.columns if n not in others and n not in categories]
-    words = {
-        n for n in free if all(t.is_text(n) and t.texts(n).kind != "numbers" for t in tables)
-    }
+    words = {n for n in free if all(t.is_text(n) and t.texts(n).kind != "numbers" for t in tables)}
     left_out = tuple(n for n in first.names if n in (words | set(first.other)) - others)
     chosen = [n for n in first.columns if n not in others | words]
     if not chosen:

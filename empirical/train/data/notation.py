@@ -34,16 +34,16 @@ _NOTATIONS = tuple(
         (
             "thousands",
             rf"[-+]?{_GROUPED}",
-            'write it without separators, or decimal = "," where that is the decimal mark',
+            'write it without separators (with decimal commas: decimal = ",")',
         ),
         ("mark", _NUMBER, 'write decimal = "," (without it the mark is a point)'),
         ("sign", rf"\u2212 ?{_PLAIN}|\({_PLAIN}\)|{_PLAIN}-", "write it as -1"),
-        ("fraction", r"[-+]?(?:\d+ )?\d+ ?/ ?\d+", "write it as a decimal number, or as two"),
+        ("fraction", r"[-+]?(?:\d+ )?\d+ ?/ ?\d+", "write it as a decimal number"),
         ("affix", rf"{_BEFORE}{_NUMBER}(?: ?{_UNIT})?|{_NUMBER} ?{_UNIT}", _ALONE),
         (
             "date",
             r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?:[ T].*)?|\d{1,2}:\d\d.*",
-            "turn it into a number, or leave the column out",
+            "turn it into a number",
         ),
     )
 )
@@ -126,7 +126,7 @@ def text_column(
     if found == "missing":
         remedy = "leave the row out"
     if found in ("mark", "thousands") and decimal == ",":
-        remedy = f'write it with the mark alone that decimal = "{decimal}" names'
+        remedy = "write it with a comma as its only mark"
     words = any(name == "missing" and text for text, name in notation.items())
     return TextColumn(kind, counts["number"] > 0, words, row, found, remedy)
 

@@ -81,9 +81,7 @@ class Table:
             return numbers_in(self.columns[name], decimal=self.decimal)
         return np.asarray(self.columns[name], dtype=np.float64)
 
-    def require(
-        self, names: Sequence[str], *, missing: bool = False, otherwise: str = ""
-    ) -> None:
+    def require(self, names: Sequence[str], *, missing: bool = False, otherwise: str = "") -> None:
         """See that columns exist, with numbers or texts that are all there.
 
         Parameters
@@ -130,6 +128,7 @@ class Table:
             if wrong.any():
                 row = int(np.flatnonzero(wrong)[0])
                 remedy = "replace it, or leave the row out"
+                remedy += f", or {otherwise}" if otherwise and np.isnan(values[row]) else ""
                 raise fail(place, "finite numbers", f"{values[row]} in row {row + 1}", remedy)
 
     def require_numbers(
@@ -148,7 +147,6 @@ class Table:
                 if not missing or found.row is not None or not found.has_words:
                     self._refuse_text(name, found, otherwise)
             self.require([name], missing=missing)
-
 
     def _refuse_text(self, name: str, found: TextColumn, otherwise: str) -> NoReturn:
         row = found.row or 0
@@ -238,7 +236,7 @@ def _check_csv(source: SourceFile, separator: str, decimal: str) -> None:
     check_kind(source, "a table in CSV")
     if separator == decimal:
         wanted = f"another mark between cells than the decimal mark {decimal!r}"
-        raise fail("separator", wanted, "the same", "change one of them")
+        raise fail(source.path, wanted, "the same", "change separator or decimal")
     first = source.content[:512].removeprefix(b"\xef\xbb\xbf").split(b"\n")[0].strip()
     if first.lower().startswith(b"sep="):
         got = f"Excel's line {first.decode(errors='replace')!r}"
@@ -357,6 +355,8 @@ def _values(column: Any, *, as_text: bool) -> NDArray[Any] | str:
         return np.full(len(column), None, dtype=object) if as_text else np.full(len(column), np.nan)
     if types.is_string(kind) or types.is_large_string(kind):
         return _objects(column)
+    if types.is_binary(kind):
+        return "bytes, such as texts that are not in UTF-8"
     if types.is_boolean(kind):
         column, kind = column.cast(pa.int8()), pa.int8()
     if types.is_decimal(kind):
@@ -376,4 +376,3 @@ def _objects(column: Any) -> NDArray[Any]:
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()
     return values
-
