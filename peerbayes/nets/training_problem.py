@@ -64,19 +64,15 @@ class TrainingProblem:
             If the module cannot be made, or layers do not fit the inputs.
         """
         from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool
-        from empirical.train.data.preparing import has_channels_last
 
         net = self.specification.net
         if net.module_file is not None:
             file, function = net.module_file
             return own_module(self.folder / file, function)
         shape = self.data.input_shape
-        wanted = "images of shape (channels, height, width)"
         if net.convolutions is not None and len(shape) != 3:
+            wanted = "images of shape (channels, height, width)"
             raise fail("net.convolutions", wanted, f"inputs of shape {shape}", "use hidden")
-        if net.convolutions is not None and has_channels_last(shape):
-            remedy = "move the last axis to the front: numpy.moveaxis(inputs, -1, 1)"
-            raise fail("net.convolutions", wanted, f"inputs of shape {shape}", remedy)
         layers: list[Convolution | MaxPool | Dense] = []
         for channels in net.convolutions or ():
             layers += [Convolution(channels, 3, padding=1), MaxPool(2)]

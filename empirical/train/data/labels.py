@@ -35,8 +35,7 @@ def class_names(
     Raises
     ------
     ValueError
-        If a label is neither a text nor a whole number, or there are not `count` classes, or is
-        only one.
+        If a label is neither a text nor a whole number, or there are not `count` classes.
     """
     given = parts[0].class_names
     if given is not None:
@@ -46,9 +45,6 @@ def class_names(
     if whole:
         found.sort(key=int)
     if count is None:
-        if len(found) == 1:
-            remedy = "add data of another class, or predict something else"
-            raise fail(parts[0].where, "at least two classes", f"one, {found[0]!r}", remedy)
         return tuple(found)
     if whole and int(found[0]) >= 0 and int(found[-1]) < count:
         return tuple(str(k) for k in range(count))

@@ -16,9 +16,9 @@ import numpy as np
 
 from theory.validation import FloatArray
 
-# In small letters. Among numbers the second ones stand for no value too; else they may be names.
+# In small letters. Blanks stand for no value among numbers alone; else they may be names.
 _MISSING = frozenset(("", "na", "n/a", "n.a.", "nan", "null", "?", "#n/a", "<na>"))
-_MISSING_NUMBER = _MISSING | {"none", "-", "--", "."}
+_BLANK = frozenset(("none", "-", "--", "."))
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 _GROUPED = r"[1-9]\d{0,2}(?:[ ,.'’_\u00a0\u2009\u202f]\d{3})+(?:[.,]\d*)?"
@@ -112,22 +112,22 @@ def text_column(
     if len(affixes) > _UNITS:
         notation = {t: "name" if name == "affix" else name for t, name in notation.items()}
     counts = Counter(notation[text] for text in texts)
-    present = len(texts) - counts["missing"]
+    present = len(texts) - counts["missing"] - counts["blank"]
     numbers = present - counts["name"] - counts["date"]
     kind: Literal["numbers", "dates", "names"] = "names"
-    if 2 * numbers > present or not present:
+    if 2 * numbers > present or not (present or counts["blank"]):
         kind = "numbers"
     elif 2 * counts["date"] > present:
         kind = "dates"
-    readable = {"number", "missing"} if missing else {"number"}
+    readable = {"number", "missing", "blank"} if missing else {"number"}
     row = next((k for k, text in enumerate(texts) if notation[text] not in readable), None)
-    found = "" if row is None else notation[texts[row]]
+    found = "" if row is None else notation[texts[row]].replace("blank", "missing")
     remedy = _REMEDIES.get(found, "")
     if found == "missing":
         remedy = "leave the row out"
     if found in ("mark", "thousands") and decimal == ",":
         remedy = "write it with a comma as its only mark"
-    words = any(name == "missing" and text for text, name in notation.items())
+    words = any(name in ("missing", "blank") and text for text, name in notation.items())
     return TextColumn(kind, counts["number"] > 0, words, row, found, remedy)
 
 
@@ -143,7 +143,7 @@ def number_in(text: object, *, decimal: str = ".") -> float | None:
     (1000.0, 2.5, None, nan)
     """
     written = "" if text is None else str(text).strip().lower()
-    if written in _MISSING_NUMBER:
+    if written in _MISSING | _BLANK:
         return float("nan")
     if written in _TRUTH:
         return _TRUTH[written]
@@ -167,7 +167,9 @@ def numbers_in(values: Iterable[object], *, decimal: str = ".") -> FloatArray:
 def _notation(text: str, decimal: str) -> str:
     """The notation of one text: ``"number"`` where it can be read, ``"missing"``, … or a name."""
     number = number_in(text, decimal=decimal)
-    if number is not None:
-        return "missing" if number != number else "number"
     written = text.strip()
+    if number is not None and number == number:
+        return "number"
+    if number is not None:
+        return "blank" if written.lower() in _BLANK else "missing"
     return next((name for name, pattern, _ in _NOTATIONS if pattern.fullmatch(written)), "name")

@@ -236,7 +236,6 @@ BAD: list[tuple[list[Any], LabelColumn, str]] = [
     (["1", "many"], NUMBER, r"a, y: expected numbers, got the text 'many' in row 2"),
     ([0.5, 1.0], LabelColumn(), r"a: expected classes, texts or whole numbers, got 0.5 in row 1"),
     (["x", "y"], LabelColumn(count=3), r"a: expected 3 classes, got 2: x, y"),
-    (["x", "x"], LabelColumn(), r"a: expected at least two classes, got one, 'x'; add data of"),
     (["x", None], LabelColumn(), r"a: expected a class in every row, got None in row 2"),
     (["1,5", "2,5"], NUMBER, r"a, y: expected numbers, got the text '1,5' in row 1; .* decimal = "),
 ]
