@@ -368,7 +368,7 @@ def test_frames_are_taken_by_the_names_of_their_columns() -> None:
     order = [2, 0, 3, 1]
     frames = [(Frame(x, "abcd"), y) for x, y in SIGNS]
     mixed = [frames[0], (Frame(X[1][:, order], "cadb"), SIGNS[1][1]), frames[2]]
-    plain, one, other = trained(), trained(data=frames), trained(data=mixed)
+    plain, one, other = (trained(lambda: torch.nn.Linear(4, 2), d) for d in (SIGNS, frames, mixed))
     assert one.features == ("a", "b", "c", "d")
     wanted = plain.predict(X[0])
     np.testing.assert_array_equal(other.predict(Frame(X[0][:, order], "cadb")), wanted)
