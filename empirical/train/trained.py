@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from empirical.nets.keeping import save_tensors
-from empirical.train.data.examples import as_finite, unboxed
+from empirical.train.data.examples import as_finite, plain
 from empirical.train.data.labelled_rows import column_order, names_of_columns
 from empirical.train.data.scaling import Filling, Scaling
 from empirical.train.history import History
@@ -292,7 +292,7 @@ class TrainedNetwork(Shown):
 
     def _checked(self, x: ArrayLike) -> Tensor:
         """Inputs as the net takes them."""
-        array: NDArray[Any] = unboxed(np.asarray(x))
+        array: NDArray[Any] = plain(x)
         kinds = "biu" if self.input_type == "int64" else "biuf"
         if array.shape[1:] != self.input_shape or array.dtype.kind not in kinds or not array.ndim:
             shape = ", ".join(map(str, ("n", *self.input_shape)))

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from empirical.train.data.agents_data import AgentsData
-from empirical.train.data.examples import as_finite, unboxed
-from empirical.train.data.labelled_rows import LabelledRows, names_of_columns
+from empirical.train.data.examples import as_finite, plain
+from empirical.train.data.labelled_rows import LabelledRows, column_order, names_of_columns
 from empirical.train.data.preparing import Preparation, prepare
 from empirical.train.data.source_files import ZIP, SourceFile, Sources, check_kind, read_source
 from theory.validation import fail
@@ -59,10 +59,12 @@ def rows_of_arrays(
     *,
     sources: Sources = (),
     missing: bool = False,
+    targets: Sequence[str] | None = None,
 ) -> LabelledRows:
     """Arrays or frames as labelled rows; `where` is for messages.
 
-    A frame's columns keep their names; with `missing`, NaN may stand for missing inputs.
+    A frame's columns keep their names; with `missing`, NaN may stand for missing inputs. Columns
+    of labels that have names are put into the order of `targets`.
 
     Raises
     ------
@@ -70,7 +72,10 @@ def rows_of_arrays(
         If inputs are no finite numbers, or labels are not of shape (n,) or (n, k).
     """
     array = as_labels(f"{where}, labels", labels)
-    columns = (array,) if array.ndim == 1 else tuple(array.T)
+    names, order = names_of_columns(labels), range(array.shape[-1])
+    if targets is not None and names is not None and len(names) > 1:
+        order = column_order(f"{where}, labels", names, targets)
+    columns = (array,) if array.ndim == 1 else tuple(array.T[k] for k in order)
     return LabelledRows(
         where,
         as_finite(f"{where}, inputs", inputs, missing=missing),
@@ -89,12 +94,10 @@ def as_labels(argument: str, labels: Any) -> NDArray[Any]:
     ValueError
         If they are ragged or of another shape.
     """
-    if hasattr(labels, "detach"):  # a tensor
-        labels = labels.detach().cpu().numpy()
     wanted, remedy = "shape (n,) or (n, k)", "give one label an input"
     try:
-        array = unboxed(np.asarray(labels))
-    except (ValueError, OverflowError):
+        array = plain(labels)
+    except (TypeError, ValueError, OverflowError):
         raise fail(argument, wanted, "ragged ones", remedy) from None
     if array.ndim not in (1, 2):
         raise fail(argument, wanted, f"shape {array.shape}", remedy)
@@ -119,7 +122,9 @@ def are_one_hot(labels: NDArray[Any]) -> bool:
     return bool(np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all())
 
 
-def rows_of_pair(where: str, pair: object, *, missing: bool = False) -> LabelledRows:
+def rows_of_pair(
+    where: str, pair: object, *, missing: bool = False, targets: Sequence[str] | None = None
+) -> LabelledRows:
     """A pair of inputs and labels as labelled rows.
 
     Raises
@@ -130,7 +135,7 @@ def rows_of_pair(where: str, pair: object, *, missing: bool = False) -> Labelled
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         remedy = "give one pair for each agent"
         raise fail(where, "a pair of inputs and labels", type(pair).__name__, remedy)
-    return rows_of_arrays(where, *pair, missing=missing)
+    return rows_of_arrays(where, *pair, missing=missing, targets=targets)
 
 
 def _arrays(source: SourceFile, wanted: tuple[str, ...]) -> dict[str, NDArray[Any]]:
@@ -198,14 +203,18 @@ def data_of_arrays(
     if not len(data):
         raise fail("data", "inputs and labels of at least one agent", "none", "give some")
     absent = how.missing is not None
-    parts = [
-        rows_of_pair(f"data[{agent}]", pair, missing=absent) for agent, pair in enumerate(data)
-    ]
+    first = data[0]
+    targets = names_of_columns(first[1]) if isinstance(first, tuple | list) else None
+
+    def rows(where: str, pair: object) -> LabelledRows:
+        return rows_of_pair(where, pair, missing=absent, targets=targets)
+
+    parts = [rows(f"data[{agent}]", pair) for agent, pair in enumerate(data)]
     return prepare(
         [str(agent) for agent in range(len(parts))] if names is None else names,
         parts,
         how,
-        test=None if test is None else rows_of_pair("test", test, missing=absent),
+        test=None if test is None else rows("test", test),
         other=None if other is None else _unlabelled("other", other, missing=absent),
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from empirical.train.data.labelled_rows import LabelledRows
-from empirical.train.data.notation import UNREAD
+from empirical.train.data.notation import UNREAD, names_alike
 from empirical.train.data.tables import Table
 from theory.validation import FloatArray, fail
 
@@ -161,6 +161,7 @@ def _notes(
         notes.append(f"columns left out, as they are pandas' index: {', '.join(out)}")
     rows = sum(table.rows for table in tables)
     for name in chosen:
+        notes += names_alike(f"names in column {name!r},", named.get(name, ()))
         if 20 <= len(named.get(name, ())) >= rows / 2:
             notes.append(f"column {name!r} of names has {len(named[name])} of them in {rows} rows")
         if name not in named and all(_counts_rows(table, name) for table in tables):

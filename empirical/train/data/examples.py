@@ -134,11 +134,9 @@ def as_inputs(argument: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def _numbers(argument: str, values: Any) -> NDArray[Any]:
-    if hasattr(values, "detach"):  # a tensor
-        values = values.detach().cpu().numpy()
     try:
-        array = unboxed(np.asarray(values))
-    except (ValueError, OverflowError):
+        array = plain(values)
+    except (TypeError, ValueError, OverflowError):
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "fiub":
         got, odd = "ragged or no values", _odd_entry(array)
@@ -149,6 +147,22 @@ def _numbers(argument: str, values: Any) -> NDArray[Any]:
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         return array.astype(np.float64)
     return array if array.dtype.kind == "f" else array.astype(np.int64, copy=False)
+
+
+def plain(values: Any) -> NDArray[Any]:
+    """An array of what tensors, masked arrays, frames and lists hold; NaN where a mask hides it.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If they hold no array.
+    """
+    if hasattr(values, "detach"):  # a tensor
+        tensor = values.detach().cpu()
+        values = tensor.float().numpy() if "bfloat" in str(tensor.dtype) else tensor.numpy()
+    if np.ma.is_masked(values):
+        values = values.astype(np.float64).filled(np.nan)
+    return unboxed(np.asarray(values))
 
 
 def unboxed(array: NDArray[Any]) -> NDArray[Any]:

@@ -151,7 +151,7 @@ def _pixels(
         check_kind(source, "an image", b"\x89PNG", b"\xff\xd8\xff")
         got = f"one that cannot be read ({type(error).__name__})"
         raise fail(source.path, "an image", got, "replace it, or remove it") from None
-    if image.mode == "F" or (image.mode == "I" and image.getextrema()[1] > 65535):
+    if image.mode == "F" or (image.mode == "I" and np.asarray(image).max() > 65535):
         got = "floating-point pixels" if image.mode == "F" else "pixels of 32 bits"
         remedy = "save it with 8 or 16 bits, or all images as arrays in NPZ files"
         raise fail(source.path, "an image of 8 or 16 bits a channel", got, remedy)

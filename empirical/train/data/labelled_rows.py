@@ -95,7 +95,7 @@ class LabelledRows:
         """
         if self.features is None or other.features is None or self.features == other.features:
             return self
-        order = column_order(self.where, self.features, other.features)
+        order = column_order(f"{self.where}, inputs", self.features, other.features)
         return replace(self, inputs=self.inputs[:, order], features=other.features)
 
     def take(self, rows: ArrayLike) -> LabelledRows:
@@ -129,5 +129,5 @@ def column_order(where: str, given: Sequence[str], wanted: Sequence[str]) -> lis
         shown = ", ".join(given[:12]) + (", …" if len(given) > 12 else "")
         expected = f"the columns {', '.join(wanted[:12])}{', …' if len(wanted) > 12 else ''}"
         remedy = f"add or leave out {odd!r}" if odd else "name each column once"
-        raise fail(f"{where}, inputs", expected, shown, remedy)
+        raise fail(where, expected, shown, remedy)
     return [given.index(name) for name in wanted]

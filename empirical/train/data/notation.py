@@ -136,6 +136,21 @@ def is_missing(text: object) -> bool:
     return text is None or str(text).strip().lower() in _MISSING
 
 
+def names_alike(what: str, names: Iterable[str]) -> list[str]:
+    """Notes on names that differ in capitals or spaces alone.
+
+    >>> names_alike("classes", ["yes", "no", "Yes "])
+    ["classes 'yes' and 'Yes ' differ in capitals or spaces alone"]
+    """
+    seen: dict[str, str] = {}
+    notes = []
+    for name in names:
+        other = seen.setdefault(" ".join(name.split()).casefold(), name)
+        if other != name:
+            notes.append(f"{what} {other!r} and {name!r} differ in capitals or spaces alone")
+    return notes[:4]
+
+
 def number_in(text: object, *, decimal: str = ".") -> float | None:
     """The number that a text is, in the plainest notation; NaN for a missing one, None for none.
 

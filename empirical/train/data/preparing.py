@@ -25,6 +25,7 @@ from empirical.train.data.examples import Examples, Kind, Target
 from empirical.train.data.labelled_rows import LabelledRows
 from empirical.train.data.labels import class_names, label_numbers, missing_classes
 from empirical.train.data.moments import pooled_moments
+from empirical.train.data.notation import names_alike
 from empirical.train.data.scaling import Dressing, Filling, Scaling
 from empirical.train.data.splitting import generator, split_by_class, split_rows
 from theory.network.labels import as_names
@@ -150,6 +151,8 @@ def prepare(
     _check_shapes(everything)
     said = [*notes, *_warnings(parts[0])]
     targets = _targets(parts, how)
+    for target in targets:
+        said += names_alike(f"classes of {target.name!r},", target.classes or ())
     own = [_Numbered.of(part, targets, how) for part in parts]
     held: list[_Numbered] = []
     if how.test:

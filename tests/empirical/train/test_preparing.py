@@ -316,6 +316,9 @@ def test_entries_of_type_object_are_what_they_are(entries: list[Any], wanted: An
     assert found.dtype.kind == ("f" if isinstance(wanted[0], float) else "i")
     unsigned = np.array([2**64 - 1, 1], dtype=np.uint64)[:, None]
     assert as_finite("x", unsigned)[0, 0] == 2.0**64
+    hidden = np.ma.MaskedArray([[1.0], [2.0]], mask=[[False], [True]])
+    with pytest.raises(ValueError, match=r"finite numbers, got nan at \[1, 0\]"):
+        as_finite("x", hidden)
 
 
 def test_channels_behind_are_noted() -> None:

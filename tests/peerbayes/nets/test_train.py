@@ -373,7 +373,7 @@ def test_frames_are_taken_by_the_names_of_their_columns() -> None:
     wanted = plain.predict(X[0])
     np.testing.assert_array_equal(other.predict(Frame(X[0][:, order], "cadb")), wanted)
     np.testing.assert_array_equal(one.predict(X[0]), wanted)
-    with pytest.raises(ValueError, match="x, inputs: expected the columns a, b, c, d, got a, b, c"):
+    with pytest.raises(ValueError, match="x: expected the columns a, b, c, d, got a, b, c"):
         one.predict(Frame(X[0], "abce"))
 
 
