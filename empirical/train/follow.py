@@ -192,7 +192,7 @@ class _Following:
             likelihood=plan.likelihood,
             mean=mean,
             variance=variance,
-            input_shape=data.input_shape,
+            input_shape=data.given_shape,
             input_type=str(data.train[0].inputs.dtype),
             inputs=data.scaling,
             targets=data.target_scaling,
@@ -208,6 +208,8 @@ class _Following:
             },
             seed=plan.seed,
             notes=(*data.notes, *plan.notes),
+            features=data.given_features,
+            filling=data.filling,
         )
 
     def _look(self, seconds: float) -> None:

@@ -116,7 +116,7 @@ class Layout:
         sizes = [place.slice.stop - place.slice.start for place in self.places]
         parts = torch.split_with_sizes(weights, sizes, dim=-1)
         return [
-            part.view(*lead, *place.shape) for part, place in zip(parts, self.places, strict=True)
+            part.view((*lead, *place.shape)) for part, place in zip(parts, self.places, strict=True)
         ]
 
     def vector(self, state: Mapping[str, Tensor]) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from empirical.nets.keeping import load_tensors
-from empirical.train.data.scaling import Scaling
+from empirical.train.data.scaling import Filling, Scaling
 from empirical.train.history import History
 from empirical.train.likelihoods.words import likelihood_of
 from empirical.train.making import architecture_of, net_for
@@ -47,7 +47,11 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
             "module", "the module that was trained", "none",
             "give it: load_trained(folder, module=...)",
         )  # fmt: skip
+    features, filled = words.get("features"), words.get("filling")
+    filling = None if filled is None else Filling.from_document(filled)
     example = np.zeros((2, *shape), dtype=kind)
+    if filling is not None:
+        example = filling.apply(example).astype(kind)
     net = net_for(module, likelihood, example)
     mine = json.loads(json.dumps(dict(net.words)))
     if mine != words["net"]:
@@ -78,4 +82,6 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
         settings=words["settings"],
         seed=words["seed"],
         notes=tuple(words["notes"]),
+        features=None if features is None else tuple(features),
+        filling=filling,
     )

@@ -15,6 +15,8 @@ from torch import nn
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
 from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.module_checks import entries, heads_of, joined
+from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
 from empirical.train.recognise import net_of
 from theory.validation import fail
@@ -76,9 +78,26 @@ def outputs_of_module(module: Any, example: NDArray[Any], *, tokens: bool = Fals
             "module", f"a torch module that takes inputs of shape {example.shape}",
             f"{type(error).__name__}: {reason}", "change the module or the inputs",
         ) from None  # fmt: skip
-    heads = found.values() if isinstance(found, dict) else found
-    heads = [found] if isinstance(found, torch.Tensor) else list(heads)
-    return sum(head.shape[-1] if head.ndim > 1 else 1 for head in heads)
+    if len(heads_of(found)) > 1:
+        remedy = "return the one that predicts the labels, or give the likelihood of all"
+        raise fail("module", "one tensor of shape (B, numbers)", entries(found), remedy)
+    return joined(found).shape[1]
+
+
+def notes_on(net: Net, likelihood: Likelihood, example: NDArray[Any]) -> tuple[str, ...]:
+    """What looks like a mistake in a net, tried on inputs as :func:`net_for`: sentences."""
+    if likelihood.words["kind"] != "classes" or not isinstance(net, ModuleNet):
+        return ()
+    inputs = torch.from_numpy(np.array(example))[None]
+    with torch.no_grad():
+        found = net.outputs_of(net.initial(0)[None], inputs)
+    sums = found.sum(dim=-1)
+    if bool((found >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-4):
+        return (
+            "the module's outputs are probabilities, as behind a softmax: the likelihood takes "
+            "their logarithms, so leave the last softmax out",
+        )
+    return ()
 
 
 def architecture_of(words: Mapping[str, Any]) -> Architecture | None:

@@ -75,8 +75,8 @@ def drawn_weights(
 
 
 def blocks(count: int) -> Iterator[slice]:
-    """Yield the slices in which so many inputs are predicted."""
-    for start in range(0, count, AT_ONCE):
+    """Yield the slices in which so many inputs are predicted; an empty one for none."""
+    for start in range(0, max(count, 1), AT_ONCE):
         yield slice(start, min(start + AT_ONCE, count))
 
 

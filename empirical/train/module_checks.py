@@ -136,16 +136,13 @@ def joined(outputs: object) -> Tensor:
     ValueError
         If it is something else.
     """
-    if isinstance(outputs, Mapping):
-        outputs = list(outputs.values())
     flat = []
-    for part in outputs if isinstance(outputs, tuple | list) else [outputs]:
+    for part in heads_of(outputs).values():
         if not isinstance(part, Tensor) or part.ndim not in (1, 2):
-            got = f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
             raise fail(
                 "module",
                 "outputs of shape (B, numbers), or several such heads",
-                got,
+                entries(outputs),
                 "wrap it in a module that returns them alone, flattened after the first axis",
             )
         flat.append(part[:, None] if part.ndim == 1 else part)
@@ -158,6 +155,26 @@ def joined(outputs: object) -> Tensor:
         if whole.dtype == torch.bfloat16 and torch.is_autocast_enabled(whole.device.type)
         else whole
     )
+
+
+def heads_of(outputs: object) -> dict[str, object]:
+    """What a module returns, by the names or numbers of its entries."""
+    if isinstance(outputs, Mapping):
+        return {repr(name): part for name, part in outputs.items()}
+    parts = outputs if isinstance(outputs, tuple | list) else [outputs]
+    return {str(k): part for k, part in enumerate(parts)}
+
+
+def entries(outputs: object) -> str:
+    """The entries of what a module returns, in words."""
+    heads = {
+        name: f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
+        for name, part in heads_of(outputs).items()
+    }
+    if not isinstance(outputs, Mapping | tuple | list):
+        return heads["0"]
+    shown = ", ".join(f"{name} ({what})" for name, what in heads.items())
+    return f"a {type(outputs).__name__} of {shown or 'no entries'}"
 
 
 def examine(module: nn.Module, example: Tensor) -> Facts:
@@ -196,12 +213,27 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
         raise fail(
             "module", "outputs that depend on trainable weights", "others", "use them in forward"
         )
+    _check_gradients(module, trained)
     with seeded(0):
         again = _tried(module, example)
     _tried_elsewhere(module, example)
     _check_buffers(module, before)
     _check_memory(trained.detach(), again, "in training, from one seed")
     return Facts(int(first.shape[1]), draws)
+
+
+def _check_gradients(module: nn.Module, outputs: Tensor) -> None:
+    weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    try:
+        found = torch.autograd.grad(outputs.sum(), list(weights.values()), allow_unused=True)
+    except Exception as error:
+        got = f"{type(error).__name__} ({_first_line(error)})"
+        remedy = "change what has no gradient in forward"
+        raise fail("module", "outputs that can be differentiated", got, remedy) from None
+    for name, gradient in zip(weights, found, strict=True):
+        if gradient is not None and gradient.layout != torch.strided:
+            remedy = "leave sparse=True out"
+            raise fail("module", "dense gradients", f"a sparse one of {name!r}", remedy)
 
 
 def _check_buffers(module: nn.Module, before: dict[str, Tensor]) -> None:

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from empirical.nets.keeping import save_tensors
-from empirical.train.data.scaling import Scaling
+from empirical.train.data.examples import as_finite, plain
+from empirical.train.data.labelled_rows import column_order, names_of_columns
+from empirical.train.data.scaling import Filling, Scaling
 from empirical.train.history import History
 from empirical.train.likelihoods.heads import Heads
 from empirical.train.likelihoods.likelihood import Likelihood
@@ -61,6 +63,10 @@ class TrainedNetwork(Shown):
         Of the training, and of posterior draws.
     notes
         What the user did not say and was chosen, in sentences.
+    features
+        What the columns of an input are called, or None.
+    filling
+        How missing inputs are filled; None: they may not be missing.
     """
 
     name: str
@@ -80,6 +86,8 @@ class TrainedNetwork(Shown):
     settings: dict[str, Any]
     seed: int
     notes: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    filling: Filling | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.agents), self.net.parameters)
@@ -114,7 +122,8 @@ class TrainedNetwork(Shown):
         Parameters
         ----------
         x
-            Inputs of shape (n, …), as the training data were given.
+            Inputs of shape (n, …), as the training data were given; a frame's columns may have
+            another order.
         draws
             Posterior samples to average; 0: the mean weights predict.
         agents
@@ -215,6 +224,8 @@ class TrainedNetwork(Shown):
             "settings": self.settings,
             "seed": self.seed,
             "notes": list(self.notes),
+            "features": None if self.features is None else list(self.features),
+            "filling": None if self.filling is None else self.filling.document,
         }
         return save_tensors(Path(folder) / FILE, tensors, words)
 
@@ -281,7 +292,7 @@ class TrainedNetwork(Shown):
 
     def _checked(self, x: ArrayLike) -> Tensor:
         """Inputs as the net takes them."""
-        array: NDArray[Any] = np.asarray(x)
+        array: NDArray[Any] = plain(x)
         kinds = "biu" if self.input_type == "int64" else "biuf"
         if array.shape[1:] != self.input_shape or array.dtype.kind not in kinds or not array.ndim:
             shape = ", ".join(map(str, ("n", *self.input_shape)))
@@ -291,8 +302,12 @@ class TrainedNetwork(Shown):
                 f"shape {array.shape} of type {array.dtype}",
                 "reshape the inputs",
             )
-        if not np.isfinite(array).all():
-            raise fail("x", "finite numbers", "some that are not", "replace them")
+        names = names_of_columns(x)
+        if names is not None and self.features is not None:
+            array = array[:, column_order("x", names, self.features)]
+        array = as_finite("x", array, missing=self.filling is not None)
+        if self.filling is not None:
+            array = self.filling.apply(array)
         if self.inputs is not None:
             array = self.inputs.apply(array)
         return torch.from_numpy(np.array(array, dtype=self.input_type))

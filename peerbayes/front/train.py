@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from peerbayes.experiments.net_run import check_installed
@@ -134,7 +133,7 @@ def train(
 
     Examples
     --------
-    >>> import torch
+    >>> import numpy as np, torch
     >>> from theory import Network
     >>> rng = np.random.default_rng(0)
     >>> data = [(x, (x.sum(axis=1) > 0).astype(int)) for x in rng.normal(size=(3, 200, 4))]
@@ -148,7 +147,7 @@ def train(
     check_installed("train")
     from empirical.train.data.arrays import data_of_arrays
     from empirical.train.data.preparing import Preparation
-    from empirical.train.making import net_for
+    from empirical.train.making import net_for, notes_on
     from empirical.train.plan import TrainingPlan
     from exact.limits import as_memory
     from peerbayes.nets.influence import weighed
@@ -172,9 +171,11 @@ def train(
         other=other,
     )
     weights, weighing = weighed(network, prepared, influence)
+    example = prepared.train[0].inputs[:4]
+    net = net_for(module, found, example)
     plan = TrainingPlan(
         name=name,
-        net=net_for(module, found, prepared.train[0].inputs[:4]),
+        net=net,
         likelihood=found,
         network=weights,
         learner=_learner(learner, settings),
@@ -192,7 +193,7 @@ def train(
         products=products,
         codec=_codec(codec),
         missing=missing,
-        notes=(*notes, *weighing),
+        notes=(*notes, *weighing, *notes_on(net, found, example)),
     )
     return run_plan(
         plan,
@@ -294,6 +295,8 @@ def _likelihood(
     tokens: bool,
 ) -> tuple[likelihoods.Likelihood, tuple[str, ...]]:
     """The likelihood, and a note on it if nobody said which."""
+    from empirical.train.data.arrays import are_classes, are_one_hot, as_labels
+    from empirical.train.data.examples import as_finite
     from empirical.train.likelihoods.words import likelihood_of
     from empirical.train.making import outputs_of_module
 
@@ -307,11 +310,15 @@ def _likelihood(
         raise fail("likelihood", "a likelihood or its words", repr(given), remedy)
     if given is not None:
         return given, ()
-    labels = [np.asarray(pair[1]) for pair in data]
-    if all(own.dtype.kind in "iubU" and own.ndim == 1 for own in labels):
-        count = outputs_of_module(module, np.asarray(data[0][0])[:2], tokens=tokens)
+    labels = [as_labels(f"data[{k}], labels", pair[1]) for k, pair in enumerate(data)]
+    if all(map(are_one_hot, labels)):
+        remedy = "take their argmax, or give the likelihood"
+        raise fail("data[0], labels", "one label an input", "one-hot rows of classes", remedy)
+    if all(map(are_classes, labels)):
+        example = as_finite("data[0], inputs", data[0][0])[:2]
+        count = outputs_of_module(module, example, tokens=tokens)
         words: dict[str, Any] = {"kind": "classes", "count": count}
-        kind = "texts" if labels[0].dtype.kind == "U" else "whole numbers"
+        kind = "whole numbers" if labels[0].dtype.kind in "iub" else "texts"
         note = f"likelihood: {count} classes, for labels are {kind}"
     else:
         count = labels[0].shape[1] if labels[0].ndim == 2 else 1

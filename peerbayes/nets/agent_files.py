@@ -113,8 +113,8 @@ def natural(name: str) -> list[tuple[int, int | str]]:
 
 
 def _matching(entry: str, folder: Path) -> list[Path]:
-    """The paths that a pattern stands for; without wild cards itself."""
-    if not _WILD.search(entry):
+    """The paths that a pattern stands for; itself if it is a file, or has no wild cards."""
+    if not _WILD.search(entry) or (folder / entry).exists():
         return [folder / entry]
     anchor = Path(entry)
     if anchor.is_absolute():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -30,6 +30,11 @@ RULES: dict[str, tuple[str, ...]] = {
 """How one source is dealt, and the keys that each rule has; the papers' splits have none."""
 
 _NEEDED = {"labels": "groups", "dirichlet": "alpha", "sizes": "sizes"}
+
+# Keys of data in files, which built-in ones have not.
+_OF_FILES = (
+    "agent", "target", "features", "categories", "separator", "decimal", "missing", "colour", "size"
+)  # fmt: skip
 
 Text = Annotated[str, Field(min_length=1)]
 Texts = Row[Text]
@@ -182,6 +187,12 @@ class DataSection(Section):
     separator: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
         default=None, description="CSV: what stands between cells; left out: a comma."
     )
+    decimal: Literal[".", ","] | None = Field(
+        default=None, description="CSV: the decimal mark of numbers; left out: a point."
+    )
+    missing: Literal["mean"] | None = Field(
+        default=None, description="Fill missing inputs with the mean, and mark them; else refused."
+    )
     colour: bool | None = Field(
         default=None, description="Images: read as red, green, blue, or grey; left out: as is."
     )
@@ -234,7 +245,7 @@ class DataSection(Section):
     def _check_builtin(self) -> DataSection:
         if self.builtin is None:
             return self
-        for key in ("agent", "target", "features", "categories", "separator", "colour", "size"):
+        for key in _OF_FILES:
             if getattr(self, key) is not None:
                 wanted = f"no such key beside builtin = {self.builtin!r}"
                 raise problem_error((key,), wanted, "one", "leave it out")

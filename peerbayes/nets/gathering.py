@@ -90,6 +90,7 @@ def gathered(wanted: Wanted) -> AgentsData:
         standardise=section.standardise,
         tokens=section.tokens,
         seed=wanted.seed,
+        missing=section.missing,
     )
     other = None if section.other is None else reader.other(section.other)
     names, sources = list(parts), list(parts.values())
@@ -198,8 +199,13 @@ class _Reader:
         return self._plain(path, labelled=False)
 
     def _table(self, path: Path) -> Table:
-        text = self.section.categories or ()
-        return read_table(path, separator=self.section.separator, text=text)
+        section = self.section
+        return read_table(
+            path,
+            separator=section.separator,
+            text=section.categories or (),
+            decimal=section.decimal or ".",
+        )
 
     def _settle(self, tables: Sequence[Table], besides: Sequence[str] = ()) -> None:
         """The layout of all tables, from those for training."""
@@ -214,7 +220,9 @@ class _Reader:
             features=self.section.features,
             categories=self.section.categories or (),
             besides=besides,
+            missing=self.section.missing is not None,
         )
+        self.notes += self._layout.notes
         if self._layout.left_out:
             names = ", ".join(self._layout.left_out)
             self.notes.append(f"columns left out, as they are not of numbers: {names}")
@@ -233,7 +241,9 @@ class _Reader:
             got = f"{len(labels)} parts"
             raise fail("likelihood.parts", wanted, got, "add or remove parts")
         if len(names) > 1 and len(self.wanted.labels) == 1 and labels[0].kind == "classes":
-            remedy = 'write kind = "heads" with a part for each'
+            remedy = (
+                'write kind = "heads" with a part for each; of one-hot labels take their argmax'
+            )
             raise fail("likelihood", "one target for classes", len(names), remedy)
         self.labels = tuple(
             replace(one, name=name) for one, name in zip(labels, names, strict=True)
@@ -247,7 +257,7 @@ class _Reader:
         if is_idx(path):
             return read_idx_files(path)
         if path.suffix.lower() == ".npz":
-            rows = read_npz(path, labelled=labelled)
+            rows = read_npz(path, labelled=labelled, missing=self.section.missing is not None)
             if labelled and len(rows.labels) != len(self.labels):
                 self._name_targets([f"label {k}" for k in range(len(rows.labels))])
             return rows
@@ -305,10 +315,28 @@ class _Reader:
             classes = self._target(source).classes
             assert deal.groups is not None
             assert classes is not None
-            return ByLabels(
-                tuple(
-                    tuple(as_position(f"data.deal.groups[{k}]", one, classes) for one in group)
-                    for k, group in enumerate(deal.groups)
-                )
-            )
+            return ByLabels(self._groups(deal.groups, classes))
         return DEALINGS[deal.by].rule
+
+    def _groups(
+        self, groups: Sequence[Sequence[str | int]], classes: Sequence[str]
+    ) -> tuple[tuple[int, ...], ...]:
+        """Each agent's classes by number; a note where numbers may be taken for names."""
+        found = []
+        for k, group in enumerate(groups):
+            for one in group:
+                if isinstance(one, int) and one >= len(classes) and str(one) in classes:
+                    wanted = f"numbers of classes, which count from 0 to {len(classes) - 1}"
+                    remedy = f'write "{one}" in quotation marks for the class of that name'
+                    raise fail(f"data.deal.groups[{k}]", wanted, one, remedy)
+            place = f"data.deal.groups[{k}]"
+            found.append(tuple(as_position(place, one, classes) for one in group))
+        numbers = {one for group in groups for one in group if isinstance(one, int)}
+        if any(classes[one] != str(one) for one in numbers):
+            names = self.wanted.names or [str(k) for k in range(len(found))]
+            shown = "; ".join(
+                f"{name}: {', '.join(repr(classes[one]) for one in group)}"
+                for name, group in list(zip(names, found, strict=False))[:8]
+            )
+            self.notes.append(f"groups, by numbers from 0, give agents these classes: {shown}")
+        return tuple(found)

@@ -31,7 +31,7 @@ def plan_of(
     """
     from empirical.train.learners import learner_of
     from empirical.train.likelihoods.words import likelihood_of
-    from empirical.train.making import net_for
+    from empirical.train.making import net_for, notes_on
     from empirical.train.plan import DRAWS, TrainingPlan
 
     training, found = problem.training, likelihood_of(problem.likelihood)
@@ -47,10 +47,12 @@ def plan_of(
         return problem.module(outputs=found.outputs - found.constants)
 
     own = problem.specification.net.module_file is not None
+    example = problem.data.train[0].inputs[:4]
+    net = net_for(build if own else build(), found, example)
     return TrainingPlan(
         name=problem.name,
         title=problem.title,
-        net=net_for(build if own else build(), found, problem.data.train[0].inputs[:4]),
+        net=net,
         likelihood=found,
         network=network,
         learner=learner,
@@ -68,7 +70,7 @@ def plan_of(
         products=training.products,
         codec=_codec(problem, codec, source=source),
         missing="own" if messages is None else messages.missing,
-        notes=notes,
+        notes=(*notes, *notes_on(net, found, example)),
     )
 
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Kind
-from empirical.train.data.preparing import LabelColumn
+from empirical.train.data.preparing import LabelColumn, has_channels_last
 from empirical.train.data.source_files import read_source
 from peerbayes.messages import input_error, translate
 from peerbayes.nets.gathering import Wanted, gathered
@@ -29,6 +29,7 @@ from peerbayes.nets.specification import SECTIONS, NetSpecification
 from peerbayes.nets.training_problem import TrainingProblem
 from peerbayes.problem.files import read_document
 from peerbayes.problem.network_section import build_network
+from theory.validation import fail
 
 
 def read_net_file(
@@ -86,6 +87,11 @@ def net_from_document(
     )
     try:
         data = gathered(wanted)
+        if specification.net.convolutions is not None and has_channels_last(data.input_shape):
+            expected, got = "images of shape (channels, height, width)", data.input_shape
+            remedy = "move the last axis to the front: numpy.moveaxis(inputs, -1, 1)"
+            raise fail("net.convolutions", expected, f"inputs of shape {got}", remedy)
+        words = _words(specification.likelihood, data)
     except ValueError as error:
         raise _with_source(source, str(error)) from None
     if own is not None:
@@ -95,7 +101,7 @@ def net_from_document(
         specification.title or "",
         network,
         data,
-        _words(specification.likelihood, data),
+        words,
         specification,
         folder,
     )
@@ -117,7 +123,7 @@ def specification_of(document: Mapping[str, Any], *, source: str) -> NetSpecific
 
 def _with_source(source: str, text: str) -> ValueError:
     """A message that begins with a key of the net file, after that file's name."""
-    of_file = text.startswith(("data.", "data:", "likelihood", "network"))
+    of_file = text.startswith(("data.", "data:", "likelihood", "net"))
     return ValueError(f"{source}: {text}" if source and of_file else text)
 
 
@@ -163,4 +169,7 @@ def _words(
 
 
 def _part(part: ClassesSection | GaussianSection | CountsSection, count: int) -> dict[str, Any]:
+    if isinstance(part, ClassesSection) and count == 1:
+        remedy = "add data of another class, or predict something else"
+        raise fail("data", "labels of at least two classes", "a single one", remedy)
     return {**part.model_dump(exclude_none=True), "count": count}

@@ -44,13 +44,35 @@ class NodeOrder:
 
     @classmethod
     def of(cls, graph: nx.Graph[Any]) -> NodeOrder:
-        """Agents of the numbers that the nodes are, or else in the graph's order, by name."""
+        """Agents of the numbers that the nodes are, or else in the graph's order, by name.
+
+        Raises
+        ------
+        ValueError
+            If it is no networkx graph; the line says how to make one.
+        """
+        if not all(hasattr(graph, name) for name in ("is_directed", "edges", "adj", "nodes")):
+            kind = type(graph)
+            package = kind.__module__.partition(".")[0].replace("builtins", "")
+            got = f"{package} {kind.__qualname__}"
+            raise fail("graph", "a networkx graph", got, _conversion(graph))
         nodes = list(graph)
         whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in nodes)
         if whole and set(nodes) == set(range(len(nodes))):
             return cls({node: int(node) for node in nodes}, None)
         number = {node: agent for agent, node in enumerate(nodes)}
         return cls(number, tuple(str(node) for node in nodes))
+
+
+def _conversion(graph: Any) -> str:
+    """How to make a networkx graph of something else."""
+    if hasattr(graph, "to_networkx"):  # igraph
+        return "give graph.to_networkx()"
+    if hasattr(graph, "weighted_edge_list"):  # rustworkx
+        return "give networkx.Graph() or DiGraph() with graph.weighted_edge_list()"
+    if hasattr(graph, "shape"):
+        return "make weights of it by Network(weights), or give networkx.from_numpy_array(graph)"
+    return "give networkx.Graph(graph), or networkx.DiGraph(graph) where links lead one way"
 
 
 def weights_of_graph(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from empirical.train.data.examples import Examples, Target
-from empirical.train.data.scaling import Scaling
+from empirical.train.data.scaling import Filling, Scaling
 from empirical.train.data.source_files import Sources
 from theory.network.labels import as_names
 from theory.validation import fail
@@ -51,6 +51,8 @@ class AgentsData:
         counts have mean 0 and std 1 in it.
     notes
         What a reader of the results should know: one sentence each.
+    filling
+        How missing inputs were filled; None if they may not be missing.
 
     Raises
     ------
@@ -71,6 +73,7 @@ class AgentsData:
     scaling: Scaling | None = None
     target_scaling: Scaling | None = None
     notes: tuple[str, ...] = ()
+    filling: Filling | None = None
 
     def __post_init__(self) -> None:
         agents = len(self.train)
@@ -151,6 +154,17 @@ class AgentsData:
     def input_shape(self) -> tuple[int, ...]:
         """The shape of one input."""
         return tuple(self.train[0].inputs.shape[1:])
+
+    @property
+    def given_shape(self) -> tuple[int, ...]:
+        """The shape of one input before missing ones were filled."""
+        shape = self.input_shape
+        return shape if self.filling is None else (shape[0] - len(self.filling.columns),)
+
+    @property
+    def given_features(self) -> tuple[str, ...] | None:
+        """The names of its columns, if they have names."""
+        return self.features if self.features is None else self.features[: self.given_shape[0]]
 
     def shares(self) -> Shares:
         """The training examples as tensors, on the CPU; needs torch."""

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from empirical.train.data.agents_data import AgentsData
-from empirical.train.data.examples import as_finite
-from empirical.train.data.labelled_rows import LabelledRows
+from empirical.train.data.examples import as_finite, plain
+from empirical.train.data.labelled_rows import LabelledRows, column_order, names_of_columns
 from empirical.train.data.preparing import Preparation, prepare
-from empirical.train.data.source_files import SourceFile, Sources, read_source
+from empirical.train.data.source_files import ZIP, SourceFile, Sources, check_kind, read_source
 from theory.validation import fail
 
 INPUTS, LABELS = "inputs", "labels"
 
 
-def read_npz(path: str | Path, *, labelled: bool = True) -> LabelledRows:
+def read_npz(path: str | Path, *, labelled: bool = True, missing: bool = False) -> LabelledRows:
     """The arrays ``inputs`` (n, …) and ``labels`` (n,) or (n, k) of an NPZ file.
 
     Whole-number inputs are numbers like any others here; labels may be texts, names of classes.
@@ -32,6 +32,8 @@ def read_npz(path: str | Path, *, labelled: bool = True) -> LabelledRows:
     ----------
     labelled
         Whether labels are needed.
+    missing
+        Whether NaN may stand for missing inputs.
 
     Raises
     ------
@@ -40,37 +42,89 @@ def read_npz(path: str | Path, *, labelled: bool = True) -> LabelledRows:
         has an entry that is no finite number.
     """
     source = read_source(path)
+    check_kind(source, "an NPZ file", ZIP)
     arrays = _arrays(source, (INPUTS, LABELS) if labelled else (INPUTS,))
     if not labelled:
-        return LabelledRows(source.path, arrays[INPUTS], (), source.sources)
-    return rows_of_arrays(source.path, arrays[INPUTS], arrays[LABELS], sources=source.sources)
+        return LabelledRows(source.path, arrays[INPUTS], (), source.sources, missing=missing)
+    labels = arrays[LABELS]
+    return rows_of_arrays(
+        source.path, arrays[INPUTS], labels, sources=source.sources, missing=missing
+    )
 
 
 def rows_of_arrays(
-    where: str, inputs: ArrayLike, labels: ArrayLike, *, sources: Sources = ()
+    where: str,
+    inputs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    sources: Sources = (),
+    missing: bool = False,
+    targets: Sequence[str] | None = None,
 ) -> LabelledRows:
-    """Arrays as labelled rows; `where` is for messages.
+    """Arrays or frames as labelled rows; `where` is for messages.
+
+    A frame's columns keep their names; with `missing`, NaN may stand for missing inputs. Columns
+    of labels that have names are put into the order of `targets`.
 
     Raises
     ------
     ValueError
         If inputs are no finite numbers, or labels are not of shape (n,) or (n, k).
     """
-    if hasattr(labels, "detach"):  # a tensor
-        labels = labels.detach().cpu().numpy()
+    array = as_labels(f"{where}, labels", labels)
+    names, order = names_of_columns(labels), range(array.shape[-1])
+    if targets is not None and names is not None and len(names) > 1:
+        order = column_order(f"{where}, labels", names, targets)
+    columns = (array,) if array.ndim == 1 else tuple(array.T[k] for k in order)
+    return LabelledRows(
+        where,
+        as_finite(f"{where}, inputs", inputs, missing=missing),
+        columns,
+        sources,
+        features=names_of_columns(inputs),
+        missing=missing,
+    )
+
+
+def as_labels(argument: str, labels: Any) -> NDArray[Any]:
+    """Labels of shape (n,) or (n, k): of a numeric type, or texts.
+
+    Raises
+    ------
+    ValueError
+        If they are ragged or of another shape.
+    """
+    wanted, remedy = "shape (n,) or (n, k)", "give one label an input"
     try:
-        array = np.asarray(labels)
-    except ValueError:
-        remedy = "give one label an input"
-        raise fail(f"{where}, labels", "shape (n,) or (n, k)", "ragged ones", remedy) from None
+        array = plain(labels)
+    except (TypeError, ValueError, OverflowError):
+        raise fail(argument, wanted, "ragged ones", remedy) from None
     if array.ndim not in (1, 2):
-        wanted = "shape (n,) or (n, k)"
-        raise fail(f"{where}, labels", wanted, f"shape {array.shape}", "give one label an input")
-    columns = (array,) if array.ndim == 1 else tuple(array.T)
-    return LabelledRows(where, as_finite(f"{where}, inputs", inputs), columns, sources)
+        raise fail(argument, wanted, f"shape {array.shape}", remedy)
+    return array
 
 
-def rows_of_pair(where: str, pair: object) -> LabelledRows:
+def are_classes(labels: NDArray[Any]) -> bool:
+    """Whether labels, as :func:`as_labels` gives them, are one class each: whole numbers or texts.
+
+    >>> are_classes(np.array(["no", "yes"])), are_classes(np.array([0.5, 1.0]))
+    (True, False)
+    """
+    single = labels.ndim == 1 or labels.shape[1] == 1
+    texts = labels.dtype == object and any(isinstance(one, str) for one in labels.ravel())
+    return single and (labels.dtype.kind in "iubUT" or texts)
+
+
+def are_one_hot(labels: NDArray[Any]) -> bool:
+    """Whether each row of labels has a single 1 among zeros: a class, written as numbers."""
+    if labels.ndim != 2 or labels.shape[1] < 2 or labels.dtype.kind not in "fiub":
+        return False
+    return bool(np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all())
+
+
+def rows_of_pair(
+    where: str, pair: object, *, missing: bool = False, targets: Sequence[str] | None = None
+) -> LabelledRows:
     """A pair of inputs and labels as labelled rows.
 
     Raises
@@ -81,7 +135,7 @@ def rows_of_pair(where: str, pair: object) -> LabelledRows:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         remedy = "give one pair for each agent"
         raise fail(where, "a pair of inputs and labels", type(pair).__name__, remedy)
-    return rows_of_arrays(where, *pair)
+    return rows_of_arrays(where, *pair, missing=missing, targets=targets)
 
 
 def _arrays(source: SourceFile, wanted: tuple[str, ...]) -> dict[str, NDArray[Any]]:
@@ -126,6 +180,8 @@ def data_of_arrays(
 ) -> AgentsData:
     """The agents' data from arrays: one pair of inputs (n, …) and labels (n,) or (n, k) an agent.
 
+    Frames whose columns have names are put into the order of the first agent's.
+
     Parameters
     ----------
     names
@@ -146,11 +202,23 @@ def data_of_arrays(
     """
     if not len(data):
         raise fail("data", "inputs and labels of at least one agent", "none", "give some")
-    parts = [rows_of_pair(f"data[{agent}]", pair) for agent, pair in enumerate(data)]
+    absent = how.missing is not None
+    first = data[0]
+    targets = names_of_columns(first[1]) if isinstance(first, tuple | list) else None
+
+    def rows(where: str, pair: object) -> LabelledRows:
+        return rows_of_pair(where, pair, missing=absent, targets=targets)
+
+    parts = [rows(f"data[{agent}]", pair) for agent, pair in enumerate(data)]
     return prepare(
         [str(agent) for agent in range(len(parts))] if names is None else names,
         parts,
         how,
-        test=None if test is None else rows_of_pair("test", test),
-        other=None if other is None else LabelledRows("other", as_finite("other", other), ()),
+        test=None if test is None else rows("test", test),
+        other=None if other is None else _unlabelled("other", other, missing=absent),
     )
+
+
+def _unlabelled(where: str, inputs: ArrayLike, *, missing: bool) -> LabelledRows:
+    array = as_finite(where, inputs, missing=missing)
+    return LabelledRows(where, array, (), features=names_of_columns(inputs), missing=missing)

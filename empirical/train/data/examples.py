@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -86,8 +88,13 @@ class Examples:
         return Examples(self.inputs[positions], self.labels[positions])
 
 
-def as_finite(argument: str, values: ArrayLike) -> NDArray[Any]:
+def as_finite(argument: str, values: ArrayLike, *, missing: bool = False) -> NDArray[Any]:
     """Inputs in the type they have, floating point or int64; shape (n, …).
+
+    Parameters
+    ----------
+    missing
+        Whether NaN may stand for missing ones.
 
     Raises
     ------
@@ -98,8 +105,9 @@ def as_finite(argument: str, values: ArrayLike) -> NDArray[Any]:
     if array.ndim < 2:
         wanted = "shape (n, …), one row an input"
         raise fail(argument, wanted, f"shape {array.shape}", "reshape single numbers to (n, 1)")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        place = [int(k) for k in np.argwhere(~np.isfinite(array))[0]]
+    wrong = np.isinf(array) if missing else ~np.isfinite(array)
+    if wrong.any():
+        place = [int(k) for k in np.argwhere(wrong)[0]]
         got = f"{array[tuple(place)]} at {place}"
         raise fail(argument, "finite numbers", got, "replace it, or leave the row out")
     return array
@@ -126,27 +134,74 @@ def as_inputs(argument: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def _numbers(argument: str, values: Any) -> NDArray[Any]:
-    if hasattr(values, "detach"):  # a tensor
-        values = values.detach().cpu().numpy()
     try:
-        array = np.asarray(values)
-    except ValueError:
+        array = plain(values)
+    except (TypeError, ValueError, OverflowError):
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "fiub":
-        got = f"entries of type {array.dtype}" if array.size else "ragged or no values"
+        got, odd = "ragged or no values", _odd_entry(array)
+        if odd is not None:
+            entry = array[odd].item() if isinstance(array[odd], np.generic) else array[odd]
+            got = f"entries of type {type(entry).__name__}: {entry!r} at {list(odd)}"
         raise fail(argument, "an array of numbers", got, "give rows of one length, in numbers")
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        return array.astype(np.float64)
     return array if array.dtype.kind == "f" else array.astype(np.int64, copy=False)
+
+
+def plain(values: Any) -> NDArray[Any]:
+    """An array of what tensors, masked arrays, frames and lists hold; NaN where a mask hides it.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If they hold no array.
+    """
+    if hasattr(values, "detach"):  # a tensor
+        tensor = values.detach().cpu()
+        values = tensor.float().numpy() if "bfloat" in str(tensor.dtype) else tensor.numpy()
+    if np.ma.is_masked(values):
+        values = values.astype(np.float64).filled(np.nan)
+    return unboxed(np.asarray(values))
+
+
+def unboxed(array: NDArray[Any]) -> NDArray[Any]:
+    """Entries of type object as what all of them are: truth values, whole or other numbers.
+
+    None and pandas' NA among numbers become NaN. What is none of these is given back as it is.
+
+    >>> unboxed(np.array([True, 2, 0.5], dtype=object))
+    array([1. , 2. , 0.5])
+    """
+    if array.dtype != object or not array.size:
+        return array
+    entries = array.ravel().tolist()
+    if all(isinstance(one, bool | np.bool_) for one in entries):
+        return array.astype(bool)
+    if all(isinstance(one, Integral | np.bool_) for one in entries):
+        whole = np.array([int(one) for one in entries])
+        return (whole.astype(np.float64) if whole.dtype == object else whole).reshape(array.shape)
+    if not all(_is_number(one) or _is_absent(one) for one in entries):
+        return array
+    numbers = [np.nan if _is_absent(one) else float(one) for one in entries]
+    return np.array(numbers).reshape(array.shape)
+
+
+def _is_number(entry: object) -> bool:
+    return isinstance(entry, Real | Decimal | np.bool_)
+
+
+def _is_absent(entry: object) -> bool:
+    """Whether an entry is None or pandas' NA."""
+    return entry is None or type(entry).__name__ == "NAType"
+
+
+def _odd_entry(array: NDArray[Any]) -> tuple[int, ...] | None:
+    """The place of the first entry that is no number."""
+    places = np.ndindex(array.shape)
+    return next((place for place in places if not _is_number(array[place])), None)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     """The array as nobody can change it: a copy, if somebody else could."""
     return array if not array.flags.writeable else read_only(array.copy())
-
-
-def is_number(text: object) -> bool:
-    """Whether a text could be a number, such as ``"1e3"``."""
-    try:
-        float(str(text))
-    except ValueError:
-        return False
-    return True

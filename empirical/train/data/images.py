@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from empirical.train.data.labelled_rows import LabelledRows
-from empirical.train.data.source_files import SourceFile, read_source
+from empirical.train.data.source_files import SourceFile, check_kind, read_source
 from theory.validation import as_integer, fail, install_extra
 
 if TYPE_CHECKING:
@@ -147,11 +147,14 @@ def _pixels(
             with Image.open(io.BytesIO(source.content)) as opened:
                 image = ImageOps.exif_transpose(opened)
                 image.load()
-                if image.mode == "F":
-                    raise ValueError("floating-point pixels")
     except Exception as error:  # Pillow's decoders raise whatever they meet in a damaged file
+        check_kind(source, "an image", b"\x89PNG", b"\xff\xd8\xff")
         got = f"one that cannot be read ({type(error).__name__})"
         raise fail(source.path, "an image", got, "replace it, or remove it") from None
+    if image.mode == "F" or (image.mode == "I" and np.asarray(image).max() > 65535):
+        got = "floating-point pixels" if image.mode == "F" else "pixels of 32 bits"
+        remedy = "save it with 8 or 16 bits, or all images as arrays in NPZ files"
+        raise fail(source.path, "an image of 8 or 16 bits a channel", got, remedy)
     values = _values(image, colour=image.mode not in _GREY if colour is None else colour)
     if size is not None and values.shape[1:] != size:
         layers = [

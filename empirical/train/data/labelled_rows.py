@@ -41,6 +41,8 @@ class LabelledRows:
         What the classes 0, 1, … are called, where a source says so.
     features
         The names of the inputs' columns, where they have names.
+    missing
+        Whether inputs may be missing: NaN stands for them.
 
     Raises
     ------
@@ -56,9 +58,10 @@ class LabelledRows:
     numbers: IntArray | None = None
     class_names: tuple[str, ...] | None = None
     features: tuple[str, ...] | None = None
+    missing: bool = False
 
     def __post_init__(self) -> None:
-        inputs = as_finite(self.where, self.inputs)
+        inputs = as_finite(self.where, self.inputs, missing=self.missing)
         if not len(inputs):
             raise fail(self.where, "at least one example", "none", "add examples, or leave it out")
         for labels in self.labels:
@@ -82,6 +85,19 @@ class LabelledRows:
         number = int(self.numbers[row])
         return f"row {number + 1}" if self.names is None else self.names[number]
 
+    def in_order_of(self, other: LabelledRows) -> LabelledRows:
+        """The same with the columns of the inputs in another's order, where both have names.
+
+        Raises
+        ------
+        ValueError
+            If they have other names, or two have one.
+        """
+        if self.features is None or other.features is None or self.features == other.features:
+            return self
+        order = column_order(f"{self.where}, inputs", self.features, other.features)
+        return replace(self, inputs=self.inputs[:, order], features=other.features)
+
     def take(self, rows: ArrayLike) -> LabelledRows:
         """Some of the rows, which keep their names."""
         assert self.numbers is not None
@@ -92,3 +108,26 @@ class LabelledRows:
             labels=tuple(labels[kept] for labels in self.labels),
             numbers=self.numbers[kept],
         )
+
+
+def names_of_columns(values: object) -> tuple[str, ...] | None:
+    """What the columns of a frame are called (pandas, polars, pyarrow); None of other inputs."""
+    names = getattr(values, "column_names", getattr(values, "columns", None))
+    return None if names is None else tuple(map(str, names))
+
+
+def column_order(where: str, given: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Where each of the wanted columns stands among the given ones.
+
+    Raises
+    ------
+    ValueError
+        If they are other columns, or two have one name.
+    """
+    if sorted(given) != sorted(wanted) or len(set(given)) < len(given):
+        odd = next(iter([*(n for n in given if n not in wanted), *(set(wanted) - set(given))]), "")
+        shown = ", ".join(given[:12]) + (", …" if len(given) > 12 else "")
+        expected = f"the columns {', '.join(wanted[:12])}{', …' if len(wanted) > 12 else ''}"
+        remedy = f"add or leave out {odd!r}" if odd else "name each column once"
+        raise fail(where, expected, shown, remedy)
+    return [given.index(name) for name in wanted]

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from empirical.train.data.examples import Target, is_number
+from empirical.train.data.examples import Target
 from empirical.train.data.labelled_rows import LabelledRows
+from empirical.train.data.notation import text_column
 from theory.validation import FloatArray, fail, read_only
 
+# Above this, doubles do not tell whole numbers apart.
+_EXACT = 2.0**53
 # Classes and agents that a message or a note names.
 _NAMED = 8
 
@@ -111,10 +114,15 @@ def _names(part: LabelledRows, column: int) -> tuple[list[str], NDArray[np.int64
     try:
         values, positions = np.unique(part.labels[column], return_inverse=True)
     except TypeError:  # texts beside None or numbers
-        values, positions = np.unique(part.labels[column].astype(str), return_inverse=True)
+        given = part.labels[column].tolist()
+        row = next((k for k, one in enumerate(given) if one is None or one != one), None)
+        if row is not None:
+            got, remedy = f"{given[row]} in {part.place(row)}", "name it, or leave the example out"
+            raise fail(part.where, "a class in every row", got, remedy) from None
+        values, positions = np.unique([str(one) for one in given], return_inverse=True)
     names = []
     for k, value in enumerate(values.tolist()):
-        if isinstance(value, float) and value.is_integer():
+        if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
             value = int(value)
         if not isinstance(value, str | int):
             place = part.place(int(np.flatnonzero(positions == k)[0]))
@@ -130,9 +138,11 @@ def _real_numbers(part: LabelledRows, column: int, target: Target) -> FloatArray
     where = f"{part.where}, {target.name}"
     values = part.labels[column]
     if values.dtype.kind not in "fiub":
-        row = next((k for k, text in enumerate(values) if not is_number(text)), 0)
+        found = text_column(values)
+        row = found.row or 0
         got = f"the text {str(values[row])!r} in {part.place(row)}"
-        remedy = "correct it, or let the target be a class"
+        ways = ["correct it", *([found.remedy] if found.remedy else [])]
+        remedy = f"{', '.join(ways)}, or let the target be a class"
         raise fail(where, "numbers", got, remedy)
     numbers = values.astype(np.float64)
     wrong = ~np.isfinite(numbers)

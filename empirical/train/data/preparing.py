@@ -6,16 +6,16 @@ The steps, in this order:
    training, and a class that occurs in test data alone is refused;
 2. a share is held out of every agent's data for the test, unless test data are given;
 3. a share of the rest is held out for validation;
-4. the agents pool the moments of what is left, their training data, and all data are standardised
-   with them.
+4. the agents pool the moments of what is left, their training data; all missing inputs are filled
+   and all data standardised with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from empirical.train.data.examples import Examples, Kind, Target
 from empirical.train.data.labelled_rows import LabelledRows
 from empirical.train.data.labels import class_names, label_numbers, missing_classes
 from empirical.train.data.moments import pooled_moments
-from empirical.train.data.scaling import Dressing, Scaling
+from empirical.train.data.notation import names_alike
+from empirical.train.data.scaling import Dressing, Filling, Scaling
 from empirical.train.data.splitting import generator, split_by_class, split_rows
 from theory.network.labels import as_names
 from theory.validation import as_integer, fail
@@ -77,6 +78,9 @@ class Preparation:
         Whether inputs are whole numbers that stand for words; they are not standardised.
     seed
         Of what is held out.
+    missing
+        ``"mean"``: missing inputs, NaN, are filled with the mean of the training data, and for each
+        column that has some another one says where. None: there are none.
 
     Raises
     ------
@@ -90,8 +94,11 @@ class Preparation:
     standardise: bool = True
     tokens: bool = False
     seed: int = 0
+    missing: Literal["mean"] | None = None
 
     def __post_init__(self) -> None:
+        if self.missing not in (None, "mean"):
+            raise fail("missing", '"mean" or None', repr(self.missing), "choose one of them")
         names = [label.name for label in self.labels]
         if not names or len(set(names)) < len(names):
             raise fail("labels", "targets of distinct names", names, "name each target once")
@@ -135,24 +142,47 @@ def prepare(
     if test is not None and how.test:
         wanted = "either test data or a share that is held out for the test"
         raise fail("test", wanted, "both", "keep one of them")
+    _check_names(parts)
+    parts = [part.in_order_of(parts[0]) for part in parts]
+    test, other = (
+        None if extra is None else extra.in_order_of(parts[0]) for extra in (test, other)
+    )
     everything = [*parts, *(extra for extra in (test, other) if extra is not None)]
     _check_shapes(everything)
-    said = list(notes)
+    said = [*notes, *_warnings(parts[0])]
     targets = _targets(parts, how)
+    for target in targets:
+        said += names_alike(f"classes of {target.name!r},", target.classes or ())
     own = [_Numbered.of(part, targets, how) for part in parts]
     held: list[_Numbered] = []
     if how.test:
         own, held = _hold_out("test", names, own, targets, how, said)
     elif test is not None:
         held = [_Numbered.of(test, targets, how)]
+    whole = [part.inputs for part in own]
     training, checking = _hold_out("validation", names, own, targets, how, said)
+    features, filling = parts[0].features, None
+    if how.missing is not None:
+        there = [part.inputs for part in training]
+        filling = Filling.of(parts[0].where, whole, there, features)
+        training, checking, held = (
+            [replace(part, inputs=filling.apply(part.inputs)) for part in some]
+            for some in (training, checking, held)
+        )
+        if filling.columns:
+            called = _called(filling.columns, features)
+            said.append(f"missing inputs filled with the mean, and marked: {called}")
+        features = None if features is None else filling.names(features)
     said += [
         note
         for column, target in enumerate(targets)
         if (note := _missing(names, training, column, target))
     ]
-    scaling, target_scaling = _scalings(training, how, parts[0].features, said)
+    scaling, target_scaling = _scalings(training, how, features, said)
     dressing = Dressing(scaling, target_scaling)
+    strange = None if other is None else _as_asked(other, how)
+    if strange is not None and filling is not None:
+        strange = filling.apply(strange)
 
     def examples(some: Sequence[_Numbered]) -> Examples:
         inputs = dressing.inputs(some[0].where, [part.inputs for part in some])
@@ -164,14 +194,53 @@ def prepare(
         tuple(examples([part]) for part in checking),
         examples(held) if held else None,
         targets[0].classes if len(targets) == 1 else None,
-        parts[0].features,
-        None if other is None else dressing.inputs(other.where, [_as_asked(other, how)]),
+        features,
+        None if strange is None else dressing.inputs("other", [strange]),
         tuple(dict.fromkeys(chain.from_iterable(part.sources for part in everything))),
         targets,
         scaling,
         target_scaling,
         tuple(said),
+        filling,
     )
+
+
+def _check_names(parts: Sequence[LabelledRows]) -> None:
+    """See that all agents' inputs have names of columns, or none has."""
+    first = parts[0].features is None
+    odd = next((part for part in parts if (part.features is None) != first), None)
+    if odd is not None:
+        both = ["a frame", "an array without names"]
+        wanted = f"{both[first]}, as in {parts[0].where}"
+        remedy = "give all agents frames, or all of them arrays"
+        raise fail(f"{odd.where}, inputs", wanted, both[not first], remedy)
+
+
+def _warnings(part: LabelledRows) -> list[str]:
+    """What looks like a mistake in the shape of inputs."""
+    shape = part.inputs.shape[1:]
+    if not has_channels_last(shape):
+        return []
+    return [
+        f"inputs of shape {shape} look like images with their channels last, where they are "
+        "expected first: numpy.moveaxis(inputs, -1, 1) moves them"
+    ]
+
+
+def has_channels_last(shape: Sequence[int]) -> bool:
+    """Whether the shape of an input looks like (height, width, channels).
+
+    >>> has_channels_last((32, 32, 3)), has_channels_last((3, 32, 32))
+    (True, False)
+    """
+    colours = (1, 3, 4)
+    return len(shape) == 3 and shape[-1] in colours and shape[0] not in colours
+
+
+def _called(columns: Iterable[int], features: Sequence[str] | None) -> str:
+    """The first columns by name, or by number."""
+    names = [features[k] if features else f"number {k}" for k in columns]
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +321,12 @@ def _hold_out(
 def _missing(names: Sequence[str], parts: Sequence[_Numbered], column: int, target: Target) -> str:
     if target.classes is None:
         return ""
-    return missing_classes(names, [part.column(column) for part in parts], target.classes)
+    labels = [part.column(column) for part in parts]
+    held = np.unique(np.concatenate(labels)).astype(int)
+    if len(held) == 1:
+        only = target.classes[held[0]]
+        return f"all training labels are one class, {only!r}: there is nothing to tell apart"
+    return missing_classes(names, labels, target.classes)
 
 
 def _check_shapes(parts: Sequence[LabelledRows]) -> None:
@@ -281,9 +355,7 @@ def _scalings(
         scaling = Scaling.from_moments(moments)
         constant = np.flatnonzero(moments.is_constant)
         if constant.size:
-            called = [features[k] if features else f"number {k}" for k in constant[:8]]
-            more = ", …" if constant.size > 8 else ""
-            said.append(f"constant inputs, only centred: {', '.join(called)}{more}")
+            said.append(f"constant inputs, only centred: {_called(constant, features)}")
     scaled = np.array([label.standardise for label in how.labels])
     if scaled.any():
         names = [label.name for label in how.labels]

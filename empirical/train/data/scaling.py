@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from empirical.train.data.examples import as_inputs
-from empirical.train.data.moments import Moments
+from empirical.train.data.moments import Moments, pooled_moments
 from theory.validation import FloatArray, fail, read_only
 
 # Rows that are standardised at a time.
@@ -82,6 +82,82 @@ class Scaling:
     def from_document(cls, document: dict[str, Any]) -> Scaling:
         """The scaling that a record has."""
         return cls(np.array(document["mean"]), np.array(document["std"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """What stands for missing inputs: the mean, and a 1 in a column of its own.
+
+    Parameters
+    ----------
+    mean
+        Shape (m,): what fills each column.
+    columns
+        The columns that have another one of zeros and ones behind all of them, which says where a
+        value is missing.
+    """
+
+    mean: FloatArray
+    columns: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        where: str,
+        parts: Sequence[NDArray[Any]],
+        training: Sequence[NDArray[Any]],
+        names: Sequence[str] | None,
+    ) -> Filling:
+        """The means of the numbers that are there in all agents' training data.
+
+        They are pooled as moments are: agents tell how many numbers they have of a column, and
+        their mean and squared deviations, and in which columns they miss some.
+
+        Parameters
+        ----------
+        parts, training
+            Each agent's inputs, shape (n, m), NaN where they are missing; and those to train on.
+        names
+            Of the columns, for messages.
+
+        Raises
+        ------
+        ValueError
+            If inputs have no columns, or there is no number in one of them.
+        """
+        if parts[0].ndim != 2:
+            remedy = "leave missing out"
+            raise fail("missing", "inputs of shape (n, columns)", f"those of {where}", remedy)
+        mean = np.empty(parts[0].shape[1])
+        for column in range(len(mean)):
+            own = [part[~np.isnan(part[:, column]), column][:, None] for part in training]
+            called = names[column] if names else f"column {column}"
+            if not any(map(len, own)):
+                wanted = "a number of some agent's in its training data"
+                raise fail(f"inputs, {called}", wanted, "none", "leave the column out")
+            mean[column] = pooled_moments("inputs", [x for x in own if len(x)], [called]).mean[0]
+        gaps = np.any([np.isnan(part).any(axis=0) for part in parts], axis=0)
+        return cls(mean, tuple(np.flatnonzero(gaps).tolist()))
+
+    def apply(self, values: NDArray[Any]) -> FloatArray:
+        """Inputs without gaps, shape (n, m + columns), from those of shape (n, m)."""
+        gaps = np.isnan(values)
+        whole = np.where(gaps, self.mean, values)
+        return np.concatenate([whole, gaps[:, self.columns]], axis=1)
+
+    def names(self, features: Sequence[str]) -> tuple[str, ...]:
+        """The names of all columns."""
+        return (*features, *(f"{features[column]}=missing" for column in self.columns))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Means and columns as JSON has them, for a record."""
+        return {"mean": self.mean.tolist(), "columns": list(self.columns)}
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Filling:
+        """The filling that a record has."""
+        return cls(np.array(document["mean"]), tuple(document["columns"]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,37 @@ from pathlib import Path
 
 from theory.validation import fail
 
+# How files begin, what they then are, and what to do where another kind is wanted.
+PARQUET, GZIP, ZIP = b"PAR1\x15", b"\x1f\x8b", b"PK\x03\x04"
+_UNPACK, _AS_TABLE = "unpack it", "save it as CSV, or as Parquet"
+_BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
+    (b"version https://git-lfs", "a Git LFS pointer in its place", "fetch it by: git lfs pull"),
+    (GZIP, "one packed by gzip", _UNPACK),
+    (b"BZh91AY", "one packed by bzip2", _UNPACK),
+    (b"\xfd7zXZ", "one packed by xz", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "one packed by zstd", _UNPACK),
+    (b"7z\xbc\xaf", "a 7z archive", _UNPACK),
+    (ZIP, "a ZIP archive, as NPZ files and Excel workbooks are", _AS_TABLE),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", _AS_TABLE),
+    (PARQUET, "a Parquet file", "let its name end in .parquet"),
+    (b"ARROW1\0", "an Arrow file", _AS_TABLE),
+    (b"\x93NUMPY", "a single NumPy array", "save it with numpy.savez(file, inputs=…, labels=…)"),
+    (b"\x89HDF", "an HDF5 file", _AS_TABLE),
+    (b"SQLite format 3", "an SQLite database", _AS_TABLE),
+    (b"%PDF-", "a PDF document", _AS_TABLE),
+    (b"{\\rtf", "an RTF document", _AS_TABLE),
+    (b"<!DOCTYPE", "an HTML page", "fetch the file itself"),
+    (b"<!doctype", "an HTML page", "fetch the file itself"),
+    (b"<html", "an HTML page", "fetch the file itself"),
+    (b"<?xml", "an XML document", _AS_TABLE),
+    (b'{"', "JSON", _AS_TABLE),
+    (b"[{", "JSON", _AS_TABLE),
+    (b"\xff\xfe", "text in UTF-16", "save it as UTF-8"),
+    (b"\xfe\xff", "text in UTF-16", "save it as UTF-8"),
+    (b"\x89PNG", "a PNG image", "put it into a folder of images"),
+    (b"\xff\xd8\xff", "a JPEG image", "put it into a folder of images"),
+)
+
 Sources = tuple[tuple[str, str], ...]
 """Pairs of a path and the SHA-256 of what is in the file, in hexadecimal digits."""
 
@@ -49,6 +80,26 @@ def read_source(path: str | Path) -> SourceFile:
     if not content:
         raise fail(str(path), "a file with data in it", "an empty file", "fill it, or leave it out")
     return SourceFile(str(path), content)
+
+
+def check_kind(source: SourceFile, wanted: str, *own: bytes) -> None:
+    """See that a file does not begin as another kind does; the line says what it is.
+
+    Parameters
+    ----------
+    wanted
+        What it is to be, for the message.
+    own
+        How its own kind begins.
+
+    Raises
+    ------
+    ValueError
+        If it is of a known kind that begins otherwise.
+    """
+    for begins, what, remedy in _BEGINNINGS:
+        if begins not in own and source.content.startswith(begins):
+            raise fail(source.path, wanted, what, remedy)
 
 
 def check_unchanged(now: Sequence[tuple[str, str]], kept: Sequence[tuple[str, str]]) -> None:

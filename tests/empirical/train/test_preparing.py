@@ -23,6 +23,7 @@ from empirical.train.data import (
     data_of_arrays,
     prepare,
 )
+from empirical.train.data.examples import as_finite
 
 NUMBER = LabelColumn("y", "numbers")
 
@@ -121,6 +122,55 @@ def test_standardising_comes_before_the_rounding_to_float32() -> None:
     assert len(np.unique(data.train[0].inputs)) == 10
 
 
+@given(
+    numbers=st.lists(
+        st.lists(st.one_of(st.none(), st.integers(-50, 50)), min_size=1, max_size=8),
+        min_size=1,
+        max_size=4,
+    ),
+    standardise=st.booleans(),
+)
+def test_missing_inputs_are_the_mean_of_all_agents_and_marked(
+    numbers: list[list[int | None]], standardise: bool
+) -> None:
+    parts = [
+        rows(f"{k}", [[np.nan if x is None else x, 7] for x in own], [0.5] * len(own),
+             features=("x", "z"), missing=True)
+        for k, own in enumerate(numbers)
+    ]  # fmt: skip
+    how = Preparation((NUMBER,), 0.0, standardise=standardise, missing="mean")
+    there = [x for own in numbers for x in own if x is not None]
+    names = [f"{k}" for k in range(len(parts))]
+    if not there:
+        with pytest.raises(ValueError, match="inputs, x: expected a number of some agent's"):
+            prepare(names, parts, how)
+        return
+    data = prepare(names, parts, how)
+    gaps = any(None in own for own in numbers)
+    assert data.features == ("x", "z", *(["x=missing"] if gaps else []))
+    assert (data.given_features, data.given_shape) == (("x", "z"), (2,))
+    mean = float(Fraction(sum(there), len(there)))
+    for own, part in zip(numbers, data.train, strict=True):
+        back = part.inputs if data.scaling is None else data.scaling.undo(part.inputs)
+        wanted = [[mean if x is None else x, 7, x is None][: 2 + gaps] for x in own]
+        np.testing.assert_allclose(back, wanted, atol=1e-4)  # float32 of numbers up to 50
+
+
+def test_frames_are_put_into_one_order() -> None:
+    a = rows("a", [[1, 2]], [0.5], features=("u", "v"))
+    turned = rows("b", [[4, 3]], [0.5], features=("v", "u"))
+    how = Preparation((NUMBER,), 0.0, standardise=False)
+    data = prepare(["a", "b"], [a, turned], how, test=turned, other=turned)
+    assert data.other is not None
+    assert data.test is not None
+    for inputs in (data.train[1].inputs, data.test.inputs, data.other):
+        assert inputs.tolist() == [[3, 4]]
+    with pytest.raises(ValueError, match=r"c, inputs: expected the columns u, v, got u, w; .*'w'"):
+        prepare(["a", "c"], [a, rows("c", [[4, 3]], [0.5], features=("u", "w"))], how)
+    with pytest.raises(ValueError, match="d, inputs: expected a frame, as in a, got an array"):
+        prepare(["a", "d"], [a, rows("d", [[4, 3]], [0.5])], how)
+
+
 def test_constant_columns_are_noted() -> None:
     part = rows("a", [[1, 5], [2, 5], [3, 5]], [1.0, 2.0, 3.0], features=("x", "same"))
     data = prepare(["a"], [part], Preparation((NUMBER,), validation=0.0))
@@ -186,6 +236,8 @@ BAD: list[tuple[list[Any], LabelColumn, str]] = [
     (["1", "many"], NUMBER, r"a, y: expected numbers, got the text 'many' in row 2"),
     ([0.5, 1.0], LabelColumn(), r"a: expected classes, texts or whole numbers, got 0.5 in row 1"),
     (["x", "y"], LabelColumn(count=3), r"a: expected 3 classes, got 2: x, y"),
+    (["x", None], LabelColumn(), r"a: expected a class in every row, got None in row 2"),
+    (["1,5", "2,5"], NUMBER, r"a, y: expected numbers, got the text '1,5' in row 1; .* decimal = "),
 ]
 
 
@@ -238,6 +290,42 @@ def test_arrays_tensors_and_tokens_are_data_too() -> None:
     assert words.shares().labels.dtype == torch.float32
     with pytest.raises(ValueError, match=r"data\[0\]: expected a pair of inputs and labels"):
         data_of_arrays([np.ones(3)], how)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("entries", "wanted"),
+    [
+        ([1, True, 0.5], [1.0, 1.0, 0.5]),
+        ([True, False], [1, 0]),
+        ([3, 2**62], [3, 2**62]),
+        ([2**64 - 1, 1], [float(2**64 - 1), 1.0]),
+        ([Fraction(1, 2), None], r"finite numbers, got nan at \[1, 0\]"),
+        ([1, "east"], r"numbers, got entries of type str: 'east' at \[1, 0\]"),
+        (["1", "2"], r"numbers, got entries of type str: '1' at \[0, 0\]"),
+        ([1, {}], r"numbers, got entries of type dict: {} at \[1, 0\]"),
+    ],
+)
+def test_entries_of_type_object_are_what_they_are(entries: list[Any], wanted: Any) -> None:
+    values = np.array(entries, dtype=object)[:, None]
+    if isinstance(wanted, str):
+        with pytest.raises(ValueError, match=f"x: expected .*{wanted}"):
+            as_finite("x", values)
+        return
+    found = as_finite("x", values)
+    assert found[:, 0].tolist() == wanted
+    assert found.dtype.kind == ("f" if isinstance(wanted[0], float) else "i")
+    unsigned = np.array([2**64 - 1, 1], dtype=np.uint64)[:, None]
+    assert as_finite("x", unsigned)[0, 0] == 2.0**64
+    hidden = np.ma.MaskedArray([[1.0], [2.0]], mask=[[False], [True]])
+    with pytest.raises(ValueError, match=r"finite numbers, got nan at \[1, 0\]"):
+        as_finite("x", hidden)
+
+
+def test_channels_behind_are_noted() -> None:
+    for shape, noted in (((8, 8, 3), True), ((8, 8, 1), True), ((3, 8, 8), False), ((8, 8), False)):
+        part = rows("a", np.arange(2 * np.prod(shape)).reshape(2, *shape), [0.5, 1.5])
+        notes = prepare(["a"], [part], Preparation((NUMBER,), 0.0)).notes
+        assert any("moveaxis" in note for note in notes) == noted
 
 
 def test_agents_data_are_checked_once() -> None:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from pyarrow import parquet
 
 from empirical.train.data import (
+    LabelledRows,
     check_unchanged,
     labelled_rows,
     layout_of,
@@ -24,6 +31,9 @@ from empirical.train.data import (
     read_npz,
     read_table,
 )
+from empirical.train.data.examples import as_finite
+from empirical.train.data.labels import class_names
+from empirical.train.data.notation import text_column
 from theory.validation import IntArray
 
 ROWS: list[list[Any]] = [
@@ -136,6 +146,149 @@ def test_tables_must_agree(tmp_path: Path) -> None:
     layout = layout_of([whole], targets=["y"], features=["x"], categories=["z"])
     with pytest.raises(ValueError, match=r"c.csv, column 'z': expected a category .*\(2\), got"):
         labelled_rows(text, layout)
+
+
+MEAN = 'or write missing = "mean"'
+NUMBERS: list[tuple[list[Any], str]] = [
+    (["60,50", "7,25", "8"], "the text '60,50' in row 1; correct it, write decimal = "),
+    (["1.234,5"] * 3, "'1.234,5' in row 1; correct it, write it without separators"),
+    ([1, 2, "1 234"], "'1 234' in row 3; correct it, write it without separators"),
+    (["12 kg", "9 kg", "7 kg"], "'12 kg' in row 1; correct it, write the number alone"),
+    (["5 %", "10%", "$12"], "'5 %' in row 1; correct it, write the number alone"),
+    ([1.5, "<0.5", 2], "'<0.5' in row 2; correct it, write the number alone"),
+    (["120/80"] * 3, "'120/80' in row 1; correct it, write it as a decimal number"),
+    ([1, "\u22125", "(7)"], "in row 2; correct it, write it as -1"),
+    (["true", "false", "NA"], f"the text 'NA' in row 3; correct it, leave the row out, {MEAN}"),
+    *[
+        ([1, word, 3], f"{word!r} in row 2; correct it, leave the row out, {MEAN}")
+        for word in ("NA", "N/A", "null", "?", "#N/A", "-", ".", "none", "n/a")
+    ],
+    ([1, "", 3], f"got none in row 2; fill it in, or leave the row or the column out, {MEAN}"),
+    ([1, "NaN", 3], f"finite numbers, got nan in row 2; replace it, or leave the row out, {MEAN}"),
+    (["NA"] * 3, "the text 'NA' in row 1; correct it"),
+    ([1, 2, "many"], "the text 'many' in row 3; correct it, or list 'x' under categories"),
+]
+
+
+@pytest.mark.parametrize("features", [["x", "z"], None])
+@pytest.mark.parametrize(("values", "says"), NUMBERS)
+def test_numbers_that_cannot_be_read_are_never_left_out_or_names(
+    tmp_path: Path, values: list[Any], says: str, features: list[str] | None
+) -> None:
+    path = written(tmp_path / "a.csv", [["x", "z", "y"], *([v, 0.5, 0.25] for v in values)])
+    with pytest.raises(ValueError, match="expected") as caught:
+        layout_of([read_table(path)], targets=["y"], features=features)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "values", [["0,5", "1,5"], ["1.000,5", 2], [1, "NA"], [1, "-"], ["a", "?"]]
+)
+def test_targets_are_no_names_that_are_numbers(tmp_path: Path, values: list[Any]) -> None:
+    table = read_table(written(tmp_path / "a.csv", [["x", "y"], *([0.5, v] for v in values)]))
+    with pytest.raises(
+        ValueError, match=r"column 'y': expected (numbers|a value .*), got .* in row"
+    ):
+        layout_of([table], targets=["y"], missing=True)
+
+
+@given(st.lists(st.sampled_from(["b", "10-20", "P01", "3fa4c2", "none", "yes"]), min_size=1))
+def test_names_are_names(names: list[str]) -> None:
+    assert text_column(names).kind == "names"
+    assert text_column([*names, *("7,5" for _ in names), "1,5"]).kind == "numbers"
+
+
+def test_decimal_commas_and_missing_values_are_read_where_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x;w;y\n60,50;a;1\nNA;;2\n-0,5;NA;3\n1e3;b;4\n")
+    table = read_table(path, decimal=",")
+    layout = layout_of([table], targets=["y"], features=["x", "w"], missing=True)
+    assert layout.features == ("x", "w=a", "w=b", "w=missing")
+    rows = labelled_rows(table, layout).inputs
+    assert np.array_equal(rows[:, 0], [60.5, np.nan, -0.5, 1000], equal_nan=True)
+    assert rows[:, 1:].tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1], [0, 1, 0]]
+    path.write_text("x;y\n60.50;1\n1.234;2\n")
+    with pytest.raises(ValueError, match=r"'60.50' in row 1; .* a comma as its only mark"):
+        layout_of([read_table(path, decimal=",")], targets=["y"])
+    with pytest.raises(ValueError, match=r"a.csv: expected another mark between cells"):
+        read_table(path, decimal=",", separator=",")
+
+
+def test_pandas_row_numbers_are_left_out(tmp_path: Path) -> None:
+    words = json.dumps({"index_columns": ["kept", {"kind": "range"}]})
+    columns = pa.table({"kept": [4, 7], "x": [0.5, 1.5], "y": [1.0, 2.0]})
+    parquet.write_table(columns.replace_schema_metadata({"pandas": words}), tmp_path / "a.parquet")
+    csv = written(tmp_path / "a.csv", [["Unnamed: 0", "x", "y"], [4, 0.5, 1], [7, 1.5, 2]])
+    for path, name in ((tmp_path / "a.parquet", "kept"), (csv, "Unnamed: 0")):
+        table = read_table(path)
+        layout = layout_of([table], targets=["y"])
+        assert layout.features == ("x",)
+        assert layout.notes == (f"columns left out, as they are pandas' index: {name}",)
+        assert layout_of([table], targets=["y"], features=[name]).features == (name,)
+    other = read_table(written(tmp_path / "b.csv", [["x", "y"], [1, 2]]))
+    assert layout_of([table, other], targets=["y"]).features == ("x",)
+    counted = read_table(written(tmp_path / "b.csv", [["i", "y"], [0, 2], [1, 2], [2, 5]]))
+    assert "'i' is an input that counts the rows" in layout_of([counted], targets=["y"]).notes[0]
+
+
+@pytest.mark.parametrize("first", [2**53, 2**63 - 1, 2**63, 2**64 - 2, 10**25])
+def test_whole_numbers_stay_apart(tmp_path: Path, first: int) -> None:
+    path = written(tmp_path / "a.csv", [["x", "y"], [1, first], [2, first + 1]])
+    columns = [read_table(path).columns["y"]]
+    if first < 2**64 - 1:
+        kind = pa.uint64() if first >= 2**63 - 1 else pa.int64()
+        numbers = pa.table({"x": [1, 2], "y": pa.array([first, first + 1], type=kind)})
+        parquet.write_table(numbers, tmp_path / "a.parquet")
+        columns.append(read_table(tmp_path / "a.parquet").columns["y"])
+    for column in columns:
+        rows = LabelledRows("a", np.eye(2), (column,))
+        assert class_names([rows], 0) == (str(first), str(first + 1))
+        if column.dtype != object:
+            assert float(as_finite("x", column[:, None])[0, 0]) == float(first)
+    with pytest.raises(ValueError, match="expected classes, texts or whole numbers, got"):
+        class_names([LabelledRows("a", np.eye(2), (np.array([2.0**53, 1.0]),))], 0)
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\n"
+KINDS: list[tuple[str, bytes, str]] = [
+    ("a.csv", gzip.compress(b"x,y\n1,2\n"), "one packed by gzip; unpack it"),
+    ("a.csv", "x,y\n1,2\n".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
+    ("a.csv", "x,y\n1,2\n".encode("utf-16-le"), "zero bytes, as in UTF-16"),
+    ("a.csv", b"sep=;\nx;y\n1;2\n", """Excel's line 'sep=;'; take the line out, and write"""),
+    ("a.csv", b"PK\x03\x04\0\0", "a ZIP archive, as NPZ files and Excel workbooks are; save it"),
+    ("a.csv", b"<!DOCTYPE html>", "an HTML page; fetch the file itself"),
+    ("a.csv", LFS, "a Git LFS pointer in its place; fetch it by: git lfs pull"),
+    ("a.parquet", LFS, "a Git LFS pointer in its place"),
+    ("a.npz", LFS, "a Git LFS pointer in its place"),
+    ("i/a/1.png", LFS, "a Git LFS pointer in its place"),
+    ("a-images-idx3-ubyte", LFS, "a Git LFS pointer in its place"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "says"), KINDS)
+def test_files_of_another_kind_are_called_what_they_are(
+    tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / name.replace("images-idx3", "labels-idx1")).write_bytes(content)
+    read = {"a.npz": read_npz, "i/a/1.png": lambda path: read_images(tmp_path / "i")}
+    usual = read_idx_files if "idx" in name else read_table
+    with pytest.raises(ValueError, match=re.escape(says)):
+        read.get(name, usual)(tmp_path / name)
+
+
+def test_no_thread_is_left_behind_by_parquet(tmp_path: Path) -> None:
+    """A pool's threads may abort the process at exit: none is started."""
+    parquet.write_table(pa.table({"x": [1.5, 2], "y": [1, 2]}), tmp_path / "a.parquet")
+    program = (
+        "import sys, os, pyarrow.parquet; from empirical.train.data import read_table;"
+        "count = lambda: len(os.listdir('/proc/self/task')); before = count();"
+        f"read_table({str(tmp_path / 'a.parquet')!r}); sys.exit(count() - before)"
+    )
+    if Path("/proc/self/task").exists():
+        subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("content", [b"x,\xff\n1,2\n", b"x,y\n1,\xff\n"])
@@ -277,23 +430,28 @@ def test_bad_image_folders_are_refused(tmp_path: Path) -> None:
     picture(tmp_path / "3.png", np.zeros((4, 6)))
     with pytest.raises(ValueError, match=r"expected one folder for each class.*got 3.png in"):
         read_images(tmp_path)
+    (tmp_path / "3.png").unlink()
+    Image.fromarray(np.zeros((4, 6), dtype=np.float32)).save(tmp_path / "b/2.tif")
+    with pytest.raises(ValueError, match=r"b/2.tif: expected .*got floating-point pixels; save"):
+        read_images(tmp_path)
     with pytest.raises(ValueError, match="nowhere: expected a folder of images"):
         read_images(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("mark", ["-", "."])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_idx_files_are_read(tmp_path: Path, pack: Any) -> None:
+def test_idx_files_are_read(tmp_path: Path, pack: Any, mark: str) -> None:
     pixels, labels = np.arange(24, dtype=np.uint8), bytes([3, 1])
     sizes = b"".join(size.to_bytes(4, "big") for size in (2, 3, 4))
-    images = tmp_path / "own-images-idx3-ubyte"
+    images = tmp_path / f"own-images{mark}idx3-ubyte"
     images.write_bytes(pack(bytes([0, 0, 8, 3]) + sizes + pixels.tobytes()))
-    beside = tmp_path / "own-labels-idx1-ubyte"
+    beside = tmp_path / f"own-labels{mark}idx1-ubyte"
     beside.write_bytes(pack(bytes([0, 0, 8, 1, 0, 0, 0, 2]) + labels))
     rows = read_idx_files(images)
     assert np.array_equal(rows.inputs[:, 0], pixels.reshape(2, 3, 4).astype(np.float32) / 255)
     assert rows.labels[0].tolist() == [3, 1]
     beside.unlink()
-    with pytest.raises(ValueError, match=r"own-labels-idx1-ubyte: expected a file"):
+    with pytest.raises(ValueError, match=r"own-labels.idx1-ubyte: expected a file"):
         read_idx_files(images)
 
 

@@ -64,6 +64,15 @@ class Lazy(nn.Module):
         return self.layer(x)
 
 
+class Sparse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(9, 3, sparse=True)
+
+    def forward(self, x):
+        return self.words(x.long().clamp(0, 8)).sum(dim=1)
+
+
 def frozen():
     module = nn.Linear(4, 3)
     return module.requires_grad_(False)
@@ -164,6 +173,18 @@ REFUSED = {
     "outputs of no weight": (
         lambda: Does(lambda self, y, x: x[:, :3] * 2),
         "outputs that depend on trainable weights",
+    ),
+    "entries": (
+        lambda: Does(lambda self, y, x: {"logits": y, "hidden": (x, x)}),
+        r"got a dict of 'logits' \(shape \(4, 3\)\), 'hidden' \(tuple\); wrap it",
+    ),
+    "no gradient": (
+        lambda: Does(lambda self, y, x: y.exp().mul_(2).add_(y.exp_())),
+        "outputs that can be differentiated, got RuntimeError",
+    ),
+    "sparse gradients": (
+        Sparse,
+        "dense gradients, got a sparse one of 'words.weight'; leave sparse=True out",
     ),
     "a class": (lambda: nn.Linear, "module: "),
     "text": (lambda: "resnet", "expected a torch.nn.Module, .*got str"),

@@ -285,6 +285,68 @@ def test_influence_by_the_data(tmp_path: Path) -> None:
         plan_of(read_net_file(changing), None, None, source=str(changing))
 
 
+def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from empirical.train.loading import load_trained
+    from peerbayes.nets.planning import plan_of
+    from peerbayes.nets.run import run_plan
+
+    path = write_net(tmp_path, data={"missing": "mean"})
+    table = hospital(0)
+    table[3][1] = "N/A"
+    write_csv(tmp_path / "hospital-1.csv", table)
+    problem = read_net_file(path)
+    assert problem.data.features == ("age", "score", "score=missing")
+    assert "missing inputs filled with the mean, and marked: score" in problem.data.notes
+    trained = run_plan(plan_of(problem, None, None, source=str(path)), out=None).trained
+    assert (trained.features, trained.input_shape) == (("age", "score"), (2,))
+    trained.save(tmp_path / "kept")
+    gap = [[40.0, np.nan]]
+    found = load_trained(tmp_path / "kept").predict(gap)
+    assert np.array_equal(found, trained.predict(gap))
+    mean = trained.filling.mean[1]
+    assert not np.array_equal(found, trained.predict([[40.0, mean]]))  # the mark counts
+
+
+def test_classes_that_are_numbers_are_named_where_they_are_dealt(tmp_path: Path) -> None:
+    lines = [["a", "y"], *([k / 7, 1 + k % 3] for k in range(30))]
+    write_csv(tmp_path / "a.csv", lines)
+    data = {**ALL, "target": "y", "test": None, "deal": {"by": "labels", "groups": [[0], [1], [2]]}}
+    path = write_net(tmp_path, data=data, likelihood=CLASSES)
+    write_csv(tmp_path / "a.csv", lines)
+    said = "groups, by numbers from 0, give agents these classes: 0: '1'; 1: '2'; 2: '3'"
+    assert said in read_net_file(path).data.notes
+    data["deal"] = {"by": "labels", "groups": [["1"], ["2"], ["3"]]}
+    notes = read_net_file(write_net(tmp_path, data=data, likelihood=CLASSES)).data.notes
+    assert not any("groups" in note for note in notes)
+    data["deal"] = {"by": "labels", "groups": [[1], [2], [3]]}
+    with pytest.raises(
+        ValueError, match=r"groups\[2\]: expected numbers .* write .3. in quotation"
+    ):
+        read_net_file(write_net(tmp_path, data=data, likelihood=CLASSES))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels", "says"),
+    [
+        ((8, 8, 3), [0, 1] * 3, r"toml: net.convolutions: expected images .*moveaxis"),
+        ((4,), np.eye(3)[[0, 1, 2] * 2], "likelihood: expected one target .* take their argmax"),
+        ((4,), [1] * 6, "data: expected labels of at least two classes, got a single one"),
+    ],
+)
+def test_arrays_of_other_shapes_are_refused(
+    tmp_path: Path, inputs: tuple[int, ...], labels: Any, says: str
+) -> None:
+    for name in ("site [A]", "site [B]", "site [C]"):
+        values = np.random.default_rng(0).normal(size=(6, *inputs))
+        np.savez(tmp_path / f"{name}.npz", inputs=values, labels=labels)
+    files = [f"site [{k}].npz" for k in "ABC"]
+    data = {"files": files, "target": None, "test": None}
+    path = write_net(tmp_path, data=data, likelihood=CLASSES, net={"convolutions": [2]})
+    with pytest.raises(ValueError, match=says):
+        read_net_file(path)
+
+
 OWN = """
 import torch
 from helper import units

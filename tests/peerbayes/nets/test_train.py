@@ -319,7 +319,17 @@ class Centred(torch.nn.Module):
 
 @pytest.mark.parametrize(
     ("called", "classes", "seen"),
-    [([0, 1], ("0", "1"), "whole numbers"), (["down", "up"], ("down", "up"), "texts")],
+    [
+        ([0, 1], ("0", "1"), "whole numbers"),
+        (["down", "up"], ("down", "up"), "texts"),
+        (np.array(["down", "up"], dtype=object), ("down", "up"), "texts"),
+        ([[0], [1]], ("0", "1"), "whole numbers"),
+        (
+            np.array([2**63 + 1, 2**64 - 1], dtype=np.uint64),
+            ("9223372036854775809", "18446744073709551615"),
+            "whole numbers",
+        ),
+    ],
 )
 def test_what_labels_and_inputs_are_is_seen(called: Any, classes: Any, seen: str) -> None:
     whole = [(np.round(20 * x).astype(int), np.array(called)[y]) for x, y in SIGNS]
@@ -327,6 +337,70 @@ def test_what_labels_and_inputs_are_is_seen(called: Any, classes: Any, seen: str
     assert found.classes == classes
     assert found.notes[-1] == f"likelihood: 2 classes, for labels are {seen}"
     assert found.input_type == "float32"
+
+
+class Frame:
+    """What is asked of a frame of pandas or polars: names of columns, and an array."""
+
+    def __init__(self, values: Any, columns: str) -> None:
+        self.values, self.columns = np.asarray(values), list(columns)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.values.astype(object if dtype is None else dtype)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class Warm(torch.nn.Module):
+    """A net with a parameter of shape (), which returns what a function makes of its outputs."""
+
+    def __init__(self, act: Any = lambda y, x: y) -> None:
+        super().__init__()
+        self.inside, self.act = torch.nn.Linear(4, 2), act
+        self.warmth = torch.nn.Parameter(torch.tensor(0.0))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.act(self.inside(x) * self.warmth.exp(), x)
+
+
+def test_frames_are_taken_by_the_names_of_their_columns() -> None:
+    order = [2, 0, 3, 1]
+    frames = [(Frame(x, "abcd"), y) for x, y in SIGNS]
+    mixed = [frames[0], (Frame(X[1][:, order], "cadb"), SIGNS[1][1]), frames[2]]
+    plain, one, other = (trained(lambda: torch.nn.Linear(4, 2), d) for d in (SIGNS, frames, mixed))
+    assert one.features == ("a", "b", "c", "d")
+    wanted = plain.predict(X[0])
+    np.testing.assert_array_equal(other.predict(Frame(X[0][:, order], "cadb")), wanted)
+    np.testing.assert_array_equal(one.predict(X[0]), wanted)
+    with pytest.raises(ValueError, match="x: expected the columns a, b, c, d, got a, b, c"):
+        one.predict(Frame(X[0], "abce"))
+
+
+def test_predictions_for_no_rows_have_none(signs: Any, numbers: Any) -> None:
+    for found, outputs in ((signs, 2), (numbers, 1), (trained(), 2)):
+        assert found.predict(X[0][:0]).shape == (3, 0, outputs)
+        assert found.samples(X[0][:0], 2).shape == (3, 2, 0, outputs)
+        assert len(found.uncertainty(X[0][:0]).total[0]) == 0
+
+
+@pytest.mark.parametrize("learner", list(LEARNERS))
+def test_parameters_without_axes_are_trained(learner: str, tmp_path: Path) -> None:
+    found = trained(Warm(), learner=learner, codec="low-rank" if learner == "averaging" else None)
+    assert found.net.parameters == 11
+    assert float(found.state_dict(0)["warmth"]) != 0
+    found.save(tmp_path)
+    again = pb.load_trained(tmp_path, module=Warm)
+    np.testing.assert_array_equal(again.predict(X[0]), found.predict(X[0]))
+
+
+def test_softmax_is_noted() -> None:
+    soft = trained(Warm(lambda y, x: y.softmax(dim=1)))
+    assert any("leave the last softmax out" in note for note in soft.notes)
+    logs = trained(Warm(lambda y, x: y.log_softmax(dim=1)))
+    assert not any("softmax" in note for note in logs.notes)
+    one = trained(data=[(x, 0 * y) for x, y in SIGNS])
+    assert any("all training labels are one class, '0'" in note for note in one.notes)
 
 
 HUGE = perceptron(4, 10**6, 10**6, outputs=2)
@@ -355,6 +429,19 @@ HUGE = perceptron(4, 10**6, 10**6, outputs=2)
         ({"data": [(1e200 * x, y) for x, y in SIGNS]}, "inputs, number 0: expected .* squares"),
         ({"data": [(x, 1e200 * y) for x, y in NUMBERS]}, "labels, label: expected .* squares"),
         ({"rounds": 0}, "rounds: expected"),
+        ({"data": [(x, np.eye(2)[y]) for x, y in SIGNS]}, "one-hot rows of classes; take their ar"),
+        (
+            {"data": [(x, np.array(["a", None], dtype=object)[y]) for x, y in SIGNS]},
+            r"data\[.\]: expected a class in every row, got None in row",
+        ),
+        (
+            {"module": Warm(lambda y, x: {"logits": y, "hidden": x})},
+            r"tensor .*, got a dict of 'logits' \(shape \(2, 2\)\), 'hidden' .*; return the one",
+        ),
+        (
+            {"module": Warm(lambda y, x: (y, (x, x)))},
+            r"one tensor of .*, got a tuple of 0 \(shape \(2, 2\)\), 1 \(tuple\); return the one",
+        ),
         ({"patience": 3, "validation": 0.0}, "patience: expected validation data"),
         ({"memory": 100}, "training: expected a training within"),
         ({"device": "tpu"}, "device: expected"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -126,6 +128,25 @@ def test_refusals(change: dict, options: dict, said: str) -> None:
         graph.edges[edge]["weight"] = value
     with pytest.raises(ValueError, match="expected") as caught:
         Network.from_graph(graph, **options)
+    assert said in str(caught.value)
+
+
+class Converted:
+    def to_networkx(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"),
+    [
+        ({0: [1], 1: [0]}, "dict; give networkx.Graph(graph), or networkx.DiGraph(graph) where"),
+        ([(0, 1)], "list; give networkx.Graph(graph)"),
+        (np.eye(2), "numpy ndarray; make weights of it by Network(weights), or give networkx.from"),
+        (Converted(), "Converted; give graph.to_networkx()"),
+    ],
+)
+def test_other_graphs_are_converted_by_their_owners(graph: Any, said: str) -> None:
+    with pytest.raises(ValueError, match="graph: expected a networkx graph, got") as caught:
+        Network.from_graph(graph)
     assert said in str(caught.value)
 
 
