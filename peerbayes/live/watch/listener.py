@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+from peerbayes.live.addresses import check_addresses
 from peerbayes.live.transport import agent_of, key
 from peerbayes.live.watch.reports import LARGEST_REPORT
 from theory.validation import fail
@@ -119,6 +120,7 @@ def ends_of(
     from peerbayes.live.zenoh_transport import Endpoints
 
     endpoints = tuple(connect)
+    check_addresses(connect=endpoints)
     if not endpoints:
         endpoints, router = launched(network, out)
     folder = None

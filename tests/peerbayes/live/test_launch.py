@@ -198,3 +198,37 @@ def test_keys_made_anew_hold_for_states_that_were_kept(tmp_path: Path) -> None:
         heard = [r["receipts"]["new"] + r["receipts"]["early"] for r in found.reports]
         assert min(heard) == 10
     assert found.agents[0].probabilities == pytest.approx(np.exp(_exact(20, 0)[0]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("address", "wanted"),
+    [
+        ("tcp/127.0.0.1:99999", "a port from {first} to 65535"),
+        ("tls/127.0.0.1:-1", "a port from {first} to 65535"),
+        ("tcp/127.0.0.1", "a port from {first} to 65535"),
+        ("tcp/::1:7549", "brackets around an IPv6 address"),
+        ("tcp/no.such.host.invalid:7549", "a host with an address"),
+        ("tcp/a..b:7549", "a host with an address"),
+        ("tcp/:7549", "a host with an address"),
+        ("localhost:7549", "a protocol, a host and a port"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("command", "option", "first"),
+    [
+        ("peer two-coins --agent 0 --rounds 1 --gather 0", "connect", 1),
+        ("peer two-coins --agent 0 --rounds 1 --gather 0", "listen", 0),
+        ("watch two-coins --seconds 0.1", "connect", 1),
+        ("router --seconds 0.1", "listen", 0),
+    ],
+)
+def test_addresses_that_cannot_be_are_refused_before_anything_is_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    address: str, wanted: str, command: str, option: str, first: int,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main([*command.split(), f"--{option}", address]) == 2
+    said = capsys.readouterr().err
+    start = f"peerbayes: {option}: expected {wanted.format(first=first)}"
+    assert (said.startswith(start), said.count("\n")) == (True, 1)
+    assert not list(tmp_path.iterdir())
