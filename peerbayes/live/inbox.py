@@ -27,9 +27,13 @@ class Inbox:
         self._bell = threading.Lock()  # held while nothing is to be told
         self._bell.acquire()
 
-    def frame(self, name: str, data: bytes) -> None:
-        """Bytes under the name of an agent."""
-        self._put(("frame", name, data), urgent=False)
+    def frame(self, name: str, data: bytes, process: str = "") -> None:
+        """Bytes under the name of an agent, and which process sent them."""
+        self._put(("frame", name, (data, process)), urgent=False)
+
+    def echo(self, data: bytes) -> None:
+        """A frame of the first of two processes of an agent."""
+        self._put(("echo", None, data))
 
     def refused(self, name: str, reason: str) -> None:
         """Something that was not even handed on."""

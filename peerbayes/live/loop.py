@@ -112,7 +112,7 @@ class PeerLoop:
         Raises
         ------
         ValueError
-            If the transport cannot be opened.
+            If the transport cannot be opened, or another process speaks as this agent.
         """
         self._transport.open(self.inbox, names=self._hearing.heard, limit=self._limit)
         try:
@@ -206,6 +206,7 @@ class PeerLoop:
             tensors=tensors,
         )
         data = seal(frame, self._sign)
+        self._hearing.said(frame.round, now)
         self._transport.send(data)
         self.tally.bytes_sent += len(data)
 
@@ -263,6 +264,7 @@ class PeerLoop:
             evidence={"taken": source.taken, "refused": source.refused},
             done=self._done,
         )
+        report["doubled"] = self._hearing.doubled
         for reason, count in self._extra().items():
             report["refused"][reason] = report["refused"].get(reason, 0) + count
         self._transport.report(reports.written(report))

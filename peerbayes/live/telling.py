@@ -67,4 +67,6 @@ def _refused(report: Mapping[str, Any]) -> str:
         ("lines of evidence refused", report["evidence"]["refused"]),
     ):
         said += f", {what} {count}" if count else ""
+    if report["doubled"]:
+        said += f", two processes spoke as {', '.join(report['doubled'])}"
     return said
