@@ -150,7 +150,7 @@ class Hearing:
         if len(self._said) > _MOST_SAID:
             del self._said[next(iter(self._said))]
 
-    def take_in(self, what: str, name: Any, data: Any) -> None:
+    def take_in(self, what: str, name: Any, data: Any, process: str = "") -> None:
         """One event of the inbox.
 
         Raises
@@ -160,7 +160,7 @@ class Hearing:
         """
         if what == "frame":
             try:
-                self._take(name, *data)
+                self._take(name, data, process)
             except Refused as refusal:
                 self._refuse(name, refusal.reason, refusal.detail)
         elif what == "alive":
