@@ -14,7 +14,7 @@ from peerbayes.live.frames import Frame, Refused, unseal
 from peerbayes.live.inbox import Inbox
 from peerbayes.live.learner import Learner
 from peerbayes.live.members import Members
-from peerbayes.live.report import Tally
+from peerbayes.live.report import Tally, clock
 from peerbayes.live.speakers import Speakers
 from peerbayes.live.transport import Transport
 from theory.validation import fail
@@ -238,7 +238,7 @@ class Hearing:
         if name in self.heard:
             link = self._tally.link(name)
             if link.alive != here:
-                link.alive, link.changed = here, time.time()
+                link.alive, link.changed = here, clock()
         if here:
             self._present.add(name)
             self._gone.discard(name)

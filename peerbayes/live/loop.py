@@ -193,7 +193,7 @@ class PeerLoop:
 
     def _send(self, tensors: Tensors) -> None:
         self._open = True
-        now = time.time()
+        now = reports.clock()
         members = self._learner.members
         frame = Frame(
             network=members.network,
@@ -214,7 +214,7 @@ class PeerLoop:
         self._take_in(self.inbox.all())
         used = self._learner.pool()
         self._open = False
-        self.tally.pooled(used, time.time(), self._learner.round)
+        self.tally.pooled(used, reports.clock(), self._learner.round)
         self._hearing.pooled()
         self._maybe_tell()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -283,6 +284,18 @@ def test_an_agent_ends_that_hears_itself_speak_from_elsewhere(
     loop.inbox.echo(other(2, later))
     with pytest.raises(ValueError, match="agent: expected to be the only process that speaks as"):
         loop._take_in(loop.inbox.all())
+
+
+@pytest.mark.parametrize("jump", [1e6, -1e6])
+def test_a_clock_that_is_set_moves_no_wait(monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+    hub, real, calls = Hub(), time.time, count()
+    monkeypatch.setattr(time, "time", lambda: real() + jump * (next(calls) > 9))
+    pacing = Pacing(rounds=20, patience=20, linger=0)
+    found = run_together(loop_of(hub, s, pacing) for s in every_share(pb.load("two-coins")))
+    for report in found.values():
+        waits = [report["seconds"], report["gap"], report["own"]["wait"]]
+        waits += [link["wait"] for link in report["links"].values()]
+        assert all(0 <= wait < 600 for wait in waits)
 
 
 def test_own_rhythms_do_not_wait_for_each_other() -> None:
