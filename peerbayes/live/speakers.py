@@ -48,10 +48,10 @@ class Speakers:
         """
         if not process:
             return True
-        first = self._first.setdefault(name, {})
         if process in self._refused.get(name, ()):
             self._owed.add(name)
             return False
+        first = self._first.setdefault(name, {})
         speaks = self._speaks.setdefault(name, process)
         if process not in first:
             if len(first) == _MOST:
@@ -59,11 +59,12 @@ class Speakers:
             first[process] = (made, now)
             self._speaks[name] = process
             return True
+        if process == speaks:
+            return True
         second = max(process, speaks, key=[*first].index)
         began, came = first[second]
-        was_under_way = made <= began and now <= came + _UNDER_WAY
-        if process == speaks or (process != second and was_under_way):
-            return True
+        if process != second and made <= began and now <= came + _UNDER_WAY:
+            return True  # it was under way when its process died
         if name not in self._refused:
             self._log(f"two processes speak as agent {name!r}: stop one; the second is not heard")
         self._refused.setdefault(name, set()).add(second)
