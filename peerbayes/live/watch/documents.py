@@ -163,8 +163,10 @@ def document_of(sight: Sight, *, with_course: bool = False) -> WatchDocument:
             f"clocks jumped against the watcher's ({shorten(named, length=300)}): what lies before "
             "is measured apart, and what lies across is left out"
         )
+    doubled = {*sight.doubled}.union(*(report.doubled for report in reports))
     notes.extend(
-        f"two processes report as agent {name!r}: the second is left out" for name in sight.doubled
+        f"two processes speak as agent {shorten(repr(name), length=80)}: the second is left out"
+        for name in sorted(doubled)[:6]
     )
     if sight.refused:
         notes.append(f"{sum(sight.refused.values())} reports were refused")

@@ -92,6 +92,7 @@ class Report(_Part):
     poolings: Count
     receipts: Counts = Field(default_factory=dict)
     refused: Counts = Field(default_factory=dict)
+    doubled: list[str] = Field(default=[], description="agents as which two processes speak")
     evidence: EvidenceReport = EvidenceReport()
     bytes_sent: Count = 0
     rss_mb: Sum | None = None

@@ -125,8 +125,11 @@ def test_two_processes_that_report_as_one_agent_are_told() -> None:
             watcher.report(*what, at, what[0])
             if what[0] == "a0" and 5 < at < 15:
                 watcher.report(*what, at + 0.1, "another")
+    said = {**json.loads(what[1]), "doubled": ["a1", "a\n2"]}
+    watcher.report(what[0], json.dumps(said).encode(), at, what[0])
     document = document_of(watcher.sight())
-    assert "two processes report as agent 'a0': the second is left out" in document.notes
+    told = [note.split(": ")[0].split("agent ")[1] for note in document.notes if "two pro" in note]
+    assert told == [r"'a\n2'", "'a0'", "'a1'"]
     # Of nine reports the first was taken: nobody could know yet that the other process lives.
     assert document.refused == {"second process": 8}
 
