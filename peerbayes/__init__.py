@@ -28,7 +28,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from theory.lazy import show_lazily
+from peerbayes import shadowing
+
+shadowing.refuse_hidden_packages()
+
+from theory.lazy import show_lazily  # noqa: E402
 
 if TYPE_CHECKING:
     from peerbayes.front.analyse import analyse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,36 @@ def test_a_name_that_is_not_there() -> None:
     with pytest.raises(ImportError, match="cannot import name 'learning_rat'"):
         exec("from theory import learning_rat")
     assert not hasattr(theory, "__wrapped__")
+
+
+@pytest.mark.parametrize("hiding", ["theory.py", "exact/__init__.py", "empirical.py"])
+def test_a_file_that_hides_a_package_is_named_in_one_line(tmp_path: Path, hiding: str) -> None:
+    path = tmp_path / hiding
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    beside = tmp_path / "script.py"
+    beside.write_text("import peerbayes")
+    wanted = f"expected its own package {hiding.split('.')[0].split('/')[0]!r}, got {path}, which"
+    # The folder itself is searched first: as the current one, and as that of a script.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for arguments, code in (
+        (["-m", "peerbayes", "list"], 2),
+        (["-c", "import peerbayes"], 1),
+        ([str(beside)], 1),
+    ):
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        last = done.stderr.splitlines()[-1]
+        assert (done.returncode, wanted in last, "rename that" in last) == (code, True, True)
+        assert code == 1 or done.stderr.count("\n") == 1
+
+
+def test_a_folder_that_hides_nothing_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "theory").mkdir()  # no package: those that are count first
+    done = subprocess.run(
+        [sys.executable, "-c", "import peerbayes, exact.limits"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from peerbayes.explorer.frames import Frame
-from peerbayes.explorer.guard import SESSION_HEADER, Door, Guard
+from peerbayes.explorer.guard import SESSION_HEADER, TOO_LARGE, Door, Guard, TooLargeError
 from peerbayes.explorer.jobs import Jobs
 from peerbayes.explorer.nursery import FAULT
 from peerbayes.explorer.work import WORK
@@ -87,9 +87,11 @@ def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) 
         name = request.path_params["name"]
         if name not in WORK:
             raise _RefusedError(404, f"/api/{name}: there is nothing of this name; reload the page")
-        if name == "start" and opening.answer is not None:
-            return Response(opening.answer, media_type="application/json")
-        body = opening.request if name == "start" else await _body(request)
+        body = await (request.body() if name == "start" else _body(request))
+        if name == "start":
+            if opening.answer is not None:
+                return Response(opening.answer, media_type="application/json")
+            body = opening.request
         asked = WORK[name]
         frames = jobs.run(_session(request), name, body, long=asked.long, patient=asked.patient)
         return Lines(frames, name) if asked.long else _Answer(frames)
@@ -222,6 +224,11 @@ async def _refused(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, error.status)
 
 
+async def _too_large(request: Request, error: Exception) -> Response:
+    status, line = TOO_LARGE
+    return JSONResponse({"error": line}, status)
+
+
 async def _not_there(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": f"{request.url.path}: {error.detail}"}, error.status_code)
@@ -231,5 +238,8 @@ async def _failed(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": FAULT}, 500)
 
 
-HANDLERS = {_RefusedError: _refused, HTTPException: _not_there, Exception: _failed}
+HANDLERS = {
+    _RefusedError: _refused, TooLargeError: _too_large,
+    HTTPException: _not_there, Exception: _failed,
+}  # fmt: skip
 """How errors are answered: in one line."""

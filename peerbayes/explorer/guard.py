@@ -98,7 +98,7 @@ class Door:
         return [(name.lower().encode(), value.encode()) for name, value in pairs]
 
 
-class _TooLargeError(Exception):
+class TooLargeError(Exception):
     """A body is longer than it may be."""
 
 
@@ -152,9 +152,9 @@ class Guard:
             return
         try:
             await self._app(scope, _bounded(receive), guarded)
-        except _TooLargeError:
+        except TooLargeError:
             if not begun:
-                await _answer(guarded, *_TOO_LARGE)
+                await _answer(guarded, *TOO_LARGE)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """A status and one line, or None if the request may come in."""
@@ -178,7 +178,7 @@ class Guard:
                 return 403, "session: expected 1 to 64 letters, digits, - and _ in its header"
         lengths = _values(headers, b"content-length")
         if any(len(n) > 15 or not n.isdigit() or int(n) > LARGEST_BODY for n in lengths):
-            return _TOO_LARGE
+            return TOO_LARGE
         return None
 
     def _is_first_visit(self, scope: Scope) -> bool:
@@ -194,7 +194,8 @@ class Guard:
         return right and len(given) == 1
 
 
-_TOO_LARGE = (413, f"expected at most {LARGEST_BODY >> 20} MiB in a request, got more; send less")
+TOO_LARGE = (413, f"expected at most {LARGEST_BODY >> 20} MiB in a request, got more; send less")
+"""Status and line that answer a body that is too long."""
 
 
 def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
@@ -210,7 +211,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         total += len(message.get("body", b""))
         if total > LARGEST_BODY:
-            raise _TooLargeError
+            raise TooLargeError
         return message
 
     return bounded

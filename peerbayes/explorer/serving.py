@@ -219,11 +219,13 @@ def server_of(guard: Guard) -> uvicorn.Server:
     """What answers for an application; to be given a socket."""
     import uvicorn
 
+    from peerbayes.explorer.connections import MOST, Connection
+
     config = uvicorn.Config(
         guard,
-        lifespan="on", http="h11", ws="none", loop="asyncio", log_config=None,
+        lifespan="on", http=Connection, ws="none", loop="asyncio", log_config=None,
         log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        limit_concurrency=100, timeout_graceful_shutdown=2,
+        limit_concurrency=MOST + 1, timeout_graceful_shutdown=2,
     )  # fmt: skip
     return uvicorn.Server(config)
 

@@ -1,7 +1,7 @@
 """Access control of the transport: what each certificate's name may publish, and hear.
 
 Everything is refused that is not allowed here, on each link, by the process at its end. An agent
-may publish its own belief, report, evidence and liveliness; any agent may hand on a list of
+may publish its own belief, report, evidence, liveliness and echoes; any agent may hand on a list of
 members, which carries the authority's signature. A watcher may listen. A router may pass on what
 others say: it has let in only what their certificates allow, and frames are signed besides.
 """
@@ -46,7 +46,7 @@ def access_control(network: str, members: Iterable[str]) -> dict[str, Any]:
         {"rules": ["relay"], "subjects": ["router"]},
     ]
     for number, name in enumerate(names):
-        said = [key(network, subject, name) for subject in ("belief", "report", "alive")]
+        said = [key(network, subject, name) for subject in ("belief", "report", "alive", "echo")]
         said.append(f"{key(network, 'evidence', name)}/**")
         rules.append(_rule(f"own {number}", ["ingress"], _SPEAK, [*said, key(network, "members")]))
         subjects.append({"id": f"agent {number}", "cert_common_names": [name]})

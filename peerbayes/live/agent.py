@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from peerbayes.live.addresses import check_addresses
 from peerbayes.live.admission import admitted, in_force, newer_list, signing
 from peerbayes.live.evidence import Draws, Evidence
 from peerbayes.live.kept import KeptLearner
@@ -56,6 +57,7 @@ def run_agent(
     ValueError
         If the options do not fit together, or an endpoint cannot be had.
     """
+    check_addresses(listen=options.listen, connect=options.connect)
     with ExitStack() as stack:
         keys, share = admitted(options)
         learner = learner_of(share, options)

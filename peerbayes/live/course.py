@@ -47,6 +47,7 @@ class Course:
         self._reports: dict[str, Mapping[str, Any]] = {}
         self._deaths = dict.fromkeys(names, 0)
         self._codes: dict[str, int] = {}
+        self._doubled: set[str] = set()
         self._began = time.monotonic()
         self.started: float | None = None
 
@@ -84,6 +85,9 @@ class Course:
     def _see(self, processes: Processes | None, name: str, event: Mapping[str, Any] | int) -> None:
         if not isinstance(event, int):
             self._reports[name] = event
+            for other in {*event.get("doubled", ())} - self._doubled:
+                self._doubled.add(other)
+                self.notice(f"two processes speak as agent {other}, says agent {name}: stop one")
             self._show()
             return
         agent = None if processes is None else processes.agents[name]

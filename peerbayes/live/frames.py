@@ -50,6 +50,7 @@ REASONS = (
     "not-finite",
     "wrong-shape",
     "far-ahead",
+    "second-process",
 )
 """Why a frame may be refused."""
 _FIELDS = frozenset(

@@ -10,17 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 from exact.changing.message import Receipt
-from peerbayes.live.frames import Refused, unseal
+from peerbayes.live.frames import Frame, Refused, unseal
 from peerbayes.live.inbox import Inbox
 from peerbayes.live.learner import Learner
 from peerbayes.live.members import Members
-from peerbayes.live.report import Tally
+from peerbayes.live.report import Tally, clock
+from peerbayes.live.speakers import Speakers
 from peerbayes.live.transport import Transport
+from theory.validation import fail
 
 # Rounds that a neighbour may miss one after the other before it is waited for no more.
 _PATIENT_ROUNDS = 3
 # In lock-step: how far ahead a neighbour may say it is, by the seconds since the last pooling.
 _ROUNDS_A_SECOND, _ROUNDS_AT_ONCE = 20_000, 10_000
+# Own messages that are remembered, to be told from those of another process.
+_MOST_SAID = 1024
 
 
 class Hearing:
@@ -62,6 +66,8 @@ class Hearing:
         self._tally, self._shared, self._limit = tally, shared, limit
         self._verify, self._trusted, self._log = verify, trusted, log
         self.inbox = Inbox()
+        self._speakers = Speakers(log)
+        self._said: dict[int, float] = {}  # by round: when its message was made
         self.heard: frozenset[str] = frozenset()
         self._shapes = learner.shapes()
         self._present: set[str] = set()
@@ -73,6 +79,11 @@ class Hearing:
         self._newest: dict[str, int] = {}
         self._last_pool, self._pooled = time.monotonic(), learner.round
         self._adopt(learner.members)
+
+    @property
+    def doubled(self) -> list[str]:
+        """Agents as which two processes spoke."""
+        return self._speakers.doubled
 
     # Who is there -------------------------------------------------------------------------------
 
@@ -133,15 +144,29 @@ class Hearing:
 
     # What arrives -------------------------------------------------------------------------------
 
-    def take_in(self, what: str, name: Any, data: Any) -> None:
-        """One event of the inbox."""
+    def said(self, round: int, made: float) -> None:
+        """The agent itself sent a message of that round, made at that time."""
+        self._said[round] = made
+        if len(self._said) > _MOST_SAID:
+            del self._said[next(iter(self._said))]
+
+    def take_in(self, what: str, name: Any, data: Any, process: str = "") -> None:
+        """One event of the inbox.
+
+        Raises
+        ------
+        ValueError
+            If another process speaks as this agent, and was heard before.
+        """
         if what == "frame":
             try:
-                self._take(name, data)
+                self._take(name, data, process)
             except Refused as refusal:
                 self._refuse(name, refusal.reason, refusal.detail)
         elif what == "alive":
             self._note(name, data)
+        elif what == "echo":
+            self._hear_own(data)
         elif what == "refused":
             self._refuse(name, data, "")
         elif what == "members":
@@ -150,9 +175,9 @@ class Hearing:
             except ValueError as error:
                 self._refuse("members", "not-a-frame", str(error))
 
-    def _take(self, name: str, data: bytes) -> None:
+    def _unsealed(self, name: str, data: bytes) -> Frame:
         members = self._learner.members
-        frame = unseal(
+        return unseal(
             data,
             limit=self._limit,
             network=members.network,
@@ -163,11 +188,19 @@ class Hearing:
             epoch=lambda number: abs(number - members.epoch) <= 1,
             verify=self._verify,
         )
+
+    def _take(self, name: str, data: bytes, process: str) -> None:
+        frame = self._unsealed(name, data)
         if self._shared and self._learner.round > 0:
             seconds = time.monotonic() - self._last_pool
             most = self._learner.round + _ROUNDS_AT_ONCE + int(_ROUNDS_A_SECOND * seconds)
             if frame.round > most:
                 raise Refused("far-ahead", f"round {frame.round}")
+        if not self._speakers.hear(name, process, made=frame.time, now=time.monotonic()):
+            self._tally.refuse("second-process")
+            return
+        if self._speakers.owed(name):
+            self._transport.echo(data)
         receipt = self._learner.take(frame)
         self._tally.receipts[receipt] += 1
         if receipt in (Receipt.NEW, Receipt.EARLY):
@@ -177,6 +210,22 @@ class Hearing:
             self._spoke.add(name)
             self._met.discard(name)
             self._lost.discard(name)
+
+    def _hear_own(self, data: bytes) -> None:
+        """End if a frame was made in this agent's name that it has not sent.
+
+        With keys nobody else can have made it; one of an earlier life is older than this process.
+        """
+        try:
+            frame = self._unsealed(self._name, data)
+        except Refused:
+            return
+        oldest = next(iter(self._said), None)
+        own = oldest is None or frame.round < oldest or self._said.get(frame.round) == frame.time
+        if own or (self._verify is not None and frame.time < self._tally.began):
+            return
+        wanted = f"to be the only process that speaks as {self._name!r}"
+        raise fail("agent", wanted, "another that was there first", "stop one of the two")
 
     def _refuse(self, name: str, reason: str, detail: str) -> None:
         if self._tally.refuse(reason):
@@ -189,7 +238,7 @@ class Hearing:
         if name in self.heard:
             link = self._tally.link(name)
             if link.alive != here:
-                link.alive, link.changed = here, time.time()
+                link.alive, link.changed = here, clock()
         if here:
             self._present.add(name)
             self._gone.discard(name)

@@ -14,8 +14,8 @@ from typing import Any
 # Beyond, what arrives is dropped.
 _MOST_WAITING = 20_000
 
-Event = tuple[str, Any, Any]
-"""What it is, of whom, and what came."""
+Event = tuple[Any, ...]
+"""What it is, of whom, and what came; of a frame, by which process, if that is known."""
 
 
 class Inbox:
@@ -27,9 +27,14 @@ class Inbox:
         self._bell = threading.Lock()  # held while nothing is to be told
         self._bell.acquire()
 
-    def frame(self, name: str, data: bytes) -> None:
-        """Bytes under the name of an agent."""
-        self._put(("frame", name, data), urgent=False)
+    def frame(self, name: str, data: bytes, process: str = "") -> None:
+        """Bytes under the name of an agent, and which process sent them."""
+        said = (process,) if process else ()
+        self._put(("frame", name, data, *said), urgent=False)
+
+    def echo(self, data: bytes) -> None:
+        """A frame of the first of two processes of an agent."""
+        self._put(("echo", None, data))
 
     def refused(self, name: str, reason: str) -> None:
         """Something that was not even handed on."""

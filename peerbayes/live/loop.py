@@ -112,7 +112,7 @@ class PeerLoop:
         Raises
         ------
         ValueError
-            If the transport cannot be opened.
+            If the transport cannot be opened, or another process speaks as this agent.
         """
         self._transport.open(self.inbox, names=self._hearing.heard, limit=self._limit)
         try:
@@ -193,7 +193,7 @@ class PeerLoop:
 
     def _send(self, tensors: Tensors) -> None:
         self._open = True
-        now = time.time()
+        now = reports.clock()
         members = self._learner.members
         frame = Frame(
             network=members.network,
@@ -206,6 +206,7 @@ class PeerLoop:
             tensors=tensors,
         )
         data = seal(frame, self._sign)
+        self._hearing.said(frame.round, now)
         self._transport.send(data)
         self.tally.bytes_sent += len(data)
 
@@ -213,7 +214,7 @@ class PeerLoop:
         self._take_in(self.inbox.all())
         used = self._learner.pool()
         self._open = False
-        self.tally.pooled(used, time.time(), self._learner.round)
+        self.tally.pooled(used, reports.clock(), self._learner.round)
         self._hearing.pooled()
         self._maybe_tell()
 
@@ -263,6 +264,7 @@ class PeerLoop:
             evidence={"taken": source.taken, "refused": source.refused},
             done=self._done,
         )
+        report["doubled"] = self._hearing.doubled
         for reason, count in self._extra().items():
             report["refused"][reason] = report["refused"].get(reason, 0) + count
         self._transport.report(reports.written(report))

@@ -11,13 +11,15 @@ outcomes                the number of the outcome
 any                     ``{"log_likelihood": [...]}``, one number a hypothesis, in nats
 ======================  ========================================================================
 
-In JSON: the number, ``[x, y]``, or ``{"x": …, "y": …}``.
+In JSON: the number, ``[x, y]``, or ``{"x": …, "y": …}``. The decimal mark is a point: ``0,9`` is an
+input and a label where there are several inputs, and no observation elsewhere.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +29,7 @@ from theory.validation import FloatArray
 
 # Characters of a line.
 _LONGEST = 64 * 1024
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # Log-likelihoods beyond this are no observation but a fault.
 _LARGEST = 1e6
 
@@ -93,33 +96,39 @@ class Claims:
         try:
             said: Any = json.loads(text)
         except (ValueError, RecursionError):
-            said = [part.strip() for part in text.split(",")]
-            try:
-                said = [float(part) for part in said]
-            except ValueError:
-                raise UnreadableError(f"{text[:40]!r} is neither JSON nor numbers") from None
-            said = said[0] if len(said) == 1 else said
+            said = self._of_csv(text)
         if isinstance(said, dict):
             if isinstance(said.get("log_likelihood"), list):
                 return None, said["log_likelihood"]
             said = [said.get("x", said.get("input")), said.get("y", said.get("observation"))]
             said = said[1] if said[0] is None else said
         pair = said if isinstance(said, list) and len(said) == 2 else [None, said]
-        for value in pair:
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int | float)
-            ):
-                raise UnreadableError(f"{text[:40]!r} is no observation")
         if pair[1] is None:
             raise UnreadableError(f"{text[:40]!r} has no observation")
-        return pair[0], pair[1]
+        x, y = (None if value is None else _number(value) for value in pair)
+        if y is None or (x is None and pair[0] is not None):
+            raise UnreadableError(f"{text[:40]!r} is no observation")
+        return x, y
+
+    def _of_csv(self, text: str) -> Any:
+        """A number, or a list of an input and a label where there are several inputs."""
+        parts = [part.strip() for part in text.split(",")]
+        if len(parts) > 1 + (self._inputs > 1):
+            wanted = "an input and a label" if self._inputs > 1 else "one number"
+            raise UnreadableError(
+                f"{text[:40]!r} is more than {wanted}; if a comma is the decimal mark, write '.'"
+            )
+        if not all(_NUMBER.fullmatch(part) for part in parts):
+            raise UnreadableError(f"{text[:40]!r} is neither JSON nor plain numbers")
+        said = [float(part) for part in parts]
+        return said[0] if len(said) == 1 else said
 
     def _given(self, values: list[Any]) -> FloatArray:
         """Log-likelihoods that stand in the line themselves."""
-        try:
-            row = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise UnreadableError("log-likelihoods that are no numbers") from None
+        numbers = [_number(value) for value in values]
+        if None in numbers:
+            raise UnreadableError("log-likelihoods that are no numbers")
+        row = np.array(numbers, dtype=np.float64)
         if row.shape != (self._hypotheses,):
             wanted = f"{self._hypotheses} log-likelihoods"
             raise UnreadableError(f"{row.size} numbers where there should be {wanted}")
@@ -131,6 +140,16 @@ class Claims:
         if np.abs(row).max() > _LARGEST:
             raise UnreadableError("an observation beyond all hypotheses")
         return row
+
+
+def _number(value: object) -> float | None:
+    """A number of JSON; infinite if no float is as large, None if it is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _whole(what: str, value: float, count: int) -> int:

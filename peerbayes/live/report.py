@@ -19,6 +19,18 @@ MOST_BYTES = 64 * 1024
 """Bytes that a report may have."""
 
 
+# Seconds since 1970 less those of the clock that never jumps, as both stood at the beginning.
+_SINCE_1970 = time.time() - time.monotonic()
+
+
+def clock() -> float:
+    """Seconds since 1970 by the system's clock as it stood when this process began.
+
+    A clock that is set later moves no time between two moments.
+    """
+    return _SINCE_1970 + time.monotonic()
+
+
 # Messages of rounds ahead of the one that was used, of which the times are kept.
 _AHEAD = 16
 
@@ -60,7 +72,7 @@ class Tally:
 
     def __init__(self, network: str, agent: str, pace: str) -> None:
         self.network, self.agent, self.pace = network, agent, pace
-        self.began = time.time()
+        self.began = clock()
         self.links: dict[str, LinkTally] = {}
         self.own_weight = self.own_wait = 0.0
         self.poolings = 0
@@ -91,7 +103,7 @@ class Tally:
 
     def start(self) -> None:
         """Rounds begin: what comes before is no part of them."""
-        self.pooled_at = time.time()
+        self.pooled_at = clock()
         self._cpu = time.process_time()
 
     def begin(self, now: float) -> float:
@@ -138,7 +150,7 @@ class Tally:
         done: bool,
     ) -> dict[str, Any]:
         """The report as JSON takes it."""
-        now = time.time()
+        now = clock()
         return {
             "schema": SCHEMA,
             "network": self.network,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from peerbayes.live.addresses import check_addresses
 from peerbayes.live.keys import signed_members
 from peerbayes.live.keys_documents import RouterDocument
 from peerbayes.live.refusals import TransportRefusals
@@ -50,6 +51,7 @@ class Router:
         if keys is not None and keys.role != "router":
             got = f"those of {keys.name!r}"
             raise fail(str(keys.path), "a router's keys", got, "name the folder 'router'")
+        check_addresses(listen=listen, connect=connect)
         self._ends = (tuple(listen), tuple(connect))
         self._keys = keys
         self._start = time.monotonic()

@@ -52,6 +52,21 @@ class Teller:
             lines.append("believes  " + ", ".join(f"{name} {p:.4g}" for name, p in best))
         else:
             lines.append("measures  " + ", ".join(f"{k} {v}" for k, v in belief.items()))
-        refused = sum(report["refused"].values())
-        lines.append(f"poolings  {report['poolings']}, frames refused {refused}")
+        lines.append(f"poolings  {report['poolings']}, frames refused {_refused(report)}")
         write_out(visible("\n".join(lines) + "\n"))
+
+
+def _refused(report: Mapping[str, Any]) -> str:
+    """How many frames were refused, and why; what else was not taken, where there is any."""
+    reasons = {reason: count for reason, count in report["refused"].items() if count}
+    said = str(sum(reasons.values()))
+    if reasons:
+        said += f" ({', '.join(f'{reason} {count}' for reason, count in reasons.items())})"
+    for what, count in (
+        ("conflicts", report["receipts"]["conflict"]),
+        ("lines of evidence refused", report["evidence"]["refused"]),
+    ):
+        said += f", {what} {count}" if count else ""
+    if report["doubled"]:
+        said += f", two processes spoke as {', '.join(report['doubled'])}"
+    return said

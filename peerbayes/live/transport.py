@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from peerbayes.live.members import Members
 
-Subject = Literal["belief", "alive", "report", "members", "evidence"]
+Subject = Literal["belief", "alive", "report", "members", "evidence", "echo"]
 
 
 def key(network: str, subject: Subject, agent: str | None = None) -> str:
@@ -38,8 +38,12 @@ def agent_of(key: str) -> str:
 class Heard(Protocol):
     """Where a transport puts what arrives; called from any thread, and never for long."""
 
-    def frame(self, name: str, data: bytes) -> None:
-        """Bytes under the name of an agent."""
+    def frame(self, name: str, data: bytes, process: str = "") -> None:
+        """Bytes under the name of an agent, and which process sent them, if it says so."""
+        ...
+
+    def echo(self, data: bytes) -> None:
+        """A frame that somebody heard from the first of two processes of an agent."""
         ...
 
     def refused(self, name: str, reason: str) -> None:
@@ -78,6 +82,10 @@ class Transport(Protocol):
 
     def send(self, data: bytes) -> None:
         """Publish a frame under this agent's name; at once, or it is lost."""
+        ...
+
+    def echo(self, data: bytes) -> None:
+        """Let the second process of an agent hear a frame of the first."""
         ...
 
     def report(self, data: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ _RETRY = {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor"
 # Bytes that Zenoh sends in one piece, and microseconds for which a piece waits for its link.
 _PIECE = 60_000
 _WAIT = 2_000_000
+# Bytes of a process's name.
+_MOST_PROCESS = 64
 # One thread does all that Zenoh has to do for an agent; by default eight wake each other for every
 # frame. ZENOH_RUNTIME, if it is set already, is heeded.
 _ONE_THREAD = "(app: (worker_threads: 1), {})".format(
@@ -119,6 +122,14 @@ def settings_of_size(limit: int) -> dict[str, str]:
     }
 
 
+def process_of(sample: zenoh.Sample) -> str:
+    """Which process sent a frame or a report; "" if it does not say."""
+    said = sample.attachment
+    if said is None or len(said) > _MOST_PROCESS:
+        return ""
+    return said.to_bytes().decode(errors="replace")
+
+
 class ZenohTransport:
     """One agent's session.
 
@@ -142,6 +153,7 @@ class ZenohTransport:
     ) -> None:
         self._network, self._agent, self._ends = network, agent, ends
         self._renewed = renewed
+        self._process = uuid.uuid4().hex
         self._session: zenoh.Session | None = None
         self._subscribers: dict[str, Any] = {}
         self._topics: dict[str, Callable[[bytes], None]] = {}
@@ -170,12 +182,18 @@ class ZenohTransport:
         )
         self._reports = session.declare_publisher(self._key("report"), congestion_control=drop)
         self._listen_to(names)
-        self._kept.append(
+
+        def echo(sample: zenoh.Sample) -> None:
+            if len(sample.payload) <= self._limit:
+                heard.echo(sample.payload.to_bytes())
+
+        self._kept += [
             session.declare_subscriber(
                 key(self._network, "members"),
                 lambda sample: heard.members(sample.payload.to_bytes()),
-            )
-        )
+            ),
+            session.declare_subscriber(key(self._network, "echo", "*"), echo),
+        ]
         for topic, on_data in self._topics.items():
             self.evidence(topic, on_data)
 
@@ -233,17 +251,25 @@ class ZenohTransport:
             if len(payload) > limit:
                 heard.refused(name, "too-large")
             else:
-                heard.frame(name, payload.to_bytes())
+                heard.frame(name, payload.to_bytes(), process_of(sample))
 
         return hear
 
     def send(self, data: bytes) -> None:
         """Publish a frame; what a link cannot take at once is lost."""
-        self._belief.put(data)
+        self._belief.put(data, attachment=self._process)
+
+    def echo(self, data: bytes) -> None:
+        """Publish a frame of another agent's first process, for the second of them."""
+        import zenoh
+
+        assert self._session is not None
+        drop = zenoh.CongestionControl.DROP
+        self._session.put(self._key("echo"), data, congestion_control=drop)
 
     def report(self, data: bytes) -> None:
         """Publish a report."""
-        self._reports.put(data)
+        self._reports.put(data, attachment=self._process)
 
     def evidence(self, topic: str, on_data: Callable[[bytes], None]) -> None:
         """Hear what anybody publishes under a key of one's own choice."""
@@ -262,5 +288,4 @@ class ZenohTransport:
             session, self._session = self._session, None
             self._subscribers.clear()
             self._kept.clear()
-            del self._belief, self._reports
             session.close()

@@ -11,12 +11,17 @@ from peerbayes.figures.canvas import Plot
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.views import HOLDS, NOT_RUN, Fact, Picture, Statement, Verdict, pictures
 from peerbayes.figures.wording import DASH, count, number, percentage
-from peerbayes.live.watch.documents import LiveAgent, LiveRate, LiveStretch, WatchDocument
+from peerbayes.live.watch.documents import (
+    ALLOWED,
+    CONTRADICTS,
+    LiveAgent,
+    LiveRate,
+    LiveStretch,
+    WatchDocument,
+)  # fmt: skip
 from peerbayes.report.watched_plots import live_course_plot, rate_words
 
 DIFFERS = Verdict("news", "△", "differs")
-# Standard errors that chance allows.
-_ALLOWED = 5.0
 _MOST_ROWS = 60
 _MOST_RATES = 12
 
@@ -65,12 +70,13 @@ def watched_view(body: Any, *, key: str) -> WatchedView:
 
 
 def _finding(record: WatchDocument) -> str:
-    said = rate_words(record.told)
-    if not said:
+    against = record.told.contradicted
+    rate = against or record.told.binding
+    said = rate_words(rate)
+    if rate is None or not said:
         return "No rate was measured: see the notes."
-    binding = record.told.binding
-    assert binding is not None
-    return f"Beliefs in “{binding.hypothesis}” fell by {said}."
+    end = f": {CONTRADICTS}." if against else "."
+    return f"Beliefs in “{rate.hypothesis}” {said}{end}"
 
 
 def _facts(record: WatchDocument) -> tuple[Fact, ...]:
@@ -114,7 +120,7 @@ def _statement(rate: LiveRate, stretch: LiveStretch, agents: int) -> Statement:
     deviation, verdict = None, NOT_RUN
     if None not in (rate.predicted, rate.measured) and rate.standard_error:
         deviation = abs((rate.measured or 0.0) - (rate.predicted or 0.0)) / rate.standard_error
-        verdict = HOLDS if deviation <= _ALLOWED else DIFFERS
+        verdict = HOLDS if deviation <= ALLOWED else DIFFERS
     note = f"standard error as the beliefs show it: {number(rate.blocks_error, 2)}"
     return Statement(
         f"“{rate.hypothesis}” is rejected, nats a second; from {number(stretch.began)} s for "

@@ -8,7 +8,7 @@ from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
 from peerbayes.figures.panels import MOST_SERIES, panel, series_style
 from peerbayes.figures.scales import linear_scale
 from peerbayes.figures.wording import number
-from peerbayes.live.watch.documents import LiveCourse, LiveStretch
+from peerbayes.live.watch.documents import LiveCourse, LiveRate, LiveStretch
 
 
 def live_course_plot(course: LiveCourse, stretches: list[LiveStretch]) -> Plot:
@@ -65,23 +65,24 @@ def _predicted(
     return ends, start + rate.predicted * (ends - ends[0])
 
 
-def rate_words(stretch: LiveStretch) -> str:
-    """Predicted beside measured in a few words; empty where neither is known.
+def rate_words(rate: LiveRate | None) -> str:
+    """How fast beliefs in one hypothesis fall or rise, and what was predicted; "" if not known.
 
-    >>> from peerbayes.live.watch.documents import LiveRate
     >>> rate = LiveRate(
     ...     hypothesis="b", predicted=1.5, measured=1.25, standard_error=0.25, blocks_error=None
     ... )
-    >>> rate_words(LiveStretch(
-    ...     began=0, seconds=9, present=[], round_seconds=0.01, rates=[rate], notes=[]
-    ... ))
-    '1.250 ± 0.25 nats a second, predicted 1.5'
+    >>> rate_words(rate)
+    'fell by 1.250 ± 0.25 nats a second, predicted 1.5'
+    >>> rate_words(rate.model_copy(update={"measured": -0.5}))
+    'rose by 0.5 ± 0.25 nats a second, predicted to fall by 1.5'
     """
-    binding = stretch.binding
-    if binding is None or binding.measured is None:
+    if rate is None or rate.measured is None:
         return ""
-    said = f"{number(binding.measured)}"
-    if binding.standard_error is not None:
-        said += f" ± {number(binding.standard_error, 2)}"
+    fell = rate.measured >= 0
+    said = f"{'fell' if fell else 'rose'} by {number(abs(rate.measured))}"
+    if rate.standard_error is not None:
+        said += f" ± {number(rate.standard_error, 2)}"
     said += " nats a second"
-    return said if binding.predicted is None else f"{said}, predicted {number(binding.predicted)}"
+    if rate.predicted is None:
+        return said
+    return f"{said}, predicted {'' if fell else 'to fall by '}{number(rate.predicted)}"

@@ -11,9 +11,13 @@ from peerbayes.documents import Document, NamedAgents, Number, Probability, numb
 from peerbayes.live.watch.courses import Course
 from peerbayes.live.watch.measured import Measured, Rate
 from peerbayes.live.watch.watcher import Past, Seen, Sight
+from peerbayes.messages import shorten
 from theory.validation import FloatArray
 
 _MOST_POINTS = 120
+ALLOWED = 5.0
+"""Standard errors of a measured rate that chance allows."""
+CONTRADICTS = "the evidence contradicts the truth that the file states"
 
 
 class LiveAgent(Document):
@@ -86,6 +90,20 @@ class LiveStretch(Document):
         seen = [rate for rate in self.rates if rate.measured is not None]
         return min(seen, key=lambda rate: rate.measured or 0.0, default=None)
 
+    @property
+    def contradicted(self) -> LiveRate | None:
+        """The rate of the hypothesis in which beliefs rose most, beyond chance, against the file.
+
+        None where nothing is predicted from a file, or beliefs fell.
+        """
+        risen = [
+            rate
+            for rate in self.rates
+            if rate.predicted is not None
+            and (rate.measured or 0.0) < -ALLOWED * (rate.standard_error or 0.0)
+        ]
+        return min(risen, key=lambda rate: rate.measured or 0.0, default=None)
+
 
 class LiveCourse(Document):
     """Log-ratios of one hypothesis while it was watched, agent by agent."""
@@ -131,7 +149,25 @@ def document_of(sight: Sight, *, with_course: bool = False) -> WatchDocument:
     hypotheses = watched.hypotheses or _numbered(sight)
     reference = None if found.reference is None else hypotheses[found.reference]
     reports = [seen.report for _, seen in sight.agents if seen.report is not None]
-    notes = list(sight.stretches[sight.main].notes)
+    stretches = [_stretch(past, hypotheses) for past in sight.stretches]
+    notes = list(stretches[sight.main].notes)
+    against = stretches[sight.main].contradicted
+    if against is not None:
+        notes.append(
+            f"beliefs in {against.hypothesis!r} rose by {-(against.measured or 0.0):.4g} nats a "
+            f"second where a fall by {against.predicted:.4g} is predicted: {CONTRADICTS}"
+        )
+    if sight.jumped:
+        named = ", ".join(f"{name} by {jump:+.4g} s" for name, jump in sight.jumped.items())
+        notes.append(
+            f"clocks jumped against the watcher's ({shorten(named, length=300)}): what lies before "
+            "is measured apart, and what lies across is left out"
+        )
+    doubled = {*sight.doubled}.union(*(report.doubled for report in reports))
+    notes.extend(
+        f"two processes speak as agent {shorten(repr(name), length=80)}: the second is left out"
+        for name in sorted(doubled)[:6]
+    )
     if sight.refused:
         notes.append(f"{sum(sight.refused.values())} reports were refused")
     unseen = [name for name, seen in sight.agents if seen.report is None]
@@ -153,7 +189,7 @@ def document_of(sight: Sight, *, with_course: bool = False) -> WatchDocument:
             _agent(i, name, seen, sight, hypotheses) for i, (name, seen) in enumerate(sight.agents)
         ],
         links=_links(sight),
-        stretches=[_stretch(past, hypotheses) for past in sight.stretches],
+        stretches=stretches,
         main=sight.main,
         positions=None if watched.positions is None else watched.positions.tolist(),
         refused=sight.refused,

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+from peerbayes.live.addresses import check_addresses
 from peerbayes.live.transport import agent_of, key
 from peerbayes.live.watch.reports import LARGEST_REPORT
 from theory.validation import fail
@@ -27,8 +28,8 @@ _TOO_LARGE = bytes(LARGEST_REPORT + 1)
 class Hears(Protocol):
     """Where a listener puts what arrives; called from any thread."""
 
-    def report(self, name: str, payload: bytes) -> None:
-        """A report came in the name of an agent."""
+    def report(self, name: str, payload: bytes, *, process: str = "") -> None:
+        """A report came in the name of an agent, from a process that may say which it is."""
 
     def alive(self, name: str, here: bool) -> None:
         """An agent's token came, or is gone."""
@@ -56,7 +57,7 @@ class Listener:
     """
 
     def __init__(self, network: str, ends: Endpoints, hears: Hears) -> None:
-        from peerbayes.live.zenoh_transport import open_session
+        from peerbayes.live.zenoh_transport import open_session, process_of
 
         session = self._session = open_session(ends)
         import zenoh
@@ -64,7 +65,7 @@ class Listener:
         def reports(sample: zenoh.Sample) -> None:
             payload = sample.payload
             data = payload.to_bytes() if len(payload) <= LARGEST_REPORT else _TOO_LARGE
-            hears.report(agent_of(str(sample.key_expr)), data)
+            hears.report(agent_of(str(sample.key_expr)), data, process=process_of(sample))
 
         def lives(sample: zenoh.Sample) -> None:
             hears.alive(agent_of(str(sample.key_expr)), sample.kind == zenoh.SampleKind.PUT)
@@ -119,6 +120,7 @@ def ends_of(
     from peerbayes.live.zenoh_transport import Endpoints
 
     endpoints = tuple(connect)
+    check_addresses(connect=endpoints)
     if not endpoints:
         endpoints, router = launched(network, out)
     folder = None

@@ -18,6 +18,9 @@ from theory.validation import fail
 LARGEST_REPORT = 64 << 10
 """Bytes."""
 
+# Seconds within which two reports of one process say that it began.
+_SAME_BEGINNING = 0.1
+
 Sum = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 Counts = dict[str, Count]
@@ -80,7 +83,7 @@ class Report(_Part):
     epoch: Count
     round: Count
     time: float = Field(description="the agent's own clock")
-    seconds: Sum = Field(description="since its process began, by its own clock")
+    seconds: float = Field(description="since its process began, by its own clock")
     pace: str
     belief: BeliefReport
     gap: float | None = Field(default=None, description="mean seconds a round")
@@ -89,6 +92,7 @@ class Report(_Part):
     poolings: Count
     receipts: Counts = Field(default_factory=dict)
     refused: Counts = Field(default_factory=dict)
+    doubled: list[str] = Field(default=[], description="agents as which two processes speak")
     evidence: EvidenceReport = EvidenceReport()
     bytes_sent: Count = 0
     rss_mb: Sum | None = None
@@ -122,5 +126,9 @@ def read_report(payload: bytes, *, network: str, agent: str) -> Report:
 
 
 def began_anew(before: Report, after: Report) -> bool:
-    """Whether a process began between two reports of one agent, so that its sums are new."""
-    return after.seconds < before.seconds or after.poolings < before.poolings
+    """Whether a process began between two reports of one agent, so that its sums are new.
+
+    It says when it began; a clock that is set moves that and the time of the report alike.
+    """
+    later = (after.time - after.seconds) - (before.time - before.seconds)
+    return abs(later) > _SAME_BEGINNING or after.poolings < before.poolings

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from peerbayes.live.members import Members
+from peerbayes.live.speakers import Speakers
 from peerbayes.live.watch.courses import Course, Stretch
 from peerbayes.live.watch.measured import Measured, Rate, measure
 from peerbayes.live.watch.reports import Report, began_anew, read_report
@@ -22,6 +23,9 @@ MOST_AGENTS = 1000
 SETTLE = 1.0
 """Seconds after a change in which reports are not measured: peers notice within them."""
 _SILENT = 10.0
+# Seconds by which an agent's clock and the watcher's may move apart between two reports: more, and
+# one of the two was set, unless one report alone was late.
+_APART = 1.0
 _MOST_STRETCHES = 50
 
 
@@ -41,6 +45,8 @@ class Seen:
         When its token was last lost.
     began_anew
         How often its process began again.
+    ahead, late
+        Seconds of its clock less the watcher's; those of its newest report where it differs.
     """
 
     report: Report | None = None
@@ -49,6 +55,21 @@ class Seen:
     lost: float = -math.inf
     reports: int = 0
     began_anew: int = 0
+    ahead: float | None = None
+    late: float | None = None
+
+    def jump(self, report: Report, at: float) -> float | None:
+        """How far a clock jumped: 0 as a rule, None for a report alone that was late or early."""
+        ahead = report.time - at
+        if self.ahead is None or abs(ahead - self.ahead) <= _APART:
+            self.ahead, self.late = ahead, None
+            return 0.0
+        if self.late is None or abs(ahead - self.late) > _APART:
+            self.late = ahead
+            return None
+        jump = ahead - self.ahead
+        self.ahead, self.late = ahead, None
+        return jump
 
     def state(self, now: float) -> str:
         """In a word."""
@@ -100,6 +121,10 @@ class Sight:
         Of each agent from the beginning, for pictures.
     refused
         Reports that were refused, by their reasons.
+    jumped
+        By agent, the seconds by which its clock last jumped against the watcher's.
+    doubled
+        Agents as which two processes reported.
     """
 
     watched: Watched
@@ -112,6 +137,8 @@ class Sight:
     measured: Measured
     courses: dict[str, Course]
     refused: dict[str, int]
+    jumped: dict[str, float]
+    doubled: list[str]
 
 
 @dataclass
@@ -148,11 +175,13 @@ class Watcher:
         self._longest: tuple[Past, Measured] | None = None
         self._whole: dict[str, Course] = {}
         self._epoch = -1
+        self._jumped: dict[str, float] = {}
+        self._speakers = Speakers(lambda text: None)
         for name in self.watched.names:
             self.seen[name] = Seen()
 
-    def report(self, name: str, payload: bytes, at: float | None = None) -> None:
-        """A report came in the name of an agent."""
+    def report(self, name: str, payload: bytes, at: float | None = None, process: str = "") -> None:
+        """A report came in the name of an agent, from a process that may say which it is."""
         at = self.clock() if at is None else at
         with self._lock:
             try:
@@ -162,7 +191,10 @@ class Watcher:
             except ValueError as error:
                 self.refused[str(error).split(":", 1)[0][:40]] += 1
                 return
-            self._take(report, at)
+            if self._speakers.hear(name, process, made=report.time, now=at):
+                self._take(report, at)
+            else:
+                self.refused["second process"] += 1
 
     def alive(self, name: str, here: bool, at: float | None = None) -> None:
         """An agent's token came, or is gone."""
@@ -215,7 +247,7 @@ class Watcher:
                 watched = replace(watched, names=names)
             return Sight(
                 watched=watched,
-                seconds=now - self._start,
+                seconds=max(0.0, now - self._start),
                 began=self._began,
                 now=now,
                 agents=tuple((name, replace(self.seen[name])) for name in names),
@@ -226,6 +258,8 @@ class Watcher:
                 measured=measured,
                 courses=dict(self._whole),
                 refused=dict(self.refused),
+                jumped=dict(self._jumped),
+                doubled=self._speakers.doubled,
             )
 
     @property
@@ -271,12 +305,19 @@ class Watcher:
         seen = self.seen[report.agent]
         if seen.report is not None and began_anew(seen.report, report):
             seen.began_anew += 1
+            seen.ahead = seen.late = None
+            self._change(at)
+        jump = seen.jump(report, at)
+        if jump:
+            self._jumped[report.agent] = jump
             self._change(at)
         # The loss of a token overtakes reports, which come by another way.
         if not seen.here and not report.done and at >= seen.lost + self.settle:
             seen.here = True
             self._change(at)
         seen.report, seen.at, seen.reports = report, at, seen.reports + 1
+        if jump is None:
+            return
         whole = self._whole.get(report.agent)
         if whole is None:
             self._whole[report.agent] = Course(report, at)

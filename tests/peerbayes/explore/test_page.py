@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 import peerbayes
 
@@ -63,3 +67,27 @@ def test_only_one_module_talks_to_the_server() -> None:
         if re.search(r"\bfetch\(|XMLHttpRequest|EventSource|WebSocket", path.read_text("utf-8"))
     ]
     assert asking == ["source.js"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node here")
+def test_a_link_is_inflated_no_further_than_it_is_read() -> None:
+    """Browsers inflate each piece that they are given whole: by up to 1032, as this stand-in."""
+    program = f"""
+        import {{ readLink }} from "{(PAGE / "js" / "share.js").as_uri()}";
+        let given = 0;
+        globalThis.DecompressionStream = class extends TransformStream {{
+          constructor() {{
+            super({{ transform(piece, to) {{
+              given += piece.length;
+              to.enqueue(new Uint8Array(1032 * piece.length));
+            }} }});
+          }}
+        }};
+        const said = await readLink("#problem=" + "A".repeat(518_000)).catch((error) => error.message);
+        console.log(given * 1032 < 8e6, said);
+    """  # noqa: E501
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", program], capture_output=True, text=True, timeout=120
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith("true This link holds a problem of more than four million")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import webbrowser
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import httpx
 import pytest
 
 import peerbayes as pb
+from peerbayes.explorer import connections
 from peerbayes.explorer.jobs import Jobs, Limits
 from peerbayes.explorer.serving import Explorer, serve
 from tests.peerbayes.explore.processes import ODD, descendants, is_alive, until
@@ -65,6 +68,10 @@ def test_answers_over_the_wire(odd: Explorer) -> None:
         assert "ended unexpectedly" in crashed.json()["error"]
         assert tab.post("/api/edit", json={}).json() == {}
         assert tab.post("/api/edit", content=b"{" * 5_000_000).status_code == 413
+        for path in ("edit", "start", "run", "cancel"):  # without a length that is said before
+            chunked = tab.post(f"/api/{path}", content=iter([b'{"a": "' + b"x" * 999_999] * 5))
+            assert chunked.status_code == 413
+            assert chunked.json()["error"].startswith("expected at most 4 MiB in a request")
         assert tab.post("/api/edit", headers={"host": "evil.example"}).status_code == 403
 
 
@@ -76,6 +83,38 @@ def test_progress_comes_while_the_work_goes_on(odd: Explorer) -> None:
         assert tab.post("/api/cancel", json={"path": "/api/run"}).json() == {"cancelled": True}
         assert [json.loads(one) for one in rest] == [{"cancelled": True}]
     until(lambda: len(workers(odd)) <= 1)
+
+
+@pytest.mark.parametrize("head", [b"", b"POST /api/edit HTTP/1.1\r\nHost: a\r\nX: "])
+def test_connections_that_never_ask_shut_nobody_out(odd: Explorer, head: bytes) -> None:
+    place = odd.address.partition("/?")[0].removeprefix("http://").split(":")
+    with client(odd.address) as tab, ExitStack() as stack:
+        assert tab.post("/api/edit", json={}).json() == {}
+        with tab.stream("POST", "/api/run", json={}) as answer:  # goes on while they come
+            _, rest = first_line(answer)
+            for _ in range(150):
+                one = stack.enter_context(socket.create_connection((place[0], int(place[1]))))
+                one.sendall(head)
+            with client(odd.address, "tab-2") as other:
+                assert httpx.get(odd.address).status_code == 200
+                assert other.post("/api/edit", json={"a": 1}).json() == {"a": 1}
+            assert odd._server is not None
+            there = odd._server.server_state.connections
+            assert len(there) <= connections.MOST
+            # One that is answered may take its time.
+            assert sum(one.waits_since is None for one in there) == 1  # type: ignore[union-attr]
+            assert tab.post("/api/cancel", json={}).json() == {"cancelled": True}
+            assert [json.loads(one) for one in rest] == [{"cancelled": True}]
+
+
+def test_a_head_that_is_not_whole_in_time_ends_its_connection(
+    odd: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.05)
+    place = odd.address.partition("/?")[0].removeprefix("http://").split(":")
+    with socket.create_connection((place[0], int(place[1])), timeout=20) as one:
+        one.sendall(b"GET / HTTP/1.1\r\n")
+        assert one.recv(100) == b""
 
 
 def tab_two_cancels(page: Explorer) -> Any:

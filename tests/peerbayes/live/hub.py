@@ -63,6 +63,12 @@ class HubTransport:
     def send(self, data: bytes) -> None:
         self.hub.send(self.agent, data)
 
+    def echo(self, data: bytes) -> None:
+        with self.hub.lock:
+            there = list(self.hub.there.values())
+        for one in there:
+            one.heard.echo(data)
+
     def report(self, data: bytes) -> None:
         self.hub.reports.append(data)
 

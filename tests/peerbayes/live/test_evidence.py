@@ -91,7 +91,7 @@ def test_normal_labels_have_their_densities(line: str, x: int, y: float) -> None
     assert row[0] - row[1] == pytest.approx(wanted[0] - wanted[1], abs=1e-12)
 
 
-@pytest.mark.parametrize("line", ["1", "[0, 1]", "0,1", '{"y": 1}', '{"observation": 1}', "1.0"])
+@pytest.mark.parametrize("line", ["1", "[0, 1]", '{"y": 1}', '{"observation": 1}', "1.0"])
 def test_observations_of_tables_are_looked_up(line: str) -> None:
     row = Claims(_TABLES, hypotheses=2).of_line(line)
     assert row.tolist() == [np.log(0.5), np.log(0.25)]
@@ -107,11 +107,22 @@ def test_log_likelihoods_may_be_given() -> None:
     ["2", "-1", "0.5", "x", "", "[]", "[1]", "[0,1,1]", "{}", "true", "null", "nan", "inf", '"0"',
      "1e999", "[[0]]", '{"log_likelihood": [1]}', '{"log_likelihood": [1, null]}',
      '{"log_likelihood": [1, 1e9]}', '{"log_likelihood": ["a", 1]}', "1,1", "[true, 0]",
-     "1" * 70_000, "[" * 5000],
+     "1" * 70_000, "[" * 5000, "1" * 400, "[" + "1" * 400 + ", 0]", '{"log_likelihood": [true, 0]}',
+     '{"log_likelihood": ["0.5", "1"]}', '{"log_likelihood": [1' + "0" * 400 + ", 0]}",
+     "0_1", "\u0661", "0x1", "1 V", "1 %", "0;1", "0,", "0,1;0,1", '"0,1"'],
 )  # fmt: skip
 def test_other_lines_are_none(line: str) -> None:
     with pytest.raises(UnreadableError):
         Claims(_TABLES, hypotheses=2).of_line(line)
+
+
+@pytest.mark.parametrize("line", ["0,9", "0,0", "1.234,5", "1,234.5", "0,9;1,2", "-0,9", "0,9,"])
+@pytest.mark.parametrize("claims", [{**_NORMAL, "means": [[0.0], [2.0]]}, _TABLES])
+def test_a_comma_is_no_decimal_mark_where_there_are_no_inputs(line: str, claims: Any) -> None:
+    with pytest.raises(UnreadableError, match="more than one number; if a comma is the decimal"):
+        Claims(claims, hypotheses=2).of_line(line)
+    with pytest.raises(UnreadableError, match="more than an input and a label; if a comma"):
+        Claims(_NORMAL, hypotheses=2).of_line(f"1,{line}")
 
 
 def test_impossible_observations_are_refused() -> None:
@@ -165,7 +176,7 @@ def test_a_file_is_followed_and_gone_on_with(tmp_path: Path, monkeypatch: Any) -
     assert wait(lambda: source.taken == 3)
     assert (source.offset, source.refused) == (10, 1)
     with path.open("a") as file:
-        file.write(",0\n")
+        file.write(".0\n")
     assert wait(lambda: source.taken == 4)
     assert wait.woken >= 5
     source.close()

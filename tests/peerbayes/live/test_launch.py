@@ -22,8 +22,10 @@ from peerbayes.cli import main
 from peerbayes.live import processes
 from peerbayes.live.evidence import drawn
 from peerbayes.live.finding import every_share, robust_keys
+from peerbayes.live.inbox import Inbox
 from peerbayes.live.launching import LaunchRequest
 from peerbayes.live.replaying import beliefs_of, events_of
+from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, open_session
 from peerbayes.records import read_record
 
 
@@ -198,3 +200,98 @@ def test_keys_made_anew_hold_for_states_that_were_kept(tmp_path: Path) -> None:
         heard = [r["receipts"]["new"] + r["receipts"]["early"] for r in found.reports]
         assert min(heard) == 10
     assert found.agents[0].probabilities == pytest.approx(np.exp(_exact(20, 0)[0]), abs=1e-12)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_the_second_process_of_an_agent_ends_and_its_neighbour_says_so(
+    tmp_path: Path, secure: bool
+) -> None:
+    keys = ["--keys", str(tmp_path / "keys")] if secure else []
+    if secure:
+        assert main(["keys", "new", "two-coins", "--out", keys[1], "--quiet"]) == 0
+    end = f"{'tls' if secure else 'tcp'}/127.0.0.1:{processes.free_ports(1)[0]}"
+
+    def start(agent: str, how: str, out: str) -> subprocess.Popen[str]:
+        command = [
+            sys.executable,
+            "-m",
+            "peerbayes",
+            "peer",
+            "two-coins",
+            "--agent",
+            agent,
+            how,
+            end,
+        ]
+        command += ["--interval", "0.05", "--gather", "20", "--out", str(tmp_path / out), *keys]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    one, both = start("1", "--listen", "a"), [start("0", "--connect", out) for out in "bc"]
+    try:
+        while all(other.poll() is None for other in both):
+            time.sleep(0.05)
+        (second,) = [other for other in both if other.poll() is not None]
+        (first,) = {*both} - {second}
+        assert second.returncode == 2
+        assert "only process that speaks as '0', got another" in second.communicate()[1]
+        for other in (first, one):
+            assert other.poll() is None
+            other.send_signal(signal.SIGINT)
+        said = one.communicate(timeout=60)
+        assert (one.returncode, first.wait(60)) == (0, 0)
+        assert said[1].count("two processes speak as agent '0'") == 1
+        assert "two processes spoke as 0" in said[0]
+        assert "two processes" not in first.communicate()[0]
+    finally:
+        for process in (one, *both):
+            process.kill()
+            process.communicate()
+
+
+def test_an_agent_that_is_there_behind_a_router_is_not_joined_by_another() -> None:
+    at = [f"tcp/127.0.0.1:{processes.free_ports(1)[0]}"]
+    router = open_session(Endpoints(listen=at, settings={"mode": '"router"'}))
+    first, second = (
+        ZenohTransport("0" * 16, "0", Endpoints(connect=at, router=True)) for _ in range(2)
+    )
+    try:
+        first.open(Inbox(), names=[], limit=1000)
+        with pytest.raises(ValueError, match="agent: expected no agent '0' in the network yet"):
+            second.open(Inbox(), names=[], limit=1000)
+    finally:
+        first.close()
+        router.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "wanted"),
+    [
+        ("tcp/127.0.0.1:99999", "a port from {first} to 65535"),
+        ("tls/127.0.0.1:-1", "a port from {first} to 65535"),
+        ("tcp/127.0.0.1", "a port from {first} to 65535"),
+        ("tcp/::1:7549", "brackets around an IPv6 address"),
+        ("tcp/no.such.host.invalid:7549", "a host with an address"),
+        ("tcp/a..b:7549", "a host with an address"),
+        ("tcp/:7549", "a host with an address"),
+        ("localhost:7549", "a protocol, a host and a port"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("command", "option", "first"),
+    [
+        ("peer two-coins --agent 0 --rounds 1 --gather 0", "connect", 1),
+        ("peer two-coins --agent 0 --rounds 1 --gather 0", "listen", 0),
+        ("watch two-coins --seconds 0.1", "connect", 1),
+        ("router --seconds 0.1", "listen", 0),
+    ],
+)
+def test_addresses_that_cannot_be_are_refused_before_anything_is_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    address: str, wanted: str, command: str, option: str, first: int,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main([*command.split(), f"--{option}", address]) == 2
+    said = capsys.readouterr().err
+    start = f"peerbayes: {option}: expected {wanted.format(first=first)}"
+    assert (said.startswith(start), said.count("\n")) == (True, 1)
+    assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from peerbayes.live.frames import Frame, seal, unseal
 from peerbayes.live.members import Members
 from peerbayes.live.pacing import Pacing
 from peerbayes.live.report import read
+from peerbayes.live.speakers import Speakers
 from tests.peerbayes.live.hub import Hub, HubTransport, loop_of, run_together
 
 _COIN = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
@@ -195,6 +197,105 @@ def test_what_is_wrong_is_refused_counted_and_said_once() -> None:
     }  # fmt: skip
     assert len([text for text in said if "refused" in text]) == 5
     assert all(report["round"] == 30 for report in found.values())
+
+
+@pytest.mark.parametrize(
+    ("spoken", "taken", "told"),
+    [
+        # One that came back, and again; what the first had said may come late, not much later.
+        ("a0 a1 b2 b3 c4 c5", "yyyyyy", 0),
+        ("a0 b5 a4 b6 a5 b7", "yyyyyy", 0),
+        # The first speaks again: the second is heard no more, whoever else is.
+        ("a0 b5 a6 b7 a8 b9", "yyynyn", 1),
+        ("a0 b1 a2 c3 a4 b5 c6 a7 d8 d9", "yyyyynnyyy", 1),
+        ("a0 b1 c2 b3 a4 c5 b6 a7", "yyyyynny", 1),
+        # By clocks that differ, later, as what is under way does not take so long.
+        ("a0 b5 a1 b6 a2 b7 a3 b8 a4 b9", "yyyyyyyyyy", 0),
+        ("a0 b500 a1 b501 a12 b502 a13", "yyyyyny", 1),
+        # Who does not say which process it is, is taken.
+        ("-0 a1 -2 a3", "yyyy", 0),
+    ],
+)  # fmt: skip
+def test_the_second_of_two_processes_is_heard_no_more(spoken: str, taken: str, told: int) -> None:
+    said: list[str] = []
+    speakers, now = Speakers(said.append), 0.0
+    for one, right in zip(spoken.split(), taken, strict=True):
+        made = float(one[1:])
+        now = now + 1 if made > 100 else max(now, made)
+        process = one[0].strip("-")
+        assert speakers.hear("x", process, made=made, now=now) == (right == "y")
+        assert speakers.hear("other", "z", made=made, now=now)
+    assert len(said) == told
+    assert speakers.doubled == ["x"] * told
+
+
+def test_two_processes_of_a_neighbour_are_told_once_and_the_second_is_shown_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hub, said, shown = Hub(), list[str](), list[bytes]()
+    first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    loop = loop_of(hub, first, Pacing(rounds=9, patience=0, linger=0), log=said.append)
+    monkeypatch.setattr(loop._transport, "echo", shown.append)
+    loop._transport.open(loop.inbox, names=["1"], limit=10_000)
+
+    def frame(round: int, made: float) -> bytes:
+        sent = {"log_belief": np.log([0.5, 0.5])}
+        return seal(Frame(first.network, "1", 0, round, made, 0.0, "finite", sent))
+
+    frames = [frame(k, 100.0 + k) for k in range(1, 7)]
+    for data, process in zip(frames, "abaabb", strict=True):
+        loop.inbox.frame("1", data, process)
+    loop._take_in(loop.inbox.all())
+    report = loop._tell()
+    assert (report["doubled"], report["refused"]) == (["1"], {"second-process": 2})
+    assert len([text for text in said if "two processes speak as agent '1'" in text]) == 1
+    assert shown == [frames[2]]
+    loop.inbox.frame("1", frame(7, 107.0), "a")
+    loop._take_in(loop.inbox.all())
+    assert len(shown) == 2  # once more, since the second spoke again
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_an_agent_ends_that_hears_itself_speak_from_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, signed: bool
+) -> None:
+    hub, kept = Hub(), list[bytes]()
+    first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    verify = (lambda sender, digest, signature: sender == "0") if signed else None
+    loop = loop_of(hub, first, Pacing(rounds=9, patience=0, linger=0), verify=verify)
+    loop._transport.open(loop.inbox, names=["1"], limit=10_000)
+    monkeypatch.setattr(loop._transport, "send", kept.append)
+    sent = {"log_belief": np.log([0.5, 0.5])}
+
+    def other(round: int, made: float, name: str = "0") -> bytes:
+        return seal(Frame(first.network, name, 0, round, made, 0.0, "finite", sent))
+
+    later = time.time() + 5
+    loop.inbox.echo(other(1, later))  # before it has said anything, it cannot be a second one
+    loop._take_in(loop.inbox.all())
+    for _ in range(3):
+        loop._shared_round()
+    # Its own, one of another agent, what is no frame, and one of an earlier life.
+    harmless = [*kept, other(2, later, "1"), b"x", other(0, later)]
+    harmless += [other(9, 5.0)] * signed
+    for data in harmless:
+        loop.inbox.echo(data)
+    loop._take_in(loop.inbox.all())
+    loop.inbox.echo(other(2, later))
+    with pytest.raises(ValueError, match="agent: expected to be the only process that speaks as"):
+        loop._take_in(loop.inbox.all())
+
+
+@pytest.mark.parametrize("jump", [1e6, -1e6])
+def test_a_clock_that_is_set_moves_no_wait(monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+    hub, real, calls = Hub(), time.time, count()
+    monkeypatch.setattr(time, "time", lambda: real() + jump * (next(calls) > 9))
+    pacing = Pacing(rounds=20, patience=20, linger=0)
+    found = run_together(loop_of(hub, s, pacing) for s in every_share(pb.load("two-coins")))
+    for report in found.values():
+        waits = [report["seconds"], report["gap"], report["own"]["wait"]]
+        waits += [link["wait"] for link in report["links"].values()]
+        assert all(0 <= wait < 600 for wait in waits)
 
 
 def test_own_rhythms_do_not_wait_for_each_other() -> None:

@@ -2,6 +2,7 @@
 
 const mark = "#problem=";
 const most = 2_000_000; // characters of a link that is read
+const tooLarge = "This link holds a problem of more than four million characters: save it as a file.";
 
 export async function linkOf(state, address) {
   const positions = state.positions.map((place) => place.map((x) => Math.round(x * 1e4) / 1e4));
@@ -22,24 +23,35 @@ export async function readLink(link) {
       Array.isArray(positions) &&
       positions.every((place) => Array.isArray(place) && place.length === 2 && place.every(Number.isFinite));
     return { document, positions: placed ? positions : null };
-  } catch {
+  } catch (error) {
+    if (error.message === tooLarge) throw error;
     throw new Error("This link is cut off or damaged: copy it whole.");
   }
 }
 
 /** Bytes through a compressor; what comes out is bounded, so that no link can fill the memory. */
 async function through(transform, bytes) {
-  const reader = new Blob([bytes]).stream().pipeThrough(transform).getReader();
+  const reader = pieces(bytes).pipeThrough(transform).getReader();
   const parts = [];
   let size = 0;
   for (;;) {
     const { value, done } = await reader.read();
     if (done) break;
     size += value.length;
-    if (size > 4e6) throw new Error("too large");
+    if (size > 4e6) {
+      await reader.cancel();
+      throw new Error(tooLarge);
+    }
     parts.push(value);
   }
   return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+/** Bytes, piece by piece as they are asked for: a browser inflates each whole, to a thousand times its size. */
+function pieces(bytes) {
+  let at = 0;
+  const pull = (to) => (at < bytes.length ? to.enqueue(bytes.subarray(at, (at += 1024))) : to.close());
+  return new ReadableStream({ pull }, { highWaterMark: 0 });
 }
 
 function encoded(bytes) {

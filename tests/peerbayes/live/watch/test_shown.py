@@ -93,6 +93,25 @@ def test_the_page_has_prediction_beside_measurement(
     assert "a0 hears a1" in page
 
 
+def test_evidence_that_contradicts_the_file_is_told(tmp_path: Path) -> None:
+    document = document_of(fed(own_paces(lambda i: -steady(i)), 40).sight(at_end=True))
+    against = document.told.contradicted
+    assert against is not None
+    assert against.measured == min(rate.measured for rate in document.told.rates) < 0
+    (note,) = [note for note in document.notes if "contradicts" in note]
+    assert note.startswith(
+        f"beliefs in {against.hypothesis!r} rose by {-against.measured:.4g} nats"
+    )
+    path = write_record(tmp_path / "watch.json", kind="watch", body=document)
+    page = write_report([path], tmp_path / "page.html").read_text(encoding="utf-8")
+    finding = re.search(rf"Beliefs in “{against.hypothesis}” rose by [^.]*[^<]*", page)
+    assert finding is not None
+    assert "the evidence contradicts the truth that the file states" in finding.group()
+    assert "fell by" not in page
+    # As it should be: they fell.
+    assert document_of(fed(own_paces(steady), 40).sight()).told.contradicted is None
+
+
 def test_the_page_says_where_measurement_and_prediction_differ(tmp_path: Path) -> None:
     network = own_paces(lambda i: 2 * steady(i))  # twice the evidence that the problem speaks of
     document = document_of(fed(network, 40).sight(at_end=True))

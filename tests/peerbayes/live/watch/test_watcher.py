@@ -16,7 +16,7 @@ from peerbayes.live.watch.watcher import Watcher
 from peerbayes.live.watch.watching import watch_until
 from peerbayes.records import read_record
 from tests.peerbayes.live.watch.network import NETWORK, LiveNetwork
-from tests.peerbayes.live.watch.test_measured import MODEL, ROWS, own_paces, steady
+from tests.peerbayes.live.watch.test_measured import MODEL, ROWS, lockstep, own_paces, steady
 
 KNOWN = Watched(
     NETWORK, "three", "", ("a0", "a1", "a2"), MODEL.hypotheses, MODEL, ROWS, np.zeros((3, 2))
@@ -67,6 +67,71 @@ def test_what_is_told_of_a_steady_network() -> None:
     assert course.agents == ["a0", "a1", "a2"]
     slope = np.polyfit(course.seconds[0], course.log_ratios[0], 1)[0]
     assert slope == pytest.approx(document.told.binding.predicted, rel=0.01)
+
+
+@pytest.mark.parametrize("pace", [own_paces, lockstep])
+@pytest.mark.parametrize("jump", [3600.0, -3600.0, 30.0, -2.5])
+@pytest.mark.parametrize("who", [{1}, {0, 1, 2}])  # all at once: the watcher's own clock
+def test_a_clock_that_jumps_moves_no_rate(pace, jump: float, who: set[int]) -> None:
+    network = pace(steady)
+    network.clock = lambda i, at: 100 + at + jump * (i in who and at > 12)
+    document = document_of(fed(network, 40).sight())
+    told = document.told
+    (note,) = [note for note in document.notes if "clocks jumped" in note]
+    assert all(f"a{i} by {jump:+.4g} s" in note for i in who)
+    for rate in told.rates:  # of some 25 s, to a belief that is a round old
+        assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
+    still = document_of(fed(pace(steady), 40).sight()).told
+    assert told.round_seconds == pytest.approx(still.round_seconds, rel=0.05)
+    assert not document.refused
+
+
+def test_a_watcher_s_clock_that_jumps_moves_no_rate() -> None:
+    for jump in (100.0, -8.0):
+        clock, network = Clock(), own_paces(steady)
+        watcher = Watcher(KNOWN, clock=clock)
+        for at, kind, what in network.run(40):
+            clock.now = at + jump * (at > 12)
+            if kind == "report":
+                watcher.report(*what)
+            else:
+                watcher.alive(what, kind == "alive")
+        document = document_of(watcher.sight(), with_course=True)
+        assert [note for note in document.notes if "clocks jumped" in note]
+        for rate in document.told.rates:
+            assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
+
+
+def test_one_late_report_is_no_jump() -> None:
+    clock, network, count = Clock(), own_paces(steady), 0
+    watcher = Watcher(KNOWN, clock=clock)
+    for at, kind, what in network.run(40):
+        clock.now = at
+        if kind == "report":
+            count += 1
+            watcher.report(*what, at + 1.5 * (count == 40))
+        else:
+            watcher.alive(what, kind == "alive")
+    document = document_of(watcher.sight())
+    assert (len(document.stretches), document.notes) == (1, [])
+    for rate in document.told.rates:
+        assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
+
+
+def test_two_processes_that_report_as_one_agent_are_told() -> None:
+    watcher = Watcher(KNOWN, clock=Clock())
+    for at, kind, what in own_paces(steady).run(20):
+        if kind == "report":
+            watcher.report(*what, at, what[0])
+            if what[0] == "a0" and 5 < at < 15:
+                watcher.report(*what, at + 0.1, "another")
+    said = {**json.loads(what[1]), "doubled": ["a1", "a\n2"]}
+    watcher.report(what[0], json.dumps(said).encode(), at, what[0])
+    document = document_of(watcher.sight())
+    told = [note.split(": ")[0].split("agent ")[1] for note in document.notes if "two pro" in note]
+    assert told == [r"'a\n2'", "'a0'", "'a1'"]
+    # Of nine reports the first was taken: nobody could know yet that the other process lives.
+    assert document.refused == {"second process": 8}
 
 
 def test_a_report_overtaken_by_the_loss_of_its_token_brings_nobody_back() -> None:
