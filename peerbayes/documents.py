@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from peerbayes.records import plain
-from theory.showing import Shown
+from theory.values import Value
 
 if TYPE_CHECKING:
     from theory import CertifiedSampleSize, Network
@@ -56,7 +56,7 @@ class Document(BaseModel):
         return self.model_dump(mode="json")
 
 
-class Documented(Shown, ABC):
+class Documented(Value, ABC):
     """A result that has a document; it prints as a few of its numbers."""
 
     def _title(self) -> str:

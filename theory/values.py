@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,20 @@ def _same(one: object, two: object) -> bool:
         return one.keys() == two.keys() and all(_same(one[key], two[key]) for key in one)
     if isinstance(one, float):
         return repr(one) == repr(two)
+    if isinstance(one, partial) and isinstance(two, partial):
+        return one.func == two.func and _same(one.args, two.args)
+    if _is_compared_by_fields(one):
+        names = [field.name for field in dataclasses.fields(one)]  # type: ignore[arg-type]
+        return all(_same(getattr(one, name), getattr(two, name)) for name in names)
     return bool(one == two)
+
+
+def _is_compared_by_fields(one: object) -> bool:
+    """Whether it is a dataclass that does not say itself when two are equal."""
+    kind: Any = type(one)
+    if isinstance(one, Value) or not dataclasses.is_dataclass(kind):
+        return False
+    return kind.__eq__ is object.__eq__ or bool(kind.__dataclass_params__.eq)
 
 
 def _same_arrays(one: np.ndarray, two: np.ndarray) -> bool:

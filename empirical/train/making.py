@@ -17,6 +17,7 @@ from empirical.train.constants import with_constants
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
 from empirical.train.recognise import net_of
+from empirical.train.seeding import seeded
 from theory.validation import fail
 
 # Rows on which a module is tried.
@@ -67,7 +68,7 @@ def outputs_of_module(module: Any, example: NDArray[Any], *, tokens: bool = Fals
         return module.outputs
     kind = torch.int64 if tokens else torch.float32
     try:
-        with torch.random.fork_rng(), torch.no_grad():
+        with seeded(0), torch.no_grad():
             own = module if isinstance(module, nn.Module) else module()
             found = deepcopy(own).eval()(torch.from_numpy(np.array(example)).to(kind))
     except Exception as error:

@@ -16,14 +16,14 @@ from peerbayes.claims import ClaimsRecord, claim_document
 from peerbayes.records import check_folder, write_record
 from theory.claims import CLAIMS, Claim, ClaimTrial, Effort, try_claims
 from theory.progress import Progress
-from theory.showing import Shown
+from theory.values import Value
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
 @dataclass(frozen=True, eq=False)
-class ClaimsOutcome(Shown):
+class ClaimsOutcome(Value):
     """What the trial found, and where it is on disk."""
 
     trials: tuple[ClaimTrial, ...]

@@ -24,15 +24,15 @@ from peerbayes.problem.builtins.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import Record, check_folder, set_aside, write_record
 from theory.progress import Progress
-from theory.showing import Shown
 from theory.validation import as_integer, as_probability, fail
+from theory.values import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class VerifyOutcome(Shown):
+class VerifyOutcome(Value):
     """What `verify` found, and where it is on disk; None if nothing was written."""
 
     verifications: tuple[Verification, ...]

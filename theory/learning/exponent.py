@@ -33,9 +33,9 @@ from theory.frames import frame
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
-from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
+from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ _MOST_ATOMS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorExponent(Shown):
+class ErrorExponent(Value):
     """E in nats per round, in floating point.
 
     Attributes
