@@ -174,8 +174,13 @@ def fingerprint(*parts: object) -> str:
     >>> fingerprint(1, np.arange(2)) == fingerprint(1.0, np.arange(2))
     False
     """
+    return content_sha256(*_versions(), *parts)
+
+
+def content_sha256(*parts: object) -> str:
+    """As :func:`fingerprint`, whatever the versions of the libraries."""
     digest = hashlib.sha256()
-    for part in (*_versions(), *parts):
+    for part in parts:
         for piece in _bytes(part):
             digest.update(piece)
     return digest.hexdigest()

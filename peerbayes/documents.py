@@ -81,6 +81,9 @@ class RecordFile(BaseModel):
     format: Literal["peerbayes-record"]
     version: int = Field(ge=1)
     kind: str
+    of: dict[str, Any] | None = Field(
+        default=None, description="problem, settings and seed, by which a record is known again"
+    )
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     body: Any
 

@@ -83,9 +83,10 @@ def _same(one: object, two: object) -> bool:
 def _is_compared_by_fields(one: object) -> bool:
     """Whether it is a dataclass that does not say itself when two are equal."""
     kind: Any = type(one)
-    if isinstance(one, Value) or not dataclasses.is_dataclass(kind):
+    how = getattr(kind, "__dataclass_params__", None)
+    if how is None or isinstance(one, Value):
         return False
-    return kind.__eq__ is object.__eq__ or bool(kind.__dataclass_params__.eq)
+    return kind.__eq__ is object.__eq__ or bool(how.eq)
 
 
 def _same_arrays(one: np.ndarray, two: np.ndarray) -> bool:
