@@ -77,12 +77,13 @@ class RecordFile(BaseModel):
     """A file that a command leaves: what it is of, its checksum, and what it says."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    left_out: ClassVar[frozenset[str]] = frozenset({"of"})
 
     format: Literal["peerbayes-record"]
     version: int = Field(ge=1)
     kind: str
-    of: dict[str, Any] | None = Field(
-        default=None, description="problem, settings and seed, by which a record is known again"
+    of: dict[str, Any] = Field(
+        default={}, description="problem, settings and seed, by which a record is known again"
     )
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     body: Any

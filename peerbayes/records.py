@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from exact.whole_files import replacing
+from exact.whole_files import open_regular, read_regular, replacing
 from peerbayes.messages import shorten
 from theory.validation import fail
 
@@ -293,9 +293,9 @@ def read_record(path: str | Path) -> Record:
     path = Path(path)
     source = str(path)
     wanted = "a record written by peerbayes"
-    again = "write it again, by repeating the run"
+    again = "write it again, by repeating the run with --force"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(path).decode("utf-8"))
     except FileNotFoundError:
         raise fail(source, wanted, "no such file", "correct the path") from None
     except IsADirectoryError:
@@ -345,7 +345,7 @@ def find_records(folder: Path, *, kind: str, also: Sequence[str] = ()) -> list[P
 def _names_format(path: Path) -> bool:
     """Whether a file opens like a record: a folder may hold other JSON files too."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return FORMAT.encode("ascii") in file.read(200)
     except OSError:
         return False

@@ -26,7 +26,7 @@ from theory.progress import Progress
 from theory.validation import as_integer
 
 KIND, PART_KIND = "run", "run-part"
-_DAMAGED = "for it is damaged"
+_OTHERS = "for it is of other settings, or of another build"
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def _place(
     place = RecordPlace(path, KIND, {**of, "parts": kept}, force)
     place.check()
     for part in asked:
-        if kept_part(experiment, part, out=out, **numbers).refusal != _DAMAGED:
+        if kept_part(experiment, part, out=out, **numbers).refusal == _OTHERS:
             _part_place(experiment, part, out=out, force=force, **numbers).check()
     return place
 
@@ -287,12 +287,12 @@ def kept_part(
     try:
         record = read_record(path)
     except ValueError:
-        return KeptPart(refusal=_DAMAGED)
+        return KeptPart(refusal="for it is damaged")
     body = record.body
     if record.kind != PART_KIND or not isinstance(body, dict) or body.get("content") is None:
         return KeptPart(refusal="for it is no part of an experiment")
     if body.get("fingerprint") != fingerprint(experiment, part, seed=seed, replicates=replicates):
-        return KeptPart(refusal="for it is of other settings, or of another build")
+        return KeptPart(refusal=_OTHERS)
     damage = getattr(experiment, "damage", None)
     reason = None if damage is None else damage(part, body["content"], path.parent)
     if reason is not None:

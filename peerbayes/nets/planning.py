@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.nets.influence import weighed
@@ -47,14 +48,16 @@ def plan_of(
         return problem.module(outputs=found.outputs - found.constants)
 
     own = problem.specification.net.module_file is not None
+    net = net_for(build if own else build(), found, problem.data.train[0].inputs[:4])
+    data = replace(problem.data, sources=(*problem.data.sources, *problem.imported))
     return TrainingPlan(
         name=problem.name,
         title=problem.title,
-        net=net_for(build if own else build(), found, problem.data.train[0].inputs[:4]),
+        net=net,
         likelihood=found,
         network=network,
         learner=learner,
-        data=problem.data,
+        data=data,
         rounds=training.rounds if rounds is None else rounds,
         local_steps=training.local_steps,
         batch=training.batch,

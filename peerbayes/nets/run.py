@@ -16,7 +16,7 @@ from peerbayes.nets.looks import note_look
 from peerbayes.nets.recording import record_of
 from peerbayes.progress import sayer
 from peerbayes.record_names import file_name
-from peerbayes.records import RecordPlace, check_folder
+from peerbayes.records import RecordPlace, check_folder, checksum, plain
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -128,7 +128,9 @@ def run_plan(
     place = None
     if path is not None and first:
         of = {"training": plan.content_sha256, "test": plan.test_sha256, "device": device}
-        place = RecordPlace(path, KIND, {**of, **plan.settings}, force)
+        code = [source for source in plan.data.sources if source[0].endswith(".py")]
+        own = {"code": checksum(plain(code))} if code else {}
+        place = RecordPlace(path, KIND, {**of, **own, **plan.settings}, force)
         check_folder(path.parent)
     with _alone(path, plan.name) if first and path is not None else nullcontext():
         if place is not None:
