@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -79,3 +82,12 @@ def test_a_name_that_is_not_there() -> None:
     with pytest.raises(ImportError, match="cannot import name 'learning_rat'"):
         exec("from theory import learning_rat")
     assert not hasattr(theory, "__wrapped__")
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+@pytest.mark.parametrize("name", lazy_packages())
+def test_packages_are_pickled_and_copied_by_name(
+    name: str, how: Callable[[ModuleType], ModuleType]
+) -> None:
+    package = importlib.import_module(name)
+    assert how(package) is package
