@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,53 +17,39 @@ from peerbayes.messages import guessed, shorten
 from theory.validation import fail
 
 
-@dataclass(frozen=True, eq=False)
-class OwnFunction:
-    """A function of the user's own file, which returns a torch module.
+@dataclass
+class _Loaded:
+    """The file of the user's own that was run last.
 
     Attributes
     ----------
     path
-        The file.
+        The file, resolved.
     module
         What running it gave.
-    name
-        The function's.
-    before
-        Names of the modules that were there before.
+    imported
+        Modules that it imported from beside it, with the SHA-256 of their files.
     """
 
-    path: Path
-    module: ModuleType
-    name: str
-    before: frozenset[str]
+    path: Path = Path()
+    module: ModuleType = field(default_factory=lambda: ModuleType("none"))
+    imported: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self) -> Any:
-        """What the function returns, called without arguments.
-
-        Raises
-        ------
-        ValueError
-            If it raises an error: the line says where in the file.
-        """
-        with _beside(self.path), _explained(self.path, f"{self.name}() to return a torch module"):
-            return getattr(self.module, self.name)()
-
-    @property
-    def imported(self) -> tuple[Path, ...]:
-        """The files beside this one, or in folders there, that it imported until now, in order."""
-        folder = self.path.resolve().parent
-        names = {*_new_names(self.before, folder), *_reached(self.module, folder)}
-        files = {_file_of(sys.modules.get(name)) for name in names}
-        return tuple(sorted(file for file in files if file and file != self.path.resolve()))
+    def leave(self, path: Path) -> None:
+        """Forget what another file imported, or what has changed: it is imported afresh."""
+        kept = all(_digest(sys.modules.get(name)) == mark for name, mark in self.imported.items())
+        if path != self.path or not kept:
+            for name in self.imported:
+                sys.modules.pop(name, None)
+            self.imported.clear()
+        self.path = path
 
 
-# Modules that files of the user's own have imported from beside them: the next one imports afresh.
-_IMPORTED: set[str] = set()
+_LOADED = _Loaded()
 
 
-def own_function(path: Path, function: str) -> OwnFunction:
-    """A function in a Python file.
+def own_module(path: Path, function: str) -> Any:
+    """What a function in a Python file returns, called without arguments.
 
     The file is run: it is code of the user's own, as trusted as any script. While it runs, and the
     function with it, files beside it can be imported, whatever was imported of their names before.
@@ -70,8 +57,8 @@ def own_function(path: Path, function: str) -> OwnFunction:
     Raises
     ------
     ValueError
-        If there is no such file or function, or running it raises an error: the line says which,
-        and where in the file.
+        If there is no such file or function, or either raises an error: the line says which, and
+        where in the file.
     """
     if not path.is_file():
         raise fail(str(path), "a Python file", "none of that name", "correct the path")
@@ -80,9 +67,8 @@ def own_function(path: Path, function: str) -> OwnFunction:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    while _IMPORTED:
-        sys.modules.pop(_IMPORTED.pop(), None)
-    before = frozenset(sys.modules)
+    _LOADED.leave(path.resolve())
+    _LOADED.module = module
     with _beside(path), _explained(path, "a file that can be imported"):
         sys.modules[name] = module
         specification.loader.exec_module(module)
@@ -92,7 +78,19 @@ def own_function(path: Path, function: str) -> OwnFunction:
         remedy = guessed(function, words, otherwise="define it")
         got = "none" if build is None else type(build).__name__
         raise fail(str(path), f"a function {function!r}", got, remedy)
-    return OwnFunction(path, module, function, before)
+    with _beside(path), _explained(path, f"{function}() to return a torch module"):
+        return build()
+
+
+def imported_by(path: Path) -> tuple[Path, ...]:
+    """What a file that :func:`own_module` has run last imported from beside it, or from folders
+    there; in order.
+    """
+    own = path.resolve()
+    assert own == _LOADED.path
+    names = {*_LOADED.imported, *_reached(_LOADED.module, own.parent)}
+    files = {_file_of(sys.modules.get(name)) for name in names}
+    return tuple(sorted(file for file in files if file is not None and file != own))
 
 
 def _file_of(module: ModuleType | None) -> Path | None:
@@ -108,12 +106,11 @@ def _is_beside(module: ModuleType | None, folder: Path) -> bool:
     return not {"site-packages", "dist-packages"}.intersection(file.relative_to(folder).parts)
 
 
-def _new_names(before: Collection[str], folder: Path) -> set[str]:
-    return {
-        name
-        for name, module in list(sys.modules.items())
-        if name not in before and _is_beside(module, folder)
-    }
+def _digest(module: ModuleType | None) -> str:
+    file = _file_of(module)
+    if file is None or not file.is_file():
+        return ""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _reached(module: ModuleType, folder: Path) -> set[str]:
@@ -151,7 +148,9 @@ def _beside(path: Path) -> Iterator[None]:
     finally:
         sys.path.remove(str(folder))
         sys.dont_write_bytecode = kept
-        _IMPORTED.update(_new_names(before, folder))
+        for name in set(sys.modules) - before:
+            if _is_beside(sys.modules[name], folder) and name != f"_own_{path.stem}":
+                _LOADED.imported[name] = _digest(sys.modules[name])
 
 
 @contextmanager

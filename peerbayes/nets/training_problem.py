@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.source_files import Sources, read_source, relative_to
 from peerbayes.nets.net_section import TrainingSection
-from peerbayes.nets.own_module import OwnFunction, own_function
+from peerbayes.nets.own_module import imported_by, own_module
 from peerbayes.nets.specification import NetSpecification
 from theory.changing import AnyNetwork
 from theory.validation import fail
@@ -47,19 +46,14 @@ class TrainingProblem:
     specification: NetSpecification
     folder: Path
 
-    @cached_property
-    def _own(self) -> OwnFunction:
-        assert self.specification.net.module_file is not None
-        file, function = self.specification.net.module_file
-        return own_function(self.folder / file, function)
-
     @property
     def imported(self) -> Sources:
-        """What a module of the user's own has imported from beside its file, until now."""
-        if self.specification.net.module_file is None:
+        """What the user's own module, made by now, has imported from beside its file."""
+        own = self.specification.net.module_file
+        if own is None:
             return ()
-        read = [read_source(path).sources[0] for path in self._own.imported if path.stat().st_size]
-        return relative_to(self.folder, tuple(read))
+        files = [path for path in imported_by(self.folder / own[0]) if path.stat().st_size]
+        return relative_to(self.folder, tuple(read_source(path).sources[0] for path in files))
 
     @property
     def training(self) -> TrainingSection:
@@ -83,7 +77,8 @@ class TrainingProblem:
 
         net = self.specification.net
         if net.module_file is not None:
-            return self._own()
+            file, function = net.module_file
+            return own_module(self.folder / file, function)
         shape = self.data.input_shape
         if net.convolutions is not None and len(shape) != 3:
             wanted = "images of shape (channels, height, width)"

@@ -263,7 +263,12 @@ COMMANDS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
     "simulate": (of_coins(pb.simulate, rounds=5, replicates=3), [{"problem": edited_coins}]),
     "design": (
         of_coins(pb.design, replicates=0),
-        [{"problem": edited_coins}, {"delta": 0.1}, {"seed": 1}, {"changes": {"minimum_self_weight": 0.2}}],
+        [
+            {"problem": edited_coins},
+            {"delta": 0.1},
+            {"seed": 1},
+            {"changes": {"minimum_self_weight": 0.2}},
+        ],
     ),
     "place": (of_coins(pb.place, replicates=0), [{"problem": edited_coins}, {"seed": 1}]),
     "claims": (one_claim, [{"seed": 1}]),
@@ -279,24 +284,26 @@ COMMANDS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_record_of_something_else_is_replaced_by_force_alone(name: str, tmp_path: Path) -> None:
+def test_a_record_of_something_else_is_replaced_by_force_alone(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
     run, others = COMMANDS[name]
 
     def files() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
     run(out=tmp_path)
+    run(out=tmp_path)  # the same again
     before = files()
     for other in others:
-        other = {key: value() if callable(value) else value for key, value in other.items()}
+        new = {key: value() if callable(value) else value for key, value in other.items()}
         with pytest.raises(ValueError, match=r"\.json: expected no record, .*--force") as refused:
-            run(out=tmp_path, **other)
+            run(out=tmp_path, **new)
         assert "\n" not in str(refused.value)
         assert files() == before
-        run(out=tmp_path)  # the same again
-        run(out=tmp_path, force=True, **other)
-        assert files() != before
-        run(out=tmp_path, force=True)
+    run(out=tmp_path, force=True, **new)
+    assert files() != before
     (path,) = (path for path in before if path.parent == tmp_path and path.suffix == ".json")
     for damage in (b"{}", path.read_bytes()[:-9]):
         path.write_bytes(damage)
