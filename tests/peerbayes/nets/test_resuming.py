@@ -170,7 +170,7 @@ def test_modules_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "further"), [(rb'"done\":', 0), (rb'"sources\":', 30), (b"__metadata__", 20)]
+    ("word", "further"), [(rb'"done\":', 0), (rb'"sources\":', 30), (b'"sha256":"', 5)]
 )
 def test_a_flipped_bit_in_the_older_state_is_said_and_the_newer_one_taken(
     word: bytes, further: int, whole: tuple[Path, tuple[bytes, dict[str, Any]]], tmp_path: Path
