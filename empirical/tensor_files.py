@@ -18,6 +18,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from exact.whole_files import open_regular
 from theory.validation import fail
 
 FORMAT = "peerbayes-tensors 1"
@@ -121,7 +122,7 @@ def verify_file(path: Path) -> WholeFile:
     if not path.is_file():
         raise fail(str(path), "a safetensors file", "no such file", AGAIN)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return _verified(file, path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -143,7 +144,7 @@ def read_words(path: Path) -> dict[str, Any]:
         If it has no header that says something; in one line.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return as_words(_header(file)["__metadata__"]["words"], path)
     except _DAMAGE as error:
         raise _damaged(error, path) from None

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from exact.whole_files import remove_leftovers, replacing
+from exact.whole_files import open_regular, remove_leftovers, replacing
 from theory.validation import fail
 
 Arrays = dict[str, NDArray[Any]]
@@ -59,7 +59,7 @@ class Checkpoint:
         The sums themselves are not checked.
         """
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 header = _header(file, self.path)[1]
         except (OSError, ValueError):
             return None
@@ -74,7 +74,7 @@ class Checkpoint:
             If the file is damaged, belongs to another run, or cannot be read; in one line.
         """
         try:
-            file = self.path.open("rb")
+            file = open_regular(self.path)
         except FileNotFoundError:
             return 0
         except OSError as error:
@@ -174,8 +174,13 @@ def fingerprint(*parts: object) -> str:
     >>> fingerprint(1, np.arange(2)) == fingerprint(1.0, np.arange(2))
     False
     """
+    return content_sha256(*_versions(), *parts)
+
+
+def content_sha256(*parts: object) -> str:
+    """As :func:`fingerprint`, whatever the versions of the libraries."""
     digest = hashlib.sha256()
-    for part in (*_versions(), *parts):
+    for part in parts:
         for piece in _bytes(part):
             digest.update(piece)
     return digest.hexdigest()

@@ -8,8 +8,10 @@ being written is locked, so that nobody takes it for such a left-over.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -18,9 +20,12 @@ from typing import BinaryIO
 
 # Most file systems take 255 bytes; a temporary name is a little longer than the one it is for.
 _LONGEST = 200
+MOST_BYTES = 1 << 30
+"""The largest file that is read into memory as a whole."""
 HAS_LOCKS = find_spec("fcntl") is not None
 """Whether the system lets a process lock a file (``fcntl``)."""
-NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_CLOSED: int = getattr(os, "O_CLOEXEC", 0)
+NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0) | _CLOSED
 """Flags of `os.open`: links are not followed, and the file is closed in other programs."""
 
 
@@ -51,6 +56,41 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A file, open for reading: no pipe or device, which might never end.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is no regular file.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _CLOSED
+    descriptor = os.open(path, flags)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "a directory", str(path))
+        raise OSError(errno.EINVAL, "a pipe or a device", str(path))
+    return open(descriptor, "rb")
+
+
+def read_regular(path: Path, *, most: int = MOST_BYTES) -> bytes:
+    """All of a regular file of at most so many bytes.
+
+    Raises
+    ------
+    OSError
+        As :func:`open_regular`, or if it is larger.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(most + 1) if size <= most else b""
+    if max(size, len(content)) > most:
+        raise OSError(errno.EFBIG, f"more than {most >> 20} MiB", str(path))
+    return content
 
 
 def remove_leftovers(path: Path) -> None:

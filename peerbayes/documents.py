@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from peerbayes.records import plain
-from theory.showing import Shown
+from theory.values import Value
 
 if TYPE_CHECKING:
     from theory import CertifiedSampleSize, Network
@@ -56,7 +56,7 @@ class Document(BaseModel):
         return self.model_dump(mode="json")
 
 
-class Documented(Shown, ABC):
+class Documented(Value, ABC):
     """A result that has a document; it prints as a few of its numbers."""
 
     def _title(self) -> str:
@@ -77,10 +77,14 @@ class RecordFile(BaseModel):
     """A file that a command leaves: what it is of, its checksum, and what it says."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    left_out: ClassVar[frozenset[str]] = frozenset({"of"})
 
     format: Literal["peerbayes-record"]
     version: int = Field(ge=1)
     kind: str
+    of: dict[str, Any] = Field(
+        default={}, description="problem, settings and seed, by which a record is known again"
+    )
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     body: Any
 

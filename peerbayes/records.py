@@ -1,9 +1,12 @@
 """What a run leaves on disk: one JSON file with a checksum, written whole or not at all.
 
-``{"format": "peerbayes-record", "version": 1, "kind": …, "sha256": …, "body": …}``
+``{"format": "peerbayes-record", "version": 1, "kind": …, "of": …, "sha256": …, "body": …}``
 
 The checksum is that of all other keys, in canonical JSON (sorted keys, no spaces). JSON has no
 NaN and no infinity: both are written as null. Fractions are written as strings.
+
+``of`` says what a record is of: problem, settings and seed. A record takes the place of one of the
+same, and of no other (:class:`RecordPlace`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,24 +27,30 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from exact.whole_files import replacing
+from exact.whole_files import open_regular, read_regular, replacing
 from peerbayes.messages import shorten
 from theory.validation import fail
 
 _REMEDY = "choose another folder with --out"
 FORMAT = "peerbayes-record"
 VERSION = 1
+# Letters of a setting that is written out where two records differ in it.
+_WORD = 30
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """A record as read back: its kind (the command that made it), body, version and checksum."""
+    """A record as read back: its kind (the command that made it), body, version and checksum.
+
+    `of` is what it is of; None where it does not say.
+    """
 
     kind: str
     body: Any
     version: int
     sha256: str
     path: Path
+    of: Mapping[str, Any] | None = None
 
 
 def plain(value: object) -> Any:
@@ -84,7 +93,14 @@ def to_json(value: object, *, indent: int | None = 2) -> str:
     return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
-def write_record(path: str | Path, *, kind: str, body: object, indent: int = 1) -> Path:
+def write_record(
+    path: str | Path,
+    *,
+    kind: str,
+    body: object,
+    of: Mapping[str, Any] | None = None,
+    indent: int = 1,
+) -> Path:
     """Write a record so that `path` holds either all of it or what it held before.
 
     The folder is made if need be. With an `indent` of 0 the body is one line.
@@ -95,9 +111,11 @@ def write_record(path: str | Path, *, kind: str, body: object, indent: int = 1) 
         If the folder or the file cannot be written; in one line.
     """
     path = Path(path)
-    content = {"format": FORMAT, "version": VERSION, "kind": kind, "body": plain(body)}
-    record = {key: content[key] for key in ("format", "version", "kind")}
-    record |= {"sha256": checksum(content), "body": content["body"]}
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "kind": kind}
+    if of is not None:
+        head["of"] = plain(of)
+    content = plain(body)
+    record = {**head, "sha256": checksum({**head, "body": content}), "body": content}
     separators = None if indent else (",", ":")
     text = json.dumps(
         record,
@@ -111,20 +129,81 @@ def write_record(path: str | Path, *, kind: str, body: object, indent: int = 1) 
     return path
 
 
-def set_aside(path: Path, *, is_same: Callable[[Record], bool]) -> Path | None:
-    """Rename what stands at `path` unless it is a whole record that may be written over.
-
-    The new name is ``NAME-1.json``, or with the next number that is free.
+@dataclass(frozen=True, eq=False)
+class RecordPlace:
+    """Where a record is to go, and what it is of: no record of anything else is lost there.
 
     Parameters
     ----------
-    is_same
-        Whether a record is of the same things as the one that is to take its place.
+    path, kind
+        The file, and the command that writes it.
+    of
+        What tells it from others: problem, settings and seed. Under the key ``parts`` stand names
+        of what it holds; a record that holds more of the same may take its place.
+    force
+        Whether it takes the place of whatever is there.
+    """
+
+    path: Path
+    kind: str
+    of: Mapping[str, Any]
+    force: bool = False
+
+    def check(self) -> None:
+        """See, before anything takes long, that the record can be written.
+
+        Raises
+        ------
+        ValueError
+            If the folder cannot be written, or the place is taken; in one line.
+        """
+        check_folder(self.path.parent)
+        got = self.taken()
+        if got:
+            wanted = f"no record, or one of the same {'problem, ' * ('problem' in self.of)}settings"
+            remedy = f"{_REMEDY}, or replace it with --force"
+            raise fail(str(self.path), f"{wanted} and seed", got, remedy)
+
+    def taken(self) -> str:
+        """What is there and is not to be lost, in a few words; empty if there is nothing."""
+        if self.force or not os.path.lexists(self.path):
+            return ""
+        try:
+            old = read_record(self.path)
+        except ValueError:
+            return "a file that is no whole record"
+        if old.kind != self.kind:
+            return f"a record of {shorten(old.kind)!r}"
+        if old.of is None:
+            return "one that does not say what it is of"
+        return _difference(old.of, plain(self.of))
+
+    def write(self, body: object, *, indent: int = 1) -> Path:
+        """Write the record, beside one of others that was written since, and return its path."""
+        path = _free(self.path) if self.taken() else self.path
+        return write_record(path, kind=self.kind, of=self.of, body=body, indent=indent)
+
+
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """What tells a record from the one that is to take its place; empty if nothing does."""
+    lost = [part for part in old.get("parts", ()) if part not in new.get("parts", ())]
+    names = [name for name in {**old, **new} if name != "parts" and old.get(name) != new.get(name)]
+    words = [f"with {shorten(', '.join(map(str, lost)))} besides"] if lost else []
+    for name in names:
+        one, other = old.get(name), new.get(name)
+        short = not any(isinstance(v, dict | list) or len(str(v)) > _WORD for v in (one, other))
+        other_one = f"another {name}" if name == "problem" else f"other {name}"
+        words.append(f"of {name} {one} (not {other})" if short else f"of {other_one}")
+    return "one " + ", ".join(words) if words else ""
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename what stands at `path`: to ``NAME-1.json``, or with the next number that is free.
 
     Returns
     -------
     Path | None
-        Where it is now; None if nothing was renamed.
+        Where it is now; None if there is no file.
 
     Raises
     ------
@@ -133,18 +212,17 @@ def set_aside(path: Path, *, is_same: Callable[[Record], bool]) -> Path | None:
     """
     if not path.is_file():
         return None
-    try:
-        if is_same(read_record(path)):
-            return None
-    except (ValueError, LookupError, TypeError, AttributeError):
-        pass  # damaged, or somebody else's
-    names = (path.with_stem(f"{path.stem}-{number}") for number in count(1))
-    free = next(name for name in names if not os.path.lexists(name))
+    free = _free(path)
     try:
         path.rename(free)
     except OSError as error:
         raise unwritable(free, "a file", error) from None
     return free
+
+
+def _free(path: Path) -> Path:
+    names = (path.with_stem(f"{path.stem}-{number}") for number in count(1))
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def write_whole(path: Path, text: str, *, remedy: str = _REMEDY) -> None:
@@ -215,9 +293,9 @@ def read_record(path: str | Path) -> Record:
     path = Path(path)
     source = str(path)
     wanted = "a record written by peerbayes"
-    again = "write it again, by repeating the run"
+    again = "write it again, by repeating the run with --force"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(path).decode("utf-8"))
     except FileNotFoundError:
         raise fail(source, wanted, "no such file", "correct the path") from None
     except IsADirectoryError:
@@ -244,7 +322,7 @@ def read_record(path: str | Path) -> Record:
     sha256 = content.pop("sha256")
     if sha256 != checksum(content):
         raise fail(source, "content that fits its checksum", "changed or damaged content", again)
-    return Record(content["kind"], content["body"], version, sha256, path)
+    return Record(content["kind"], content["body"], version, sha256, path, content.get("of"))
 
 
 def find_records(folder: Path, *, kind: str, also: Sequence[str] = ()) -> list[Path]:
@@ -267,7 +345,7 @@ def find_records(folder: Path, *, kind: str, also: Sequence[str] = ()) -> list[P
 def _names_format(path: Path) -> bool:
     """Whether a file opens like a record: a folder may hold other JSON files too."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return FORMAT.encode("ascii") in file.read(200)
     except OSError:
         return False

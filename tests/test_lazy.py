@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -113,3 +116,12 @@ def test_a_folder_that_hides_nothing_does_no_harm(tmp_path: Path) -> None:
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+@pytest.mark.parametrize("name", lazy_packages())
+def test_packages_are_pickled_and_copied_by_name(
+    name: str, how: Callable[[ModuleType], ModuleType]
+) -> None:
+    package = importlib.import_module(name)
+    assert how(package) is package

@@ -64,6 +64,10 @@ class _LazyPackage(ModuleType):
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *self.__all__})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, also by cloudpickle, and copied by name, as any other module."""
+        return import_module, (self.__name__,)
+
 
 def show_lazily(package: str) -> None:
     """From now on the package imports each name of its `__all__` when it is first asked for."""

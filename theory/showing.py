@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -52,6 +53,15 @@ class Shown:
         width = max((len(name) for name, _ in rows), default=0)
         lines = [title, *(f"  {name:<{width}}  {text}" for name, text in rows)]
         return "\n".join(_cut(line, COLUMNS) for line in lines)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: not what can be computed again."""
+        kind = type(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(kind, name, None), cached_property)
+        }
 
     def _repr_html_(self) -> str:
         """The same rows as a table, for notebooks."""

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from empirical.nets.consensus import Exchange, block_of
 from empirical.nets.keeping import Generations, Kept
-from empirical.tensor_files import read_words
+from empirical.tensor_files import verify_file
 from empirical.train.data.source_files import Sources, check_unchanged
 from exact.whole_files import remove_leftovers
 
@@ -96,8 +96,8 @@ class Checkpoints:
             if path == self.generations.newest:
                 continue
             try:
-                words = read_words(path)
-            except (OSError, ValueError):
+                words = verify_file(path).words
+            except ValueError:  # damaged, which is said when it is read
                 continue
             if words.get("fingerprint") == kept.words["fingerprint"]:
                 return int(words["done"])
@@ -106,8 +106,8 @@ class Checkpoints:
     def _check_sources(self) -> None:
         for path in self.generations.slots:
             try:
-                before = read_words(path).get("sources", [])
-            except (OSError, ValueError):
+                before = verify_file(path).words.get("sources", [])
+            except ValueError:  # damaged, which is said when it is read
                 continue
             check_unchanged(self.sources, [(path, digest) for path, digest in before])
 

@@ -7,6 +7,7 @@ Nothing is recorded by autograd, and gradients go straight to where they are wan
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,7 @@ from empirical.train.groups import (
 )
 from empirical.train.layout import Layout, Place
 from empirical.train.net import NoiseKey
+from empirical.train.seeding import unknown_start
 from theory.validation import fail
 
 
@@ -69,6 +71,10 @@ class KernelNet:
         convolves = any(isinstance(layer, Convolution) for layer in architecture.layers)
         self._at_once = 1 if convolves else max(1, WEIGHTS_AT_ONCE // architecture.parameters)
         self._groups = Groups(self._trial)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied; how it starts may be a function of the user's, left out."""
+        return {**vars(self), "_start": None if self._start is None else unknown_start}
 
     @property
     def parameters(self) -> int:

@@ -19,6 +19,7 @@ from empirical.train.module_checks import entries, heads_of, joined
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
 from empirical.train.recognise import net_of
+from empirical.train.seeding import seeded
 from theory.validation import fail
 
 # Rows on which a module is tried.
@@ -69,7 +70,7 @@ def outputs_of_module(module: Any, example: NDArray[Any], *, tokens: bool = Fals
         return module.outputs
     kind = torch.int64 if tokens else torch.float32
     try:
-        with torch.random.fork_rng(), torch.no_grad():
+        with seeded(0), torch.no_grad():
             own = module if isinstance(module, nn.Module) else module()
             found = deepcopy(own).eval()(torch.from_numpy(np.array(example)).to(kind))
     except Exception as error:

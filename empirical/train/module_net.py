@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from empirical.train.layout import Layout
 from empirical.train.module_checks import examine, own_copy
 from empirical.train.module_passes import Passes
 from empirical.train.net import NoiseKey
-from empirical.train.seeding import built
+from empirical.train.seeding import built, unknown_start
 from theory.validation import fail
 
 Way = Literal["together", "one by one"]
@@ -88,6 +88,10 @@ class ModuleNet:
         self.way: Way = self._chosen(way)
         self._asked = way is not None
         self._groups = Groups(self._trial)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied; a function that builds the module is left out."""
+        return {**vars(self), "_build": None if self._build is None else unknown_start}
 
     @property
     def parameters(self) -> int:

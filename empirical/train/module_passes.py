@@ -135,7 +135,8 @@ class Passes:
         expected = probed(lambda _, *own: self.gradient_alone(*own), weights, inputs, size=1)
         count = weights.shape[0]
         try:
-            with warnings.catch_warnings():
+            # Filters of warnings are the whole process's, too.
+            with seeded(0), warnings.catch_warnings():
                 # Said of what vmap does in a loop of its own, at a loss.
                 warnings.filterwarnings("error", message="There is a performance drop")
                 found = probed(

@@ -25,7 +25,7 @@ from empirical.train.learners.learner import Learner
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.memory import check_memory, free_memory
 from empirical.train.net import Net
-from exact.checkpoint import fingerprint
+from exact.checkpoint import content_sha256, fingerprint
 from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, fail
 
@@ -171,32 +171,33 @@ class TrainingPlan:
 
         Test data are not among it: nothing is chosen by them.
         """
+        numbers = [self.rounds, self.local_steps, self.batch, self.seed, self.patience]
+        text = json.dumps({**self._words, "torch": version("torch")}, sort_keys=True)
+        return fingerprint(text, *self._content, numbers, self.interval, self.draws)
+
+    @cached_property
+    def content_sha256(self) -> str:
+        """SHA-256 of net, learner, network and training data, whatever the numbers and versions."""
+        return content_sha256(json.dumps(self._words, sort_keys=True), *self._content)
+
+    @property
+    def _words(self) -> dict[str, Any]:
         words: dict[str, Any] = {
             "net": self.net.words,
             "likelihood": self.likelihood.words,
             "learner": self.learner.words(),
             "rates": [self.schedule, self.decay, self.warm_up],
             "products": self.products,
-            "torch": version("torch"),
         }
-        if self.codec is not None:
-            words["messages"] = self.messages
+        return words if self.codec is None else {**words, "messages": self.messages}
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
         data = self.data
         examples = [[e.inputs, e.labels] for part in (data.train, data.validation) for e in part]
-        scales = [None if s is None else s for s in (data.scaling, data.target_scaling)]
-        numbers = [self.rounds, self.local_steps, self.batch, self.seed, self.patience]
-        text = json.dumps(words, sort_keys=True)
-        return fingerprint(
-            text,
-            self.net.initial(self.seed).numpy(),
-            data.names,
-            self.network,
-            examples,
-            scales,
-            numbers,
-            self.interval,
-            self.draws,
-        )
+        scales = [data.scaling, data.target_scaling]
+        start = self.net.initial(self.seed).numpy()
+        return start, data.names, self.network, examples, scales
 
     @cached_property
     def test_sha256(self) -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -12,12 +14,20 @@ from torch import nn
 from empirical.train.net import NoiseKey
 from theory.validation import as_integer, fail
 
+# The generators are the whole process's: one thread at a time draws from them.
+_ALONE = threading.RLock()
+
 
 @contextmanager
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
-    """Torch's global generators begin from a seed, and are the caller's again afterwards."""
+    """Torch's global generators begin from a seed, and are the caller's again afterwards.
+
+    While one thread is in such a block, others wait before theirs: runs side by side draw the
+    numbers that they draw alone.
+    """
     device = torch.device(device)
-    with torch.random.fork_rng(devices=[] if device.type == "cpu" else [device]):
+    devices = [] if device.type == "cpu" else [device]
+    with _ALONE, torch.random.fork_rng(devices=devices):
         if device.type == "cpu":
             torch.default_generator.manual_seed(seed)
         else:
@@ -56,3 +66,15 @@ def built(build: Callable[[], nn.Module], seed: int) -> nn.Module:
             "return the module",
         )
     return module
+
+
+def unknown_start(*_: Any) -> NoReturn:
+    """Stands where a function of the user's built nets, in what was pickled or copied.
+
+    Raises
+    ------
+    ValueError
+        When it is called.
+    """
+    got, remedy = "a net that was pickled or copied", "make it anew, of its module"
+    raise fail("net", "a net with its first weights", got, remedy)

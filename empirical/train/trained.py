@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,8 @@ from empirical.train.mixture import Prediction, blocks, drawn_weights, predict
 from empirical.train.net import Net
 from empirical.train.scores import Metrics, Scores, Words, scores_words
 from empirical.train.uncertainty import Uncertainty, uncertainty_of
-from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, fail, read_only
+from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ DRAWS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedNetwork(Shown):
+class TrainedNetwork(Value):
     """Beliefs of N agents over the weights of one net, after training.
 
     Attributes
@@ -94,6 +94,11 @@ class TrainedNetwork(Shown):
         for name, values in (("mean", self.mean), ("variance", self.variance)):
             if values is not None and tuple(values.shape) != shape:
                 raise fail(name, f"shape {shape}", tuple(values.shape), "give each agent a row")
+
+    def _parts(self) -> tuple[object, ...]:
+        tensors = (None if t is None else t.numpy() for t in (self.mean, self.variance))
+        own = {f.name: getattr(self, f.name) for f in fields(self)} | {"net": dict(self.net.words)}
+        return (*tensors, *(v for name, v in own.items() if name not in ("mean", "variance")))
 
     def _title(self) -> str:
         return f"{type(self).__name__} of {self.name!r}"

@@ -14,6 +14,7 @@ from peerbayes.commands.options import (
     Batch,
     Data,
     Delta,
+    Force,
     Json,
     Out,
     ProblemArgument,
@@ -147,6 +148,7 @@ def design(
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
+    force: Force = False,
     quiet: Quiet = False,
     data: Data = None,
     batch: Batch = None,
@@ -195,6 +197,7 @@ def design(
             request,
             batch=batch,
             out=out,
+            force=force,
             write=write,
             progress=stages(f"{problem}: design"),
         )

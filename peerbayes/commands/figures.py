@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from peerbayes.commands.options import DEFAULT_OUT, Data, Json, Out, Quiet, Seed, folder
+from peerbayes.commands.options import DEFAULT_OUT, Data, Force, Json, Out, Quiet, Seed, folder
 from peerbayes.commands.output import show
 
 
@@ -30,6 +30,7 @@ def figures(
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
+    force: Force = False,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
@@ -49,6 +50,7 @@ def figures(
             names or [],
             records=usual_records(out) if records is None else records,
             out=out,
+            force=force,
             progress=stages,
         )
     return show(found, json=json)

@@ -23,6 +23,7 @@ from peerbayes.commands.live_options import (
 from peerbayes.commands.options import (
     DEFAULT_OUT,
     Data,
+    Force,
     Json,
     Out,
     Quiet,
@@ -53,6 +54,7 @@ def launch(
     json: Json = False,
     seed: LiveSeed = None,
     out: Out = DEFAULT_OUT,
+    force: Force = False,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
@@ -72,6 +74,7 @@ def launch(
         journal=journal,
         revive=revive,
         resume=resume,
+        force=force,
         seed=seed,
         recipe=recipe,
     )

@@ -128,6 +128,14 @@ Out = Annotated[
         rich_help_panel=SHARED,
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace a record of another problem, setting or run.",
+        rich_help_panel=SHARED,
+    ),
+]
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", help="No progress, no notices.", rich_help_panel=SHARED),

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from peerbayes.commands.options import DEFAULT_OUT, NETS, Data, Json, Out, Quiet, Seed, whole_number
+from peerbayes.commands.options import (
+    DEFAULT_OUT,
+    NETS,
+    Data,
+    Force,
+    Json,
+    Out,
+    Quiet,
+    Seed,
+    whole_number,
+)
 from peerbayes.commands.output import BAD_INPUT, CHECK_FAILED, DONE, print_lines, show
 
 
@@ -82,6 +92,7 @@ def run_named_experiment(
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
+    force: Force = False,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
@@ -111,6 +122,7 @@ def run_named_experiment(
                 workers=workers,
                 seed=seed,
                 out=out,
+                force=force,
                 data=data,
                 progress=stages,
                 notice=None if quiet else to_standard_error,

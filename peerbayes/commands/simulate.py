@@ -10,6 +10,7 @@ from peerbayes.commands.options import (
     DEFAULT_OUT,
     Batch,
     Data,
+    Force,
     Json,
     Out,
     ProblemArgument,
@@ -72,6 +73,7 @@ def simulate(
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
+    force: Force = False,
     quiet: Quiet = False,
     data: Data = None,
     batch: Batch = None,
@@ -108,6 +110,7 @@ def simulate(
             replicates=replicates,
             seed=seed,
             out=out,
+            force=force,
             progress=stages(f"{loaded.name}: simulate"),
             resources=resources,
         )

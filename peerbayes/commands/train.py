@@ -11,6 +11,7 @@ from peerbayes.commands.options import (
     DEFAULT_OUT,
     SHARED,
     Data,
+    Force,
     Json,
     Out,
     Quiet,
@@ -73,6 +74,7 @@ def train(
         ),
     ] = None,
     out: Out = DEFAULT_OUT,
+    force: Force = False,
     quiet: Quiet = False,
     data: Data = None,
 ) -> int:
@@ -96,6 +98,7 @@ def train(
                 seed=seed,
                 codec=codec,
                 out=out,
+                force=force,
                 data=data,
                 resume=resume,
                 device=device,

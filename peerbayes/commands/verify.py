@@ -14,6 +14,7 @@ from peerbayes.commands.options import (
     Batch,
     Data,
     Delta,
+    Force,
     Json,
     Out,
     Quiet,
@@ -54,6 +55,7 @@ def verify(
     json: Json = False,
     seed: Seed = 0,
     out: Out = DEFAULT_OUT,
+    force: Force = False,
     quiet: Quiet = False,
     data: Data = None,
     batch: Batch = None,
@@ -66,7 +68,9 @@ def verify(
     if claims:
         if batch is not None:
             raise typer.BadParameter("--batch does not go with --claims; leave out one of them")
-        return _verify_claims(problems or [], effort, json=json, seed=seed, out=out, quiet=quiet)
+        return _verify_claims(
+            problems or [], effort, json=json, seed=seed, out=out, force=force, quiet=quiet
+        )
     from peerbayes.front.verify import verify as run
     from peerbayes.progress import Stages
     from peerbayes.resources import to_standard_error
@@ -80,6 +84,7 @@ def verify(
             seed=seed,
             delta=delta,
             out=out,
+            force=force,
             progress=stages,
             notice=None if quiet else to_standard_error,
         )
@@ -97,7 +102,14 @@ def verify(
 
 
 def _verify_claims(
-    problems: Sequence[str], effort: float, *, json: bool, seed: int, out: Path, quiet: bool
+    problems: Sequence[str],
+    effort: float,
+    *,
+    json: bool,
+    seed: int,
+    out: Path,
+    force: bool,
+    quiet: bool,
 ) -> int:
     from peerbayes.front.claims import verify_claims
     from peerbayes.progress import Stages
@@ -107,7 +119,7 @@ def _verify_claims(
         got = " ".join(problems)[:60]
         raise fail("--claims", "no problem beside it", got, "leave out one of the two")
     with Stages(quiet=quiet) as stages:
-        outcome = verify_claims(seed=seed, effort=effort, out=out, progress=stages)
+        outcome = verify_claims(seed=seed, effort=effort, out=out, force=force, progress=stages)
     code = CHECK_FAILED if outcome.failed else DONE
     show(outcome, json=json, code=code)
     if not json:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from exact.whole_files import HAS_LOCKS, NO_LINKS, lock
 
-_TRIES, _SECONDS = 3, 0.05
+# Seconds between two tries; somebody may only be asking whether a file is held.
+_PAUSE = 0.01
 
 
 class Held(Exception):  # noqa: N818  # it says what is the case
@@ -18,7 +19,7 @@ class Held(Exception):  # noqa: N818  # it says what is the case
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def held(path: Path, *, patience: float = 0.1) -> Iterator[None]:
     """Hold a file, made if need be, while the block runs, and delete it afterwards.
 
     The operating system lets go of it when the process ends, however it ends. Links are not
@@ -27,7 +28,7 @@ def held(path: Path) -> Iterator[None]:
     Raises
     ------
     Held
-        If another process holds it.
+        If another process holds it for `patience` seconds.
     OSError
         If the file cannot be opened, or is a link.
     """
@@ -35,7 +36,7 @@ def held(path: Path) -> Iterator[None]:
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _taken(path)
+    descriptor = _taken(path, patience)
     try:
         yield
     finally:
@@ -59,18 +60,17 @@ def is_held(path: Path) -> bool:
         os.close(descriptor)
 
 
-def _taken(path: Path) -> int:
+def _taken(path: Path, patience: float) -> int:
     """The descriptor of the file, locked, and still the one that the name leads to."""
-    tries = 0
+    until = time.monotonic() + patience
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o644)
         if not lock(descriptor):
             os.close(descriptor)
-            tries += 1
-            if tries < _TRIES:  # somebody may only be asking whether it is held
-                time.sleep(_SECONDS)
-                continue
-            raise Held(str(path))
+            if time.monotonic() > until:
+                raise Held(str(path))
+            time.sleep(_PAUSE)
+            continue
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
                 return descriptor

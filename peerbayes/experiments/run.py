@@ -21,11 +21,12 @@ from peerbayes.experiments.documents import PartRecord, RunRecord
 from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.team import PartFailed, Team
 from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, checksum, plain, read_record, write_record
+from peerbayes.records import RecordPlace, check_folder, checksum, plain, read_record
 from theory.progress import Progress
 from theory.validation import as_integer
 
 KIND, PART_KIND = "run", "run-part"
+_OTHERS = "for it is of other settings, or of another build"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,7 @@ def run_experiment(
     only: Collection[str] | None = None,
     resume: bool = False,
     out: Path,
+    force: bool = True,
     progress: Callable[[str], Progress] | None = None,
     team: Team | None = None,
 ) -> ExperimentRun:
@@ -72,6 +74,8 @@ def run_experiment(
         Take parts that are on record, whole and of these very settings, instead of running them.
     out
         Folder of the records.
+    force
+        Whether whole records of another seed or of other settings may be replaced.
     progress
         Maps the name of a part to a callable of (done, total).
     team
@@ -80,8 +84,8 @@ def run_experiment(
     Raises
     ------
     ValueError
-        If a number is out of range, or nothing can be written to `out`, which is tried first; or
-        a part of another process of the team is not there.
+        If a number is out of range, or records cannot be written to `out` or would replace others,
+        which is seen first; or a part of another process of the team is not there.
     """
     team = team or Team()
     seed = as_integer("seed", seed, minimum=0)
@@ -90,6 +94,7 @@ def run_experiment(
     check_folder(out)
     asked = [part for part in experiment.parts if only is None or part in only]
     others = set(asked).difference(team.own(asked))
+    place = _place(experiment, asked, seed=seed, replicates=in_part, out=out, force=force)
     parts: dict[str, Any] = {}
     reused, discarded = list[str](), list[str]()
     for part in experiment.parts:
@@ -122,10 +127,43 @@ def run_experiment(
     if experiment.replicates_are_parts:
         replicates = len({experiment.stream(part) for part in parts})
     record = _record(experiment, parts, seed=seed, replicates=replicates)
-    path = out / file_name("run", experiment.name)
+    path = place.path
     if team.is_first:
-        write_record(path, kind=KIND, body=record.as_json())
+        path = place.write(record.as_json())
     return ExperimentRun(experiment, record, tuple(reused), tuple(discarded), path)
+
+
+def _place(
+    experiment: Experiment, asked: list[str], *, seed: int, replicates: int, out: Path, force: bool
+) -> RecordPlace:
+    """Where the record goes, after a look at what it and the parts asked for would replace."""
+    numbers = {"seed": seed, "replicates": replicates}
+    kept = [
+        part
+        for part in experiment.parts
+        if part in asked or kept_part(experiment, part, out=out, **numbers).content is not None
+    ]
+    of = {"experiment": experiment.name, "settings": _mark(experiment.settings()), **numbers}
+    path = out / file_name("run", experiment.name)
+    place = RecordPlace(path, KIND, {**of, "parts": kept}, force)
+    place.check()
+    for part in asked:
+        if kept_part(experiment, part, out=out, **numbers).refusal == _OTHERS:
+            _part_place(experiment, part, out=out, force=force, **numbers).check()
+    return place
+
+
+def _part_place(
+    experiment: Experiment, part: str, *, seed: int, replicates: int, out: Path, force: bool = True
+) -> RecordPlace:
+    settings = _mark(experiment.part_settings(part))
+    of = {"part": part, "settings": settings, "seed": seed, "replicates": replicates}
+    return RecordPlace(part_path(out, experiment, part), PART_KIND, of, force)
+
+
+def _mark(settings: Mapping[str, Any]) -> str:
+    """The checksum of settings, whatever the version of the code."""
+    return checksum(plain({key: value for key, value in settings.items() if "build" not in key}))
 
 
 def _there(found: KeptPart, part: str, out: Path) -> Any:
@@ -194,7 +232,8 @@ def keep_part(
     )
     mark = fingerprint(experiment, part, seed=seed, replicates=replicates)
     kept = PartRecord(fingerprint=mark, content=plain(found.as_json()))
-    write_record(part_path(out, experiment, part), kind=PART_KIND, body=kept.as_json())
+    place = _part_place(experiment, part, seed=seed, replicates=replicates, out=out)
+    place.write(kept.as_json())
     settled = getattr(experiment, "settled", None)
     if settled is not None:
         settled(part)
@@ -253,7 +292,7 @@ def kept_part(
     if record.kind != PART_KIND or not isinstance(body, dict) or body.get("content") is None:
         return KeptPart(refusal="for it is no part of an experiment")
     if body.get("fingerprint") != fingerprint(experiment, part, seed=seed, replicates=replicates):
-        return KeptPart(refusal="for it is of other settings, or of another build")
+        return KeptPart(refusal=_OTHERS)
     damage = getattr(experiment, "damage", None)
     reason = None if damage is None else damage(part, body["content"], path.parent)
     if reason is not None:

@@ -15,7 +15,7 @@ from peerbayes.designs.request import DesignRequest
 from peerbayes.explorer.documents import Table, canonical, opened, problem_of
 from peerbayes.explorer.editing.entries import entries_of, with_entries
 from peerbayes.explorer.editing.networks import form_of
-from peerbayes.explorer.edits import edited
+from peerbayes.explorer.edits import edited, named_anew
 from peerbayes.explorer.seen import view_of
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import choose, describe
@@ -59,6 +59,7 @@ def design(request: Table, progress: Progress | None = None) -> Table:
         seconds = _SECONDS if request.get("seconds") is None else request["seconds"]
         answer = _weights(document, objective, limits, delta, seconds, progress)
     answer["objective"] = objective
+    answer["document"] = named_anew(document, answer["document"])
     before, answer["view"] = view_of(document), view_of(answer["document"])
     answer["changes"] = changed_weights(before["weights"], answer["view"]["weights"])
     return answer

@@ -44,6 +44,7 @@ from peerbayes.explorer.editing.tables import (
     SetParameter,
 )
 from peerbayes.messages import choose, describe, translate
+from peerbayes.problem.builtins.loading import BUILTINS
 from theory.validation import fail
 
 EDITS: dict[str, type[Edit]] = {
@@ -118,3 +119,19 @@ def edited(document: Table, edits: Sequence[object]) -> Table:
         place = "edit" if len(edits) == 1 else f"edits[{k}]"
         document = parsed(edit, place).apply(document)
     return canonical(document)
+
+
+def named_anew(before: Table, after: Table) -> Table:
+    """What became of a built-in problem, by a name of its own: its records are not the built-in's.
+
+    Examples
+    --------
+    >>> from peerbayes.problem.builtins.loading import TWO_COINS
+    >>> named_anew(TWO_COINS, {**TWO_COINS, "learning": {"batch": 2}})["name"]
+    'two-coins-edited'
+    """
+    name = str(after.get("name", ""))
+    is_builtin = name.partition(" ")[0] in BUILTINS
+    if not is_builtin or name != before.get("name") or after == before:
+        return after
+    return {**after, "name": f"{name}-edited"}

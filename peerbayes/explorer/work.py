@@ -86,13 +86,14 @@ def open_problem(request: Request, progress: Progress | None) -> Any:
 
 def edit(request: Request, progress: Progress | None) -> Any:
     """The document after some edits, and what is seen of it."""
-    from peerbayes.explorer.edits import edited
+    from peerbayes.explorer.edits import edited, named_anew
     from peerbayes.messages import describe
 
     edits = request.get("edits", [])
     if not isinstance(edits, list):
         raise fail("edits", "a list", describe(edits), "send one")
-    document = edited(_document_of(request), edits)
+    before = _document_of(request)
+    document = named_anew(before, edited(before, edits))
     wanted = request.get("numbers", True) is not False
     return _state(document, numbers=wanted, delta=request.get("delta"))
 

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.claims import ClaimsRecord, claim_document
-from peerbayes.records import check_folder, write_record
+from peerbayes.records import RecordPlace
 from theory.claims import CLAIMS, Claim, ClaimTrial, Effort, try_claims
 from theory.progress import Progress
-from theory.showing import Shown
+from theory.values import Value
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
 @dataclass(frozen=True, eq=False)
-class ClaimsOutcome(Shown):
+class ClaimsOutcome(Value):
     """What the trial found, and where it is on disk."""
 
     trials: tuple[ClaimTrial, ...]
@@ -52,6 +52,7 @@ def verify_claims(
     seed: int = 0,
     effort: float = 1.0,
     out: Path,
+    force: bool = False,
     claims: Sequence[Claim] | None = None,
     progress: Callable[[str], Progress] | None = None,
 ) -> ClaimsOutcome:
@@ -63,24 +64,29 @@ def verify_claims(
         Seed of the random searches; the same seed finds the same.
     effort
         Multiplies the number of cases of each search; 1 takes less than a minute.
+    force
+        Whether a record of another seed or effort may be replaced.
     progress
         Maps the name of a stage to a callable of (done, total).
 
     Raises
     ------
     ValueError
-        If `seed` or `effort` is out of range, or nothing can be written to `out`, which is tried
-        first.
+        If `seed` or `effort` is out of range, or the record cannot be written to `out` or would
+        replace another one, which is seen first.
     """
     from peerbayes.report import write_report
 
     work = Effort(scale=effort, seed=seed)
-    check_folder(out)
+    chosen = list(CLAIMS.values()) if claims is None else list(claims)
+    of = {"seed": seed, "effort": work.scale, "parts": [claim.key for claim in chosen]}
+    place = RecordPlace(out / "claims.json", "claims", of, force)
+    place.check()
     bar = progress("claims") if progress is not None else None
-    trials = try_claims(list(CLAIMS.values()) if claims is None else claims, work, progress=bar)
+    trials = try_claims(chosen, work, progress=bar)
     record = ClaimsRecord(
         seed=work.seed, effort=work.scale, claims=[claim_document(trial) for trial in trials]
     )
-    record_path = write_record(out / "claims.json", kind="claims", body=record.as_json())
+    record_path = place.write(record.as_json())
     report_path = write_report([record_path], out / "report.html")
     return ClaimsOutcome(trials, record, record_path, report_path)

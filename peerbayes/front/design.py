@@ -13,7 +13,7 @@ from peerbayes.problem.files import check_writable
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.writing import write_problem
 from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, write_record
+from peerbayes.records import RecordPlace
 from theory.design.time_budget import time_budget
 from theory.progress import Progress
 from theory.validation import fail
@@ -24,6 +24,7 @@ def design(
     request: DesignRequest | None = None,
     *,
     out: str | Path | None = None,
+    force: bool = False,
     write: str | Path | None = None,
     data: str | Path | None = None,
     batch: Batch | None = None,
@@ -43,6 +44,8 @@ def design(
         `peerbayes.designs.request.DesignRequest`: `objective`, `delta`, `target` and others.
     out
         Folder for the record; left out: none is written.
+    force
+        Whether a record of another request, or of another problem of this name, may be replaced.
     write
         File for the problem with the designed weights, TOML or JSON by its suffix; all else of the
         problem is kept. Left out: none is written.
@@ -69,13 +72,14 @@ def design(
     request = as_request(DesignRequest, request, settings)
     given = problem if isinstance(problem, str | Path) else None
     problem = as_problem(problem, data, batch)
-    record, write = None, None if write is None else Path(write)
+    place, write = None, None if write is None else Path(write)
     if out is not None:
-        check_folder(Path(out))
-        record = Path(out) / file_name("design", problem.name, request.objective)
+        path = Path(out) / file_name("design", problem.name, request.objective)
+        place = RecordPlace(path, "design", {"problem": problem.sha256, **vars(request)}, force)
+        place.check()
     if write is not None:
         check_writable("write", write, given=given)
-        if record is not None and write.absolute() == record.absolute():
+        if place is not None and write.absolute() == place.path.absolute():
             raise fail("write", "another file than the record", str(write), "choose another name")
         if request.objective == "next-edge":
             raise fail("write", "an objective that designs weights", "next-edge", "leave it out")
@@ -92,7 +96,6 @@ def design(
     if write is not None:
         write_problem(result.designed_problem(), write)
         result = result.remarked(written_path=write)
-    if record is None:
+    if place is None:
         return result
-    write_record(record, kind="design", body=result.record().as_json())
-    return result.remarked(record_path=record)
+    return result.remarked(record_path=place.write(result.record().as_json()))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.documents import Documented
-from peerbayes.records import write_record
+from peerbayes.records import RecordPlace
 from peerbayes.sources.catalogue import chosen_figures
 from peerbayes.sources.documents import FigureDocument, FiguresPrinted, FiguresRecord
 from peerbayes.sources.kept import Kept
@@ -69,6 +69,7 @@ def redraw(
     *,
     records: Path,
     out: Path,
+    force: bool = False,
     progress: Callable[[str], Progress] | None = None,
 ) -> Redrawn:
     """Redraw figures of the sources, and leave a record and a page.
@@ -81,19 +82,24 @@ def redraw(
         Folder of short records.
     out
         Folder of records of `run`, which are looked at too, and where record and page go.
+    force
+        Whether a record of figures that are not among these may be replaced.
     progress
         Maps a name of the work to a callable of (done, total).
 
     Raises
     ------
     ValueError
-        If there is no figure of a name, a record is damaged, or nothing can be written to `out`;
-        in one line.
+        If there is no figure of a name, a record is damaged, or the record cannot be written to
+        `out` or would replace another one; in one line.
     """
     from peerbayes.report import write_report
 
+    of = {"records": str(records), "parts": [one.name for one in chosen_figures(names)]}
+    place = RecordPlace(out / "figures.json", KIND, of, force)
+    place.check()
     report = None if progress is None else progress("figures")
     figures = redrawn(names, Kept(records, out), progress=report)
     body = FiguresRecord(figures=list(figures)).as_json()
-    path = write_record(out / "figures.json", kind=KIND, body=body)
+    path = place.write(body)
     return Redrawn(figures, path, write_report([path], out / "figures.html"))

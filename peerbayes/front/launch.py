@@ -28,6 +28,7 @@ def launch(
     journal: bool = False,
     revive: bool = False,
     resume: bool = False,
+    force: bool = False,
     out: str | Path = "peerbayes-out",
     data: str | Path | None = None,
     progress: Callable[[str], Progress] | None = None,
@@ -67,6 +68,8 @@ def launch(
         Whether an agent whose process dies is started again; it goes on from its state.
     resume
         Whether agents go on from the states in the folder, rather than begin anew.
+    force
+        Whether the record and the states of another run of the problem may be replaced.
     out, data
         Folders of the record and of the agents' states, and of image files.
     progress
@@ -94,6 +97,7 @@ def launch(
         journal=journal,
         revive=revive,
         resume=resume,
+        force=force,
         seed=seed,
     )
     folder = None if data is None else Path(data)

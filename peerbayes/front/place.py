@@ -10,7 +10,7 @@ from peerbayes.front.problems import Batch, as_problem, as_request
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, write_record
+from peerbayes.records import RecordPlace
 from theory.progress import Progress
 
 
@@ -19,6 +19,7 @@ def place(
     request: PlacementRequest | None = None,
     *,
     out: str | Path | None = None,
+    force: bool = False,
     data: str | Path | None = None,
     batch: Batch | None = None,
     progress: Progress | None = None,
@@ -35,6 +36,8 @@ def place(
         `peerbayes.designs.place.PlacementRequest`: `objective`, `delta`, `fixed` and others.
     out
         Folder for the record; left out: none is written.
+    force
+        Whether a record of another request, or of another problem of this name, may be replaced.
     data
         Folder of the image files, for built-ins that need them.
     batch
@@ -55,11 +58,12 @@ def place(
     """
     request = as_request(PlacementRequest, request, settings)
     problem = as_problem(problem, data, batch)
+    spot = None
     if out is not None:
-        check_folder(Path(out))
+        path = Path(out) / file_name("place", problem.name, request.objective)
+        spot = RecordPlace(path, "place", {"problem": problem.sha256, **vars(request)}, force)
+        spot.check()
     result: PlacementResult = kind_of(problem).place(problem, request, progress)
-    if out is None:
+    if spot is None:
         return result
-    path = Path(out) / file_name("place", problem.name, request.objective)
-    write_record(path, kind="place", body=result.record().as_json())
-    return result.remarked(record_path=path)
+    return result.remarked(record_path=spot.write(result.record().as_json()))

@@ -79,6 +79,7 @@ def run(
     workers: int | None = None,
     seed: int = 0,
     out: str | Path = DEFAULT_OUT,
+    force: bool = False,
     data: str | Path | None = None,
     progress: Callable[[str], Progress] | None = None,
     notice: Callable[[str], None] | None = None,
@@ -108,6 +109,9 @@ def run(
         from, side by side; the numbers stay the same. Left out: one.
     out
         Folder of the records.
+    force
+        Whether records of another seed, of other settings or of parts that are not asked for may be
+        replaced.
     data
         Folder of the image files.
     progress
@@ -119,7 +123,8 @@ def run(
     ------
     ValueError
         If there is no such experiment, an option is of no use to it or out of range, something
-        that it needs is missing, or nothing can be written to `out`, which is tried first.
+        that it needs is missing, or records cannot be written to `out` or would replace others,
+        which is seen first.
     """
     from peerbayes.experiments import find_experiment
     from peerbayes.report import write_report
@@ -148,6 +153,7 @@ def run(
             only=only,
             resume=resume,
             out=folder,
+            force=force,
             progress=progress,
             team=team,
         )

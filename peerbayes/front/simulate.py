@@ -22,6 +22,7 @@ def simulate(
     replicates: int = 100,
     seed: int = 0,
     out: str | Path | None = None,
+    force: bool = False,
     data: str | Path | None = None,
     batch: Batch | None = None,
     resources: Resources | None = None,
@@ -37,6 +38,8 @@ def simulate(
         n ≥ 1, R ≥ 1 and a whole number of at least 0; the same seed gives the same numbers.
     out
         Folder for the record; left out: none is written.
+    force
+        Whether a record of another problem of this name may be replaced.
     data
         Folder of the image files, for built-ins that need them.
     batch
@@ -52,7 +55,7 @@ def simulate(
     ------
     ValueError
         If a number is out of range, the run would take too much memory or time, or the record
-        cannot be written; the folder is tried before the run.
+        cannot be written or would replace one of another problem, which is seen before the run.
 
     Examples
     --------
@@ -62,26 +65,30 @@ def simulate(
     """
     from peerbayes.kinds.registry import kind_of
     from peerbayes.record_names import file_name
-    from peerbayes.records import check_folder, write_record
+    from peerbayes.records import RecordPlace
     from peerbayes.resources import Resources
 
     found = as_problem(problem, data, batch)
-    path = None
+    place = None
     if out is not None:
-        check_folder(Path(out))
         name = file_name("simulate", found.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
-        path = Path(out) / name
+        of = {"problem": found.sha256, "rounds": rounds, "replicates": replicates, "seed": seed}
+        place = RecordPlace(Path(out) / name, "simulate", of, force)
+        place.check()
     resources = Resources() if resources is None else resources
     require("resources", resources, Resources)
     run = resources.run(
-        rounds=rounds, replicates=replicates, seed=seed, out=path, progress=progress
+        rounds=rounds,
+        replicates=replicates,
+        seed=seed,
+        out=None if place is None else place.path,
+        progress=progress,
     )
     kind = kind_of(found)
     task = kind.simulation(found, run)
     resources.begin(found.name, task.cost(), run)
     simulation = task.simulate()
     summary = kind.summary(found, simulation)
-    if path is None:
+    if place is None:
         return summary
-    write_record(path, kind="simulate", body=summary.as_record())
-    return kind.summary(found, simulation, path)
+    return kind.summary(found, simulation, place.write(summary.as_record()))

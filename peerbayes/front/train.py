@@ -55,6 +55,7 @@ def train(
     seed: int = 0,
     name: str = "training",
     out: str | Path | None = None,
+    force: bool = False,
     resume: bool = False,
     device: str = "cpu",
     memory: int | str | None = None,
@@ -114,9 +115,10 @@ def train(
         Whose word counts for how much: ``"network"``, by its weights; or ``"data"``, by how many
         examples each agent trains on, with weights on the same links that mix the fastest
         (:func:`theory.design.reweighted`).
-    out, name, resume
-        Folder of the record, and what it is called; left out: none is written. With `resume` a
-        killed run goes on from its last state there, and ends with the same bits.
+    out, name, force, resume
+        Folder of the record, and what it is called; left out: none is written. With `force` it may
+        replace one of another training. With `resume` a killed run goes on from its last state
+        there, and ends with the same bits.
     device, memory
         ``"cpu"`` or ``"cuda"``; bytes that the run may take, also as ``"2GiB"``, left out: what is
         free.
@@ -198,6 +200,7 @@ def train(
     return run_plan(
         plan,
         out=None if out is None else Path(out),
+        force=force,
         resume=resume,
         device=device,
         memory=None if memory is None else as_memory("memory", memory),

@@ -23,6 +23,7 @@ def train_file(
     codec: str | None = None,
     out: str | Path | None = None,
     data: str | Path | None = None,
+    force: bool = False,
     resume: bool = False,
     device: str = "cpu",
     memory: int | None = None,
@@ -46,7 +47,7 @@ def train_file(
         Folder of the record; left out: nothing is written.
     data
         Folder of the files of MNIST and Fashion-MNIST.
-    resume, device, memory, notice
+    force, resume, device, memory, notice
         As of :func:`~peerbayes.front.train.train`.
     progress
         Maps the name of a stage to a callable of (done, total).
@@ -68,6 +69,7 @@ def train_file(
         outcome = run_plan(
             plan_of(problem, rounds, codec, source=str(path)),
             out=None if out is None else Path(out),
+            force=force,
             resume=resume,
             device=device,
             memory=memory,

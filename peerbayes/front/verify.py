@@ -22,17 +22,17 @@ from peerbayes.kinds.shared.verified import verdict_facts
 from peerbayes.kinds.verify_record import Verified, VerifyRecord
 from peerbayes.problem.builtins.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
-from peerbayes.records import Record, check_folder, set_aside, write_record
+from peerbayes.records import RecordPlace, check_folder, set_aside
 from theory.progress import Progress
-from theory.showing import Shown
 from theory.validation import as_integer, as_probability, fail
+from theory.values import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class VerifyOutcome(Shown):
+class VerifyOutcome(Value):
     """What `verify` found, and where it is on disk; None if nothing was written."""
 
     verifications: tuple[Verification, ...]
@@ -106,6 +106,7 @@ def verify(
     seed: int = 0,
     delta: float = 0.05,
     out: str | Path | None = None,
+    force: bool = False,
     progress: Callable[[str], Progress] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> VerifyOutcome:
@@ -120,7 +121,9 @@ def verify(
         of the problem then says so.
     out
         Folder for the record and the report made of it; left out: none are written. An earlier
-        record of the same problems is written over; one of others gets another name.
+        record of the same problems, seed and delta is written over; another gets another name.
+    force
+        Whether any earlier record is written over.
     progress
         Maps the name of a stage to a callable of (done, total).
     notice
@@ -150,7 +153,7 @@ def verify(
         for sweep in kind.sweeps([v for v in verifications if kind_of(v.problem) is kind])
     )
     outcome = VerifyOutcome(verifications, sweeps, tuple(skipped), seed, delta)
-    return outcome if out is None else _written(outcome, Path(out), notice)
+    return outcome if out is None else _written(outcome, Path(out), notice, force=force)
 
 
 def _loaded(
@@ -184,26 +187,24 @@ def _loaded(
 
 
 def _written(
-    outcome: VerifyOutcome, out: Path, notice: Callable[[str], None] | None
+    outcome: VerifyOutcome, out: Path, notice: Callable[[str], None] | None, *, force: bool
 ) -> VerifyOutcome:
     """The same outcome with its record and its report on disk."""
     from peerbayes.report import write_report
 
-    record_path = out / "verify.json"
-    own = [verification.problem.name for verification in outcome.verifications]
-    aside = set_aside(record_path, is_same=lambda old: _problems_of(old) == own)
+    problems = [verification.problem for verification in outcome.verifications]
+    own = {problem.name: problem.sha256 for problem in problems}
+    of = {"problems": own, "seed": outcome.seed, "delta": outcome.delta}
+    place = RecordPlace(out / "verify.json", "verify", of, force)
+    taken = place.taken()
+    aside = set_aside(place.path) if taken else None
     if aside is not None and notice is not None:
+        numbers = any(f" {name} " in taken for name in ("seed", "delta"))
+        what = "another seed or delta" if numbers else "other problems"
         notice(
-            f"{record_path}: was of other problems, and is {aside} now "
+            f"{place.path}: was of {what}, and is {aside} now "
             f"('peerbayes report {aside}' makes its page)"
         )
-    write_record(record_path, kind="verify", body=outcome.as_record())
+    record_path = place.write(outcome.as_record())
     report_path = write_report([record_path], out / "report.html")
     return replace(outcome, record_path=record_path, report_path=report_path)
-
-
-def _problems_of(record: Record) -> list[str] | None:
-    """The names of the problems that a record of `verify` is of; None if it is of another kind."""
-    if record.kind != "verify":
-        return None
-    return [problem["name"] for problem in record.body["problems"]]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from exact.whole_files import open_regular
 from theory.validation import FloatArray
 
 _MAGIC = b"peerbayes-journal 1\n"
@@ -137,7 +138,7 @@ def records_of(path: Path) -> Iterator[Record]:
     OSError
         If the file cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             return
         while len(head := file.read(_FRAME.size)) == _FRAME.size:

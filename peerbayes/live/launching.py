@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # So many processes one machine should not be asked for by mistake.
 MOST_AGENTS = 200
+# Of a request: how it is run, not what.
+_NO_SETTINGS = {"keys", "resume", "force"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class LaunchRequest:
         Whether an agent that died is started again.
     resume
         Whether agents go on from the states in the folder, rather than begin anew.
+    force
+        Whether the record and the states of another run of the problem may be replaced.
     seed
         Of what the agents draw, and of all that is random about nets; None: 0, or that of a net
         file.
@@ -67,6 +71,7 @@ class LaunchRequest:
     journal: bool = False
     revive: bool = False
     resume: bool = False
+    force: bool = False
     seed: int | None = None
     recipe: str | None = None
 
@@ -115,16 +120,20 @@ def run_launch(
     Raises
     ------
     ValueError
-        If the problem has no live network, or the folder cannot be written.
+        If the problem has no live network, or the folder cannot be written, or has the record of
+        another run of the problem.
     """
     from peerbayes.record_names import file_name
-    from peerbayes.records import check_folder, write_record
+    from peerbayes.records import RecordPlace
 
     needs_zenoh()
     shares = _shares(problem, data, request)
     request = _settled(request, shares[0])
-    check_folder(out)
     name, network = shares[0].problem, shares[0].network
+    freely = request.force or request.resume
+    of = {field: value for field, value in vars(request).items() if field not in _NO_SETTINGS}
+    place = RecordPlace(out / file_name("launch", name, network), "launch", of, freely)
+    place.check()
     folder = state_folder(out, network)
     folder.mkdir(parents=True, exist_ok=True)
     ends = _endpoints(shares, secure=request.keys is not None)
@@ -153,7 +162,6 @@ def run_launch(
         run.watch(processes)
         processes.finish()
         run.take_in(processes)
-    path = out / file_name("launch", name, network)
     document = LaunchDocument(
         problem=name,
         network=network,
@@ -167,9 +175,7 @@ def run_launch(
         agents=run.agents(),
         reports=run.reports(),
     )
-    outcome = LaunchOutcome(document, path)
-    write_record(path, kind="launch", body=outcome.as_json())
-    return outcome
+    return LaunchOutcome(document, place.write(document.as_json()))
 
 
 def _shares(

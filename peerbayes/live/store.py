@@ -13,7 +13,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from exact.whole_files import lock, replacing
+from exact.whole_files import lock, read_regular, replacing
 from peerbayes.live.journal import Journal
 from peerbayes.live.learner import Saved
 from peerbayes.live.tensor_bytes import METADATA, arrays, header_of, joined, split, written
@@ -67,7 +67,7 @@ class Store:
         """
         remedy = f"delete it to begin anew, or use another --out: {self.path}"
         try:
-            data = self.path.read_bytes()
+            data = read_regular(self.path)
         except FileNotFoundError:
             return None
         except OSError as error:

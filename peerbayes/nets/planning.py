@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.nets.influence import weighed
@@ -49,6 +50,7 @@ def plan_of(
     own = problem.specification.net.module_file is not None
     example = problem.data.train[0].inputs[:4]
     net = net_for(build if own else build(), found, example)
+    data = replace(problem.data, sources=(*problem.data.sources, *problem.imported))
     return TrainingPlan(
         name=problem.name,
         title=problem.title,
@@ -56,7 +58,7 @@ def plan_of(
         likelihood=found,
         network=network,
         learner=learner,
-        data=problem.data,
+        data=data,
         rounds=training.rounds if rounds is None else rounds,
         local_steps=training.local_steps,
         batch=training.batch,

@@ -16,7 +16,7 @@ from peerbayes.nets.looks import note_look
 from peerbayes.nets.recording import record_of
 from peerbayes.progress import sayer
 from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, write_record
+from peerbayes.records import RecordPlace, check_folder, checksum, plain
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -84,6 +84,7 @@ def run_plan(
     plan: TrainingPlan,
     *,
     out: Path | None = None,
+    force: bool = False,
     resume: bool = False,
     device: str = "cpu",
     memory: int | None = None,
@@ -99,6 +100,8 @@ def run_plan(
         What, on which data, how.
     out
         Folder of the record; None: nothing is written.
+    force
+        Whether the record and the beliefs of another training of this name may be replaced.
     resume
         Go on from what a killed run has left there.
     memory
@@ -111,7 +114,8 @@ def run_plan(
     Raises
     ------
     ValueError
-        If more memory would be needed, something cannot be written, or training fails.
+        If more memory would be needed, something cannot be written or would replace the record of
+        another training, or training fails.
     """
     from empirical.nets.consensus import OneProcess
     from empirical.train.checkpoints import checkpoints_at, remove_unfinished
@@ -121,9 +125,16 @@ def run_plan(
     first = exchange.rank == 0
     looks: list[TestLook] = []
     path = None if out is None else out / file_name("train", plan.name, f"s{plan.seed}")
-    if out is not None and first:
-        check_folder(out)
+    place = None
+    if path is not None and first:
+        of = {"training": plan.content_sha256, "test": plan.test_sha256, "device": device}
+        code = [source for source in plan.data.sources if source[0].endswith(".py")]
+        own = {"code": checksum(plain(code))} if code else {}
+        place = RecordPlace(path, KIND, {**of, **own, **plan.settings}, force)
+        check_folder(path.parent)
     with _alone(path, plan.name) if first and path is not None else nullcontext():
+        if place is not None:
+            place.check()
         checkpoints = None
         if path is not None:
             checkpoints = checkpoints_at(
@@ -161,9 +172,9 @@ def run_plan(
             sha256 = trained.save(folder)
             kept = KeptBeliefs(file=f"{folder.name}/trained.safetensors", sha256=sha256)
         outcome = TrainOutcome(trained, plan, tuple(looks), kept, path)
-        if path is not None and first:
-            write_record(path, kind=KIND, body=outcome.record().as_json())
-            remove_unfinished(path.with_suffix(""))
+        if place is not None:
+            place.write(outcome.record().as_json())
+            remove_unfinished(place.path.with_suffix(""))
         return outcome
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from empirical.train.data.agents_data import AgentsData
+from empirical.train.data.source_files import Sources, read_source, relative_to
 from peerbayes.nets.net_section import TrainingSection
-from peerbayes.nets.own_module import own_module
+from peerbayes.nets.own_module import imported_by, own_module
 from peerbayes.nets.specification import NetSpecification
 from theory.changing import AnyNetwork
 from theory.validation import fail
@@ -44,6 +45,15 @@ class TrainingProblem:
     likelihood: Mapping[str, Any]
     specification: NetSpecification
     folder: Path
+
+    @property
+    def imported(self) -> Sources:
+        """What the user's own module, made by now, has imported from beside its file."""
+        own = self.specification.net.module_file
+        if own is None:
+            return ()
+        files = [path for path in imported_by(self.folder / own[0]) if path.stat().st_size]
+        return relative_to(self.folder, tuple(read_source(path).sources[0] for path in files))
 
     @property
     def training(self) -> TrainingSection:

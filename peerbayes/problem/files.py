@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from exact.whole_files import MOST_BYTES
 from peerbayes.messages import describe, input_error, shorten
 from peerbayes.records import check_folder, unwritable, write_whole
 from theory.validation import fail
@@ -69,7 +70,8 @@ def _read_text(path: Path) -> str:
     source = str(path)
     wanted = "a readable TOML or JSON file"
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:  # which may be a pipe: of a shell, say
+            content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         remedy = "correct the path; 'peerbayes list' shows the built-in problems"
         raise input_error(source, (), wanted, "no such file", remedy) from None
@@ -80,6 +82,9 @@ def _read_text(path: Path) -> str:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         remedy = "correct the path or its permissions"
         raise input_error(source, (), wanted, reason, remedy) from None
+    if len(content) > MOST_BYTES:
+        got = f"more than {MOST_BYTES >> 20} MiB"
+        raise input_error(source, (), wanted, got, "name another file")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -56,6 +56,20 @@ class Posed(Value):
     def _parts(self) -> tuple[object, ...]:
         return (self.name, self.title, *network_parts(self.network), *self._posed())
 
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of all by which two problems are equal, by which records know them again."""
+        from exact.checkpoint import content_sha256
+
+        def short(part: object) -> object:
+            if not isinstance(part, list):
+                return part
+            # One for each agent: few are different.
+            known = {id(entry): content_sha256(entry) for entry in part}
+            return " ".join(known[id(entry)] for entry in part)
+
+        return content_sha256(type(self).__name__, *map(short, self._parts()))
+
     @abstractmethod
     def _posed(self) -> tuple[object, ...]:
         """What counts beside the network."""

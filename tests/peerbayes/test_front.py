@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -276,3 +279,48 @@ def test_several_agents_without_tables_have_the_same_analysis() -> None:
     first, second = pb.analyse(problem).as_json(), pb.analyse(again).as_json()
     for key in ("rates", "exponents", "rate"):
         assert second["learning"][key] == first["learning"][key]
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "problem": lambda: pb.load("two-coins"),
+    "analysis": lambda: pb.analyse("two-coins", rounds=20),
+    "proved": lambda: pb.analyse("two-coins", exact=True),
+    "certified": lambda: pb.analyse("two-coins", certify=True),
+    "of changes": lambda: pb.analyse("restless-ring"),
+    "of faults": lambda: pb.analyse("liars-torus"),
+    "of a regression": lambda: pb.analyse("p1-regression"),
+    "simulation": lambda: pb.simulate("two-coins", rounds=9, replicates=4),
+    "simulated regression": lambda: pb.simulate("p1-regression", rounds=9, replicates=4),
+    "verification": lambda: pb.verify("p1-regression"),
+    "design": lambda: pb.design("two-coins", replicates=0),
+    "limited design": lambda: pb.design("two-coins", changes={"fixed": [0]}, replicates=0),
+    "next edge": lambda: pb.design("p2-grid", objective="next-edge", replicates=0),
+    "placement": lambda: pb.place("p2-grid corner", replicates=0),
+    "formula": lambda: pb.formula("star", agents=5),
+    "rate": lambda: pb.learning_rate(PAIR, COINS),
+    "exponent": lambda: pb.error_exponent(PAIR, COINS),
+    "sample sizes": lambda: pb.sample_sizes(PAIR, COINS, delta=0.1),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_pickled_and_copied_and_equal(name: str) -> None:
+    result = RESULTS[name]()
+    for copied in (
+        pickle.loads(pickle.dumps(result)),
+        copy.copy(result),
+        copy.deepcopy(result),
+        RESULTS[name](),
+    ):
+        assert copied == result
+        assert hash(copied) == hash(result)
+        assert repr(copied) == repr(result)
+        if hasattr(result, "as_json"):
+            assert copied.as_json() == result.as_json()
+    assert result != RESULTS["rate" if name == "problem" else "problem"]()
+
+
+def test_results_of_other_things_differ() -> None:
+    one, other = (pb.simulate("two-coins", rounds=9, replicates=4, seed=seed) for seed in (0, 1))
+    assert one != other
+    assert pb.sample_sizes(PAIR, COINS, delta=0.1) != pb.sample_sizes(PAIR, COINS, delta=0.2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+import peerbayes as pb
+from empirical.tensor_files import read_words
+from exact.checkpoint import Checkpoint
+from exact.whole_files import MOST_BYTES
+from peerbayes import cli
+from peerbayes.front.claims import verify_claims
+from peerbayes.front.figures import redraw
+from peerbayes.problem.reading import problem_from_document
+from peerbayes.problem.writing import document_of
 from peerbayes.records import (
+    RecordPlace,
     check_folder,
     find_records,
     plain,
@@ -23,6 +34,7 @@ from peerbayes.records import (
     write_record,
 )
 from peerbayes.schemas import read_schema
+from theory.claims import CLAIMS
 
 JSON_VALUES = st.recursive(
     st.none()
@@ -229,3 +241,133 @@ def test_finding_records(tmp_path: Path) -> None:
     assert [path.name for path in find_records(tmp_path, kind="verify")] == ["a.json", "b.json"]
     with pytest.raises(ValueError, match="run 'peerbayes report' first"):
         find_records(tmp_path, kind="report")
+
+
+def one_claim(seed: int = 0, **where: Any) -> None:
+    claim = next(iter(CLAIMS.values()))
+    verify_claims(seed=seed, effort=0.01, claims=[claim], **where)
+
+
+def edited_coins() -> Any:
+    """Another problem of the built-in's name."""
+    document = document_of(pb.load("two-coins"))
+    return problem_from_document({**document, "network": {"weights": [["1/2", "1/2"]] * 2}})
+
+
+def of_coins(run: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+    return lambda problem="two-coins", **more: run(problem, **{**settings, **more})
+
+
+# What leaves a record, and what it is called with to be of something else.
+COMMANDS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
+    "simulate": (of_coins(pb.simulate, rounds=5, replicates=3), [{"problem": edited_coins}]),
+    "design": (
+        of_coins(pb.design, replicates=0),
+        [
+            {"problem": edited_coins},
+            {"delta": 0.1},
+            {"seed": 1},
+            {"changes": {"minimum_self_weight": 0.2}},
+        ],
+    ),
+    "place": (of_coins(pb.place, replicates=0), [{"problem": edited_coins}, {"seed": 1}]),
+    "claims": (one_claim, [{"seed": 1}]),
+    "run": (
+        lambda **more: pb.run("regression-2", **{"replicates": 2, **more}),
+        [{"seed": 1}, {"replicates": 3}],
+    ),
+    "figures": (
+        lambda names=("slides-4a", "slides-4b"), **more: redraw(names, records=Path("no"), **more),
+        [{"names": ["slides-4a"]}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_record_of_something_else_is_replaced_by_force_alone(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
+    run, others = COMMANDS[name]
+
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    run(out=tmp_path)
+    run(out=tmp_path)  # the same again
+    before = files()
+    for other in others:
+        new = {key: value() if callable(value) else value for key, value in other.items()}
+        with pytest.raises(ValueError, match=r"\.json: expected no record, .*--force") as refused:
+            run(out=tmp_path, **new)
+        assert "\n" not in str(refused.value)
+        assert files() == before
+    run(out=tmp_path, force=True, **new)
+    assert files() != before
+    (path,) = (path for path in before if path.parent == tmp_path and path.suffix == ".json")
+    for damage in (b"{}", path.read_bytes()[:-9]):
+        path.write_bytes(damage)
+        with pytest.raises(ValueError, match="a file that is no whole record"):
+            run(out=tmp_path)
+        assert path.read_bytes() == damage
+
+
+def test_the_command_line_says_so_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    coins = str(pb.save(edited_coins(), tmp_path / "coins.toml"))
+    rest = ["--rounds", "5", "--replicates", "3", "--quiet", "--out", str(tmp_path / "out")]
+    assert cli.main(["simulate", "two-coins", *rest]) == 0
+    capsys.readouterr()
+    assert cli.main(["simulate", coins, *rest]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1
+    assert "got one of another problem; choose another folder with --out" in said.err
+    assert cli.main(["simulate", coins, *rest, "--force"]) == 0
+
+
+def test_an_earlier_verification_gets_another_name_or_goes_by_force(tmp_path: Path) -> None:
+    said: list[str] = []
+    for seed in (0, 0, 1):
+        pb.verify("p1-regression", seed=seed, out=tmp_path, notice=said.append)
+    assert len(said) == 1
+    assert "was of another seed or delta" in said[0]
+    pb.verify("p1-regression", seed=2, out=tmp_path, force=True)
+    seeds = {path.name: read_record(path).body["seed"] for path in tmp_path.glob("*.json")}
+    assert seeds == {"verify-1.json": 0, "verify.json": 2}
+
+
+def test_a_record_may_grow_and_stands_beside_one_written_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+
+    def place(*parts: str, seed: int = 0) -> RecordPlace:
+        return RecordPlace(path, "run", {"seed": seed, "parts": parts})
+
+    place("a").write(1)
+    place("a", "b").write(2)
+    assert place("a").taken() == "one with b besides"
+    late = place("a", "b", seed=1)
+    assert late.taken() == "one of seed 0 (not 1)"
+    assert late.write(3) == tmp_path / "r-1.json"
+    assert [read_record(path.with_name(name)).body for name in ("r.json", "r-1.json")] == [2, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_pipes_devices_and_giants_are_refused_at_once(tmp_path: Path) -> None:
+    pipe, device, giant = (tmp_path / f"{name}.json" for name in ("pipe", "device", "giant"))
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    with giant.open("wb") as file:
+        file.truncate(2 * MOST_BYTES)
+    for path, words in ((pipe, "a pipe or a device"), (device, "a pipe"), (giant, "more than")):
+        with pytest.raises(ValueError, match=words):
+            read_record(path)
+        assert RecordPlace(path, "run", {}).taken() == "a file that is no whole record"
+        checkpoint = Checkpoint(path, "mark", resume=True)
+        assert checkpoint.done() is None
+        with pytest.raises(ValueError, match=str(path)):
+            checkpoint.load({})
+        with pytest.raises((OSError, ValueError), match=str(path)):
+            read_words(path)
+    with pytest.raises(ValueError, match="records of 'peerbayes verify'"):
+        find_records(tmp_path, kind="verify")

@@ -42,6 +42,7 @@ from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import as_integer, as_positive, as_probability, fail
+from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,8 +69,8 @@ class SampleSize(Shown):
     note: str
 
 
-@dataclass(frozen=True)
-class SampleSizes(Shown):
+@dataclass(frozen=True, eq=False)
+class SampleSizes(Value):
     """The ladder for one confidence parameter `delta`, and the `bounds` that it was read off."""
 
     delta: float

@@ -12,8 +12,9 @@ the place of W (docs: mathematics/changing).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -105,6 +106,12 @@ class Constraints(Value):
             object.__setattr__(self, "availability", MappingProxyType(up))
         else:
             object.__setattr__(self, "availability", _available(self.availability))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied by what they were made of: a read-only mapping is neither."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = (dict(v) if isinstance(v, MappingProxyType) else v for v in own.values())
+        return type(self), tuple(plain)
 
     @property
     def forces_uniform(self) -> bool:

@@ -34,9 +34,9 @@ from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import learning_rate
 from theory.learning.small_sums import HALF, SMALL, second_order
-from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
+from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ _MOST_ATOMS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorExponent(Shown):
+class ErrorExponent(Value):
     """E in nats per round, in floating point.
 
     Attributes

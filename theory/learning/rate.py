@@ -23,9 +23,9 @@ from theory.changing.kinds import AnyNetwork
 from theory.changing.rhythms import Rhythm
 from theory.frames import frame
 from theory.learning.model import FiniteModel
-from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, fail, read_only
+from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ def check_same_agents(network: AnyNetwork | Rhythm, model: FiniteModel) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class LearningRate(Shown):
+class LearningRate(Value):
     """K(Θ) and what it is made of; all rates in nats per round, in floating point.
 
     Per second where agents share no rounds.

@@ -14,7 +14,7 @@ from peerbayes.documents import Documented
 from peerbayes.live.watch.documents import WatchDocument, document_of
 from peerbayes.live.watch.watcher import Watcher
 from peerbayes.record_names import file_name
-from peerbayes.records import Record, set_aside, write_record
+from peerbayes.records import set_aside, write_record
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -145,12 +145,8 @@ def write_watch(watcher: Watcher, out: Path, before: Path | None = None) -> Path
     document = final_document(watcher)
     path = out / file_name(KIND, document.name)
     if before is None:
-        set_aside(path, is_same=_nothing_is)
+        set_aside(path)
     return write_record(path, kind=KIND, body=document)
-
-
-def _nothing_is(record: Record) -> bool:
-    return False
 
 
 @contextmanager

@@ -65,7 +65,7 @@ def test_a_codec_is_on_record_and_on_the_page(
     page = (out / "train-wells-s4.html").read_text(encoding="utf-8")
     assert "difference (inner sign, mixing 0.5)" in page
     assert "MB without it" in page
-    assert main(["train", str(path), "--out", str(out), "--codec", "none", "--quiet"]) == 0
+    assert main(["train", str(path), "--out", str(out), "--codec", "none", "--force"]) == 0
     assert "messages" not in read_record(out / "train-wells-s4.json").body
 
 

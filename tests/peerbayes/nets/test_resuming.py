@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from empirical.nets.keeping import load_tensors
 from peerbayes.front.train_file import train_file
+from peerbayes.nets.looks import looks_path
 from peerbayes.records import read_record
-from tests.peerbayes.nets.support import NUMBERS, TORCHRUN, run, write_net
+from tests.peerbayes.nets.support import NUMBERS, ROOT, TORCHRUN, run, write_net
 
 KILLED = ("-m", "tests.peerbayes.nets.killed")
 TRAIN = ("-m", "peerbayes", "train")
@@ -108,8 +113,94 @@ def test_other_settings_start_afresh_and_changed_files_are_refused(tmp_path: Pat
     assert any("not used, for it is of other settings" in line for line in said)
     assert outcome.trained.history.rounds[0] == 1
     write_net(tmp_path)
+    out = tmp_path / "again"
     assert run(*KILLED, path, out, 3).returncode == -9
     table = tmp_path / "well-1.csv"
     table.write_text(table.read_text() + "1,2,3\n")
     with pytest.raises(ValueError, match=r"well-1\.csv: expected the data that the run began with"):
         train_file(path, out=out, resume=True)
+
+
+OWN = {**NUMBERS, "net": {"module": "parts/own.py:build"}}
+PARTS = {
+    "own.py": "import torch\nfrom blocks import core\nimport plain\n\ndef build():\n"
+    "    import late\n    layers = core(), torch.nn.Tanh(), torch.nn.Linear(5, 1)\n"
+    "    return torch.nn.Sequential(*layers)\n",
+    "blocks/__init__.py": "from .inner import core\n",
+    "blocks/inner.py": "import torch\n\ndef core():\n    return torch.nn.Linear(2, 5)\n",
+    "plain.py": "from importlib import import_module\nimport_module('named')\n",
+    "named.py": "SIZE = 1\n",
+    "late.py": "SIZE = 2\n",
+    "other.py": "SIZE = 3\n",
+}
+
+
+def test_a_run_goes_on_with_the_code_that_it_began_with(tmp_path: Path) -> None:
+    path, out = write_net(tmp_path, OWN), tmp_path / "out"
+    for name, text in PARTS.items():
+        (tmp_path / "parts" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "parts" / name).write_text(text)
+    assert run(*KILLED, path, out, 3).returncode == -9
+    for name in PARTS:
+        part = tmp_path / "parts" / name
+        kept = part.read_text()
+        part.write_text(f"{kept}# changed\n")
+        if name == "other.py":  # which nobody imports
+            continue
+        with pytest.raises(ValueError, match=rf"{name}: expected the data that the run began"):
+            train_file(path, out=out, resume=True)
+        part.write_text(kept)
+    outcome = train_file(path, out=out, resume=True)
+    sources = read_record(outcome.record_path or "").body["data"]["sources"]
+    assert {f"parts/{name}" for name in PARTS} - set(sources) == {"parts/other.py"}
+    assert not list(tmp_path.rglob("*.pyc"))
+
+
+def test_modules_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
+    text = "import torch, size\ndef build():\n"
+    text += "    layers = torch.nn.Linear(2, size.N), torch.nn.Tanh()\n"
+    text += "    return torch.nn.Sequential(*layers, torch.nn.Linear(size.N, 1))\n"
+    for units in (3, 4):
+        folder = tmp_path / str(units)
+        folder.mkdir()
+        path = write_net(folder, {**NUMBERS, "net": {"module": "own.py:build"}}, rounds=1)
+        (folder / "own.py").write_text(text)
+        (folder / "size.py").write_text(f"N = {units}\n")
+        assert train_file(path).plan.net.parameters == 4 * units + 1 + 1
+
+
+@pytest.mark.parametrize(
+    ("word", "further"), [(rb'"done\":', 0), (rb'"sources\":', 30), (b'"sha256":"', 5)]
+)
+def test_a_flipped_bit_in_the_older_state_is_said_and_the_newer_one_taken(
+    word: bytes, further: int, whole: tuple[Path, tuple[bytes, dict[str, Any]]], tmp_path: Path
+) -> None:
+    path, known = whole
+    assert run(*KILLED, path, tmp_path, 3).returncode == -9
+    rounds = {slot: load_tensors(slot).words["done"] for slot in tmp_path.glob("*unfinished*")}
+    older, newer = sorted(rounds, key=lambda slot: rounds[slot])
+    content = bytearray(older.read_bytes())
+    content[content.index(word) + len(word) + further] ^= 1
+    older.write_bytes(content)
+    said: list[str] = []
+    train_file(path, out=tmp_path, resume=True, notice=said.append)
+    assert kept(tmp_path) == known
+    assert [line for line in said if str(older) in line and "damaged" in line]
+    assert f"{newer}: used instead, of round {rounds[newer]}" in said, said
+
+
+def test_looks_of_parallel_processes_are_all_kept(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from peerbayes.nets.looks import note_look; "
+        "from peerbayes.nets.documents import TestLook\n"
+        "for k in range(20): "
+        "note_look(Path(sys.argv[1]), 'f' * 64, TestLook(run=sys.argv[2], round=k))"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(number)], cwd=ROOT)
+        for number in range(4)
+    ]
+    assert [process.wait(timeout=300) for process in processes] == [0] * 4
+    looks = read_record(looks_path(tmp_path, "f" * 64)).body["looks"]
+    assert Counter(look["run"] for look in looks) == dict.fromkeys("0123", 20)
+    assert [file.name for file in tmp_path.iterdir()] == ["test-looks-ffffffffffff.json"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +35,9 @@ NUMBERS = [(x, 500 + 20 * x[:, 0] + RNG.normal(size=60)) for x in X]
 class Gated(torch.nn.Module):
     """A net that the written-out kernels do not know."""
 
-    def __init__(self, outputs: int) -> None:
+    def __init__(self, outputs: int, inputs: int = 4) -> None:
         super().__init__()
-        self.inside, self.gate = torch.nn.Linear(4, 6), torch.nn.Linear(4, 6)
+        self.inside, self.gate = torch.nn.Linear(inputs, 6), torch.nn.Linear(inputs, 6)
         self.out = torch.nn.Linear(6, outputs)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -516,3 +519,45 @@ def test_the_first_process_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_first_process()  # somebody else's variable
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
     assert not is_first_process()
+
+
+def dropping() -> Any:
+    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), Gated(2, 8))
+
+
+def test_runs_side_by_side_draw_what_they_draw_alone() -> None:
+    seeds = range(3)
+    alone = [trained(dropping, seed=seed) for seed in seeds]
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        together = list(pool.map(lambda seed: trained(dropping, seed=seed), seeds))
+    for one, other in zip(alone, together, strict=True):
+        assert torch.equal(one.mean, other.mean)
+        assert torch.equal(one.variance, other.variance)
+    assert torch.get_num_threads() >= 1
+
+
+@pytest.mark.parametrize("module", [lambda: torch.nn.Linear(4, 2), dropping, Gated(2)])
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+def test_what_was_trained_is_pickled_and_copied(module: Any, how: Any) -> None:
+    result = trained(module, validation=0.2, test=SIGNS[0], rounds=2)
+    copied = how(result)
+    assert copied == result
+    assert repr(copied) == repr(result)
+    np.testing.assert_array_equal(copied.predict(X[0]), result.predict(X[0]))
+    assert result != trained(module, validation=0.2, test=SIGNS[0], rounds=2, seed=1)
+
+
+@pytest.mark.parametrize("other", [{"rounds": 3}, {"data": SIGNS[::-1]}, {"test": SIGNS[1]}])
+def test_another_training_is_replaced_by_force_alone(other: Any, tmp_path: Path) -> None:
+    first = trained(lambda: Gated(2), rounds=2, test=SIGNS[0], out=tmp_path)
+    kept = [tmp_path / "train-training-s0.json", tmp_path / "train-training-s0.trained"]
+    before = kept[0].read_bytes(), (kept[1] / "trained.safetensors").read_bytes()
+    options = {"rounds": 2, "test": SIGNS[0], "out": tmp_path, **other}
+    with pytest.raises(ValueError, match=r"s0\.json: expected no record, .*--force") as refused:
+        trained(lambda: Gated(2), **options)
+    assert "\n" not in str(refused.value)
+    assert before == (kept[0].read_bytes(), (kept[1] / "trained.safetensors").read_bytes())
+    again = trained(lambda: Gated(2), rounds=2, test=SIGNS[0], out=tmp_path)
+    assert torch.equal(again.mean, first.mean)
+    trained(lambda: Gated(2), **options, force=True)
+    assert read_record(kept[0]).body["settings"]["rounds"] == options["rounds"]

@@ -10,6 +10,7 @@ flat there, so that a grid of steps s loses at most about s²/4 of it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -152,12 +153,13 @@ def _union(
     horizon = len(terms)
     later = last.max(axis=0)
     offset = sums - priors.min(axis=0)[:, None] * tilts
-
-    def tail(n: FloatArray) -> FloatArray:
-        exponents = offset + (n.reshape(size, wrong, 1) - horizon) * later
-        return np.asarray(np.minimum(exponents.min(axis=-1), 0.0)).ravel()
-
+    tail = partial(_union_tail, offset, later, horizon)
     return ErrorBound("Chernoff, union over agents", np.array(terms), tail)
+
+
+def _union_tail(offset: FloatArray, later: FloatArray, horizon: int, n: FloatArray) -> FloatArray:
+    exponents = offset + (n.reshape(*offset.shape[:2], 1) - horizon) * later
+    return np.asarray(np.minimum(exponents.min(axis=-1), 0.0)).ravel()
 
 
 def _at_weights(cumulant: Cumulant, weights: FloatArray, tilts: FloatArray) -> FloatArray:
@@ -186,10 +188,9 @@ def _single(
         for index in range(len(events.wrong)):
             points = np.multiply.outer(weights, -tilts[index])
             slopes[index] += counts @ cumulants[index][kind](points)
-
-    def tail(n: FloatArray) -> FloatArray:
-        return np.asarray(
-            np.minimum((n[:, None] * slopes + gap[:, None] * tilts).min(axis=-1), 0.0)
-        )
-
+    tail = partial(_single_tail, slopes, gap[:, None] * tilts)
     return ErrorBound("Chernoff, one event for all agents", np.empty((0, len(gap))), tail)
+
+
+def _single_tail(slopes: FloatArray, offset: FloatArray, n: FloatArray) -> FloatArray:
+    return np.asarray(np.minimum((n[:, None] * slopes + offset).min(axis=-1), 0.0))

@@ -10,6 +10,8 @@ this, and not C², is where N agents beat one.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from theory.bounds.tails.error_bound import ErrorBound
@@ -54,11 +56,7 @@ def _union(events: ErrorEvents) -> ErrorBound | None:
     horizon = len(terms)
     later_mean, later_square = increment.min(axis=0), added.max(axis=0)
     offset = drift + priors.min(axis=0)
-
-    def tail(n: FloatArray) -> FloatArray:
-        more = n.reshape(drift.shape) - horizon
-        return log_bound(offset + more * later_mean, squares + more * later_square).ravel()
-
+    tail = partial(_tail, offset, squares, later_mean, later_square, horizon)
     return ErrorBound("Hoeffding, union over agents", np.array(terms), tail)
 
 
@@ -74,8 +72,14 @@ def _single(events: ErrorEvents) -> ErrorBound | None:
     v = events.fixed.stationary_distribution
     mean = v @ events.information
     square = (v * v) @ events.squared_ranges
-
-    def tail(n: FloatArray) -> FloatArray:
-        return log_bound(n * mean - gap, n * square)
-
+    tail = partial(_tail, -gap, np.zeros_like(gap), mean, square, 0)
     return ErrorBound("Hoeffding, one event for all agents", np.empty((0, len(gap))), tail)
+
+
+def _tail(
+    offset: FloatArray, squares: FloatArray, mean: FloatArray, square: FloatArray, horizon: int,
+    n: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """The log of each event's bound at its round of `n`, shape (E,)."""
+    more = n.reshape(offset.shape) - horizon
+    return log_bound(offset + more * mean, squares + more * square).ravel()

@@ -9,6 +9,7 @@ weights.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -42,7 +43,8 @@ class Hoeffding:
         """No less harmful than any later addition, given those of the last window (L, 2, N, H)."""
         return np.array([added[:, 0].min(axis=(0, 1)), added[:, 1].max(axis=(0, 1))])[:, None]
 
-    def log_bound(self, state: FloatArray, priors: FloatArray) -> FloatArray:
+    @staticmethod
+    def log_bound(state: FloatArray, priors: FloatArray) -> FloatArray:
         """−2 m₊²/R for each agent and hypothesis, shape (N, H)."""
         return log_bound(state[0] + priors, state[1])
 
@@ -57,6 +59,7 @@ class Chernoff:
         grid = _FINE if fine else _COARSE
         centres = np.array([self._centre(index) for index in range(len(events.wrong))])
         self.tilts = np.multiply.outer(centres, grid)
+        self.log_bound = partial(_least_exponents, self.tilts)
         self.cumulants: list[list[Callable[[FloatArray], FloatArray]]] = [
             [tabulated(law, -float(tilts.max())) for law in laws]
             for laws, tilts in zip(events.laws, self.tilts, strict=True)
@@ -96,7 +99,8 @@ class Chernoff:
         """No less than any later addition, given those of the last window (L, N, H, T)."""
         return np.asarray(added.max(axis=(0, 1)))[None]
 
-    def log_bound(self, state: FloatArray, priors: FloatArray) -> FloatArray:
-        """min_t of the exponents, at most 0, for each agent and hypothesis, shape (N, H)."""
-        exponents = state - priors[..., None] * self.tilts
-        return np.asarray(np.minimum(exponents.min(axis=-1), 0.0))
+
+def _least_exponents(tilts: FloatArray, state: FloatArray, priors: FloatArray) -> FloatArray:
+    """min_t of the exponents, at most 0, for each agent and hypothesis, shape (N, H)."""
+    exponents = state - priors[..., None] * tilts
+    return np.asarray(np.minimum(exponents.min(axis=-1), 0.0))

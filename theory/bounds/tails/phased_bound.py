@@ -7,7 +7,9 @@ over agents, with the weights that past observations have in a round of each pha
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -136,15 +138,20 @@ def _bound(
     later: FloatArray,
     lowest: FloatArray,
 ) -> ErrorBound:
-    horizon = len(terms)
-    agents, hypotheses = state.shape[1:3] if isinstance(kind, Hoeffding) else state.shape[:2]
-
-    def tail(n: FloatArray) -> FloatArray:
-        more = n.reshape(agents, hypotheses) - horizon
-        if isinstance(kind, Chernoff):
-            more = more[..., None]
-        return kind.log_bound(
-            state + more * later, np.broadcast_to(lowest, (agents, hypotheses))
-        ).ravel()
-
+    shape = state.shape[1:3] if isinstance(kind, Hoeffding) else (*state.shape[:2], 1)
+    tail = partial(_tail, kind.log_bound, shape, state, later, lowest, len(terms))
     return ErrorBound(kind.name, terms, tail)
+
+
+def _tail(
+    log_bound: Callable[[FloatArray, FloatArray], FloatArray],
+    shape: tuple[int, ...],
+    state: FloatArray,
+    later: FloatArray,
+    lowest: FloatArray,
+    horizon: int,
+    n: FloatArray,
+) -> FloatArray:
+    """The log of each event's bound at its round of `n`, shape (E,)."""
+    more = n.reshape(shape) - horizon
+    return log_bound(state + more * later, np.broadcast_to(lowest, shape[:2])).ravel()

@@ -21,6 +21,13 @@ export function render(app) {
     { class: "panel", "data-key": "network", "aria-label": "Network" },
     el("h2", {}, "Network"),
     text(
+      "name",
+      "Name",
+      view.name,
+      (name) => state.edit([{ kind: "set-name", name }]),
+      { why: whyNot(view, "set-name") },
+    ),
+    text(
       "title",
       "Title",
       view.title,
