@@ -40,7 +40,7 @@ def set_bits() -> int:
 
 def list_bits() -> int:
     """Bits that name any list of KEPT different coordinates out of WEIGHTS, order included."""
-    ways = fmpz.bin_uiui(WEIGHTS, KEPT) * fmpz.fac_ui(KEPT)
+    ways = fmpz.bin_uiui(WEIGHTS, KEPT) * factorial(KEPT)
     return int((ways - 1).bit_length())
 
 
