@@ -76,11 +76,12 @@ def run_agent(
             from peerbayes.live.refusals import TransportRefusals
 
             counts["extra_counts"] = stack.enter_context(TransportRefusals()).counts
+        transport = _transport(share, options, keys, learner.members, limit)
         loop = PeerLoop(
             share.agent,
             learner=learner,
             evidence=evidence,
-            transport=_transport(share, options, keys, learner.members, limit),
+            transport=transport,
             pacing=options.pacing,
             limit=limit,
             newer=newer_list(options, keys),
@@ -90,6 +91,7 @@ def run_agent(
             **counts,
             **signing(keys, learner.members),
         )
+        transport.stopped = lambda: loop.is_stopped
         stack.enter_context(_stopping(loop))
         if options.attached:
             _stop_at_the_end_of_input(loop)

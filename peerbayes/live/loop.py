@@ -106,6 +106,11 @@ class PeerLoop:
         self._stopped = True
         self.inbox.wake()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was told to end."""
+        return self._stopped
+
     def run(self) -> dict[str, Any]:
         """All rounds; the last report.
 

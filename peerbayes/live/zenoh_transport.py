@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +72,15 @@ def needs_zenoh() -> None:
         raise fail("live peers", "the package eclipse-zenoh", "none", install_extra("live"))
 
 
-def open_session(ends: Endpoints) -> zenoh.Session:
+def open_session(ends: Endpoints, *, stopped: Callable[[], bool] = lambda: False) -> zenoh.Session:
     """A Zenoh session at some endpoints; without multicast, so that nobody is found by chance.
+
+    Where all goes through a router it waits for that until `stopped`, and hears signals meanwhile.
 
     Raises
     ------
     ValueError
-        If the package is missing, or an endpoint cannot be had.
+        If the package is missing, an endpoint cannot be had, or it was stopped.
     """
     needs_zenoh()
     os.environ.setdefault("ZENOH_RUNTIME", _ONE_THREAD)
@@ -99,12 +104,35 @@ def open_session(ends: Endpoints) -> zenoh.Session:
     try:
         for path, text in settings.items():
             config.insert_json5(path, text)
-        return zenoh.open(config)
+        session = _awaited(config, stopped) if ends.router else zenoh.open(config)
     except (zenoh.ZError, ValueError) as error:
         where = ", ".join([*ends.listen, *ends.connect]) or "no endpoint"
         text = " ".join(str(error).split())[:200]
         remedy = "see that it is free, or another end is there"
         raise fail("endpoints", f"to open {where}", text, remedy) from None
+    if session is None:
+        wanted, remedy = "a router that answers", "see that it runs, and where"
+        raise fail("connect", wanted, "none before it was stopped", remedy)
+    return session
+
+
+def _awaited(config: zenoh.Config, stopped: Callable[[], bool]) -> zenoh.Session | None:
+    """A session once its router answers, from a thread: Python hears no signal within Zenoh."""
+    import zenoh
+
+    opening: Future[zenoh.Session] = Future()
+
+    def work() -> None:
+        try:
+            opening.set_result(zenoh.open(config))
+        except BaseException as error:  # for whoever waits
+            opening.set_exception(error)
+
+    threading.Thread(target=work, name="opening", daemon=True).start()
+    while not stopped():
+        with suppress(TimeoutError):
+            return opening.result(_PAUSE)
+    return None
 
 
 def settings_of_size(limit: int) -> dict[str, str]:
@@ -153,6 +181,7 @@ class ZenohTransport:
     ) -> None:
         self._network, self._agent, self._ends = network, agent, ends
         self._renewed = renewed
+        self.stopped: Callable[[], bool] = lambda: False  # asked while there is no router yet
         self._process = uuid.uuid4().hex
         self._session: zenoh.Session | None = None
         self._subscribers: dict[str, Any] = {}
@@ -168,7 +197,7 @@ class ZenohTransport:
             If the session cannot be opened, or an agent of this name is there already.
         """
         self._heard, self._limit = heard, limit
-        self._session = open_session(self._ends)
+        self._session = open_session(self._ends, stopped=self.stopped)
         self._refuse_double(self._session)
         self._declare(self._session, names)
 

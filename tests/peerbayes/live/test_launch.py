@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -261,6 +262,18 @@ def test_an_agent_that_is_there_behind_a_router_is_not_joined_by_another() -> No
     finally:
         first.close()
         router.close()
+
+
+def test_who_waits_for_a_router_hears_that_it_is_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    import zenoh
+
+    asked, released = iter([False, False, True]), threading.Event()
+    monkeypatch.setattr(zenoh, "open", lambda config: released.wait(60))
+    with pytest.raises(ValueError, match="connect: expected a router that answers, got none"):
+        open_session(
+            Endpoints(connect=["tcp/127.0.0.1:1"], router=True), stopped=lambda: next(asked)
+        )
+    released.set()
 
 
 @pytest.mark.parametrize(
