@@ -300,7 +300,7 @@ def test_batches_too_rare_are_refused_before_they_are_weighed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("theory.learning.batches.type_sizes", pytest.fail)
-    with pytest.raises(ValueError, match="12000 of outcomes as rare as 0.5"):
+    with pytest.raises(ValueError, match="12000 of outcomes as rare as 0"):
         COIN.batched(12_000)
 
 
