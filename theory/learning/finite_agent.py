@@ -312,7 +312,7 @@ class FiniteAgent(Value):
         mine = self.log_likelihoods[best]
         z = np.asarray(mine - self.log_likelihoods[other])
         if self.tables is not None and (np.abs(z) < SMALL * np.abs(mine)).any():
-            return self.tables.log_ratios(best, np.array([other]))[0]
+            return np.asarray(self.tables.log_ratios(best, np.array([other]))[0])
         return z
 
     def _information(self, best: int, other: int, z: FloatArray | None = None) -> float:

@@ -31,7 +31,7 @@ Weights: TypeAlias = "FloatArray | sparse.csr_array[np.float64]"
 
 EPS = float(np.finfo(np.float64).eps)
 # Smaller ones would leave the range of doubles where they are inverted or multiplied.
-_SMALLEST_WEIGHT = 1e-300
+_SMALLEST_WEIGHT = 1e-307
 # Products of three numbers between this and its inverse are normal floats.
 MODERATE = 2.0**-300
 

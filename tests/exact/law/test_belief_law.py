@@ -121,6 +121,19 @@ def test_ties_are_decided() -> None:
     assert apart.error_fraction() == Fraction(1 + 15 + 90, 1024)
 
 
+def test_no_probability_is_above_one() -> None:
+    """Priors that decide: every run errs, and masses in doubles sum to 1 + 4e-16."""
+    truth = [[0.1] * 10]
+    skewed = [[2 * (i + 1) / 110 for i in range(10)]]
+    agent = FiniteAgent.from_tables(truth=truth, likelihood=[truth, skewed])
+    model = FiniteModel.from_agents(["a", "b"], [agent], counts=[2], priors=[[1e-12, 1 - 1e-12]])
+    law = belief_law(PAIR, model, 2)
+    found = law.error_enclosure(0)
+    assert law.error_probability(0) == law.error_probability() == found.upper == 1.0
+    assert found.lower <= 1.0
+    assert law.joint_errors().probabilities.max() <= 1.0
+
+
 def test_a_near_tie_is_no_tie() -> None:
     """2⁵³ heads' worth against one: two numbers that doubles do not tell apart."""
     tiny = Fraction(1, 10**18)

@@ -210,3 +210,19 @@ def test_no_warning_where_one_less_lambda_max_vanishes(weak: float) -> None:
         assert ladder.printed.rounds is None
         assert "too small for floating point" in ladder.printed.note
     assert ladder.chernoff.rounds is not None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seeing", [0, 1])
+@pytest.mark.parametrize("normal", [False, True])
+@pytest.mark.parametrize("weight", [1e-150, 1e-300, 1e-306])
+def test_evidence_that_weighs_next_to_nothing(seeing: int, normal: bool, weight: float) -> None:
+    blind = FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.5, 0.5]]])
+    sees = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0) if normal else COIN
+    agents = [sees, blind] if seeing == 0 else [blind, sees]
+    model = FiniteModel.from_agents(["a", "b"], agents)
+    network = Network([[1.0, weight], [0.5, 0.5]])  # v is (1, 2 · weight)
+    alone = error_exponent(Network([[1.0]]), FiniteModel.from_agents(["a", "b"], [sees])).exponent
+    assert error_exponent(network, model).exponent == pytest.approx(alone, rel=1e-12)
+    ladder = sample_sizes(network, model, delta=0.05, certify=False)
+    assert (ladder.chernoff.rounds is None) == (seeing == 1)

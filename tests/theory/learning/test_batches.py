@@ -296,6 +296,14 @@ def test_bad_batches_get_one_line(make: Callable[[], Any], wanted: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_batches_too_rare_are_refused_before_they_are_weighed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("theory.learning.batches.type_sizes", pytest.fail)
+    with pytest.raises(ValueError, match="12000 of outcomes as rare as 0"):
+        COIN.batched(12_000)
+
+
 def finite_data(rows: int) -> FiniteAgent:
     rng = np.random.default_rng(0)
     return FiniteAgent.from_log_likelihoods(np.log(rng.dirichlet([1, 1], size=rows).T))

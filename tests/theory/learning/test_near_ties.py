@@ -19,12 +19,12 @@ from theory import (
     refined_error_probability,
     sample_sizes,
 )
+from theory.certified import certify_learning
 from theory.design.edges.effects import learning_effects
 from theory.design.placement.exponents import Exponents
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.samples.bent_laws import Evidence
 from theory.learnability.silence import silent_exponents
-from theory.certified import certify_learning
 from theory.numbers import exact_distribution
 from theory.rational import RationalFiniteAgent, RationalModel
 from theory.rational.network import RationalNetwork

@@ -70,6 +70,10 @@ def message(call: Any, *args: Any, **options: Any) -> str:
             "weights: expected weights of at least 0, got -0.25 at [1, 0]; make it non-negative",
         ),
         (
+            [[1.0, 1e-310], [0.5, 0.5]],
+            "weights: expected 0 or weights of at least 1e-307, got 1e-310; make it 0",
+        ),
+        (
             [[0.5, 0.5], [0.3, 0.3]],
             "weights: expected rows that sum to 1, got a sum of 0.6 in row 1; rescale the row, "
             'or write exact fractions such as "1/3"',

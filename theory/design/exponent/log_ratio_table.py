@@ -96,7 +96,7 @@ class _FiniteKinds:
         return _Atoms(p, means, None, information, cancels)
 
     def _law(self, first: int, second: int, kind: int) -> tuple[FloatArray, float]:
-        """z and E z of hypotheses that claim nearly the same, to all their digits."""
+        """Values and mean of z of hypotheses that claim nearly the same, to all their digits."""
         law = self.agents[kind].log_ratio_law(first, second)
         if self.probabilities.shape[1] == 1:
             return law.means, law.mean
@@ -254,7 +254,9 @@ def _tilt(atoms: _Atoms, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatAr
     if small.any():
         at, variances = -u[small], atoms.variances
         spread = variances if variances is None else variances[:, small]
-        rest = np.broadcast_to(p, x.shape)[:, small] * beyond_mean(atoms.means[:, small], spread, at)
+        rest = np.broadcast_to(p, x.shape)[:, small] * beyond_mean(
+            atoms.means[:, small], spread, at
+        )
         logs[small] = np.log1p(at * atoms.information[small] + rest.sum(axis=0))
     return -logs, means, centred.sum(axis=0) / total
 

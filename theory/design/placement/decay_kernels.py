@@ -16,7 +16,7 @@ from theory.validation import FloatArray, IntArray
 def _second_order(x: float) -> float:
     """As `theory.learning.small_sums.second_order`."""
     if abs(x) >= HALF:
-        return np.expm1(x) - x
+        return float(np.expm1(x) - x)
     series = SERIES[0]
     for coefficient in SERIES[1:]:
         series = series * x + coefficient
@@ -35,7 +35,7 @@ def _small_cumulant(u: float, mean: float, atoms: FloatArray) -> float:
         elif spread > 0.0:
             beyond += np.exp(x) * np.expm1(spread)
         rest += atoms[0, o] * beyond
-    return np.log1p(u * mean + rest)
+    return float(np.log1p(u * mean + rest))
 
 
 @njit(cache=True, nogil=True)
