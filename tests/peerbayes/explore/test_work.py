@@ -67,7 +67,8 @@ def test_an_edited_builtin_gets_a_name_of_its_own() -> None:
         named = asked("edit", document=first, edits=[{"kind": "set-name", "name": "mine"}])
         assert named["document"]["name"] == named["view"]["name"] == "mine"
         assert asked("edit", document=opened, edits=[])["document"] == opened
-    designed = asked("design", document=asked("open", name="two-coins")["document"])
+    coins = asked("open", name="two-coins")["document"]
+    designed = asked("design", document=coins, objective="rate")
     assert designed["document"]["name"] == "two-coins-edited"
 
 
