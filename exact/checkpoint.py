@@ -14,6 +14,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -197,7 +198,7 @@ def _versions() -> Iterator[str]:
 
 def _bytes(part: object) -> Iterator[bytes]:
     """What a part consists of, each piece with its kind and length, so that none run together."""
-    if part is None or isinstance(part, bool | int | float | str | Path):
+    if part is None or isinstance(part, bool | int | float | str | Path | Fraction):
         text = repr(part).encode("utf-8")
         yield b"%s %d:" % (type(part).__name__.encode("ascii"), len(text))
         yield text

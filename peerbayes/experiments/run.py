@@ -10,7 +10,7 @@ read back if they are on record, and left out if not.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,8 @@ def run_experiment(
     record = _record(experiment, parts, seed=seed, replicates=replicates)
     path = place.path
     if team.is_first:
-        path = place.write(record.as_json())
+        of = {**place.of, "parts": list(parts)}
+        path = replace(place, of=of, force=not place.taken()).write(record.as_json())
     return ExperimentRun(experiment, record, tuple(reused), tuple(discarded), path)
 
 
@@ -138,14 +139,11 @@ def _place(
 ) -> RecordPlace:
     """Where the record goes, after a look at what it and the parts asked for would replace."""
     numbers = {"seed": seed, "replicates": replicates}
-    kept = [
-        part
-        for part in experiment.parts
-        if part in asked or kept_part(experiment, part, out=out, **numbers).content is not None
-    ]
+    # What of a part is left out of the record, for it is damaged or of another build, is said.
+    there = [p for p in experiment.parts if p in asked or part_path(out, experiment, p).exists()]
     of = {"experiment": experiment.name, "settings": _mark(experiment.settings()), **numbers}
     path = out / file_name("run", experiment.name)
-    place = RecordPlace(path, KIND, {**of, "parts": kept}, force)
+    place = RecordPlace(path, KIND, {**of, "parts": there}, force)
     place.check()
     for part in asked:
         if kept_part(experiment, part, out=out, **numbers).refusal == _OTHERS:

@@ -131,7 +131,7 @@ def named_anew(before: Table, after: Table) -> Table:
     'two-coins-edited'
     """
     name = str(after.get("name", ""))
-    is_builtin = name.partition(" ")[0] in BUILTINS
+    is_builtin = name.partition(" ")[0] in BUILTINS and not name.endswith("-edited")
     if not is_builtin or name != before.get("name") or after == before:
         return after
     return {**after, "name": f"{name}-edited"}

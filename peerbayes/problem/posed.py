@@ -65,7 +65,8 @@ class Posed(Value):
             if not isinstance(part, list):
                 return part
             # One for each agent: few are different.
-            known = {id(entry): content_sha256(entry) for entry in part}
+            different = {id(entry): entry for entry in part}
+            known = {key: content_sha256(entry) for key, entry in different.items()}
             return " ".join(known[id(entry)] for entry in part)
 
         return content_sha256(type(self).__name__, *map(short, self._parts()))

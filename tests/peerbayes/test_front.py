@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from theory.changing import MarkovNetwork, Phase
+from theory.messages import QUANTISERS
 from theory.network.structure import as_dense
 from theory.robustness import ConstantBelief, Faults, Median, Push, StuckData
 
@@ -126,6 +127,7 @@ def test_a_saved_problem_loads_as_it_was(problem: AnyProblem, ending: str, tmp_p
         assert by_agents(again) == by_agents(one)
         assert again == one
         assert hash(again) == hash(one)
+        assert again.sha256 == one.sha256
 
 
 def test_problems_that_differ_are_not_equal() -> None:
@@ -140,6 +142,12 @@ def test_problems_that_differ_are_not_equal() -> None:
         pb.problem_of(pb.RandomLinks(PAIR, up=0.5), COINS, name="coins"),
     ):
         assert problem != coins
+        assert problem.sha256 != coins.sha256
+    for words in QUANTISERS.values():
+        needs = {"threshold": 1.0, "loss": 0.1, "step": 0.5, "draws": 3}
+        own = {f.name: needs[f.name] for f in fields(words) if f.name in needs}
+        sent = pb.problem_of(PAIR, COINS, name="coins", messages=words(**own))
+        assert sent.sha256 != coins.sha256
 
 
 def test_exact_numbers_stay_exact(tmp_path: Path) -> None:

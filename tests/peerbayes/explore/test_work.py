@@ -55,6 +55,23 @@ def test_refusals_of_work(name: str, request_: Any, words: str) -> None:
     assert "/tmp" not in str(error.value)
 
 
+def test_an_edited_builtin_gets_a_name_of_its_own() -> None:
+    """Records are named after problems: those of the built-in are not to be mistaken for them."""
+    step = {"kind": "set-weight", "from": 1, "to": 0, "value": "1/2"}
+    for name in ("two-coins", "p2-star a=0.1"):
+        opened = asked("open", name=name)["document"]
+        first = asked("edit", document=opened, edits=[step])["document"]
+        assert first["name"] == f"{opened['name']}-edited"
+        again = asked("edit", document=first, edits=[{**step, "value": "1/3"}])["document"]
+        assert again["name"] == first["name"]
+        named = asked("edit", document=first, edits=[{"kind": "set-name", "name": "mine"}])
+        assert named["document"]["name"] == named["view"]["name"] == "mine"
+        assert asked("edit", document=opened, edits=[])["document"] == opened
+    coins = asked("open", name="two-coins")["document"]
+    designed = asked("design", document=coins, objective="rate")
+    assert designed["document"]["name"] == "two-coins-edited"
+
+
 def test_workers_get_warm_without_a_fault() -> None:
     """A step that fails is passed over in silence, and what it warms stays cold."""
     steps = list(warm_steps())
