@@ -378,6 +378,13 @@ def test_frames_are_taken_by_the_names_of_their_columns() -> None:
     np.testing.assert_array_equal(one.predict(X[0]), wanted)
     with pytest.raises(ValueError, match="x: expected the columns a, b, c, d, got a, b, c"):
         one.predict(Frame(X[0], "abce"))
+    several = [(x, Frame(np.c_[y, 5 * x[:, 0]], "pq")) for x, y in NUMBERS]
+    turned = Frame(several[1][1].values[:, ::-1], "qp")
+    first, second = (
+        trained(lambda: torch.nn.Linear(4, 2), [several[0], (X[1], y), several[2]], rounds=2)
+        for y in (several[1][1], turned)
+    )
+    np.testing.assert_array_equal(first.predict(X[0]), second.predict(X[0]))
 
 
 def test_predictions_for_no_rows_have_none(signs: Any, numbers: Any) -> None:
