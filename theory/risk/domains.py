@@ -87,8 +87,12 @@ class Box(Value):
         return np.clip(self.centre + z * self.half_sides, self.lower, self.upper)
 
     def contains(self, points: ArrayLike, *, slack: float = 0.0) -> np.ndarray:
-        """Which of the points, shape (M, d), lie inside, to within `slack` half-sides."""
-        more, p = self.half_sides * slack, np.asarray(points)
+        """Which of the points, shape (M, d), lie inside, to within `slack` half-sides.
+
+        Slack includes the rounding of a corner, a last place of the ends.
+        """
+        places = np.spacing(np.maximum(np.abs(self.lower), np.abs(self.upper)))
+        more, p = self.half_sides * slack + (slack > 0) * places, np.asarray(points)
         return np.asarray(((self.lower - more <= p) & (p <= self.upper + more)).all(axis=1))
 
     def reach(self, image: FloatArray) -> tuple[float, FloatArray]:

@@ -113,6 +113,11 @@ def test_every_parameter_is_covered(data: st.DataObject, dimension: int, radius:
 @settings(max_examples=150)
 def test_every_corner_is_covered_in_rationals(seed: int, offset: float, spread: int) -> None:
     domain, S, radius = problem(seed, offset=offset, spread=spread)
+    if isinstance(domain, Box) and seed % 2:
+        # The middle need not be a double, and corners that are computed from it are rounded.
+        domain = Box(domain.lower, np.nextafter(domain.upper, np.inf))
+        ends = domain.centre + np.array([[1], [-1]]) * domain.half_sides
+        assert domain.contains(ends, slack=1e-12).all()
     covering = cover(domain, S, noise_std=1.0, radius=radius)
     parameters = samples(domain, 100, np.random.default_rng(seed))
     if isinstance(domain, Box):
@@ -125,6 +130,22 @@ def test_every_corner_is_covered_in_rationals(seed: int, offset: float, spread: 
     allowed = Fraction(radius) * (1 if isinstance(domain, Box) else Fraction(10**9 + 1, 10**9))
     assert max(exact_divergence(covering, one) for one in worst) <= allowed
     assert domain.contains(covering.points, slack=1e-9).all()
+
+
+@pytest.mark.parametrize("offset", [300.0, 2.0**20])
+@pytest.mark.parametrize("method", [None, "lattice"])
+def test_small_boxes_far_from_zero(offset: float, method: str | None) -> None:
+    """Sides of which a last place of their ends is up to 2^-26: corners are rounded."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        lower = offset + rng.uniform(-1, 1, 2 + seed % 2)
+        box = Box(lower, lower + rng.uniform(0.01, 0.02, lower.size))
+        scale = np.diag(rng.choice([30.0, 100.0], lower.size))
+        S = scale @ (0.7 * np.eye(lower.size) + 0.3) @ scale
+        covering = cover(box, S, noise_std=1.0, radius=0.05, method=method)
+        corners = map(np.array, product(*zip(box.lower, box.upper, strict=True)))
+        assert max(exact_divergence(covering, corner) for corner in corners) <= Fraction(0.05)
+        assert box.contains(covering.points).all()
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, -(2.0**20)]), st.integers(-40, 40))
