@@ -130,7 +130,8 @@ def covering_lower_bound(
     S, distance = _metric(domain, second_moment, noise_std, radius)
     if domain.dimension == 1:
         low, high = domain.interval
-        return interval_covering_number(high - low, S.item(), Fraction(noise_std) ** 2, radius)
+        variance = Fraction(float(noise_std)) ** 2
+        return interval_covering_number(high - low, S.item(), variance, float(radius))
     image, doubt = _image(domain, S)
     squares = (image**2).sum(axis=1, keepdims=True)
     image = image * np.sqrt(np.maximum(1 - doubt / np.maximum(squares, doubt or 1.0), 0.0))
