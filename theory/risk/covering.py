@@ -58,7 +58,8 @@ class Covering(Shown):
     lower_bound
         No r-covering has fewer points: lower_bound ≤ M(r) ≤ len(points).
     method
-        "point", "interval" (on one axis; exact where d = 1), "grid" or "lattice".
+        "point", "interval" (on one axis; for d = 1 the fewest, or one more where that is a tie that
+        doubles break), "grid" or "lattice".
     second_moment, noise_std
         S, shape (d, d), and α: they define the divergence.
     """
