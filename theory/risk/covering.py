@@ -58,7 +58,8 @@ class Covering(Shown):
     lower_bound
         No r-covering has fewer points: lower_bound ≤ M(r) ≤ len(points).
     method
-        "point", "interval" (on one axis; exact where d = 1), "grid" or "lattice".
+        "point", "interval" (on one axis; for d = 1 the fewest, or one more where that is a tie that
+        doubles break), "grid" or "lattice".
     second_moment, noise_std
         S, shape (d, d), and α: they define the divergence.
     """
@@ -130,7 +131,8 @@ def covering_lower_bound(
     S, distance = _metric(domain, second_moment, noise_std, radius)
     if domain.dimension == 1:
         low, high = domain.interval
-        return interval_covering_number(high - low, S.item(), Fraction(noise_std) ** 2, radius)
+        variance = Fraction(float(noise_std)) ** 2
+        return interval_covering_number(high - low, S.item(), variance, float(radius))
     image, doubt = _image(domain, S)
     squares = (image**2).sum(axis=1, keepdims=True)
     image = image * np.sqrt(np.maximum(1 - doubt / np.maximum(squares, doubt or 1.0), 0.0))
