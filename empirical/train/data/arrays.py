@@ -72,7 +72,8 @@ def rows_of_arrays(
         If inputs are no finite numbers, or labels are not of shape (n,) or (n, k).
     """
     array = as_labels(f"{where}, labels", labels)
-    names, order = names_of_columns(labels), range(array.shape[-1])
+    names = names_of_columns(labels)
+    order: Sequence[int] = range(array.shape[-1])
     if targets is not None and names is not None and len(names) > 1:
         order = column_order(f"{where}, labels", names, targets)
     columns = (array,) if array.ndim == 1 else tuple(array.T[k] for k in order)
