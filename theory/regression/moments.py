@@ -54,7 +54,7 @@ def uniform_fourth_moment(ranges: FloatArray, matrix: FloatArray) -> FloatArray:
     result = result + 2 * (cross + cross.swapaxes(-1, -2)) + 2 * np.outer(w, w) * matrix
     here = np.arange(w.size)
     # q − 3w² = h⁴/5 − h⁴/3.
-    result[..., here, here] -= diagonal * half**4 * (2 / 15)
+    result[..., here, here] -= diagonal * half**4 * 2 / 15
     return symmetric(result)
 
 

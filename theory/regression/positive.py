@@ -91,6 +91,11 @@ def rank_tolerance(dimension: int) -> float:
     return 8 * dimension * float(np.finfo(float).eps)
 
 
+def rank_of(matrix: FloatArray) -> int:
+    """The rank of a positive semidefinite matrix of rounded numbers, whatever its units."""
+    return int((np.linalg.eigvalsh(_unit_diagonal(matrix)) > rank_tolerance(len(matrix))).sum())
+
+
 def scales(matrix: FloatArray) -> FloatArray:
     """Factors d, shape (..., d), with d_a d_b M_ab of unit diagonal; 1 where that is zero."""
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
