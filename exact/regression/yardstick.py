@@ -26,7 +26,8 @@ class Yardstick:
     directions
         Shape (P, d).
     rows_moment, rows_product, rows_square
-        Of given test rows: XᵀX/m, Xᵀy/m and yᵀy/m; None without.
+        Of given test rows, with the labels' rest r = y − Xθ*: XᵀX/m, Xᵀr/m and rᵀr/m; None
+        without.
     """
 
     theta: FloatArray
@@ -61,8 +62,8 @@ class Yardstick:
         spread = ((root @ self.directions.T) ** 2).sum(axis=-2)
         found[..., 2 + count : 2 + 2 * count] = spread
         if self.rows_moment is not None and self.rows_product is not None:
-            square = ((mean @ self.rows_moment) * mean).sum(axis=-1)
-            found[..., -1] = square - 2 * mean @ self.rows_product + self.rows_square
+            square = ((gap @ self.rows_moment) * gap).sum(axis=-1)
+            found[..., -1] = square - 2 * gap @ self.rows_product + self.rows_square
         return found
 
 
@@ -97,11 +98,12 @@ def yardstick_of(
         expected = f"one for each of {len(inputs)} test inputs, at least one"
         raise fail("test_targets", expected, f"shape {targets.shape}", "match the inputs")
     m = len(targets)
+    rest = targets - inputs @ model.theta
     return Yardstick(
         model.theta,
         model.test_second_moment,
         rows,
         inputs.T @ inputs / m,
-        inputs.T @ targets / m,
-        float(targets @ targets / m),
+        inputs.T @ rest / m,
+        float(rest @ rest / m),
     )

@@ -48,6 +48,8 @@ from theory.validation import FloatArray, as_float_array, fail, read_only
 
 # Bits of the balls that are tried in turn.
 _BITS = (256, 512, 1024, 2048, 4096)
+# Bits that a variance has; one so much smaller than what stays of the prior is zero.
+WANTED = 80
 # Digits of an error that a rounded test moment must leave.
 _DIGITS = 3
 _T = TypeVar("_T")
@@ -353,6 +355,11 @@ def _expansion(
         noises = [_score_covariance(kind, theta, at) for kind, _, _ in present]
         B = _sum([b * kind.weight**2 * kind.batch for kind, _, b in present], noises)
         found = expand(split, A, B, prior, prior_error, pull)
+    for matrix in (found.reported, found.covariance):
+        for k in range(model.dimension):
+            nothing = found.reported_limit[k, k] * flint.arb(2) ** -WANTED
+            if matrix[k, k].rel_accuracy_bits() < WANTED and not matrix[k, k] < nothing:
+                raise ZeroDivisionError
     return found
 
 
