@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.regression.beliefs import Batches, GaussianBeliefs
+from exact.regression.beliefs import Batches, GaussianBeliefs, stacked_beliefs
 from exact.regression.unknown_noise import NormalInverseGammaBeliefs
 from theory import Network
 from theory.showing import Shown
@@ -113,7 +113,7 @@ def learn_regression(
 def stacked(beliefs: Sequence[Belief]) -> Belief:
     """Beliefs of equal shapes along a new first axis."""
     kind = type(beliefs[0])
-    names = ["precision", "information"]
-    if kind is NormalInverseGammaBeliefs:
-        names += ["shape", "scale"]
+    if kind is GaussianBeliefs:
+        return stacked_beliefs(beliefs)  # type: ignore[arg-type, return-value]
+    names = ["precision", "information", "shape", "scale"]
     return kind(*(np.stack([getattr(belief, name) for belief in beliefs]) for name in names))

@@ -25,22 +25,22 @@ class Yardstick:
         S, shape (d, d).
     directions
         Shape (P, d).
-    rows_moment, rows_product, rows_square
-        Of given test rows, with the labels' rest r = y − Xθ*: XᵀX/m, Xᵀr/m and rᵀr/m; None
-        without.
+    rows_root, rows_image, rows_rest
+        Of m given test rows X = QR: R/√m, Qᵀy/√m and |y − QQᵀy|²/m, so that the mean squared error
+        of θ is |rows_root θ − rows_image|² + rows_rest; None without.
     """
 
     theta: FloatArray
     test: FloatArray
     directions: FloatArray
-    rows_moment: FloatArray | None = None
-    rows_product: FloatArray | None = None
-    rows_square: float = 0.0
+    rows_root: FloatArray | None = None
+    rows_image: FloatArray | None = None
+    rows_rest: float = 0.0
 
     @property
     def quantities(self) -> int:
         """Numbers kept of a belief: two errors, two for each direction, one for test rows."""
-        return 2 + 2 * len(self.directions) + (self.rows_moment is not None)
+        return 2 + 2 * len(self.directions) + (self.rows_root is not None)
 
     def measure(self, precision: FloatArray, information: FloatArray) -> FloatArray:
         """Quantities, shape (n, R, Q), of precisions (n, R or 1, d, d), information (n, R, d)."""
@@ -61,9 +61,9 @@ class Yardstick:
         found[..., 2 : 2 + count] = gap @ self.directions.T
         spread = ((root @ self.directions.T) ** 2).sum(axis=-2)
         found[..., 2 + count : 2 + 2 * count] = spread
-        if self.rows_moment is not None and self.rows_product is not None:
-            square = ((gap @ self.rows_moment) * gap).sum(axis=-1)
-            found[..., -1] = square - 2 * gap @ self.rows_product + self.rows_square
+        if self.rows_root is not None and self.rows_image is not None:
+            off = mean @ self.rows_root.T - self.rows_image
+            found[..., -1] = (off**2).sum(axis=-1) + self.rows_rest
         return found
 
 
@@ -97,13 +97,14 @@ def yardstick_of(
     if targets.shape != inputs.shape[:1] or not targets.size:
         expected = f"one for each of {len(inputs)} test inputs, at least one"
         raise fail("test_targets", expected, f"shape {targets.shape}", "match the inputs")
-    m = len(targets)
-    rest = targets - inputs @ model.theta
+    Q, R = np.linalg.qr(inputs)
+    image, size = Q.T @ targets, np.sqrt(len(targets))
+    rest = (targets - Q @ image) / size
     return Yardstick(
         model.theta,
         model.test_second_moment,
         rows,
-        inputs.T @ inputs / m,
-        inputs.T @ rest / m,
-        float(rest @ rest / m),
+        np.asarray(R / size),
+        image / size,
+        float(rest @ rest),
     )

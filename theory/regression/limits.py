@@ -40,7 +40,7 @@ from theory.regression.expansion import (
 )
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.moments import uniform_fourth_moment
-from theory.regression.positive import rank_of, rank_tolerance
+from theory.regression.positive import SHIFT, rank_of, rank_tolerance
 from theory.regression.sight import directions_seen, is_decided, moment_of, rows_of
 from theory.showing import Shown
 from theory.typed import typed
@@ -266,8 +266,7 @@ def errors_of(expansion: Expansion[flint.arb_mat], test: FloatArray) -> tuple[fl
             f"numbers whose rounding leaves the error at least {_DIGITS} digits",
             f"{digits:.1f} digits left, as columns {min(i, j)} and {max(i, j)} are so nearly"
             " proportional",
-            "subtract from a column of inputs its mean, or a multiple of the other: that changes"
-            " no prediction",
+            SHIFT,
         )
     return limit, constant
 

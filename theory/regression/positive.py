@@ -18,6 +18,13 @@ from theory.validation import FloatArray, as_float_array, fail
 _SYMMETRY = 1e-12
 
 
+# What brings digits back where coordinates are nearly proportional.
+SHIFT = (
+    "subtract from a column of inputs its mean, or a multiple of another column: that changes no"
+    " prediction"
+)
+
+
 def as_symmetric(argument: str, values: ArrayLike) -> FloatArray:
     """A finite symmetric matrix, shape (d, d), made exactly symmetric.
 
@@ -52,8 +59,8 @@ def as_positive_definite(argument: str, values: ArrayLike) -> FloatArray:
     """
     matrix = as_symmetric(argument, values)
     _check_diagonal(argument, matrix, strict=True)
-    lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
-    if lowest <= rank_tolerance(len(matrix)):
+    if not is_positive(matrix, strict=True):
+        lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
         raise fail(
             argument,
             "a positive definite matrix",
@@ -73,9 +80,7 @@ def as_positive_semidefinite(argument: str, values: ArrayLike) -> FloatArray:
     """
     matrix = as_symmetric(argument, values)
     _check_diagonal(argument, matrix, strict=False)
-    lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
-    empty = np.diag(matrix) == 0
-    if lowest < -rank_tolerance(len(matrix)) or matrix[empty].any():
+    if not is_positive(matrix, strict=False):
         raise fail(
             argument,
             "a positive semidefinite matrix",
@@ -83,6 +88,18 @@ def as_positive_semidefinite(argument: str, values: ArrayLike) -> FloatArray:
             "give E x xᵀ of some x",
         )
     return matrix
+
+
+def is_positive(matrix: FloatArray, *, strict: bool) -> bool:
+    """Whether a symmetric matrix is positive definite (`strict`) or semidefinite, up to rounding.
+
+    Eigenvalues are those of the matrix scaled to a unit diagonal: units make no difference.
+    """
+    diagonal, tolerance = np.diag(matrix), rank_tolerance(len(matrix))
+    lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
+    if strict:
+        return bool((diagonal > 0).all()) and lowest > tolerance
+    return bool((diagonal >= 0).all()) and lowest >= -tolerance and not matrix[diagonal == 0].any()
 
 
 def rank_tolerance(dimension: int) -> float:

@@ -200,6 +200,21 @@ def test_both_forms_agree_on_data_and_normal_inputs() -> None:
     )
 
 
+def test_errors_on_test_rows_whose_labels_lie_far_from_zero() -> None:
+    """A prior that knows the labels' level: |y − xᵀμ|² is of the size of the noise, not of y²."""
+    level, rows = 1.7e9, np.array([[1.0, -1.0], [1.0, 0.0], [1.0, 2.0]])
+    errors = []
+    for offset in (0.0, level):
+        agent = RegressionAgent(ranges=[[1, 1], [-1, 1]], noise_std=1.0)
+        model = RegressionModel([offset, 0.5], [agent], np.eye(2), np.eye(2), [offset, 0.0])
+        labels = rows @ [offset, 0.5] + [1.5, -2.0, 1.25]
+        options = {"rounds": 20, "replicates": 8, "seed": 1, "record": [20]}
+        more = {"test_inputs": rows, "test_targets": labels}
+        run = simulate_regression(Network([[1.0]]), model, **arguments(options | more))
+        errors.append(run.test_error)
+    np.testing.assert_allclose(errors[1], errors[0], rtol=1e-5)  # ulps of 1.7e9 are 2e-7
+
+
 @settings(max_examples=25)
 @given(networks(max_agents=6), st.integers(1, 400))
 def test_rounds_between_records_may_be_pooled(network: Network, last: int) -> None:
