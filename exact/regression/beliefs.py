@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import flint
 import numpy as np
@@ -38,7 +39,7 @@ from theory.numbers import precision as bits_of_balls
 from theory.regression.expansion import cholesky_of, double_of, doubles_of, inverse_of
 from theory.regression.positive import SHIFT, rank_tolerance
 from theory.showing import Shown
-from theory.validation import FloatArray, as_positive, fail, read_only
+from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
 
 Weights = ArrayLike | csr_array
 Batches = ArrayLike | Sequence[ArrayLike]
@@ -92,7 +93,7 @@ class GaussianBeliefs(Shown):
     precision: FloatArray
     information: FloatArray
     # What doubles leave out of the two; None where that is nothing to speak of.
-    _rest = None
+    _rest: ClassVar[Pair | None] = None
 
     def __post_init__(self) -> None:
         precision = as_symmetric("precision", finite("precision", self.precision, last=2))
@@ -256,6 +257,13 @@ class GaussianBeliefs(Shown):
         found = self._factors.solve(identity)
         return read_only((found + found.swapaxes(-1, -2)) / 2)
 
+    @property
+    def log_determinant(self) -> FloatArray:
+        """Log det Ω, shape (..., N)."""
+        if self._rest is not None:
+            return self._solved((), lambda P, h: np.array(double_of(P.det().log())))
+        return self._factors.log_determinant
+
     def variance(self, directions: ArrayLike) -> FloatArray:
         """uᵀ Ω⁻¹ u for directions u, shape (P, d): shape (..., N, P)."""
         rows = as_rows("directions", directions, dimension=self.dimension)
@@ -292,9 +300,18 @@ class GaussianBeliefs(Shown):
         if self._rest is not None:
             return self._solved((len(rows),), lambda P, h: _log_densities(rows, P, h))
         gaps = rows - self.mean[..., None, :]
-        constant = self._factors.log_determinant - self.dimension * np.log(2 * np.pi)
+        constant = self.log_determinant - self.dimension * np.log(2 * np.pi)
         found = squares(self.precision, gaps.swapaxes(-1, -2))
         return np.asarray((constant[..., None] - found) / 2)
+
+    def squares(self, gaps: FloatArray, *, agents: IntArray | None = None) -> FloatArray:
+        """gᵀ Ω g of a vector for each belief, shape (..., N, d), or for those of some agents."""
+        chosen = np.arange(self.agents) if agents is None else agents
+        matrix = self.precision[..., chosen, :, :]
+        found = squares(matrix, gaps[..., None])[..., 0]
+        if self._rest is not None:
+            found = found + squares(self._rest[0][..., chosen, :, :], gaps[..., None])[..., 0]
+        return np.asarray(found)
 
     def update(
         self,

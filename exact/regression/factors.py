@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.regression.positive import cholesky
+from theory.regression.positive import SHIFT, cholesky, is_positive
 from theory.validation import FloatArray, fail
 
 # Each step gains as many digits as the condition number leaves: three at 10¹², when they are few.
@@ -205,11 +205,12 @@ def factor(argument: str, values: FloatArray, remedy: str) -> Factors:
                 Factors.of(values[index])
             except np.linalg.LinAlgError:
                 low = float(np.linalg.eigvalsh(values[index]).min())
+                rounded = is_positive(values[index], strict=False)
                 raise fail(
                     argument + named(index),
                     "a positive definite matrix",
-                    f"a smallest eigenvalue of {low:.3g}",
-                    remedy,
+                    f"a smallest eigenvalue of {low:.3g}" + ", up to rounding" * rounded,
+                    f"{remedy}, or {SHIFT}" if rounded else remedy,
                 ) from None
         raise
 

@@ -112,8 +112,9 @@ def learn_regression(
 
 def stacked(beliefs: Sequence[Belief]) -> Belief:
     """Beliefs of equal shapes along a new first axis."""
-    kind = type(beliefs[0])
-    if kind is GaussianBeliefs:
-        return stacked_beliefs(beliefs)  # type: ignore[arg-type, return-value]
-    names = ["precision", "information", "shape", "scale"]
-    return kind(*(np.stack([getattr(belief, name) for belief in beliefs]) for name in names))
+    if isinstance(beliefs[0], GaussianBeliefs):
+        return stacked_beliefs(beliefs)
+    return NormalInverseGammaBeliefs.of_unit(
+        stacked_beliefs([belief.unit for belief in beliefs]),
+        *(np.stack([getattr(belief, name) for belief in beliefs]) for name in ("shape", "scale")),
+    )
