@@ -37,7 +37,7 @@ from scipy.sparse import csr_array
 from exact.regression.factors import Factors, as_symmetric, factor, named, squares
 from theory.numbers import precision as bits_of_balls
 from theory.regression.expansion import cholesky_of, double_of, doubles_of, inverse_of
-from theory.regression.positive import SHIFT, rank_tolerance
+from theory.regression.positive import SHIFT
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
 
@@ -107,12 +107,7 @@ class GaussianBeliefs(Shown):
             )
         object.__setattr__(self, "precision", read_only(precision))
         object.__setattr__(self, "information", read_only(information))
-        factors = self._factors  # not a number is believed in unless it is a belief
-        lost = rank_tolerance(precision.shape[-1])
-        if not (factors.smallest > lost).all():
-            place = np.unravel_index(int(factors.smallest.argmin()), factors.smallest.shape)
-            digits = max(0.0, float(np.log10(factors.smallest.min() / lost)))
-            raise _refused(named([int(k) for k in place]), digits)
+        self._factors  # noqa: B018  # not a number is believed in unless it is a belief
 
     @classmethod
     def _of_pairs(cls, precision: Pair, information: Pair) -> GaussianBeliefs:

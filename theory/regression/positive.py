@@ -18,6 +18,8 @@ from theory.validation import FloatArray, as_float_array, fail
 _SYMMETRY = 1e-12
 
 
+# Digits that a smallest eigenvalue must have for a solve.
+LEAST_DIGITS = 2
 # What brings digits back where coordinates are nearly proportional.
 SHIFT = (
     "subtract from a column of inputs its mean, or a multiple of another column: that changes no"
@@ -125,18 +127,36 @@ def cholesky(matrix: FloatArray) -> FloatArray:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If one of them is not positive definite to working precision; in one line, with a remedy.
+        If one of them is not positive definite, or its entries' rounding leaves fewer than two
+        digits of its smallest eigenvalue; in one line, with a remedy.
     """
+    digits = 0.0
     try:
-        return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+        lower = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
-        error = fail(
-            "precision",
-            "a positive definite matrix, to working precision",
-            "one that is singular",
-            "bring noise levels closer together, or drop a coordinate that others imply",
-        )
-        raise np.linalg.LinAlgError(str(error)) from None
+        pass
+    else:
+        digits = digits_left(matrix, lower)
+        if digits >= LEAST_DIGITS:
+            return lower
+    error = fail(
+        "precision",
+        f"a positive definite matrix whose rounding leaves {LEAST_DIGITS} digits",
+        f"{digits:.1f} digits left" if digits else "one that is singular to working precision",
+        f"{SHIFT}, bring noise levels closer together, or drop a coordinate that others imply",
+    )
+    raise np.linalg.LinAlgError(str(error)) from None
+
+
+def digits_left(matrix: FloatArray, lower: FloatArray) -> float:
+    """How many digits the rounding of its entries leaves the smallest eigenvalue of a matrix.
+
+    The least share of a diagonal entry that the coordinates before it do not explain is about that
+    eigenvalue, scaled to a unit diagonal.
+    """
+    shares = np.diagonal(lower, axis1=-2, axis2=-1) ** 2 / np.diagonal(matrix, axis1=-2, axis2=-1)
+    lost = matrix.shape[-1] * float(np.finfo(float).eps)
+    return float(np.log10(max(1.0, shares.min(initial=1.0) / lost)))
 
 
 @dataclass(frozen=True, eq=False)
