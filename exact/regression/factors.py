@@ -110,8 +110,9 @@ def residual(matrix: FloatArray, solution: FloatArray, right: FloatArray) -> Flo
     Ogita, Rump and Oishi (2005): the rounding of each product (Dekker) and of each sum (Knuth) is
     itself a float, and these are added up as well.
     """
-    total = np.broadcast_to(right, solution.shape)
-    rest = np.zeros_like(solution)
+    lead = np.broadcast_shapes(matrix.shape[:-2], solution.shape[:-2], right.shape[:-2])
+    total = np.broadcast_to(right, (*lead, matrix.shape[-2], solution.shape[-1]))
+    rest = np.zeros(total.shape)
     for j in range(matrix.shape[-1]):
         a, x = -matrix[..., :, j, None], solution[..., j, None, :]
         product = a * x

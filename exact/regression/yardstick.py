@@ -8,29 +8,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.regression.beliefs import as_rows, finite
-from exact.regression.factors import Factors, forward
+from exact.regression.factors import Factors, forward, residual
 from theory.regression import RegressionModel
 from theory.validation import FloatArray, fail
 
 
 @dataclass(frozen=True, eq=False)
 class Yardstick:
-    """What beliefs are measured against.
+    """What beliefs about θ − θ* are measured against.
 
     Attributes
     ----------
-    theta
-        θ*, shape (d,).
     test
         S, shape (d, d).
     directions
         Shape (P, d).
     rows_root, rows_image, rows_rest
-        Of m given test rows X = QR: R/√m, Qᵀy/√m and |y − QQᵀy|²/m, so that the mean squared error
-        of θ is |rows_root θ − rows_image|² + rows_rest; None without.
+        Of m given test rows X = QR, with r = y − Xθ*: R/√m, Qᵀr/√m and |r − QQᵀr|²/m, so that the
+        mean squared error is |rows_root (θ − θ*) − rows_image|² + rows_rest; None without.
     """
 
-    theta: FloatArray
     test: FloatArray
     directions: FloatArray
     rows_root: FloatArray | None = None
@@ -48,11 +45,10 @@ class Yardstick:
         identity = np.broadcast_to(np.eye(precision.shape[-1]), precision.shape)
         root = forward(factors.lower, factors.scale[..., :, None] * identity)
         if precision.shape[1] == 1:
-            mean = information @ (root[:, 0].swapaxes(-1, -2) @ root[:, 0])
+            gap = information @ (root[:, 0].swapaxes(-1, -2) @ root[:, 0])
         else:
             white = root @ information[..., None]
-            mean = (root.swapaxes(-1, -2) @ white)[..., 0]
-        gap = mean - self.theta
+            gap = (root.swapaxes(-1, -2) @ white)[..., 0]
         count = len(self.directions)
         found = np.empty((*information.shape[:2], self.quantities))
         found[..., 0] = ((gap @ self.test) * gap).sum(axis=-1)
@@ -62,7 +58,7 @@ class Yardstick:
         spread = ((root @ self.directions.T) ** 2).sum(axis=-2)
         found[..., 2 + count : 2 + 2 * count] = spread
         if self.rows_root is not None and self.rows_image is not None:
-            off = mean @ self.rows_root.T - self.rows_image
+            off = gap @ self.rows_root.T - self.rows_image
             found[..., -1] = (off**2).sum(axis=-1) + self.rows_rest
         return found
 
@@ -91,17 +87,17 @@ def yardstick_of(
     if (test_inputs is None) != (test_targets is None):
         raise fail("test_targets", "given with test_inputs", "one without the other", "give both")
     if test_inputs is None or test_targets is None:
-        return Yardstick(model.theta, model.test_second_moment, rows)
+        return Yardstick(model.test_second_moment, rows)
     inputs = as_rows("test_inputs", test_inputs, dimension=d)
     targets = finite("test_targets", test_targets, last=0)
     if targets.shape != inputs.shape[:1] or not targets.size:
         expected = f"one for each of {len(inputs)} test inputs, at least one"
         raise fail("test_targets", expected, f"shape {targets.shape}", "match the inputs")
     Q, R = np.linalg.qr(inputs)
-    image, size = Q.T @ targets, np.sqrt(len(targets))
-    rest = (targets - Q @ image) / size
+    gaps = residual(inputs, model.theta[:, None], targets[:, None])[:, 0]
+    image, size = Q.T @ gaps, np.sqrt(len(targets))
+    rest = (gaps - Q @ image) / size
     return Yardstick(
-        model.theta,
         model.test_second_moment,
         rows,
         np.asarray(R / size),

@@ -95,7 +95,7 @@ def replayed(work: RegressionWork, test_rows: Any = None) -> dict[str, FloatArra
                 if work.weights is not None:
                     beliefs = beliefs.consensus(work.weights)
                 if t + 1 in work.rounds:
-                    gap = beliefs.mean - work.yardstick.theta
+                    gap = beliefs.mean
                     test = work.yardstick.test
                     found["excess"].append(np.einsum("na,ab,nb->n", gap, test, gap))
                     found["reported"].append(np.trace(test @ beliefs.covariance, axis1=1, axis2=2))
@@ -122,7 +122,9 @@ def check_replay(network: Network, model: RegressionModel, **options: Any) -> No
     run = simulate_regression(network, model, **arguments(options))
     rows = None
     if "test_inputs" in options:
-        rows = np.array(options["test_inputs"]), np.array(options["test_targets"])
+        inputs, targets = (np.array(options[f"test_{name}"]) for name in ("inputs", "targets"))
+        # Beliefs are about θ − θ*, and so are labels.
+        rows = inputs, targets - inputs @ model.theta
     slow = replayed(prepare_regression(network, model, **arguments(options)).work, rows)
     R = options["replicates"]
     # Conditioning of a few hundred, and as many roundings as there are rounds.
