@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from theory.regression.moments import (
     data_fourth_moment,
     normal_fourth_moment,
+    root_of,
     symmetric,
     uniform_fourth_moment,
     uniform_second_moment,
@@ -257,6 +258,5 @@ class RegressionAgent(Value):
             return np.asarray(generator.uniform(low, high, size=(*shape, self.dimension)))
         if self.inputs is not None:
             return self.inputs[generator.integers(len(self.inputs), size=shape)]
-        values, vectors = np.linalg.eigh(self.second_moment)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return np.asarray(generator.standard_normal((*shape, self.dimension)) @ root.T)
+        white = generator.standard_normal((*shape, self.dimension))
+        return np.asarray(white @ root_of(self.second_moment).T)

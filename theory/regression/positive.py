@@ -19,7 +19,7 @@ _SYMMETRY = 1e-12
 
 
 # Digits that a smallest eigenvalue must have for a solve.
-LEAST_DIGITS = 2
+LEAST_DIGITS = 3
 # What brings digits back where coordinates are nearly proportional.
 SHIFT = (
     "subtract from a column of inputs its mean, or a multiple of another column: that changes no"
@@ -127,7 +127,7 @@ def cholesky(matrix: FloatArray) -> FloatArray:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If one of them is not positive definite, or its entries' rounding leaves fewer than two
+        If one of them is not positive definite, or its entries' rounding leaves fewer than three
         digits of its smallest eigenvalue; in one line, with a remedy.
     """
     digits = 0.0
