@@ -90,7 +90,7 @@ def about_theta(model: RegressionModel) -> RegressionModel:
     for kind in model.kinds:
         if kind.targets is not None and kind.inputs is not None:
             rest = residual(kind.inputs, model.theta[:, None], kind.targets[:, None])[:, 0]
-            kind = replace(kind, second_moment=None, targets=rest)
+            kind = kind.changed(targets=rest)
         kinds.append(kind)
     zero, mean = np.zeros_like(model.theta), model.prior_mean - model.theta
     return replace(model, theta=zero, kinds=tuple(kinds), prior_mean=mean)

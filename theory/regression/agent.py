@@ -8,8 +8,8 @@ vector. With s_j = α_j and t_j = 1 that is Bayes' rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -180,6 +180,13 @@ class RegressionAgent(Value):
                 )
             object.__setattr__(self, "targets", targets)
         return symmetric(inputs.T @ inputs / len(inputs))
+
+    def changed(self, **changes: Any) -> RegressionAgent:
+        """The same agent with other values of some arguments."""
+        same = {name.name: getattr(self, name.name) for name in fields(self)}
+        if self.law != "normal":
+            del same["second_moment"]
+        return RegressionAgent(**{**same, **changes})
 
     def _title(self) -> str:
         return f"RegressionAgent, {self.law} inputs of dimension {self.dimension}"

@@ -30,7 +30,7 @@ from theory.regression.expansion import (
     fractions_of,
     trace,
 )
-from theory.regression.limits import WANTED, influence_of, keeps_prior, together_of, with_digits
+from theory.regression.limits import check_bits, influence_of, keeps_prior, together_of, with_digits
 from theory.regression.model import RegressionModel
 from theory.regression.sight import moment_of
 from theory.showing import Shown
@@ -104,8 +104,8 @@ def _calibration(v: FloatArray, model: RegressionModel) -> Calibration:
     L = cholesky_of(expansion.information)
     left = L.inv() if L.nrows() else L
     image = left * expansion.noise * left.transpose()
-    if any(image[k, k].rel_accuracy_bits() < WANTED for k in range(L.nrows())):
-        raise ZeroDivisionError
+    for k in range(L.nrows()):
+        check_bits(image[k, k], 1)
     core = doubles_of(image)
     ratios, vectors = np.linalg.eigh((core + core.T) / 2)
     functionals = doubles_of(_functionals(expansion, L * flint.arb_mat(vectors.tolist()))).T

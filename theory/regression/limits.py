@@ -40,7 +40,7 @@ from theory.regression.expansion import (
 )
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.moments import uniform_fourth_moment
-from theory.regression.positive import SHIFT, rank_of, rank_tolerance
+from theory.regression.positive import check_test_digits, rank_of, rank_tolerance
 from theory.regression.sight import directions_seen, is_decided, moment_of, rows_of
 from theory.showing import Shown
 from theory.typed import typed
@@ -48,10 +48,8 @@ from theory.validation import FloatArray, as_float_array, fail, read_only
 
 # Bits of the balls that are tried in turn.
 _BITS = (256, 512, 1024, 2048, 4096)
-# Bits that a variance has; one so much smaller than what stays of the prior is zero.
-WANTED = 80
-# Digits of an error that a rounded test moment must leave.
-_DIGITS = 3
+# Bits that a variance must have, and those by which one that is zero lies below its kind.
+_WANTED, _NOTHING = 80, 200
 _T = TypeVar("_T")
 
 
@@ -257,17 +255,10 @@ def errors_of(expansion: Expansion[flint.arb_mat], test: FloatArray) -> tuple[fl
     limit, constant = double_of(expansion.error_limit(S)), double_of(expansion.error_constant(S))
     offset = doubles_of(expansion.offset)
     terms = test * (doubles_of(expansion.covariance) + offset * offset.T)
-    lost, size = float(np.abs(terms).sum()) * np.finfo(float).eps / 2, float(terms.sum())
-    if lost * 10**_DIGITS > size and S.rank() == len(test):
-        i, j = np.unravel_index(int(terms.argmin()), terms.shape)
-        digits = max(0.0, np.log10(max(size, lost) / lost))
-        raise fail(
-            "test_second_moment",
-            f"numbers whose rounding leaves the error at least {_DIGITS} digits",
-            f"{digits:.1f} digits left, as columns {min(i, j)} and {max(i, j)} are so nearly"
-            " proportional",
-            SHIFT,
-        )
+    if S.rank() == len(test):
+        i, j = sorted(np.unravel_index(int(terms.argmin()), terms.shape))
+        where = f", as columns {i} and {j} are so nearly proportional"
+        check_test_digits(terms.sum(), np.abs(terms).sum(), where)
     return limit, constant
 
 
@@ -354,12 +345,23 @@ def _expansion(
         noises = [_score_covariance(kind, theta, at) for kind, _, _ in present]
         B = _sum([b * kind.weight**2 * kind.batch for kind, _, b in present], noises)
         found = expand(split, A, B, prior, prior_error, pull)
-    for matrix in (found.reported, found.covariance):
-        for k in range(model.dimension):
-            nothing = found.reported_limit[k, k] * flint.arb(2) ** -WANTED
-            if matrix[k, k].rel_accuracy_bits() < WANTED and not matrix[k, k] < nothing:
-                raise ZeroDivisionError
+    for k in range(model.dimension):
+        kept, variance = found.reported_limit[k, k], found.reported[k, k]
+        check_bits(variance, kept)
+        check_bits(found.covariance[k, k], kept + variance)
     return found
+
+
+def check_bits(variance: flint.arb, beside: Any) -> None:
+    """Check that a variance is known to many bits, or that it is zero beside another.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If not.
+    """
+    if variance.rel_accuracy_bits() < _WANTED and not variance < beside * flint.arb(2) ** -_NOTHING:
+        raise ZeroDivisionError
 
 
 def _pull(kind: RegressionAgent, theta: flint.arb_mat) -> flint.arb_mat:

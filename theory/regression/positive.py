@@ -159,6 +159,28 @@ def digits_left(matrix: FloatArray, lower: FloatArray) -> float:
     return float(np.log10(max(1.0, shares.min(initial=1.0) / lost)))
 
 
+def check_test_digits(values: ArrayLike, terms: ArrayLike, where: str = "") -> None:
+    """Check that rounding the numbers of a test law leaves digits of sums whose terms cancel.
+
+    `values` are the sums, and `terms` those of their terms' sizes.
+
+    Raises
+    ------
+    ValueError
+        If fewer than three digits are left of one that is not zero.
+    """
+    value, lost = np.atleast_1d(values), np.atleast_1d(terms) * np.finfo(float).eps / 2
+    bad = (lost * 10**LEAST_DIGITS > value) & (value != 0)
+    if bad.any():
+        digits = float(np.log10(np.maximum(value, lost)[bad] / lost[bad]).min())
+        raise fail(
+            "test_second_moment",
+            f"numbers whose rounding leaves the error at least {LEAST_DIGITS} digits",
+            f"{digits:.1f} digits left{where}",
+            SHIFT,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Factor:
     """The Cholesky factor of one or many positive definite matrices, shape (..., d, d).
