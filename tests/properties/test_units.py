@@ -157,8 +157,8 @@ def test_an_offset_of_a_column_changes_nothing(
     try:
         later = numbers(network, moved, turn, 1.0)
     except ValueError as error:
-        assert offset > 2**8
-        assert "digits" in str(error)
+        if "digits" not in str(error) or offset < 2**8:
+            raise
     else:
         assert_alike(before, later, 1e-9 + min(1e-2, 1e-11 * offset**2))
 
