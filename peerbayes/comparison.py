@@ -105,9 +105,12 @@ def allowed_deviation(
     return np.asarray(spread + np.asarray(reach) * exponent / (3 * replicates))
 
 
-def rounding(predicted: float) -> float:
-    """What summing thousands of rounds may lose, with room: it shows where nothing is random."""
-    return ROUNDING * max(1.0, abs(predicted))
+def rounding(predicted: float, unit: float = 1.0) -> float:
+    """What summing thousands of rounds may lose, with room: it shows where nothing is random.
+
+    `unit` is the size of the terms that are summed: 1 for log-odds.
+    """
+    return ROUNDING * max(unit, abs(predicted))
 
 
 def equal_in_mean(
@@ -119,9 +122,13 @@ def equal_in_mean(
     standard_error: float,
     allowed: float,
     note: str = "",
+    unit: float = 1.0,
 ) -> Comparison:
-    """`measured` has mean `predicted`: they differ by at most the `allowed` sampling error."""
-    slack = allowed + rounding(predicted)
+    """`measured` has mean `predicted`: they differ by at most the `allowed` sampling error.
+
+    `unit` as for `rounding`: 0 for sums of squares, of which no more is lost than of their sum.
+    """
+    slack = allowed + rounding(predicted, unit)
     holds = bool(abs(measured - predicted) <= slack)
     return Comparison(
         problem=problem,
@@ -172,12 +179,13 @@ def within_transient(
     transient: float,
     is_theorem: bool = True,
     note: str = "",
+    unit: float = 1.0,
 ) -> Comparison:
     """`measured` is within `transient` and the `allowed` sampling error of `predicted`.
 
-    No theorem where the transient is an allowance and not a bound.
+    No theorem where the transient is an allowance and not a bound; `unit` as for `rounding`.
     """
-    slack = transient + allowed + rounding(predicted)
+    slack = transient + allowed + rounding(predicted, unit)
     holds = bool(abs(measured - predicted) <= slack) and bool(np.isfinite(slack))
     words = f"allowed transient {transient:.2g}" + (f"; {note}" if note else "")
     return Comparison(

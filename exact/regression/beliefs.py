@@ -14,28 +14,41 @@ Nothing is subtracted, so a belief that is proper stays proper: along a coordina
 never sees, and of which nobody tells it, its precision is that of its prior.
 
 **Accuracy.** Means and variances are those of the stored Ω and h, to the last digits
-(:mod:`exact.regression.factors`). Storing them rounds: relative errors of ε = 10⁻¹⁶ in Ω and h
-move the mean along the least known direction u by about ε √κ · √(λ |θ|²) posterior standard
-deviations, with κ the condition number and λ the largest eigenvalue of Ω. With κ = 10¹² and the
-best known direction known to a millionth of |θ|, √λ |θ| = 10⁶, that is 10⁻⁴ of one.
+(:mod:`exact.regression.factors`). Storing them in doubles rounds: relative errors of ε = 10⁻¹⁶ move
+the mean along the least known direction by about ε/λ · √(Σ Ω_kk μ_k²) posterior standard
+deviations, with λ the smallest eigenvalue of Ω scaled to a unit diagonal. Where that is more than
+10⁻⁶, as where a column of inputs lies far from zero, updates and pooling keep what doubles leave
+out in a second double, and solve with hundreds of bits; what is refused says how many digits are
+left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
+import flint
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from exact.regression.factors import Factors, as_symmetric, factor, named, squares
+from theory.numbers import precision as bits_of_balls
+from theory.regression.expansion import cholesky_of, double_of, doubles_of, inverse_of
+from theory.regression.positive import SHIFT
 from theory.showing import Shown
-from theory.validation import FloatArray, as_positive, fail, read_only
+from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
 
 Weights = ArrayLike | csr_array
 Batches = ArrayLike | Sequence[ArrayLike]
+# Posterior standard deviations that rounding may move a mean by.
+_NEGLIGIBLE = 1e-6
+# Bits of the balls that solve for beliefs of two doubles a number, which have 106 themselves.
+_BITS, _STORED = 400, 104
+# A number as a double, and what it leaves out.
+Pair = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +92,8 @@ class GaussianBeliefs(Shown):
 
     precision: FloatArray
     information: FloatArray
+    # What doubles leave out of the two; None where that is nothing to speak of.
+    _rest: ClassVar[Pair | None] = None
 
     def __post_init__(self) -> None:
         precision = as_symmetric("precision", finite("precision", self.precision, last=2))
@@ -93,6 +108,77 @@ class GaussianBeliefs(Shown):
         object.__setattr__(self, "precision", read_only(precision))
         object.__setattr__(self, "information", read_only(information))
         self._factors  # noqa: B018  # not a number is believed in unless it is a belief
+
+    @classmethod
+    def _of_pairs(cls, precision: Pair, information: Pair) -> GaussianBeliefs:
+        """Beliefs of two doubles a number."""
+        beliefs = object.__new__(cls)
+        for name, (high, _) in (("precision", precision), ("information", information)):
+            object.__setattr__(beliefs, name, read_only(high))
+        object.__setattr__(beliefs, "_rest", (precision[1], information[1]))
+        for place in np.ndindex(information[0].shape[:-1]):
+            with bits_of_balls(_BITS):
+                matrix = _balls(precision[0][place], precision[1][place])
+                try:
+                    root = cholesky_of(matrix)
+                    pivots = [root[k, k] ** 2 / matrix[k, k] for k in range(root.nrows())]
+                except ZeroDivisionError:
+                    pivots = [flint.arb(0)]
+            smallest = min(double_of(pivot) for pivot in pivots) * 2.0**_STORED
+            if not smallest > 1e3:
+                raise _refused(named(list(place)), float(np.log10(max(smallest, 1.0))))
+        return beliefs
+
+    @classmethod
+    def _of(
+        cls,
+        precision: FloatArray,
+        information: FloatArray,
+        pairs: Callable[[], tuple[Pair, Pair]],
+        *,
+        exactly: bool,
+    ) -> GaussianBeliefs:
+        """Beliefs of doubles where these have the digits, else of the pairs that `pairs` makes."""
+        if not exactly:
+            try:
+                found = cls(precision, information)
+            except ValueError:
+                pass
+            else:
+                if found._rounding <= _NEGLIGIBLE:
+                    return found
+        return cls._of_pairs(*pairs())
+
+    @property
+    def _rounding(self) -> float:
+        """How far the rounding of Ω and h may move a mean, in posterior standard deviations."""
+        factors = self._factors
+        share = float((np.finfo(float).eps / factors.smallest).max()) * self.dimension
+        whole = factors.scale * self.information
+        if share * float(np.abs(whole).max()) <= _NEGLIGIBLE * float(factors.smallest.min()):
+            return share
+        mean = factors.solve_once(self.information[..., None])[..., 0]
+        return share * max(1.0, float(np.linalg.norm(mean / factors.scale, axis=-1).max()))
+
+    @property
+    def _pairs(self) -> tuple[Pair, Pair]:
+        """Ω and h with what doubles leave out."""
+        rest = self._rest
+        if rest is None:
+            rest = np.zeros_like(self.precision), np.zeros_like(self.information)
+        return (self.precision, rest[0]), (self.information, rest[1])
+
+    def _solved(
+        self, shape: tuple[int, ...], solve: Callable[[flint.arb_mat, flint.arb_mat], FloatArray]
+    ) -> FloatArray:
+        """`solve` of every belief's Ω and h (d by 1), in balls; shape (..., N, *shape)."""
+        (high, low), (known, rest) = self._pairs
+        result = np.empty((*high.shape[:-2], *shape))
+        for place in np.ndindex(high.shape[:-2]):
+            with bits_of_balls(_BITS):
+                vector = _balls(known[place][:, None], rest[place][:, None])
+                result[place] = solve(_balls(high[place], low[place]), vector)
+        return result
 
     @classmethod
     def from_moments(
@@ -117,7 +203,22 @@ class GaussianBeliefs(Shown):
         centre, spread = moments(mean, covariance, agents=agents)
         factors = factor("covariance", spread, "make every variance positive, correlations below 1")
         identity = np.broadcast_to(np.eye(spread.shape[-1]), spread.shape)
-        return cls(factors.solve(identity), factors.solve(centre[..., None])[..., 0])
+
+        def pairs() -> tuple[Pair, Pair]:
+            rows = [
+                _inverted(spread[place], centre[place]) for place in np.ndindex(centre.shape[:-1])
+            ]
+            return tuple(  # type: ignore[return-value]
+                tuple(np.reshape([row[k][j] for row in rows], like.shape) for j in range(2))
+                for k, like in enumerate((spread, centre))
+            )
+
+        return cls._of(
+            factors.solve(identity),
+            factors.solve(centre[..., None])[..., 0],
+            pairs,
+            exactly=False,
+        )
 
     @property
     def agents(self) -> int:
@@ -136,18 +237,36 @@ class GaussianBeliefs(Shown):
     @cached_property
     def mean(self) -> FloatArray:
         """μ = Ω⁻¹ h, shape (..., N, d)."""
+        if self._rest is not None:
+            d = self.dimension
+            return read_only(self._solved((d,), lambda P, h: doubles_of(P.solve(h))[:, 0]))
         return read_only(self._factors.solve(self.information[..., None])[..., 0])
 
     @cached_property
     def covariance(self) -> FloatArray:
         """Ω⁻¹, shape (..., N, d, d)."""
+        if self._rest is not None:
+            size = self.precision.shape[-2:]
+            return read_only(self._solved(size, lambda P, h: doubles_of(inverse_of(P))))
         identity = np.broadcast_to(np.eye(self.dimension), self.precision.shape)
         found = self._factors.solve(identity)
         return read_only((found + found.swapaxes(-1, -2)) / 2)
 
+    @property
+    def log_determinant(self) -> FloatArray:
+        """Log det Ω, shape (..., N)."""
+        if self._rest is not None:
+            return self._solved((), lambda P, h: np.array(double_of(P.det().log())))
+        return self._factors.log_determinant
+
     def variance(self, directions: ArrayLike) -> FloatArray:
         """uᵀ Ω⁻¹ u for directions u, shape (P, d): shape (..., N, P)."""
         rows = as_rows("directions", directions, dimension=self.dimension)
+        if self._rest is not None:
+            u = _balls(rows)
+            return self._solved(
+                (len(rows),), lambda P, h: np.diag(doubles_of(u * inverse_of(P) * u.transpose()))
+            )
         right = np.broadcast_to(rows.T, (*self.precision.shape[:-1], len(rows)))
         return np.asarray((rows.T * self._factors.solve(right)).sum(axis=-2))
 
@@ -163,15 +282,31 @@ class GaussianBeliefs(Shown):
         """
         rows = as_rows("inputs", inputs, dimension=self.dimension)
         noise = 0.0 if noise_std is None else as_positive("noise_std", noise_std) ** 2
-        return Prediction(self.mean @ rows.T, self.variance(rows) + noise)
+        if self._rest is None:
+            mean = self.mean @ rows.T
+        else:
+            u = _balls(rows)
+            mean = self._solved((len(rows),), lambda P, h: doubles_of(u * P.solve(h))[:, 0])
+        return Prediction(mean, self.variance(rows) + noise)
 
     def log_density(self, points: ArrayLike) -> FloatArray:
         """Log densities at points θ, shape (m, d): shape (..., N, m)."""
         rows = as_rows("points", points, dimension=self.dimension)
+        if self._rest is not None:
+            return self._solved((len(rows),), lambda P, h: _log_densities(rows, P, h))
         gaps = rows - self.mean[..., None, :]
-        constant = self._factors.log_determinant - self.dimension * np.log(2 * np.pi)
+        constant = self.log_determinant - self.dimension * np.log(2 * np.pi)
         found = squares(self.precision, gaps.swapaxes(-1, -2))
         return np.asarray((constant[..., None] - found) / 2)
+
+    def squares(self, gaps: FloatArray, *, agents: IntArray | None = None) -> FloatArray:
+        """gᵀ Ω g of a vector for each belief, shape (..., N, d), or for those of some agents."""
+        chosen = np.arange(self.agents) if agents is None else agents
+        matrix = self.precision[..., chosen, :, :]
+        found = squares(matrix, gaps[..., None])[..., 0]
+        if self._rest is not None:
+            found = found + squares(self._rest[0][..., chosen, :, :], gaps[..., None])[..., 0]
+        return np.asarray(found)
 
     def update(
         self,
@@ -203,17 +338,119 @@ class GaussianBeliefs(Shown):
         gained, products = sums(designs, targets, agents=self.agents, dimension=self.dimension)
         noise = per_agent("noise_std", noise_std, agents=self.agents)
         weight = per_agent("tempering", tempering, agents=self.agents) / noise**2
-        return GaussianBeliefs(
+        return GaussianBeliefs._of(
             self.precision + weight[:, None, None] * gained,
             self.information + weight[:, None] * products,
+            lambda: self._updated(designs, targets, weight),
+            exactly=self._rest is not None,
         )
+
+    def _updated(self, designs: Batches, targets: Batches, weight: FloatArray) -> tuple[Pair, Pair]:
+        """The pairs after a batch whose squares count `weight` each."""
+        features, labels = as_batches(
+            designs, targets, agents=self.agents, dimension=self.dimension
+        )
+        d = self.dimension
+        lead = self.information.shape[:-2]
+        if isinstance(features, np.ndarray):
+            lead = np.broadcast_shapes(lead, features.shape[:-3])
+        shape = (*lead, self.agents, d)
+        (high, low), (known, rest) = self._pairs
+        matrices = [np.broadcast_to(a, (*shape, d)) for a in (high, low)]
+        vectors = [np.broadcast_to(a, shape) for a in (known, rest)]
+        if isinstance(features, np.ndarray) and isinstance(labels, np.ndarray):
+            features = np.broadcast_to(features, (*lead, *features.shape[-3:]))
+            labels = np.broadcast_to(labels, (*lead, *labels.shape[-2:]))
+        totals = [np.empty((*shape, d)) for _ in range(2)], [np.empty(shape) for _ in range(2)]
+        for place in np.ndindex(shape[:-1]):
+            where = place if isinstance(features, np.ndarray) else place[-1]
+            with bits_of_balls(_BITS):
+                matrix, vector = (
+                    _balls(*(a[place].reshape(d, -1) for a in pair)) for pair in (matrices, vectors)
+                )
+                x, y = features[where], labels[where]  # type: ignore[index]
+                if len(y):
+                    X, power = _balls(x), flint.arb(float(weight[place[-1]]))
+                    matrix += X.transpose() * X * power
+                    vector += X.transpose() * _balls(y[:, None]) * power
+                for total, found in zip(totals, (matrix, vector), strict=True):
+                    for part, values in zip(total, _pair(found), strict=True):
+                        part[place] = values.reshape(part[place].shape)
+        return tuple(totals[0]), tuple(totals[1])  # type: ignore[return-value]
 
     def consensus(self, weights: Weights) -> GaussianBeliefs:
         """The beliefs after pooling with W, shape (N, N): rows that sum to one, dense or sparse."""
         matrix = as_pooling(weights, agents=self.agents)
-        return GaussianBeliefs(
-            pool(matrix, self.precision, axis=-3), pool(matrix, self.information, axis=-2)
+        return GaussianBeliefs._of(
+            pool(matrix, self.precision, axis=-3),
+            pool(matrix, self.information, axis=-2),
+            lambda: self._pooled(matrix),
+            exactly=self._rest is not None,
         )
+
+    def _pooled(self, matrix: FloatArray | csr_array) -> tuple[Pair, Pair]:
+        """The pairs after pooling."""
+        dense = matrix.toarray() if isinstance(matrix, csr_array) else matrix
+        found = []
+        for (high, low), axis in zip(self._pairs, (-3, -2), strict=True):
+            rows, rest = (np.moveaxis(a, axis, 0) for a in (high, low))
+            flat = (len(rows), rows[0].size)
+            with bits_of_balls(_BITS):
+                pooled = _pair(_balls(dense) * _balls(rows.reshape(flat), rest.reshape(flat)))
+            size = (len(dense), *rows.shape[1:])
+            found.append(tuple(np.moveaxis(part.reshape(size), 0, axis) for part in pooled))
+        return tuple(found)  # type: ignore[return-value]
+
+
+def stacked_beliefs(beliefs: Sequence[GaussianBeliefs]) -> GaussianBeliefs:
+    """Beliefs of equal shapes along a new first axis."""
+    if all(belief._rest is None for belief in beliefs):
+        return GaussianBeliefs(
+            np.stack([belief.precision for belief in beliefs]),
+            np.stack([belief.information for belief in beliefs]),
+        )
+    pairs = [belief._pairs for belief in beliefs]
+    return GaussianBeliefs._of_pairs(
+        *((np.stack([p[k][0] for p in pairs]), np.stack([p[k][1] for p in pairs])) for k in (0, 1))
+    )
+
+
+def _balls(high: FloatArray, low: FloatArray | None = None) -> flint.arb_mat:
+    """Doubles of two axes, or pairs of them, as balls; exact at present."""
+    matrix = flint.arb_mat(np.asarray(high).tolist())
+    return matrix if low is None else matrix + flint.arb_mat(np.asarray(low).tolist())
+
+
+def _pair(matrix: flint.arb_mat) -> Pair:
+    """The nearest doubles, and what they leave out."""
+    high = doubles_of(matrix)
+    return high, doubles_of(matrix - _balls(high))
+
+
+def _inverted(covariance: FloatArray, mean: FloatArray) -> tuple[Pair, Pair]:
+    """Ω and Ω μ as pairs."""
+    with bits_of_balls(_BITS):
+        inverse = inverse_of(_balls(covariance))
+        return _pair(inverse), _pair(inverse * _balls(mean[:, None]))
+
+
+def _log_densities(points: FloatArray, P: flint.arb_mat, h: flint.arb_mat) -> FloatArray:
+    """Log densities at the rows of `points` of the belief of precision P and information h."""
+    gaps = _balls(points.T)
+    mean = P.solve(h)
+    gaps = gaps - mean * flint.arb_mat([[1] * len(points)])
+    found = np.diag(doubles_of(gaps.transpose() * P * gaps))
+    constant = double_of(P.det().log()) - P.nrows() * np.log(2 * np.pi)
+    return np.asarray((constant - found) / 2)
+
+
+def _refused(place: str, digits: float) -> ValueError:
+    return fail(
+        "precision" + place,
+        "a positive definite matrix whose rounding leaves digits",
+        f"{digits:.1f} digits left of its smallest eigenvalue",
+        SHIFT,
+    )
 
 
 def pool(matrix: FloatArray | csr_array, values: FloatArray, *, axis: int) -> FloatArray:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.regression.positive import cholesky
+from theory.regression.positive import SHIFT, cholesky, is_positive
 from theory.validation import FloatArray, fail
 
 # Each step gains as many digits as the condition number leaves: three at 10¹², when they are few.
@@ -57,10 +57,10 @@ class Factors:
 
     def solve(self, right: FloatArray) -> FloatArray:
         """A⁻¹ B for B of shape (..., d, k), refined: correct to the last digits or so."""
-        solution = self._once(right)
+        solution = self.solve_once(right)
         before = np.inf
         for _ in range(STEPS):
-            step = self._once(residual(self.matrix, solution, right))
+            step = self.solve_once(residual(self.matrix, solution, right))
             size = self._relative(step, solution)
             if not size < before / 2:
                 break
@@ -70,6 +70,17 @@ class Factors:
     def whiten(self, right: FloatArray) -> FloatArray:
         """L⁻¹ diag(s) B, of which the squares of a column sum to bᵀ A⁻¹ b; not refined."""
         return forward(self.lower, self.scale[..., :, None] * right)
+
+    @property
+    def smallest(self) -> FloatArray:
+        """About the smallest eigenvalue of A scaled to a unit diagonal, shape (...); at least it.
+
+        The least pivot over its diagonal entry, which is the share of a coordinate's precision that
+        the coordinates before it do not explain.
+        """
+        pivots = np.diagonal(self.lower, axis1=-2, axis2=-1) ** 2
+        diagonal = np.diagonal(self.matrix, axis1=-2, axis2=-1) * self.scale**2
+        return np.asarray((pivots / diagonal).min(axis=-1))
 
     @property
     def log_determinant(self) -> FloatArray:
@@ -84,7 +95,8 @@ class Factors:
         whole = np.abs(solution / scale).max(axis=-2)
         return float(np.max(change / np.maximum(whole, TINY), initial=0.0))
 
-    def _once(self, right: FloatArray) -> FloatArray:
+    def solve_once(self, right: FloatArray) -> FloatArray:
+        """A⁻¹ B, not refined."""
         return self.scale[..., :, None] * backward(self.lower, self.whiten(right))
 
 
@@ -98,8 +110,9 @@ def residual(matrix: FloatArray, solution: FloatArray, right: FloatArray) -> Flo
     Ogita, Rump and Oishi (2005): the rounding of each product (Dekker) and of each sum (Knuth) is
     itself a float, and these are added up as well.
     """
-    total = np.broadcast_to(right, solution.shape)
-    rest = np.zeros_like(solution)
+    lead = np.broadcast_shapes(matrix.shape[:-2], solution.shape[:-2], right.shape[:-2])
+    total = np.broadcast_to(right, (*lead, matrix.shape[-2], solution.shape[-1]))
+    rest = np.zeros(total.shape)
     for j in range(matrix.shape[-1]):
         a, x = -matrix[..., :, j, None], solution[..., j, None, :]
         product = a * x
@@ -193,11 +206,12 @@ def factor(argument: str, values: FloatArray, remedy: str) -> Factors:
                 Factors.of(values[index])
             except np.linalg.LinAlgError:
                 low = float(np.linalg.eigvalsh(values[index]).min())
+                rounded = is_positive(values[index], strict=False)
                 raise fail(
                     argument + named(index),
                     "a positive definite matrix",
-                    f"a smallest eigenvalue of {low:.3g}",
-                    remedy,
+                    f"a smallest eigenvalue of {low:.3g}" + ", up to rounding" * rounded,
+                    f"{remedy}, or {SHIFT}" if rounded else remedy,
                 ) from None
         raise
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from exact.regression.beliefs import GaussianBeliefs
+from exact.regression.factors import residual
 from exact.regression.observations import Samples, samples_of
 from exact.regression.state import lighter, settling_rounds
 from theory import Network
@@ -77,6 +78,22 @@ def learners_of(
         model = central_node(model) if node is None else lone(model, node)
         samples = samples_of(model)
     return Learners(None, np.ones(1), 0, model, samples, prior)
+
+
+def about_theta(model: RegressionModel) -> RegressionModel:
+    """The same problem in the coordinates θ − θ*, in which beliefs are about errors.
+
+    What beliefs hold is then of the size of noise and errors, however far from zero θ* and the
+    labels lie, and no digit is lost to either.
+    """
+    kinds = []
+    for kind in model.kinds:
+        if kind.targets is not None and kind.inputs is not None:
+            rest = residual(kind.inputs, model.theta[:, None], kind.targets[:, None])[:, 0]
+            kind = kind.changed(targets=rest)
+        kinds.append(kind)
+    zero, mean = np.zeros_like(model.theta), model.prior_mean - model.theta
+    return replace(model, theta=zero, kinds=tuple(kinds), prior_mean=mean)
 
 
 def prior_beliefs(model: RegressionModel) -> GaussianBeliefs:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.regression.beliefs import Batches, GaussianBeliefs
+from exact.regression.beliefs import Batches, GaussianBeliefs, stacked_beliefs
 from exact.regression.unknown_noise import NormalInverseGammaBeliefs
 from theory import Network
 from theory.showing import Shown
@@ -112,8 +112,9 @@ def learn_regression(
 
 def stacked(beliefs: Sequence[Belief]) -> Belief:
     """Beliefs of equal shapes along a new first axis."""
-    kind = type(beliefs[0])
-    names = ["precision", "information"]
-    if kind is NormalInverseGammaBeliefs:
-        names += ["shape", "scale"]
-    return kind(*(np.stack([getattr(belief, name) for belief in beliefs]) for name in names))
+    if isinstance(beliefs[0], GaussianBeliefs):
+        return stacked_beliefs(beliefs)
+    return NormalInverseGammaBeliefs.of_unit(
+        stacked_beliefs([belief.unit for belief in beliefs]),
+        *(np.stack([getattr(belief, name) for belief in beliefs]) for name in ("shape", "scale")),
+    )

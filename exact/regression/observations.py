@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory.regression import RegressionAgent, RegressionModel
+from theory.regression.moments import root_of
 from theory.validation import FloatArray, IntArray
 
 
@@ -128,9 +129,7 @@ class Observer:
                 own = stream(seed, k + 2, *key)
                 self._data.append((own, which, table, kind.inputs[:, seen].T.copy(), labels))
             else:
-                moment = kind.second_moment[np.ix_(seen, seen)]
-                values, vectors = np.linalg.eigh(moment)
-                root = vectors * np.sqrt(np.maximum(values, 0.0))
+                root = root_of(kind.second_moment[np.ix_(seen, seen)])
                 self._normal.append((stream(seed, k + 2, *key), table, root))
         self._uniform = np.array(uniform, dtype=np.int64)
         self._bounds = np.array(bounds).reshape(-1, 2)

@@ -219,7 +219,7 @@ def as_simulation(
     network_error = np.full_like(sums["network_mean"], np.nan)
     if replicates > 1:
         network_error = np.sqrt(sums["network_squares"] / degrees / replicates)
-    tested = yardstick.rows_moment is not None
+    tested = yardstick.rows_root is not None
     calibration_error = ratio_standard_error(
         {"squares": sums["each_squares"][..., gaps], **{n: sums[f"pairs_{n}"] for n in NAMES}},
         variance[..., gaps] / mean[..., spreads],

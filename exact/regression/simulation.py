@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from exact.limits import check_work
 from exact.regression.cost import RegressionCost, check_regression_cost
-from exact.regression.learners import Mode, learners_of, sum_of_batches
+from exact.regression.learners import Mode, about_theta, learners_of, sum_of_batches
 from exact.regression.results import RegressionSimulation, as_simulation
 from exact.regression.work import RegressionWork
 from exact.regression.yardstick import yardstick_of
@@ -200,7 +200,7 @@ def prepare_regression(
         )
     check_work(rounds=run.last, replicates=run.replicates, agents=sum_of_batches(model))
     yardstick = yardstick_of(model, directions, test_inputs, test_targets)
-    learners = learners_of(network, model, mode=mode, node=node, rounds=run.last)
+    learners = learners_of(network, about_theta(model), mode=mode, node=node, rounds=run.last)
     work = RegressionWork(
         weights=learners.weights,
         distribution=learners.distribution,

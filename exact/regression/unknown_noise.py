@@ -37,9 +37,7 @@ from exact.regression.beliefs import (
     finite,
     per_agent,
     pool,
-    sums,
 )
-from exact.regression.factors import squares
 from theory.showing import Shown
 from theory.validation import FloatArray, as_positive, as_probability, fail, read_only
 
@@ -102,7 +100,9 @@ class NormalInverseGammaBeliefs(Shown):
     scale: FloatArray
 
     def __post_init__(self) -> None:
-        unit = GaussianBeliefs(self.precision, self.information)
+        self._take(GaussianBeliefs(self.precision, self.information))
+
+    def _take(self, unit: GaussianBeliefs) -> None:
         object.__setattr__(self, "_unit", unit)
         object.__setattr__(self, "precision", unit.precision)
         object.__setattr__(self, "information", unit.information)
@@ -116,6 +116,17 @@ class NormalInverseGammaBeliefs(Shown):
                 got = f"{values[(*before, agent)]:g} for agent {agent}"
                 raise fail(name, "a number above 0", got, "make it positive")
             object.__setattr__(self, name, read_only(values))
+
+    @classmethod
+    def of_unit(
+        cls, unit: GaussianBeliefs, shape: FloatArray, scale: FloatArray
+    ) -> NormalInverseGammaBeliefs:
+        """Beliefs from what is believed of θ where σ² = 1, with all the digits that it has."""
+        beliefs = object.__new__(cls)
+        object.__setattr__(beliefs, "shape", shape)
+        object.__setattr__(beliefs, "scale", scale)
+        beliefs._take(unit)
+        return beliefs
 
     @classmethod
     def from_moments(
@@ -136,9 +147,8 @@ class NormalInverseGammaBeliefs(Shown):
         """
         unit = GaussianBeliefs.from_moments(mean, unit_covariance, agents=agents)
         rows = unit.information.shape[:-1]
-        return cls(
-            unit.precision,
-            unit.information,
+        return cls.of_unit(
+            unit,
             np.broadcast_to(np.asarray(shape, dtype=np.float64), rows),
             np.broadcast_to(np.asarray(scale, dtype=np.float64), rows),
         )
@@ -190,13 +200,9 @@ class NormalInverseGammaBeliefs(Shown):
             If shapes disagree, a number is not finite, or the tempering is not positive.
         """
         size = {"agents": self.agents, "dimension": self.dimension}
-        gained, products = sums(designs, targets, **size)
         features, labels = as_batches(designs, targets, **size)
         power = per_agent("tempering", tempering, agents=self.agents)
-        unit = GaussianBeliefs(
-            self.precision + power[:, None, None] * gained,
-            self.information + power[:, None] * products,
-        )
+        unit = self.unit.update(designs, targets, noise_std=1.0, tempering=power)
         after = unit.mean
         if isinstance(features, np.ndarray) and isinstance(labels, np.ndarray):
             gaps = labels - (features @ after[..., None])[..., 0]
@@ -208,10 +214,9 @@ class NormalInverseGammaBeliefs(Shown):
             ]
             misfit, counts = np.stack(each, axis=-1), np.array([len(y) for _, y in pairs])
         moved = after - self.mean
-        pull = squares(self.precision, moved[..., None])[..., 0]
-        return NormalInverseGammaBeliefs(
-            unit.precision,
-            unit.information,
+        pull = self.unit.squares(moved)
+        return NormalInverseGammaBeliefs.of_unit(
+            unit,
             np.broadcast_to(self.shape + power * counts / 2, misfit.shape),
             self.scale + (power * misfit + pull) / 2,
         )
@@ -219,12 +224,9 @@ class NormalInverseGammaBeliefs(Shown):
     def consensus(self, weights: Weights) -> NormalInverseGammaBeliefs:
         """The beliefs after pooling with W, shape (N, N): rows that sum to one, dense or sparse."""
         matrix = as_pooling(weights, agents=self.agents)
-        unit = GaussianBeliefs(
-            pool(matrix, self.precision, axis=-3), pool(matrix, self.information, axis=-2)
-        )
-        return NormalInverseGammaBeliefs(
-            unit.precision,
-            unit.information,
+        unit = self.unit.consensus(matrix)
+        return NormalInverseGammaBeliefs.of_unit(
+            unit,
             pool(matrix, self.shape, axis=-1),
             pool(matrix, self.scale, axis=-1) + self._disagreement(matrix, unit.mean) / 2,
         )
@@ -236,8 +238,7 @@ class NormalInverseGammaBeliefs(Shown):
             row = matrix[[i]].toarray()[0] if isinstance(matrix, csr_array) else matrix[i]
             heard = np.flatnonzero(row)
             gaps = pooled[..., i, None, :] - self.mean[..., heard, :]
-            precision = self.precision[..., heard, :, :]
-            found[..., i] = squares(precision, gaps[..., None])[..., 0] @ row[heard]
+            found[..., i] = self.unit.squares(gaps, agents=heard) @ row[heard]
         return found
 
     def predict(self, inputs: ArrayLike) -> StudentPrediction:
@@ -261,7 +262,7 @@ class NormalInverseGammaBeliefs(Shown):
             as_positive("noise_variances", float(value))
         # Where σ² = 1 the belief about θ is the unit one; its precision is divided by σ².
         unit = self.unit.log_density(rows)
-        peak = self.unit._factors.log_determinant - self.dimension * np.log(2 * np.pi)
+        peak = self.unit.log_determinant - self.dimension * np.log(2 * np.pi)
         distances = peak[..., None] - 2 * unit
         d = self.dimension
         a, b = self.shape[..., None], self.scale[..., None]

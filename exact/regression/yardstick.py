@@ -8,38 +8,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.regression.beliefs import as_rows, finite
-from exact.regression.factors import Factors, forward
+from exact.regression.factors import Factors, forward, residual
 from theory.regression import RegressionModel
 from theory.validation import FloatArray, fail
 
 
 @dataclass(frozen=True, eq=False)
 class Yardstick:
-    """What beliefs are measured against.
+    """What beliefs about θ − θ* are measured against.
 
     Attributes
     ----------
-    theta
-        θ*, shape (d,).
     test
         S, shape (d, d).
     directions
         Shape (P, d).
-    rows_moment, rows_product, rows_square
-        Of given test rows: XᵀX/m, Xᵀy/m and yᵀy/m; None without.
+    rows_root, rows_image, rows_rest
+        Of m given test rows X = QR, with r = y − Xθ*: R/√m, Qᵀr/√m and |r − QQᵀr|²/m, so that the
+        mean squared error is |rows_root (θ − θ*) − rows_image|² + rows_rest; None without.
     """
 
-    theta: FloatArray
     test: FloatArray
     directions: FloatArray
-    rows_moment: FloatArray | None = None
-    rows_product: FloatArray | None = None
-    rows_square: float = 0.0
+    rows_root: FloatArray | None = None
+    rows_image: FloatArray | None = None
+    rows_rest: float = 0.0
 
     @property
     def quantities(self) -> int:
         """Numbers kept of a belief: two errors, two for each direction, one for test rows."""
-        return 2 + 2 * len(self.directions) + (self.rows_moment is not None)
+        return 2 + 2 * len(self.directions) + (self.rows_root is not None)
 
     def measure(self, precision: FloatArray, information: FloatArray) -> FloatArray:
         """Quantities, shape (n, R, Q), of precisions (n, R or 1, d, d), information (n, R, d)."""
@@ -47,11 +45,10 @@ class Yardstick:
         identity = np.broadcast_to(np.eye(precision.shape[-1]), precision.shape)
         root = forward(factors.lower, factors.scale[..., :, None] * identity)
         if precision.shape[1] == 1:
-            mean = information @ (root[:, 0].swapaxes(-1, -2) @ root[:, 0])
+            gap = information @ (root[:, 0].swapaxes(-1, -2) @ root[:, 0])
         else:
             white = root @ information[..., None]
-            mean = (root.swapaxes(-1, -2) @ white)[..., 0]
-        gap = mean - self.theta
+            gap = (root.swapaxes(-1, -2) @ white)[..., 0]
         count = len(self.directions)
         found = np.empty((*information.shape[:2], self.quantities))
         found[..., 0] = ((gap @ self.test) * gap).sum(axis=-1)
@@ -60,9 +57,9 @@ class Yardstick:
         found[..., 2 : 2 + count] = gap @ self.directions.T
         spread = ((root @ self.directions.T) ** 2).sum(axis=-2)
         found[..., 2 + count : 2 + 2 * count] = spread
-        if self.rows_moment is not None and self.rows_product is not None:
-            square = ((mean @ self.rows_moment) * mean).sum(axis=-1)
-            found[..., -1] = square - 2 * mean @ self.rows_product + self.rows_square
+        if self.rows_root is not None and self.rows_image is not None:
+            off = gap @ self.rows_root.T - self.rows_image
+            found[..., -1] = (off**2).sum(axis=-1) + self.rows_rest
         return found
 
 
@@ -90,18 +87,20 @@ def yardstick_of(
     if (test_inputs is None) != (test_targets is None):
         raise fail("test_targets", "given with test_inputs", "one without the other", "give both")
     if test_inputs is None or test_targets is None:
-        return Yardstick(model.theta, model.test_second_moment, rows)
+        return Yardstick(model.test_second_moment, rows)
     inputs = as_rows("test_inputs", test_inputs, dimension=d)
     targets = finite("test_targets", test_targets, last=0)
     if targets.shape != inputs.shape[:1] or not targets.size:
         expected = f"one for each of {len(inputs)} test inputs, at least one"
         raise fail("test_targets", expected, f"shape {targets.shape}", "match the inputs")
-    m = len(targets)
+    Q, R = np.linalg.qr(inputs)
+    gaps = residual(inputs, model.theta[:, None], targets[:, None])[:, 0]
+    image, size = Q.T @ gaps, np.sqrt(len(targets))
+    rest = (gaps - Q @ image) / size
     return Yardstick(
-        model.theta,
         model.test_second_moment,
         rows,
-        inputs.T @ inputs / m,
-        inputs.T @ targets / m,
-        float(targets @ targets / m),
+        np.asarray(R / size),
+        image / size,
+        float(rest @ rest),
     )

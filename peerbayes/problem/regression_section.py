@@ -40,10 +40,11 @@ from peerbayes.problem.entries import (
     parse_number,
 )
 from theory.regression import RegressionAgent, RegressionModel
+from theory.regression.positive import is_positive
 from theory.regression.rational_model import RationalRegressionAgent, RationalRegressionModel
 from theory.validation import FloatArray, fail
 
-# Of a matrix of doubles, relative to its largest entry: what typing and rounding may spoil.
+# Of two entries that should be equal, relative to them: what typing and rounding may spoil.
 _SYMMETRY = 1e-12
 # Exact definiteness is decided by elimination in fractions, whose size grows with the dimension.
 _MOST_EXACT = 60
@@ -427,12 +428,11 @@ def _check_matrix(
     _check_length(place, matrix, dimension)
     for i, row in enumerate(matrix):
         _check_length((*place, i), row, dimension)
-    largest = max(abs(float(entry)) for row in matrix for entry in row)
     for i in range(dimension):
         for j in range(i):
             a, b = matrix[i][j], matrix[j][i]
             exact = isinstance(a, Fraction) and isinstance(b, Fraction)
-            if a != b and (exact or abs(float(a) - float(b)) > _SYMMETRY * largest):
+            if a != b and (exact or abs(float(a) - float(b)) > _SYMMETRY * max(abs(a), abs(b))):
                 got = f"{number_text(a)} here and {number_text(b)} at [{j}][{i}]"
                 remedy = "make both the same"
                 raise problem_error((*place, i, j), "a symmetric matrix", got, remedy)
@@ -444,12 +444,11 @@ def _check_matrix(
 
 
 def _is_definite(matrix: Sequence[Sequence[Rational]], *, strict: bool) -> bool:
-    """By elimination in fractions if all is exact, else by eigenvalues in doubles."""
+    """By elimination in fractions if all is exact, else in doubles, whatever the units."""
     exact = all(isinstance(entry, Fraction) for row in matrix for entry in row)
     if not exact or len(matrix) > _MOST_EXACT:
-        values = np.linalg.eigvalsh(array(matrix))
-        room = _SYMMETRY * max(1e-300, float(np.abs(values).max()))
-        return bool(values.min() > room if strict else values.min() >= -room)
+        doubles = array(matrix)
+        return is_positive((doubles + doubles.T) / 2, strict=strict)
     rest = [[Fraction(entry) for entry in row] for row in matrix]
     while rest:
         pivot, first = rest[0][0], rest[0]

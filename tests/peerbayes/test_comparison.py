@@ -39,6 +39,15 @@ def test_without_randomness_only_rounding_is_allowed() -> None:
     assert not verdict(2.0 + 1e-9).holds
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_squared_errors_have_no_slack_of_their_own(unit: float) -> None:
+    """Errors in square metres and in square kilometres are judged alike."""
+    numbers = {"predicted": 2e-6, "measured": 3e-6, "standard_error": 0.0, "allowed": 0.0}
+    scaled = {name: unit**2 * value for name, value in numbers.items()}
+    assert not equal_in_mean("p", "s", **scaled, unit=0.0).holds
+    assert not within_transient("p", "s", **scaled, transient=0.0, unit=0.0).holds
+
+
 @pytest.mark.parametrize(("measured", "holds"), [(1.05, True), (1.2, False), (0.8, False)])
 def test_within_transient(measured: float, holds: bool) -> None:
     verdict = within_transient(

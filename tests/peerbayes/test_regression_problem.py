@@ -103,6 +103,17 @@ def test_a_standard_deviation_is_a_variance() -> None:
     assert problem.is_exact
 
 
+def test_a_prior_in_unlike_units_is_read() -> None:
+    own = [[1.0, 0.0], [0.0, 1e-12]]
+    moment = [[1e14, 0.0], [0.0, 1e-2]]
+    document = line("prior_covariance", own, base=NORMAL)
+    document["regression"]["agents"][0]["second_moment"] = moment
+    problem = problem_from_document(document)
+    assert isinstance(problem, RegressionProblem)
+    assert problem.regression.prior_covariances[2].tolist() == own
+    assert problem.regression.agent(0).second_moment.tolist() == moment
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 20)), min_size=1, max_size=4))
 def test_moments_of_ranges_are_exact(pairs: list[tuple[int, int]]) -> None:
@@ -223,6 +234,11 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "an indefinite second moment",
         line("agents.0.second_moment", [[1.0, 2.0], [2.0, 1.0]], base=NORMAL),
+        ["regression.agents[0].second_moment: expected a positive semidefinite matrix", "-1"],
+    ),
+    (
+        "a negative variance beside a large one",
+        line("agents.0.second_moment", [[1e14, 0.0], [0.0, -1.0]], base=NORMAL),
         ["regression.agents[0].second_moment: expected a positive semidefinite matrix", "-1"],
     ),
     (

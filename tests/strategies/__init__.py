@@ -22,6 +22,7 @@ from tests.strategies.networks import (
 )
 from tests.strategies.regression import (
     CONDITIONS,
+    changed,
     gaussian_beliefs,
     noisy_beliefs,
     regression_agents,
@@ -37,6 +38,7 @@ __all__ = [
     "KINDS",
     "Problem",
     "behaviours",
+    "changed",
     "changing_networks",
     "connected_edges",
     "distributions",

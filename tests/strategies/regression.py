@@ -53,6 +53,43 @@ def regression_models(draw: st.DrawFn, agents: int) -> RegressionModel:
     )
 
 
+def changed(model: RegressionModel, turn: NDArray[np.float64], label: float) -> RegressionModel:
+    """The same problem with inputs `turn` x and labels times `label`.
+
+    `turn` is diagonal, or for agents whose first column is a constant adds multiples of it to the
+    others: the laws of their inputs stay what they are.
+    """
+    back = np.linalg.inv(turn)
+
+    def inputs(kind: RegressionAgent) -> dict[str, NDArray[np.float64]]:
+        if kind.ranges is not None:
+            diagonal = np.diag(np.diag(turn))
+            return {"ranges": diagonal @ kind.ranges + (turn - diagonal) @ kind.ranges[:, :1]}
+        if kind.inputs is None:
+            return {"second_moment": turn @ kind.second_moment @ turn.T}
+        targets = {} if kind.targets is None else {"targets": label * kind.targets}
+        return {"inputs": kind.inputs @ turn.T, **targets}
+
+    kinds = [
+        RegressionAgent(
+            **inputs(kind),
+            noise_std=label * kind.noise_std,
+            claimed_noise_std=label * kind.claimed_noise_std,
+            batch=kind.batch,
+            tempering=kind.tempering,
+        )
+        for kind in model.kinds
+    ]
+    return RegressionModel(
+        label * model.theta @ back,
+        kinds,
+        label**2 * back.T @ model.prior_covariance @ back,
+        turn @ model.test_second_moment @ turn.T,
+        label * model.prior_mean @ back,
+        model.assignment,
+    )
+
+
 @st.composite
 def gaussian_beliefs(draw: st.DrawFn, agents: int, *, dimension: int) -> GaussianBeliefs:
     """Beliefs of means within 3 and standard deviations between .2 and 2 or so."""

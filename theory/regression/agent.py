@@ -8,8 +8,8 @@ vector. With s_j = α_j and t_j = 1 that is Bayes' rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from theory.regression.moments import (
     data_fourth_moment,
     normal_fourth_moment,
+    root_of,
     symmetric,
     uniform_fourth_moment,
     uniform_second_moment,
@@ -180,6 +181,13 @@ class RegressionAgent(Value):
             object.__setattr__(self, "targets", targets)
         return symmetric(inputs.T @ inputs / len(inputs))
 
+    def changed(self, **changes: Any) -> RegressionAgent:
+        """The same agent with other values of some arguments."""
+        same = {name.name: getattr(self, name.name) for name in fields(self)}
+        if self.law != "normal":
+            del same["second_moment"]
+        return RegressionAgent(**{**same, **changes})
+
     def _title(self) -> str:
         return f"RegressionAgent, {self.law} inputs of dimension {self.dimension}"
 
@@ -257,6 +265,5 @@ class RegressionAgent(Value):
             return np.asarray(generator.uniform(low, high, size=(*shape, self.dimension)))
         if self.inputs is not None:
             return self.inputs[generator.integers(len(self.inputs), size=shape)]
-        values, vectors = np.linalg.eigh(self.second_moment)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return np.asarray(generator.standard_normal((*shape, self.dimension)) @ root.T)
+        white = generator.standard_normal((*shape, self.dimension))
+        return np.asarray(white @ root_of(self.second_moment).T)

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network import Network
-from theory.regression.limits import regression_limits
+from theory.regression.limits import (
+    errors_of,
+    influence_of,
+    keeps_prior,
+    pooled_of,
+    together_of,
+    with_digits,
+)
 from theory.regression.model import RegressionModel
 from theory.regression.predicted import refuse_targets
 from theory.showing import Shown
@@ -72,8 +79,9 @@ def best_stationary_distribution(
     ([0.5, 0.5], 1.6, 1.102041)
     """
     refuse_targets(model)
-    present = regression_limits(network, model)
-    if present.central_constant is None:
+    present = influence_of(network, model)
+    S = model.test_second_moment
+    if with_digits(lambda: keeps_prior(pooled_of(model), S)):
         raise fail(
             "test_second_moment",
             "one that asks only for what some agent sees",
@@ -83,6 +91,7 @@ def best_stationary_distribution(
     over = np.array([kind.overweight for kind in model.kinds])[model.assignment]
     v = 1 / over
     v = v / v.sum()
-    constant = regression_limits(v, model).excess_error_constant
-    now = present.excess_error_constant
+    constant, now = with_digits(
+        lambda: [errors_of(together_of(u, model), S)[1] for u in (v, present)]
+    )
     return BestStationary(read_only(v), constant, now, now / constant if constant else 1.0)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network import Network
+from theory.regression.centring import centring
 from theory.regression.influence import as_rounds, is_mixed
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.positive import Factor
@@ -120,6 +121,8 @@ def conditional_error(
             "draw inputs for every round and agent",
         )
     T, N, d = len(wanted), model.agents, model.dimension
+    centred, turn = centring(model)
+    x = x @ turn.T
     gram = (x.swapaxes(2, 3) @ x).reshape(len(x), N, d * d)
     weight = np.array([kind.weight for kind in model.kinds])[model.assignment]
     over = np.array([kind.overweight for kind in model.kinds])[model.assignment]
@@ -148,19 +151,19 @@ def conditional_error(
         information[live] += (power * weight) @ seen
         noise[live] += (power**2 * (weight * over)) @ seen
     mixings = [prior_at.get(n, power) for n in wanted]
-    prior, S = model.prior_precision, model.test_second_moment
+    prior, S = turn @ model.prior_precision @ turn.T, centred.test_second_moment
     if prior.ndim == 3:
         prior = np.array([np.tensordot(mixing, prior, axes=1) for mixing in mixings])
     factor = Factor.of(prior + information.reshape(T, N, d, d))
-    errors = np.array([mixing @ model.prior_errors for mixing in mixings])
+    errors = np.array([mixing @ model.prior_errors for mixing in mixings]) @ turn.T
     b = factor.solve(errors[..., None])[..., 0]
     C = factor.sandwich(noise.reshape(T, N, d, d))
     R = factor.inverse()
     return ConditionalError(
         np.array(wanted, dtype=np.int64),
-        read_only(b),
-        read_only(C),
-        read_only(R),
+        read_only(b @ turn),
+        read_only(turn.T @ C @ turn),
+        read_only(turn.T @ R @ turn),
         read_only(((b @ S) * b).sum(axis=-1) + (S * C).sum(axis=(-2, -1))),
         read_only((S * R).sum(axis=(-2, -1))),
     )

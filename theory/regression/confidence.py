@@ -16,12 +16,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network import Network
-from theory.regression.limits import expansion_of, influence_of
+from theory.regression.expansion import (
+    Directions,
+    Expansion,
+    cholesky_of,
+    double_of,
+    doubles_of,
+    fractions_of,
+    trace,
+)
+from theory.regression.limits import check_bits, influence_of, keeps_prior, together_of, with_digits
 from theory.regression.model import RegressionModel
+from theory.regression.sight import moment_of
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, read_only
@@ -31,7 +42,7 @@ from theory.validation import FloatArray, read_only
 class Calibration(Shown):
     """True over reported variance in the limit: below 1 is under-, above 1 over-confident.
 
-    Floating-point values of asymptotic formulas; one number for all agents' beliefs, since these
+    Values of asymptotic formulas, rounded once; one number for all agents' beliefs, since these
     agree in the limit.
 
     Attributes
@@ -83,36 +94,46 @@ def calibration(network: Network | ArrayLike, model: RegressionModel) -> Calibra
     >>> calibration(case.network, mended).ratios.round(12).tolist()
     [1.0, 1.0, 1.0]
     """
-    expansion = expansion_of(network, model)
-    U, Z = expansion.split.seen, expansion.split.hidden
-    factor = expansion.factor
-    half = factor.half(factor.half(expansion.noise).T)
-    ratios, vectors = np.linalg.eigh((half + half.T) / 2)
-    # A functional c with Uᵀc = Rᵀq, for UᵀAU = RᵀR, and Zᵀc = 0.
-    images = (factor.lower @ vectors) / factor.scale[:, None]
-    right = np.concatenate([images, np.zeros((Z.shape[1], images.shape[1]))])
-    functionals = np.linalg.solve(np.concatenate([U, Z], axis=1).T, right).T
-    lengths = np.linalg.norm(functionals, axis=1, keepdims=True)
-    kept = np.diag(expansion.reported_limit)
-    seen = kept <= 1e-12 * max(float(kept.max(initial=0.0)), 1e-300)
-    true, reported = np.diag(expansion.covariance), np.diag(expansion.reported)
-    coordinates = np.full(model.dimension, np.nan)
-    coordinates[seen] = true[seen] / reported[seen]
-    own = np.array(
-        [_ratio(k.second_moment, expansion.covariance, expansion.reported) for k in model.kinds]
-    )
+    v = influence_of(network, model)
+    return with_digits(lambda: _calibration(v, model))
+
+
+def _calibration(v: FloatArray, model: RegressionModel) -> Calibration:
+    expansion = together_of(v, model)
+    # UᵀAU = L Lᵀ: the stationary values are the eigenvalues of L⁻¹ UᵀBU L⁻ᵀ.
+    L = cholesky_of(expansion.information)
+    left = L.inv() if L.nrows() else L
+    image = left * expansion.noise * left.transpose()
+    for k in range(L.nrows()):
+        check_bits(image[k, k], 1)
+    core = doubles_of(image)
+    ratios, vectors = np.linalg.eigh((core + core.T) / 2)
+    functionals = doubles_of(_functionals(expansion, L * flint.arb_mat(vectors.tolist()))).T
+    own = [_ratio(kind.second_moment, moment_of(kind), expansion) for kind in model.kinds]
     S = model.test_second_moment
-    asked = np.linalg.norm(expansion.reported_limit @ S)
-    hidden = asked > 1e-12 * np.linalg.norm(expansion.reported_limit) * np.linalg.norm(S)
+    hidden = keeps_prior(expansion, S)
     over = np.array([kind.overweight for kind in model.kinds])[model.assignment]
     return Calibration(
         read_only(ratios),
-        read_only(functionals / lengths),
-        read_only(coordinates),
-        read_only(own[model.assignment]),
-        float("nan") if hidden else _ratio(S, expansion.covariance, expansion.reported),
-        read_only(influence_of(network, model) * over),
+        read_only(functionals / np.linalg.norm(functionals, axis=1, keepdims=True)),
+        read_only(
+            np.array([np.nan if r is None else double_of(r) for r in expansion.coordinate_ratios()])
+        ),
+        read_only(np.array(own)[model.assignment]),
+        float("nan") if hidden else _ratio(S, fractions_of(S), expansion),
+        read_only(v * over),
     )
+
+
+def _functionals(expansion: Expansion[flint.arb_mat], images: flint.arb_mat) -> flint.arb_mat:
+    """The c with Uᵀc = `images` and Zᵀc = 0, as columns."""
+    Z = expansion.split.hidden
+    U = flint.arb_mat(expansion.split.seen)
+    if not Z.ncols():
+        return U * images
+    # Rows of Z at hidden coordinates are the identity, those at seen ones −R: c there is Rᵀ c.
+    hidden = Directions.of(expansion.split.seen.transpose()).hidden
+    return (U - flint.arb_mat(hidden * Z.transpose() * expansion.split.seen)) * images
 
 
 @typed
@@ -134,6 +155,8 @@ def calibrating_tempering(network: Network | ArrayLike, model: RegressionModel) 
         return read_only(1 / (plain * v))
 
 
-def _ratio(test: FloatArray, true: FloatArray, reported: FloatArray) -> float:
-    below = float((test * reported).sum())
-    return float((test * true).sum()) / below if below > 0 else float("nan")
+def _ratio(moment: FloatArray, exact: flint.fmpq_mat, expansion: Expansion[flint.arb_mat]) -> float:
+    """True over reported error of inputs with this second moment; nan where nothing is seen."""
+    if not moment.any() or not expansion.split.seen.ncols():
+        return float("nan")
+    return double_of(trace(exact, expansion.covariance) / trace(exact, expansion.reported))

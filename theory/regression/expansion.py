@@ -8,137 +8,207 @@ directions of its null space; there the estimate follows the prior, correlations
     estimate − θ* → Z (ZᵀPZ)⁻¹ Zᵀp,        n · covariance → T (UᵀAU)⁻¹ (UᵀBU) (UᵀAU)⁻¹ Tᵀ,
 
 with T = U − Z (ZᵀPZ)⁻¹ ZᵀPU.
+
+Matrices are flint's, all fractions (`fmpq_mat`) or all balls (`arb_mat`), so that one machine
+serves exact numbers and doubles: neither a change of units nor a column far from zero costs digits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
+import flint
 import numpy as np
 
-from theory.regression.positive import Factor, rank_tolerance, scales
-from theory.validation import FloatArray, fail
+from theory.numbers import as_fmpq
+from theory.validation import FloatArray
+
+# Bits that a variance must have: the sums it enters may cancel half of them.
+_WANTED = 128
+Matrix = TypeVar("Matrix", flint.fmpq_mat, flint.arb_mat)
 
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """A basis of ℝᵈ split into what is seen, shape (d, r), and what is hidden, shape (d, d − r)."""
+    """A basis of ℝᵈ split into what is seen, d by r, and what is hidden, d by d − r; fractions.
 
-    seen: FloatArray
-    hidden: FloatArray
-
-
-def directions(moment: FloatArray) -> Directions:
-    """Split ℝᵈ by a positive semidefinite moment, whose null space is what nobody sees.
-
-    Raises
-    ------
-    ValueError
-        If an eigenvalue is so small that rounding decides.
+    `seen` has unit vectors as columns.
     """
-    d = len(moment)
-    scale = scales(moment)
-    values, vectors = np.linalg.eigh(scale[:, None] * moment * scale)
-    hidden = values <= rank_tolerance(d)
-    if not hidden.any():
-        return Directions(np.eye(d), np.zeros((d, 0)))
-    basis = scale[:, None] * vectors
-    return Directions(basis[:, ~hidden], basis[:, hidden])
+
+    seen: flint.fmpq_mat
+    hidden: flint.fmpq_mat
+
+    @classmethod
+    def of(cls, rows: flint.fmpq_mat) -> Directions:
+        """Split ℝᵈ by rows whose null space is what nobody sees: exactly."""
+        d = rows.ncols()
+        reduced, rank = rows.rref()
+        pivots = [next(c for c in range(d) if reduced[r, c] != 0) for r in range(rank)]
+        free = [c for c in range(d) if c not in pivots]
+        seen, hidden = flint.fmpq_mat(d, rank), flint.fmpq_mat(d, d - rank)
+        for r, c in enumerate(pivots):
+            seen[c, r] = 1
+        for k, c in enumerate(free):
+            hidden[c, k] = 1
+            for r, pivot in enumerate(pivots):
+                hidden[pivot, k] = -reduced[r, c]
+        return cls(seen, hidden)
 
 
 @dataclass(frozen=True, eq=False)
-class Expansion:
-    """The limit of a belief and the coefficient of 1/n in what is left.
+class Expansion(Generic[Matrix]):
+    """The limit of a belief and the coefficient of 1/n in what is left; vectors are d by 1.
 
     Attributes
     ----------
     offset
-        Shape (d,): the limit of estimate − θ*.
+        The limit of estimate − θ*.
     covariance
-        Shape (d, d): the limit of n times the estimate's covariance.
+        The limit of n times the estimate's covariance.
     drift
-        Shape (d,): n times the rest of the prior's pull, in the limit.
+        n times the rest of the prior's pull, in the limit.
     reported_limit, reported
-        Shape (d, d): what the belief's covariance tends to, and n times the rest.
-    is_identified
-        Whether nothing is hidden.
-    factor, noise
-        UᵀAU, factored, and UᵀBU.
+        What the belief's covariance tends to, and n times the rest.
+    information, noise
+        UᵀAU and UᵀBU.
     split
         U and Z.
     """
 
-    offset: FloatArray
-    covariance: FloatArray
-    drift: FloatArray
-    reported_limit: FloatArray
-    reported: FloatArray
-    is_identified: bool
-    factor: Factor
-    noise: FloatArray
+    offset: Matrix
+    covariance: Matrix
+    drift: Matrix
+    reported_limit: Matrix
+    reported: Matrix
+    information: Matrix
+    noise: Matrix
     split: Directions
 
-    def error_limit(self, test: FloatArray) -> float:
+    @property
+    def is_identified(self) -> bool:
+        """Whether nothing is hidden."""
+        return not self.split.hidden.ncols()
+
+    def error_limit(self, test: flint.fmpq_mat) -> Any:
         """The limit of the excess error under the second moment `test`."""
-        return float(self.offset @ test @ self.offset)
+        return (self.offset.transpose() * test * self.offset)[0, 0]
 
-    def error_constant(self, test: FloatArray) -> float:
+    def error_constant(self, test: flint.fmpq_mat) -> Any:
         """The coefficient of 1/n in the excess error under `test`."""
-        return float((test * self.covariance).sum() + 2 * self.offset @ test @ self.drift)
+        cross = (self.offset.transpose() * test * self.drift)[0, 0]
+        return trace(test, self.covariance) + 2 * cross
 
-    def reported_constant(self, test: FloatArray) -> float:
-        """The coefficient of 1/n in the error the belief reports under `test`."""
-        return float((test * self.reported).sum())
+    def coordinate_ratios(self) -> Iterator[Any]:
+        """True over reported variance of each coefficient; None where nobody sees it."""
+        hidden = self.split.hidden.table()
+        for k, row in enumerate(hidden):
+            kept = any(entry != 0 for entry in row)
+            reported = self.reported[k, k]
+            yield None if kept or reported == 0 else self.covariance[k, k] / reported
 
 
 def expand(
     split: Directions,
-    information: FloatArray,
-    noise: FloatArray,
-    prior: FloatArray,
-    prior_error: FloatArray,
-    pull: FloatArray | None = None,
-) -> Expansion:
+    information: Matrix,
+    noise: Matrix,
+    prior: Matrix,
+    prior_error: Matrix,
+    pull: Matrix | None = None,
+) -> Expansion[Matrix]:
     """The expansion for A = `information`, B = `noise`, P = `prior` and p = `prior_error`.
 
-    `pull` of shape (d,) is the mean of the noise per round, zero if left out: where labels do not
+    `pull`, d by 1, is the mean of the noise per round, zero if left out: where labels do not
     follow θ*, the estimate's limit is moved by it, and the expansion is about that limit.
 
     Raises
     ------
-    ValueError
-        If A is singular on a direction that is seen, for lack of digits.
+    ZeroDivisionError
+        If the matrices are balls of too few digits to be inverted.
     """
-    U, Z = split.seen, split.hidden
-    d = len(information)
-    T, offset, reported_limit = U, np.zeros(d), np.zeros((d, d))
-    if Z.shape[1]:
-        block = Factor.of(Z.T @ prior @ Z)
-        T = U - Z @ block.solve(Z.T @ prior @ U)
-        offset = Z @ block.solve((Z.T @ prior_error)[:, None])[:, 0]
-        half = block.half(Z.T)
-        reported_limit = half.T @ half
-    try:
-        factor = Factor.of(U.T @ information @ U)
-    except np.linalg.LinAlgError:
-        raise fail(
-            "network",
-            "weights that leave the pooled second moment regular where agents see something",
-            "one that is singular in floating point",
-            "give the agents that see those directions more weight, or use rational_regression",
-        ) from None
+    kind = type(information)
+    U, Z = kind(split.seen), kind(split.hidden)
+    d = information.nrows()
+    T, offset, kept = U, kind(d, 1), kind(d, d)
+    if Z.ncols():
+        inverse = inverse_of(Z.transpose() * prior * Z)
+        if U.ncols():
+            T = U - Z * (inverse * (Z.transpose() * prior * U))
+        offset = Z * (inverse * (Z.transpose() * prior_error))
+        kept = Z * inverse * Z.transpose()
+    core, inner = U.transpose() * information * U, U.transpose() * noise * U
+    if not U.ncols():
+        none = kind(d, d)
+        return Expansion(offset, none, kind(d, 1), kept, none, core, inner, split)
+    left = T * inverse_of(core)
     if pull is not None:
-        offset = offset + T @ factor.solve((U.T @ pull)[:, None])[:, 0]
-    half = factor.half(T.T)
-    core = U.T @ noise @ U
+        offset = offset + left * (U.transpose() * pull)
     return Expansion(
         offset,
-        T @ factor.sandwich(core) @ T.T,
-        T @ factor.solve((T.T @ prior_error)[:, None])[:, 0],
-        reported_limit,
-        half.T @ half,
-        not Z.shape[1],
-        factor,
+        left * inner * left.transpose(),
+        left * (T.transpose() * prior_error),
+        kept,
+        left * T.transpose(),
         core,
+        inner,
         split,
     )
+
+
+def inverse_of(matrix: Matrix) -> Matrix:
+    """The inverse of a positive definite matrix.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If balls leave a variance fewer than 128 bits.
+    """
+    inverse = matrix.inv()
+    for k in range(inverse.nrows()):
+        variance = inverse[k, k]
+        if isinstance(variance, flint.arb) and variance.rel_accuracy_bits() < _WANTED:
+            raise ZeroDivisionError
+    return inverse
+
+
+def trace(left: Any, right: Any) -> Any:
+    """The trace of a product, tr(left · right)."""
+    product = left * right
+    return sum((product[k, k] for k in range(1, product.nrows())), product[0, 0])
+
+
+def cholesky_of(matrix: flint.arb_mat) -> flint.arb_mat:
+    """The lower triangle L of a positive definite matrix of balls, L Lᵀ.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the balls have too few digits.
+    """
+    rows = matrix.table()
+    for j, row in enumerate(rows):
+        for k, above in enumerate(rows[: j + 1]):
+            rest = row[k] - sum((a * b for a, b in zip(row[:k], above, strict=False)), flint.arb())
+            row[k] = rest / above[k] if k < j else rest.sqrt()
+        row[j + 1 :] = [flint.arb()] * (len(rows) - j - 1)
+        if not row[j] > 0:
+            raise ZeroDivisionError
+    return flint.arb_mat(rows)
+
+
+def fractions_of(rows: Any) -> flint.fmpq_mat:
+    """Nested rows of doubles as the fractions they are."""
+    return flint.fmpq_mat([[as_fmpq(x) for x in row] for row in np.asarray(rows).tolist()])
+
+
+def double_of(ball: flint.arb) -> float:
+    """The nearest double; 0 for a ball of hundreds of bits that zero is in."""
+    return 0.0 if ball.contains(0) else float(ball)
+
+
+def doubles_of(matrix: flint.fmpq_mat | flint.arb_mat) -> FloatArray:
+    """The nearest doubles, of the same shape."""
+    rows = flint.arb_mat(matrix).table()
+    numbers = [double_of(x) for row in rows for x in row]
+    return np.array(numbers).reshape(matrix.nrows(), matrix.ncols())

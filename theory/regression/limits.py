@@ -18,24 +18,47 @@ alone
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network import Network
-from theory.regression.expansion import Expansion, directions, expand
+from theory.numbers import precision
+from theory.regression.agent import RegressionAgent
+from theory.regression.expansion import (
+    Expansion,
+    double_of,
+    doubles_of,
+    expand,
+    fractions_of,
+    inverse_of,
+    trace,
+)
 from theory.regression.model import RegressionModel, check_fits
+from theory.regression.moments import uniform_fourth_moment
+from theory.regression.positive import check_test_digits, rank_of, rank_tolerance
+from theory.regression.sight import directions_seen, is_decided, moment_of, rows_of
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, as_float_array, fail, read_only
+
+# Bits of the balls that are tried in turn.
+_BITS = (256, 512, 1024, 2048, 4096)
+# Bits that a variance must have, and those by which one that is zero lies below its kind.
+_WANTED, _NOTHING = 80, 200
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionLimits(Shown):
     """Excess error = limit + constant/n + o(1/n), in squared units of the label.
 
-    All values are floating-point evaluations of asymptotic formulas.
+    All values are asymptotic formulas, evaluated with as many digits as they need from the doubles
+    that network and model hold, and rounded once.
 
     Attributes
     ----------
@@ -98,7 +121,8 @@ def regression_limits(network: Network | ArrayLike, model: RegressionModel) -> R
     ------
     ValueError
         If network and model have different numbers of agents, a weight is negative or all are
-        zero, or a direction that is seen is lost to rounding.
+        zero, or the rounding of `test_second_moment` leaves fewer than three digits of an error,
+        as where a column lies far from zero.
 
     Examples
     --------
@@ -117,47 +141,75 @@ def regression_limits(network: Network | ArrayLike, model: RegressionModel) -> R
     >>> round(limits.excess_error_constant, 9), round(limits.central_node_constant, 9)
     (1.763265306, 1.92)
     """
+    v = influence_of(network, model)
+    return with_digits(lambda: _limits(v, model))
+
+
+def with_digits(compute: Callable[[], _T]) -> _T:
+    """What `compute` returns, in balls of as many bits as it needs.
+
+    Raises
+    ------
+    ValueError
+        If thousands of bits are too few.
+    """
+    for bits in _BITS:
+        try:
+            with precision(bits):
+                return compute()
+        except ZeroDivisionError:
+            continue
+    raise fail(
+        "agents",
+        f"second moments and priors whose sizes differ by less than {_BITS[-1]} bits can hold",
+        "more",
+        "choose other units",
+    )
+
+
+def _limits(v: FloatArray, model: RegressionModel) -> RegressionLimits:
     test = model.test_second_moment
-    together = expansion_of(network, model)
-    notes = []
+    together, pooled = together_of(v, model), pooled_of(model)
+    notes = [
+        f"agents[{k}].second_moment: singular up to rounding, and taken to be singular"
+        for k, kind in enumerate(model.kinds)
+        if not is_decided(kind)
+    ]
     if model.has_targets:
         notes.append(
             "excess_error_constant: labels of a data set need not follow theta; the constant is"
             " that of the error about limit_estimate"
         )
-    if _keeps_prior(together, test):
+    if keeps_prior(together, test):
         notes.append(
             "excess_error_constant: no agent sees some direction the test law asks for; there the"
             " prior stays, and the error tends to limit"
         )
-    pooled = _pooled(model)
-    if _keeps_prior(pooled, test):
+    central = None
+    if keeps_prior(pooled, test):
         notes.append("central_constant: all agents together leave a tested direction unseen")
-        central = None
     else:
-        central = pooled.error_constant(test)
+        central = errors_of(pooled, test)[1]
     noise = model.noise_std
     if noise is None:
         notes.append("central_node_constant: the agents' noises differ")
-    node = None if noise is None else noise**2 * directions(test).seen.shape[1]
-    lone = _alone(model)
-    constant = (
-        float((test * together.covariance).sum())
-        if model.has_targets
-        else together.error_constant(test)
-    )
+    limit, constant = errors_of(together, test)
+    S = fractions_of(test)
+    if model.has_targets:
+        constant = double_of(trace(S, together.covariance))
+    lone = np.array(_alone(model))
     return RegressionLimits(
         excess_error_constant=constant,
-        reported_error_constant=together.reported_constant(test),
+        reported_error_constant=double_of(trace(S, together.reported)),
         central_constant=central,
-        central_node_constant=node,
-        limit=together.error_limit(test),
-        limit_estimate=read_only(model.theta + together.offset),
-        estimator_covariance=read_only(together.covariance),
-        reported_covariance=read_only(together.reported),
-        reported_limit=read_only(together.reported_limit),
-        alone=read_only(np.array([one.error_limit(test) for one in lone])),
-        alone_constants=read_only(np.array([one.error_constant(test) for one in lone])),
+        central_node_constant=None if noise is None else noise**2 * rank_of(test),
+        limit=limit,
+        limit_estimate=read_only(doubles_of(_column(model.theta) + together.offset)[:, 0]),
+        estimator_covariance=read_only(doubles_of(together.covariance)),
+        reported_covariance=read_only(doubles_of(together.reported)),
+        reported_limit=read_only(doubles_of(together.reported_limit)),
+        alone=read_only(lone[:, 0]),
+        alone_constants=read_only(lone[:, 1]),
         is_identified=together.is_identified,
         notes=tuple(notes),
     )
@@ -182,84 +234,176 @@ def influence_of(network: Network | ArrayLike, model: RegressionModel) -> FloatA
     return weights
 
 
-def _information_and_noise(
-    first: FloatArray, second: FloatArray, model: RegressionModel
-) -> tuple[FloatArray, FloatArray]:
-    """A and B of labels that follow θ*, for each kind's sums of weights; shape (d, d) each."""
-    A, B = np.zeros((2, model.dimension, model.dimension))
-    for kind, a, b in zip(model.kinds, first, second, strict=True):
-        if a == 0:
-            continue
-        A += a * kind.weight * kind.batch * kind.second_moment
-        B += b * kind.weight * kind.overweight * kind.batch * kind.second_moment
-    return A, B
-
-
-def _keeps_prior(expansion: Expansion, test: FloatArray) -> bool:
+def keeps_prior(expansion: Expansion[flint.arb_mat], test: FloatArray) -> bool:
     """Whether the belief stays uncertain, beyond rounding, where the test law asks."""
-    kept = expansion.reported_limit
-    size = np.linalg.norm(kept) * np.linalg.norm(test)
-    return bool(np.linalg.norm(kept @ test) > 1e-12 * size)
+    hidden = doubles_of(expansion.split.hidden)
+    unit = np.sqrt(np.diag(test))
+    # Each entry of a sum of squares is rounded by less than its coordinates' sizes.
+    room = rank_tolerance(len(test)) * unit[:, None] * (unit @ np.abs(hidden))
+    return bool((np.abs(test @ hidden) > room).any())
 
 
-def expansion_of(network: Network | ArrayLike, model: RegressionModel) -> Expansion:
-    """The expansion that every agent's belief has in common.
+def errors_of(expansion: Expansion[flint.arb_mat], test: FloatArray) -> tuple[float, float]:
+    """Limit and constant of the excess error under the second moment `test`.
+
+    Raises
+    ------
+    ValueError
+        If the rounding of `test` leaves too few digits of them.
+    """
+    S = fractions_of(test)
+    limit, constant = double_of(expansion.error_limit(S)), double_of(expansion.error_constant(S))
+    offset = doubles_of(expansion.offset)
+    terms = test * (doubles_of(expansion.covariance) + offset * offset.T)
+    if S.rank() == len(test):
+        i, j = sorted(np.unravel_index(int(terms.argmin()), terms.shape))
+        where = f", as columns {i} and {j} are so nearly proportional"
+        check_test_digits(terms.sum(), np.abs(terms).sum(), where)
+    return limit, constant
+
+
+def expansion_of(network: Network | ArrayLike, model: RegressionModel) -> Expansion[flint.arb_mat]:
+    """The expansion that every agent's belief has in common, in balls; see `with_digits`.
 
     Raises
     ------
     ValueError
         As for `regression_limits`.
     """
-    return _together(influence_of(network, model), model)
+    return together_of(influence_of(network, model), model)
 
 
-def _together(v: FloatArray, model: RegressionModel) -> Expansion:
-    prior = model.prior_precision
-    if prior.ndim == 3:
-        prior = np.tensordot(v, prior, axes=1) / v.sum()
-    sums = model.kind_weights(v), model.kind_weights(v**2)
-    return _expansion(*sums, model, prior, v @ model.prior_errors / v.sum())
+def together_of(v: FloatArray, model: RegressionModel) -> Expansion[flint.arb_mat]:
+    """The expansion of beliefs in which pairs of agent j end with weight v_j."""
+    precisions, errors = _priors(model)
+    if len(precisions) == 1:
+        prior = precisions[0]
+    else:
+        prior = _sum(v, precisions) / flint.arb(float(v.sum()))
+    error = errors[0] if len(errors) == 1 else _sum(v, errors) / flint.arb(float(v.sum()))
+    return _expansion(model.kind_weights(v), model.kind_weights(v**2), model, prior, error)
 
 
-def _pooled(model: RegressionModel) -> Expansion:
-    return _together(np.ones(model.agents), model.tempered(1.0))
+def pooled_of(model: RegressionModel) -> Expansion[flint.arb_mat]:
+    """The expansion of one posterior of all pairs, without tempering."""
+    return together_of(np.ones(model.agents), model.tempered(1.0))
 
 
-def _alone(model: RegressionModel) -> list[Expansion]:
-    """One expansion an agent; agents of one kind and prior share it."""
-    shared = model.prior_covariance.ndim == 2 and model.prior_mean.ndim == 1
-    precisions, errors = model.prior_precisions, model.prior_errors
-    found: dict[int, Expansion] = {}
+def _alone(model: RegressionModel) -> list[tuple[float, float]]:
+    """Limit and constant of each agent by itself; agents of one kind and prior share them."""
+    precisions, errors = _priors(model)
+    found: dict[tuple[int, int], tuple[float, float]] = {}
     result = []
     for i, kind in enumerate(model.assignment.tolist()):
-        key = kind if shared else i
+        key = kind, i if len(errors) > 1 else 0
         if key not in found:
             only = np.eye(1, len(model.kinds), kind)[0]
-            found[key] = _expansion(only, only, model, precisions[i], errors[i])
+            prior = precisions[i if len(precisions) > 1 else 0]
+            expansion = _expansion(only, only, model, prior, errors[key[1]])
+            found[key] = errors_of(expansion, model.test_second_moment)
         result.append(found[key])
     return result
+
+
+def _priors(model: RegressionModel) -> tuple[list[flint.arb_mat], list[flint.arb_mat]]:
+    """Precisions P, and what they get wrong, P(m − θ*): one for all agents, or one for each."""
+    given, means = model.prior_covariance, np.atleast_2d(model.prior_mean)
+    covariances = given if given.ndim == 3 else given[None]
+    precisions = [inverse_of(_balls(covariance)) for covariance in covariances]
+    gaps = [_column(mean) - _column(model.theta) for mean in means]
+    count = max(len(precisions), len(gaps))
+    pairs = zip(precisions * count, gaps * count, strict=False)
+    return precisions, [P * gap for P, gap in list(pairs)[:count]]
 
 
 def _expansion(
     first: FloatArray,
     second: FloatArray,
     model: RegressionModel,
-    prior: FloatArray,
-    prior_error: FloatArray,
-) -> Expansion:
-    """The expansion for each kind's sum of weights and sum of squared weights."""
-    A, B = _information_and_noise(first, second, model)
+    prior: flint.arb_mat,
+    prior_error: flint.arb_mat,
+) -> Expansion[flint.arb_mat]:
+    """The expansion for each kind's sum of weights and sum of squared weights.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the present number of bits is too small.
+    """
     present = [(k, a, b) for k, a, b in zip(model.kinds, first, second, strict=True) if a > 0]
-    split = directions(np.sum([kind.second_moment for kind, _, _ in present], axis=0))
-    if not model.has_targets:
-        return expand(split, A, B, prior, prior_error)
-    # Labels that need not follow θ*: first where the estimate goes, then the noise about it.
-    pull = np.zeros(model.dimension)
-    for kind, a, _ in present:
-        gap = kind.correlation(model.theta) - kind.second_moment @ model.theta
-        pull += a * kind.weight * kind.batch * gap
-    at = model.theta + expand(split, A, B, prior, prior_error, pull).offset
-    noise = np.zeros_like(B)
-    for kind, _, b in present:
-        noise += b * kind.weight**2 * kind.batch * kind.score_covariance(model.theta, at)
-    return expand(split, A, noise, prior, prior_error, pull)
+    split = directions_seen(tuple(kind for kind, _, _ in present))
+    moments = [flint.arb_mat(moment_of(kind)) for kind, _, _ in present]
+    A = _sum([a * kind.weight * kind.batch for kind, a, _ in present], moments)
+    B = _sum([b * k.weight * k.overweight * k.batch for k, _, b in present], moments)
+    found = expand(split, A, B, prior, prior_error)
+    if model.has_targets:
+        # Labels that need not follow θ*: first where the estimate goes, then the noise about it.
+        theta = _column(model.theta)
+        weights = [a * kind.weight * kind.batch for kind, a, _ in present]
+        pull = _sum(weights, [_pull(kind, theta) for kind, _, _ in present])
+        at = theta + expand(split, A, B, prior, prior_error, pull).offset
+        noises = [_score_covariance(kind, theta, at) for kind, _, _ in present]
+        B = _sum([b * kind.weight**2 * kind.batch for kind, _, b in present], noises)
+        found = expand(split, A, B, prior, prior_error, pull)
+    for k in range(model.dimension):
+        kept, variance = found.reported_limit[k, k], found.reported[k, k]
+        check_bits(variance, kept)
+        check_bits(found.covariance[k, k], kept + variance)
+    return found
+
+
+def check_bits(variance: flint.arb, beside: Any) -> None:
+    """Check that a variance is known to many bits, or that it is zero beside another.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If not.
+    """
+    if variance.rel_accuracy_bits() < _WANTED and not variance < beside * flint.arb(2) ** -_NOTHING:
+        raise ZeroDivisionError
+
+
+def _pull(kind: RegressionAgent, theta: flint.arb_mat) -> flint.arb_mat:
+    """The mean of x (y − xᵀ`theta`), d by 1; zero where labels follow `theta`."""
+    if kind.targets is None:
+        return theta * 0
+    rows = flint.arb_mat(rows_of(kind))
+    return rows.transpose() * (_column(kind.targets) - rows * theta) / rows.nrows()
+
+
+def _score_covariance(
+    kind: RegressionAgent, theta: flint.arb_mat, at: flint.arb_mat
+) -> flint.arb_mat:
+    """The covariance of x (y − xᵀ`at`), d by d, if labels without targets follow `theta`."""
+    S, gap = flint.arb_mat(moment_of(kind)), theta - at
+    mean, noise = S * gap, S * flint.arb(kind.noise_std) * flint.arb(kind.noise_std)
+    if kind.inputs is not None:
+        rows = flint.arb_mat(rows_of(kind))
+        rest = rows * gap
+        if kind.targets is not None:
+            rest, noise = _column(kind.targets) - rows * at, S * 0
+        scores = flint.arb_mat(
+            [[r * x for x in row] for (r,), row in zip(rest.table(), rows.table(), strict=True)]
+        )
+        mean = rows.transpose() * rest / rows.nrows()
+        square = scores.transpose() * scores / rows.nrows()
+    elif kind.ranges is not None:
+        g, ranges = np.array(gap.table()), np.array(_balls(kind.ranges).table())
+        square = flint.arb_mat(uniform_fourth_moment(ranges, g * g.T).tolist())
+    else:
+        square = 2 * mean * mean.transpose() + (gap.transpose() * mean)[0, 0] * S
+    return noise + square - mean * mean.transpose()
+
+
+def _sum(weights: Any, matrices: list[flint.arb_mat]) -> flint.arb_mat:
+    terms = [M * flint.arb(float(w)) for w, M in zip(weights, matrices, strict=True)]
+    return sum(terms[1:], terms[0])
+
+
+def _balls(matrix: FloatArray) -> flint.arb_mat:
+    return flint.arb_mat(fractions_of(matrix))
+
+
+def _column(vector: FloatArray) -> flint.arb_mat:
+    return _balls(vector[:, None])

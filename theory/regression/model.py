@@ -214,7 +214,7 @@ class RegressionModel(Value):
         number = {pair: index for index, pair in enumerate(distinct)}
         return replace(
             self,
-            kinds=tuple(_changed(self.kinds[k], tempering=t) for k, t in distinct),
+            kinds=tuple(self.kinds[k].changed(tempering=t) for k, t in distinct),
             assignment=np.array([number[pair] for pair in pairs], dtype=np.int64),
         )
 
@@ -230,7 +230,7 @@ class RegressionModel(Value):
         found = BatchedKinds.of(self.assignment.tolist(), sizes, len(self.kinds))
         return replace(
             self,
-            kinds=tuple(_changed(self.kinds[k], batch=b) for k, b in found.pairs),
+            kinds=tuple(self.kinds[k].changed(batch=b) for k, b in found.pairs),
             assignment=np.array(found.assignment, dtype=np.int64),
         )
 
@@ -335,22 +335,6 @@ def check_fits(network: Network, model: RegressionModel) -> None:
             f"{model.agents}",
             "change the agents' counts or the network's size",
         )
-
-
-def _changed(
-    agent: RegressionAgent, *, tempering: float | None = None, batch: int | None = None
-) -> RegressionAgent:
-    """The same agent with another power on its likelihood, or another batch."""
-    return RegressionAgent(
-        ranges=agent.ranges,
-        second_moment=agent.second_moment if agent.law == "normal" else None,
-        inputs=agent.inputs,
-        targets=agent.targets,
-        noise_std=agent.noise_std,
-        claimed_noise_std=agent.claimed_noise_std,
-        batch=agent.batch if batch is None else batch,
-        tempering=agent.tempering if tempering is None else tempering,
-    )
 
 
 def _check_shape(argument: str, got: tuple[int, ...], wanted: tuple[int, ...]) -> None:

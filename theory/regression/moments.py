@@ -23,6 +23,20 @@ def symmetric(matrix: FloatArray) -> FloatArray:
     return np.asarray((matrix + matrix.swapaxes(-1, -2)) / 2)
 
 
+def root_of(moment: FloatArray) -> FloatArray:
+    """A root R of a positive semidefinite matrix, R Rᵀ, that turns white noise into inputs.
+
+    Where coordinates have units beyond a million apart they are scaled first, by powers of two:
+    rounding of the large ones would drown the small ones.
+    """
+    diagonal = np.diagonal(moment)
+    unit = np.ldexp(1.0, np.frexp(np.where(diagonal > 0, diagonal, 1.0))[1] // 2)
+    if unit.max() <= 2.0**20 * unit.min():
+        unit = np.ones_like(unit)
+    values, vectors = np.linalg.eigh(moment / unit / unit[:, None])
+    return np.asarray(unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
 def uniform_second_moment(ranges: FloatArray) -> FloatArray:
     """E x xᵀ, shape (d, d), of independent coordinates uniform on `ranges`, shape (d, 2).
 
@@ -48,13 +62,13 @@ def uniform_fourth_moment(ranges: FloatArray, matrix: FloatArray) -> FloatArray:
     w = half**2 / 3
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     image = matrix @ c
-    level = image @ c + diagonal @ w
+    level = np.asarray(image @ c + diagonal @ w)
     cross = c[:, None] * (w * image)[..., None, :]
     result = level[..., None, None] * (np.outer(c, c) + np.diag(w))
     result = result + 2 * (cross + cross.swapaxes(-1, -2)) + 2 * np.outer(w, w) * matrix
     here = np.arange(w.size)
     # q − 3w² = h⁴/5 − h⁴/3.
-    result[..., here, here] -= diagonal * half**4 * (2 / 15)
+    result[..., here, here] -= diagonal * half**4 * 2 / 15
     return symmetric(result)
 
 

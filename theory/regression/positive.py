@@ -18,6 +18,15 @@ from theory.validation import FloatArray, as_float_array, fail
 _SYMMETRY = 1e-12
 
 
+# Digits that a smallest eigenvalue must have for a solve.
+LEAST_DIGITS = 3
+# What brings digits back where coordinates are nearly proportional.
+SHIFT = (
+    "subtract from a column of inputs its mean, or a multiple of another column: that changes no"
+    " prediction"
+)
+
+
 def as_symmetric(argument: str, values: ArrayLike) -> FloatArray:
     """A finite symmetric matrix, shape (d, d), made exactly symmetric.
 
@@ -52,8 +61,8 @@ def as_positive_definite(argument: str, values: ArrayLike) -> FloatArray:
     """
     matrix = as_symmetric(argument, values)
     _check_diagonal(argument, matrix, strict=True)
-    lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
-    if lowest <= rank_tolerance(len(matrix)):
+    if not is_positive(matrix, strict=True):
+        lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
         raise fail(
             argument,
             "a positive definite matrix",
@@ -73,9 +82,7 @@ def as_positive_semidefinite(argument: str, values: ArrayLike) -> FloatArray:
     """
     matrix = as_symmetric(argument, values)
     _check_diagonal(argument, matrix, strict=False)
-    lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
-    empty = np.diag(matrix) == 0
-    if lowest < -rank_tolerance(len(matrix)) or matrix[empty].any():
+    if not is_positive(matrix, strict=False):
         raise fail(
             argument,
             "a positive semidefinite matrix",
@@ -85,10 +92,27 @@ def as_positive_semidefinite(argument: str, values: ArrayLike) -> FloatArray:
     return matrix
 
 
+def is_positive(matrix: FloatArray, *, strict: bool) -> bool:
+    """Whether a symmetric matrix is positive definite (`strict`) or semidefinite, up to rounding.
+
+    Eigenvalues are those of the matrix scaled to a unit diagonal: units make no difference.
+    """
+    diagonal, tolerance = np.diag(matrix), rank_tolerance(len(matrix))
+    lowest = float(np.linalg.eigvalsh(_unit_diagonal(matrix)).min())
+    if strict:
+        return bool((diagonal > 0).all()) and lowest > tolerance
+    return bool((diagonal >= 0).all()) and lowest >= -tolerance and not matrix[diagonal == 0].any()
+
+
 def rank_tolerance(dimension: int) -> float:
     """Eigenvalues of a matrix with unit diagonal below this are rounding."""
     # Entries of E x xᵀ carry a few roundings each; so does each of d steps of the eigensolver.
     return 8 * dimension * float(np.finfo(float).eps)
+
+
+def rank_of(matrix: FloatArray) -> int:
+    """The rank of a positive semidefinite matrix of rounded numbers, whatever its units."""
+    return int((np.linalg.eigvalsh(_unit_diagonal(matrix)) > rank_tolerance(len(matrix))).sum())
 
 
 def scales(matrix: FloatArray) -> FloatArray:
@@ -103,18 +127,58 @@ def cholesky(matrix: FloatArray) -> FloatArray:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If one of them is not positive definite to working precision; in one line, with a remedy.
+        If one of them is not positive definite, or its entries' rounding leaves fewer than three
+        digits of its smallest eigenvalue; in one line, with a remedy.
     """
+    digits = 0.0
     try:
-        return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+        lower = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
-        error = fail(
-            "precision",
-            "a positive definite matrix, to working precision",
-            "one that is singular",
-            "bring noise levels closer together, or drop a coordinate that others imply",
+        pass
+    else:
+        digits = digits_left(matrix, lower)
+        if digits >= LEAST_DIGITS:
+            return lower
+    error = fail(
+        "precision",
+        f"a positive definite matrix whose rounding leaves {LEAST_DIGITS} digits",
+        f"{digits:.1f} digits left" if digits else "one that is singular to working precision",
+        f"{SHIFT}, bring noise levels closer together, or drop a coordinate that others imply",
+    )
+    raise np.linalg.LinAlgError(str(error)) from None
+
+
+def digits_left(matrix: FloatArray, lower: FloatArray) -> float:
+    """How many digits the rounding of its entries leaves the smallest eigenvalue of a matrix.
+
+    The least share of a diagonal entry that the coordinates before it do not explain is about that
+    eigenvalue, scaled to a unit diagonal.
+    """
+    shares = np.diagonal(lower, axis1=-2, axis2=-1) ** 2 / np.diagonal(matrix, axis1=-2, axis2=-1)
+    lost = matrix.shape[-1] * float(np.finfo(float).eps)
+    return float(np.log10(max(1.0, shares.min(initial=1.0) / lost)))
+
+
+def check_test_digits(values: ArrayLike, terms: ArrayLike, where: str = "") -> None:
+    """Check that rounding the numbers of a test law leaves digits of sums whose terms cancel.
+
+    `values` are the sums, and `terms` those of their terms' sizes.
+
+    Raises
+    ------
+    ValueError
+        If fewer than three digits are left of one that is not zero.
+    """
+    value, lost = np.atleast_1d(values), np.atleast_1d(terms) * np.finfo(float).eps / 2
+    bad = (lost * 10**LEAST_DIGITS > value) & (value != 0)
+    if bad.any():
+        digits = float(np.log10(np.maximum(value, lost)[bad] / lost[bad]).min())
+        raise fail(
+            "test_second_moment",
+            f"numbers whose rounding leaves the error at least {LEAST_DIGITS} digits",
+            f"{digits:.1f} digits left{where}",
+            SHIFT,
         )
-        raise np.linalg.LinAlgError(str(error)) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import numpy as np
 
 from theory.network import Network
 from theory.regression.agent import RegressionAgent
+from theory.regression.centring import centring
 from theory.regression.influence import InfluenceSums, as_rounds, influence_sums, lone_sums
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.positive import Factor
@@ -191,6 +192,8 @@ def refuse_targets(model: RegressionModel) -> None:
 def _curve(model: RegressionModel, sums: InfluenceSums, order: int) -> ErrorCurve:
     T, L, _ = sums.first.shape
     errors, reported = np.empty((2, T, L))
+    model, turn = centring(model)
+    sums = replace(sums, prior=turn @ sums.prior @ turn.T, prior_error=sums.prior_error @ turn.T)
     for t in range(T):
         part = replace(
             sums,

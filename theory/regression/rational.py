@@ -14,6 +14,7 @@ import flint
 
 from theory.numbers import as_fmpq, as_fraction
 from theory.rational import RationalNetwork
+from theory.regression.expansion import Directions, Expansion, expand, trace
 from theory.regression.rational_model import RationalRegressionModel, matrix_of
 from theory.validation import fail
 
@@ -113,50 +114,25 @@ def rational_limits(
     for k in set(parts.assignment):
         only = [Fraction(int(k == other)) for other in range(len(model.kinds))]
         lone[k] = parts.expand(only, only)
-    covariance, reported = together.covariance.table(), together.reported.table()
     return RationalRegression(
         stationary_distribution=tuple(weights),
-        excess_error_constant=together.error_constant(S),
-        reported_error_constant=_trace(S, together.reported),
-        central_constant=None if pooled.keeps_prior(S) else pooled.error_constant(S),
+        excess_error_constant=as_fraction(together.error_constant(S)),
+        reported_error_constant=as_fraction(trace(S, together.reported)),
+        central_constant=None if keeps_prior(pooled, S) else as_fraction(pooled.error_constant(S)),
         central_node_constant=noises.pop() ** 2 * S.rank() if len(noises) == 1 else None,
-        limit=together.error_limit(S),
+        limit=as_fraction(together.error_limit(S)),
         limit_estimate=tuple(
             as_fraction(x) + as_fraction(together.offset[k, 0]) for k, x in enumerate(model.theta)
         ),
         estimator_covariance=_table(together.covariance),
         reported_covariance=_table(together.reported),
-        alone=tuple(lone[k].error_limit(S) for k in parts.assignment),
-        alone_constants=tuple(lone[k].error_constant(S) for k in parts.assignment),
+        alone=tuple(as_fraction(lone[k].error_limit(S)) for k in parts.assignment),
+        alone_constants=tuple(as_fraction(lone[k].error_constant(S)) for k in parts.assignment),
         coordinate_ratios=tuple(
-            None
-            if together.kept[k, k] != 0 or reported[k][k] == 0
-            else as_fraction(covariance[k][k] / reported[k][k])
-            for k in range(model.dimension)
+            None if ratio is None else as_fraction(ratio) for ratio in together.coordinate_ratios()
         ),
-        is_identified=together.kept == flint.fmpq_mat(model.dimension, model.dimension),
+        is_identified=together.is_identified,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Expansion:
-    """`theory.regression.expansion.Expansion` in fractions; vectors are d by 1."""
-
-    offset: flint.fmpq_mat
-    covariance: flint.fmpq_mat
-    drift: flint.fmpq_mat
-    kept: flint.fmpq_mat
-    reported: flint.fmpq_mat
-
-    def error_limit(self, test: flint.fmpq_mat) -> Fraction:
-        return as_fraction((self.offset.transpose() * test * self.offset)[0, 0])
-
-    def error_constant(self, test: flint.fmpq_mat) -> Fraction:
-        cross = as_fraction((self.offset.transpose() * test * self.drift)[0, 0])
-        return _trace(test, self.covariance) + 2 * cross
-
-    def keeps_prior(self, test: flint.fmpq_mat) -> bool:
-        return bool(self.kept * test != flint.fmpq_mat(test.nrows(), test.nrows()))
 
 
 class _Parts:
@@ -183,7 +159,7 @@ class _Parts:
 
     def expand(
         self, first: list[Fraction], second: list[Fraction], *, plain: bool = False
-    ) -> _Expansion:
+    ) -> Expansion[flint.fmpq_mat]:
         d = self.model.dimension
         A, B = flint.fmpq_mat(d, d), flint.fmpq_mat(d, d)
         for kind, S, a, b in zip(self.model.kinds, self.moments, first, second, strict=True):
@@ -191,47 +167,12 @@ class _Parts:
             weight, over = kind.weight / tempering, kind.overweight / tempering
             A += S * as_fmpq(a * weight * kind.batch)
             B += S * as_fmpq(b * weight * over * kind.batch)
-        U, Z = _split(A)
-        T, zero = U, flint.fmpq_mat(d, 1)
-        offset, kept = zero, flint.fmpq_mat(d, d)
-        if Z.ncols():
-            block = Z.transpose() * self.prior * Z
-            T = U - Z * block.solve(Z.transpose() * self.prior * U) if U.ncols() else U
-            offset = Z * block.solve(Z.transpose() * self.prior_error)
-            kept = Z * block.solve(Z.transpose())
-        if not U.ncols():
-            none = flint.fmpq_mat(d, d)
-            return _Expansion(offset, none, zero, kept, none)
-        core = U.transpose() * A * U
-        left = T * core.inv()
-        return _Expansion(
-            offset,
-            left * (U.transpose() * B * U) * left.transpose(),
-            left * (T.transpose() * self.prior_error),
-            kept,
-            left * T.transpose(),
-        )
+        return expand(Directions.of(A), A, B, self.prior, self.prior_error)
 
 
-def _split(matrix: flint.fmpq_mat) -> tuple[flint.fmpq_mat, flint.fmpq_mat]:
-    """Unit vectors on which a semidefinite matrix is regular, and a basis of its null space."""
-    d = matrix.nrows()
-    reduced, rank = matrix.rref()
-    pivots = [next(c for c in range(d) if reduced[r, c] != 0) for r in range(rank)]
-    free = [c for c in range(d) if c not in pivots]
-    seen, hidden = flint.fmpq_mat(d, rank), flint.fmpq_mat(d, d - rank)
-    for r, c in enumerate(pivots):
-        seen[c, r] = 1
-    for k, c in enumerate(free):
-        hidden[c, k] = 1
-        for r, pivot in enumerate(pivots):
-            hidden[pivot, k] = -reduced[r, c]
-    return seen, hidden
-
-
-def _trace(left: flint.fmpq_mat, right: flint.fmpq_mat) -> Fraction:
-    product = left * right
-    return sum((as_fraction(product[k, k]) for k in range(product.nrows())), Fraction(0))
+def keeps_prior(expansion: Expansion[flint.fmpq_mat], test: flint.fmpq_mat) -> bool:
+    """Whether the belief stays uncertain where the test law asks."""
+    return bool(expansion.reported_limit * test != flint.fmpq_mat(test.nrows(), test.nrows()))
 
 
 def _table(matrix: flint.fmpq_mat) -> Table:

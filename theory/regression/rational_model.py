@@ -92,14 +92,7 @@ class RationalRegressionAgent(Value):
         """E x xᵀ, exactly; d by d."""
         if self.second_moment is not None:
             return matrix_of("second_moment", self.second_moment)
-        pairs = self._ranges
-        centres = [(low + high) / 2 for low, high in pairs]
-        result = flint.fmpq_mat(len(pairs), len(pairs))
-        for a, (low, high) in enumerate(pairs):
-            for b, centre in enumerate(centres):
-                spread = (high - low) ** 2 / 12 if a == b else 0
-                result[a, b] = as_fmpq(centres[a] * centre + spread)
-        return result
+        return uniform_moment(self._ranges)
 
     @property
     def dimension(self) -> int:
@@ -239,6 +232,17 @@ class RationalRegressionModel(Value):
             [float(as_fraction(x)) for x in self.prior_mean],
             self.assignment,
         )
+
+
+def uniform_moment(pairs: Sequence[Sequence[Fraction]]) -> flint.fmpq_mat:
+    """E x xᵀ of independent coordinates uniform on ranges (low, high), exactly; d by d."""
+    centres = [(low + high) / 2 for low, high in pairs]
+    result = flint.fmpq_mat(len(pairs), len(pairs))
+    for a, (low, high) in enumerate(pairs):
+        for b, centre in enumerate(centres):
+            spread = (high - low) ** 2 / 12 if a == b else 0
+            result[a, b] = as_fmpq(centres[a] * centre + spread)
+    return result
 
 
 def matrix_of(argument: str, rows: Rows) -> flint.fmpq_mat:

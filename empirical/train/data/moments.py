@@ -23,6 +23,8 @@ from theory.validation import FloatArray, fail
 
 # Rows that are turned to float64 at a time.
 _BLOCK = 1024
+# Numbers that differ by less, relatively, are one number: a few roundings apart.
+_LAST_BITS = 4 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +90,11 @@ class Moments:
 
     @property
     def is_constant(self) -> NDArray[np.bool_]:
-        """Which features have one value everywhere.
+        """Which features have one value everywhere, up to the last bits of a double.
 
-        The mean of a constant is the constant to the last bit, as its second pass adds what the
-        first rounded away; then no deviation is left.
+        What rounding makes of a constant, .3 and .1 + .2, is no scale to measure others by.
         """
-        return np.asarray(self.squares == 0)
+        return np.asarray(self.std <= _LAST_BITS * np.abs(self.mean))
 
 
 def pooled(moments: Iterable[Moments]) -> Moments:

@@ -82,6 +82,7 @@ def of_a_data_set(
                 allowed=end.allowed,
                 transient=_SECOND_ORDER * predicted.correction,
                 is_theorem=False,
+                unit=0.0,
             )
         )
     return [*statements, *(_report(problem.name, curve) for curve in curves)]
@@ -101,6 +102,7 @@ def _equal(name: str, words: str, end: AtEnd, *, note: str) -> Comparison:
         standard_error=end.standard_error,
         allowed=end.allowed,
         note=note,
+        unit=0.0,
     )
 
 
@@ -165,6 +167,7 @@ def _constant(name: str, curve: Curve) -> list[Comparison]:
             allowed=n * end.allowed,
             transient=_TRANSIENT * abs(n * float(at_n.mean()) - constant),
             is_theorem=False,
+            unit=0.0,
         )
         for words, constant, at_n, end in (
             (
@@ -191,6 +194,7 @@ def _lasting(name: str, curve: Curve) -> Comparison:
         transient=_TRANSIENT * abs(end.predicted - curve.limit)
         + abs(curve.constant) / int(curve.rounds[-1]),
         is_theorem=False,
+        unit=0.0,
     )
 
 

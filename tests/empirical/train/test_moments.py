@@ -110,6 +110,13 @@ def test_a_constant_column_is_known_as_one_and_keeps_its_unit(
     assert scaling.apply([[value]])[0, 0] == 0
 
 
+def test_a_column_that_is_constant_up_to_rounding_is_only_centred() -> None:
+    """.1 + .2 beside .3: in units of their difference the next row would lie at 1e13."""
+    moments = Moments.of([[0.1 + 0.2], [0.3], [0.3]]).merge(Moments.of([[0.3]]))
+    assert moments.is_constant.tolist() == [True]
+    assert Scaling.from_moments(moments).apply([[300.0]])[0, 0] == pytest.approx(299.7)
+
+
 def test_columns_that_hardly_vary_are_not_constant() -> None:
     assert not Moments.of([[1.0], [1.0 + 1e-12]]).is_constant[0]
 

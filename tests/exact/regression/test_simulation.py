@@ -95,7 +95,7 @@ def replayed(work: RegressionWork, test_rows: Any = None) -> dict[str, FloatArra
                 if work.weights is not None:
                     beliefs = beliefs.consensus(work.weights)
                 if t + 1 in work.rounds:
-                    gap = beliefs.mean - work.yardstick.theta
+                    gap = beliefs.mean
                     test = work.yardstick.test
                     found["excess"].append(np.einsum("na,ab,nb->n", gap, test, gap))
                     found["reported"].append(np.trace(test @ beliefs.covariance, axis1=1, axis2=2))
@@ -122,7 +122,9 @@ def check_replay(network: Network, model: RegressionModel, **options: Any) -> No
     run = simulate_regression(network, model, **arguments(options))
     rows = None
     if "test_inputs" in options:
-        rows = np.array(options["test_inputs"]), np.array(options["test_targets"])
+        inputs, targets = (np.array(options[f"test_{name}"]) for name in ("inputs", "targets"))
+        # Beliefs are about θ − θ*, and so are labels.
+        rows = inputs, targets - inputs @ model.theta
     slow = replayed(prepare_regression(network, model, **arguments(options)).work, rows)
     R = options["replicates"]
     # Conditioning of a few hundred, and as many roundings as there are rounds.
@@ -198,6 +200,21 @@ def test_both_forms_agree_on_data_and_normal_inputs() -> None:
         test_inputs=rng.normal(size=(30, 2)),
         test_targets=rng.normal(size=30),
     )
+
+
+def test_errors_on_test_rows_whose_labels_lie_far_from_zero() -> None:
+    """A prior that knows the labels' level: |y − xᵀμ|² is of the size of the noise, not of y²."""
+    level, rows = 1.7e9, np.array([[1.0, -1.0], [1.0, 0.0], [1.0, 2.0]])
+    errors = []
+    for offset in (0.0, level):
+        agent = RegressionAgent(ranges=[[1, 1], [-1, 1]], noise_std=1.0)
+        model = RegressionModel([offset, 0.5], [agent], np.eye(2), np.eye(2), [offset, 0.0])
+        labels = rows @ [offset, 0.5] + [1.5, -2.0, 1.25]
+        options = {"rounds": 20, "replicates": 8, "seed": 1, "record": [20]}
+        more = {"test_inputs": rows, "test_targets": labels}
+        run = simulate_regression(Network([[1.0]]), model, **arguments(options | more))
+        errors.append(run.test_error)
+    np.testing.assert_allclose(errors[1], errors[0], rtol=1e-5)  # ulps of 1.7e9 are 2e-7
 
 
 @settings(max_examples=25)

@@ -191,11 +191,15 @@ def test_bad_input_is_named() -> None:
         regression_limits([1, 1, 1], case.model)
     with pytest.raises(ValueError, match="weights: expected numbers of at least 0"):
         regression_limits([1, -1], case.model)
-    # Two agents that both see the same plane, but one direction only with weight 1e-20.
+
+
+def test_a_direction_that_one_agent_of_little_weight_sees_is_seen() -> None:
+    """Two agents see one direction each: a weight cancels, as in A⁻¹BA⁻¹ of either."""
     plane = [RegressionAgent(inputs=[[1.0, s]], noise_std=1.0) for s in (1.0, -1.0)]
     model = RegressionModel([1.0, 1.0], plane, np.eye(2), np.eye(2))
-    with pytest.raises(ValueError, match="network: expected weights that leave"):
-        regression_limits([1.0, 1e-20], model)
+    limits = regression_limits([1.0, 1e-20], model)
+    assert limits.is_identified
+    assert np.isclose(limits.excess_error_constant, 1.0, rtol=1e-14)
 
 
 def test_a_thousand_agents_in_fifty_dimensions() -> None:

@@ -124,6 +124,44 @@ def test_floats_agree_with_fractions(model: RationalRegressionModel) -> None:
             assert ratio == pytest.approx(float(other), rel=1e-7)
 
 
+exponents = st.integers(-20, 20).map(lambda k: F(2) ** k)
+seen = st.sampled_from([(1, 1), (0, 0), (-1, 1), (0, 2), (-(10**6), 10**6), (10**6, 10**6 + 1)])
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_doubles_agree_with_fractions_in_any_units(data: st.DataObject) -> None:
+    """Columns in dollars beside millions, a noise of 3e7 beside one of 1: decided as in fractions.
+
+    All numbers are doubles, so that both machines have the same problem.
+    """
+    d = data.draw(st.integers(1, 4))
+    units = [data.draw(exponents) for _ in range(d)]
+    kinds = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        ranges = [[u * end for end in data.draw(seen)] for u in units]
+        kinds.append(RationalRegressionAgent(ranges=ranges, noise_std=data.draw(exponents)))
+    rows = [[u * data.draw(st.integers(-2, 2)) for u in units] for _ in range(2)]
+    test = [[sum(r[a] * r[b] for r in rows) for b in range(d)] for a in range(d)]
+    prior = [[(a == b) / units[a] ** 2 for b in range(d)] for a in range(d)]
+    theta = [data.draw(st.integers(-2, 2)) / u for u in units]
+    model = RationalRegressionModel(theta, kinds, prior, test)
+    shares = [F(1, 4), F(1, 4), F(1, 2)][-len(kinds) :]
+    shares = [share / sum(shares) for share in shares]
+    weights = [F(float(share)) for share in shares]
+    exact = rational_limits([*weights[:-1], 1 - sum(weights[:-1])], model)
+    v = [float(x) for x in exact.stationary_distribution]
+    floats, ratios = regression_limits(v, model.as_model()), calibration(v, model.as_model())
+    assert floats.is_identified == exact.is_identified
+    for name in ("excess_error_constant", "reported_error_constant", "central_constant", "limit"):
+        theirs = getattr(exact, name)
+        wanted = theirs if theirs is None else pytest.approx(float(theirs), rel=1e-9, abs=0)
+        assert getattr(floats, name) == wanted, name
+    np.testing.assert_allclose(floats.alone, [float(x) for x in exact.alone], rtol=1e-9)
+    coordinates = [np.nan if x is None else float(x) for x in exact.coordinate_ratios]
+    np.testing.assert_allclose(ratios.coordinates, coordinates, rtol=1e-9)
+
+
 def graded(width: str, other: str) -> RationalRegressionModel:
     """Two agents in units that differ by `width`, with a bias that correlates with x."""
     ranges = [[1, 1], ["-1", "2"], [0, 0], [f"-{width}", f"3{width[1:]}"]]
