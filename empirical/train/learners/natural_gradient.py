@@ -45,7 +45,7 @@ from theory.validation import as_positive, fail
 Curvature = Literal["draws", "squares"]
 
 # The prior of who names none; how it was chosen: docs/benchmarks.md, benchmarks/priors.py.
-PRIOR_STD = 0.5
+PRIOR_STD = 0.7
 
 
 class Settings(Protocol):
