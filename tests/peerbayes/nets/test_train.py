@@ -278,6 +278,12 @@ def test_what_harms_is_in_the_notes() -> None:
     found = trained(build, noise, rounds=60, validation=0.5, settings=wide)
     starts = ("first weights: others at each call", "prior_std: 10.54", "validation: −log p has")
     assert all(map(str.startswith, found.notes, starts))
+    lost = {}
+    for prior in ({}, {"prior_precision": 1e-4}):
+        settings = {"rate": 0.3, **prior}
+        one = trained(lambda: Gated(2), noise, rounds=60, validation=0.5, settings=settings)
+        lost[len(prior)] = one.metrics.validation.mean("nll") - np.log(2)
+    assert lost[0] < lost[1] / 2  # the prior that is there unasked holds nets back from noise
     quiet = trained(lambda: Gated(2), noise, rounds=60, validation=0.5, patience=3)
     assert not any(note.startswith(starts) for note in quiet.notes)
 
