@@ -1,8 +1,8 @@
 """Which prior a learner has that is given none: small public tables, validation data alone.
 
 Five agents on a ring share each table; 30 % of every agent's rows are held out, and training is
-not stopped early. All but the prior is the learner's default, for every prior alike. The table of the
-hospitals' page is none of these.
+not stopped early. All but the prior is the learner's default, for every prior alike. The
+hospitals' table of the pages is none of these.
 
     pip install --no-deps statsmodels palmerpenguins   # the tables; the packages are not imported
     python -m benchmarks.priors [--out FILE] [--repeats 3] [--quick]
