@@ -37,10 +37,9 @@ from empirical.dealing import DEALINGS
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.train.comparing import Length, judged, train_network
 from empirical.train.data.dealing import Dirichlet
-from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
 from peerbayes.experiments.tuned_runs import images_of
-from peerbayes.experiments.tuned_search import METHODS, Settings
+from peerbayes.experiments.tuned_search import METHODS, Settings, recorded_learner
 from peerbayes.progress import Stages
 from theory import Network
 from theory.design import reweighted
@@ -149,7 +148,7 @@ def toy_tasks() -> list[Task]:
 def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> list[float]:
     """Scores in the order of `MEASURES`, and bytes that an agent sends in a round; none: failed."""
     data = data_of(task.data)
-    shares, how = data.shares(task.deal), learner_of(learner, **settings)
+    shares, how = data.shares(task.deal), recorded_learner(learner, **settings)
     try:
         trained = train_network(task.net, shares, task.network, how, task.length, seed=seed)
         examples = data.test if test else data.validation

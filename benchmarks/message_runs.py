@@ -45,11 +45,10 @@ from benchmarks.trials import Trials
 from empirical.messages.codecs import codec_from_words
 from empirical.nets.architecture import perceptron
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners import learner_of
 from empirical.train.likelihoods.classes import Classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import Scores, score
-from peerbayes.experiments.tuned_search import Settings, grid
+from peerbayes.experiments.tuned_search import Settings, grid, recorded_learner
 from peerbayes.progress import Stages
 from theory import Network
 
@@ -145,7 +144,7 @@ def begun(
         Classes(task.net.outputs),
         data_of(task.data).shares(task.deal),
         task.network,
-        learner_of(learner, **settings),
+        recorded_learner(learner, **settings),
         rounds=task.length.rounds,
         local_steps=task.local_steps,
         batch=task.batch,

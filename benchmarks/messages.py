@@ -39,8 +39,8 @@ from empirical.messages.selected import largest
 from empirical.messages.sets import FORMER, MEMBER, Flags, Kinds, enumeration_bits, subset
 from empirical.messages.trials import primed
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
-from empirical.train.learners import learner_of
 from empirical.train.overhearing import Overheard, overheard_of_two
+from peerbayes.experiments.tuned_search import recorded_learner
 from theory.validation import IntArray
 
 # Steps of means in standard deviations: from four bits a weight to less than one.
@@ -98,7 +98,7 @@ def messages(task: Task) -> Overheard:
     return overheard_of_two(
         images,
         task.net,
-        learner_of(task.learner),
+        recorded_learner(task.learner),
         rounds=task.rounds,
         local_steps=task.local_steps,
         batch=task.batch,

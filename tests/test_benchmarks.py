@@ -52,6 +52,7 @@ NAMES = (
     "nets",
     "networks",
     "numbers",
+    "priors",
     "regression",
     "scale",
     "train",
@@ -65,6 +66,7 @@ NETS = (
     "message_runs",
     "messages",
     "nets",
+    "priors",
     "train",
     "train_nets",
 )

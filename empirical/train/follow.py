@@ -8,7 +8,7 @@ the last round, by beliefs that nothing will be chosen from any more.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 import numpy as np
@@ -20,6 +20,7 @@ from empirical.nets.threads import one_thread
 from empirical.nets.training import check_device
 from empirical.train.checkpoints import Checkpoints
 from empirical.train.course import Course
+from empirical.train.history import History
 from empirical.train.kernels.products import products
 from empirical.train.learners.learner import Belief
 from empirical.train.plan import TrainingPlan
@@ -29,6 +30,9 @@ from empirical.train.trained import TrainedNetwork
 from exact.limits import gibibytes
 from theory.progress import Progress
 from theory.validation import fail
+
+# A rise of the validation loss is told from these on: a share of its fall before, and nats.
+RISE, LEAST_RISE = 0.1, 0.01
 
 
 def follow(
@@ -185,6 +189,7 @@ class _Following:
             for part in (belief.mean, belief.variance)
         )
         assert mean is not None
+        history = course.history(measures_of(plan.likelihood))
         return TrainedNetwork(
             name=plan.name,
             agents=data.names,
@@ -197,7 +202,7 @@ class _Following:
             inputs=data.scaling,
             targets=data.target_scaling,
             classes=data.classes,
-            history=course.history(measures_of(plan.likelihood)),
+            history=history,
             metrics=Metrics(validation, test),
             learner=plan.learner.words(),
             settings={
@@ -207,7 +212,7 @@ class _Following:
                 **coded,
             },
             seed=plan.seed,
-            notes=(*data.notes, *plan.notes),
+            notes=(*data.notes, *_notes(plan, history, validation), *plan.notes),
             features=data.given_features,
             filling=data.filling,
         )
@@ -256,6 +261,31 @@ class _Following:
             )
         rows = self._exchange.collect(as_rows(scores), plan.data.agents)
         return from_rows(rows, scores.measures, draws)
+
+
+def _notes(plan: TrainingPlan, history: History, validation: Scores | None) -> Iterator[str]:
+    """What the user may not know: what draws the first weights, how wide the prior is, a rise."""
+    first, again = (plan.net.initial(plan.seed) for _ in range(2))
+    if not torch.equal(first, again):
+        yield (
+            "first weights: others at each call of the function that builds the module, so that no"
+            " run can be repeated; draw them from torch's global generator, which the seed sets"
+        )
+    given = getattr(plan.learner, "prior_precision", None)
+    if given is not None:
+        std = (given * sum(map(len, plan.data.train))) ** -0.5
+        yield f"prior_std: {std:.4g} here; prior_precision counts for each datum"
+    if validation is None or plan.patience is not None:
+        return
+    held = validation.examples > 0
+    each = history.validation[:, held, history.measures.index("nll")]
+    nll = np.average(each, axis=1, weights=validation.examples[held])
+    best = int(np.argmin(nll))
+    if nll[-1] - nll[best] > max(RISE * (nll[0] - nll[best]), LEAST_RISE):
+        yield (
+            f"validation: −log p has been rising since round {history.rounds[best]}, from"
+            f" {nll[best]:.4g} to {nll[-1]:.4g}; patience = 10 stops in time and keeps the best"
+        )
 
 
 def _short(scores: Scores) -> str:

@@ -13,6 +13,7 @@ from peerbayes.experiments.build import build_of_codecs
 from peerbayes.experiments.codecs_documents import CodecsPart, CodecTrial, LimitCurve
 from peerbayes.experiments.codecs_setting import CodecSetting, Contender
 from peerbayes.experiments.net_run import versions
+from peerbayes.experiments.tuned_search import recorded_learner
 from theory.progress import Progress
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def _curve(both: Curves) -> LimitCurve:
 def _overheard(setting: CodecSetting, *, seed: int) -> Overheard:
     """What one of two agents says."""
     from empirical.nets.architecture import perceptron
-    from empirical.train.learners import learner_of
     from empirical.train.overhearing import overheard_of_two
 
     images = _images(setting)
@@ -95,7 +95,7 @@ def _overheard(setting: CodecSetting, *, seed: int) -> Overheard:
     return overheard_of_two(
         images,
         perceptron(pixels, *setting.hidden, outputs=len(images.classes)),
-        learner_of(setting.learner),
+        recorded_learner(setting.learner),
         rounds=setting.rounds,
         local_steps=setting.local_steps,
         batch=setting.batch,

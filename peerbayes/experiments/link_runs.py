@@ -18,6 +18,7 @@ from peerbayes.comparison import allowed_deviation, means_agree
 from peerbayes.experiments.link_documents import ExactRun, Forecast, SnapshotsPart, TrainedPart
 from peerbayes.experiments.link_networks import site_of, star
 from peerbayes.experiments.link_setting import AMBIGUOUS, LinkSetting
+from peerbayes.experiments.tuned_search import recorded_learner
 from theory import Network
 from theory.progress import Progress
 
@@ -181,11 +182,9 @@ def _exact_run(
 
 
 def _learner(link: LinkSetting) -> Learner:
-    from empirical.train.learners import learner_of
-
     if link.learner == "natural-gradient":
-        return learner_of(link.learner, rate=link.mean_rate, weighting="agents", clip=None)
-    return learner_of(
+        return recorded_learner(link.learner, rate=link.mean_rate, weighting="agents", clip=None)
+    return recorded_learner(
         link.learner,
         initial_std=_STD,
         mean_rate=link.mean_rate,

@@ -22,7 +22,14 @@ from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import Setting, versions
 from peerbayes.experiments.tuned_documents import TunedCourse, TunedTraining
 from peerbayes.experiments.tuned_plan import TunedPart
-from peerbayes.experiments.tuned_search import METHODS, Method, Search, Settings, Trial
+from peerbayes.experiments.tuned_search import (
+    METHODS,
+    Method,
+    Search,
+    Settings,
+    Trial,
+    recorded_learner,
+)
 from theory.changing import AnyNetwork
 from theory.progress import Progress
 
@@ -143,14 +150,13 @@ class _Attempt:
             train_network,
             train_server,
         )
-        from empirical.train.learners import learner_of
 
         what = self.architecture, self.shares, self.network
         if self.method.way == "server":
             rate = float(self.settings["rate"])
             return train_server(*what, self.length, rate=rate, seed=self.seed, progress=progress)
         own = {name: value for name, value in self.settings.items() if name != "mixture"}
-        learner = learner_of(self.method.learner, **own)
+        learner = recorded_learner(self.method.learner, **own)
         if self.method.way == "alone":
             return train_alone(
                 *what, learner, self.length, mixture=str(self.settings["mixture"]),

@@ -14,9 +14,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from theory.validation import as_integer, fail
+
+if TYPE_CHECKING:
+    from empirical.train.learners.learner import Learner
 
 Settings = Mapping[str, float | str]
 Way = Literal["network", "alone", "central", "server"]
@@ -140,6 +143,18 @@ _ALL = (
 
 METHODS: Mapping[str, Method] = MappingProxyType({one.name: one for one in _ALL})
 """The methods by name."""
+
+# Priors for one datum, which learners had when the first records were made.
+_PRIORS: Mapping[str, Settings] = {
+    "natural-gradient": {"prior_precision": 1e-4}, "sites": {"prior_precision": 1e-5},
+}  # fmt: skip
+
+
+def recorded_learner(name: str, **settings: Any) -> Learner:
+    """The learner of records: :func:`~empirical.train.learners.learner_of` with their priors."""
+    from empirical.train.learners import learner_of
+
+    return learner_of(name, **{**_PRIORS.get(name, {}), **settings})
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,10 @@ def train(
     Parameters
     ----------
     module
-        A torch module, at whose weights all agents begin; a function that returns one, whose
-        weights the seed then draws; or an architecture of :mod:`empirical.nets.architecture`.
+        A function that returns a torch module, whose weights the seed then draws; a module, whose
+        weights the seed draws anew if nobody has loaded, trained or set any of them (``notes`` say
+        which; a function that returns such a module keeps its weights); or an architecture of
+        :mod:`empirical.nets.architecture`.
     data
         One pair for each agent: inputs (n, …), and labels (n,) or (n, k).
     network
@@ -140,15 +142,18 @@ def train(
     >>> rng = np.random.default_rng(0)
     >>> data = [(x, (x.sum(axis=1) > 0).astype(int)) for x in rng.normal(size=(3, 200, 4))]
     >>> trained = train(
-    ...     torch.nn.Linear(4, 2), data, Network.from_topology("ring", agents=3),
-    ...     rounds=5, local_steps=10,
+    ...     lambda: torch.nn.Linear(4, 2), data, Network.from_topology("ring", agents=3),
+    ...     rounds=20, local_steps=10, patience=5,
     ... )
     >>> trained.predict([[1, 1, 1, 1]]).shape
     (3, 1, 2)
     """
     check_installed("train")
+    from torch import nn
+
     from empirical.train.data.arrays import data_of_arrays
     from empirical.train.data.preparing import Preparation
+    from empirical.train.first_weights import drawn_by_seed
     from empirical.train.making import net_for, notes_on
     from empirical.train.plan import TrainingPlan
     from exact.limits import as_memory
@@ -173,6 +178,9 @@ def train(
         other=other,
     )
     weights, weighing = weighed(network, prepared, influence)
+    drawn: list[str] = []
+    if isinstance(module, nn.Module):
+        module, *drawn = drawn_by_seed(module)
     example = prepared.train[0].inputs[:4]
     net = net_for(module, found, example)
     plan = TrainingPlan(
@@ -195,7 +203,7 @@ def train(
         products=products,
         codec=_codec(codec),
         missing=missing,
-        notes=(*notes, *weighing, *notes_on(net, found, example)),
+        notes=(*drawn, *notes, *weighing, *notes_on(net, found, example)),
     )
     return run_plan(
         plan,

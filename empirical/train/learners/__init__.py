@@ -45,10 +45,10 @@ def learner_of(name: str, **settings: Any) -> Learner:
         if setting not in known:
             remedy = meant(setting, known, otherwise="leave it out")
             raise fail(f"settings of {name}", f"any of {', '.join(known)}", repr(setting), remedy)
-        wanted = str if isinstance(getattr(kind, setting), str) else int | float
-        if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(
-            getattr(kind, setting), bool
-        ):
-            raise fail(setting, f"such as {getattr(kind, setting)!r}", repr(value), "give a value")
+        usual = getattr(kind, setting)
+        wanted = str if isinstance(usual, str) else int | float
+        if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(usual, bool):
+            such = "a number" if usual is None else f"such as {usual!r}"
+            raise fail(setting, such, repr(value), "give a value")
     learner: Learner = kind(**settings)
     return learner

@@ -35,6 +35,12 @@ def one_of(name: str, value: str, words: Sequence[str]) -> None:
 
 
 def words_of(learner: Any) -> dict[str, Any]:
-    """All settings of a learner as JSON takes them, after its name; None for infinity."""
-    plain = {name: None if value == math.inf else value for name, value in asdict(learner).items()}
+    """All settings of a learner as JSON takes them, after its name; None for infinity.
+
+    Of the two ways to give a prior the one that counts.
+    """
+    found = asdict(learner)
+    if "prior_std" in found:
+        del found["prior_precision" if learner.prior_precision is None else "prior_std"]
+    plain = {name: None if value == math.inf else value for name, value in found.items()}
     return {"learner": learner.name, **plain}

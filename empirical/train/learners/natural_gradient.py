@@ -2,8 +2,9 @@
 
 The belief of agent i is N(m, diag 1/(n s)), n the number of all data and s its *precision for one
 datum*. One gradient a step, at sampled weights w = m + ε/√(n s) (IVON: Shen et al. 2024,
-arXiv:2402.17641), with a_i = n_i/(v_i n), prior N(0, 1/(n δ)). With `weighting` "agents" a_i = 1:
-agents count by influence, as in social learning over hypotheses.
+arXiv:2402.17641), with a_i = n_i/(v_i n), and the prior N(0, σ₀²) of every weight, which for one
+datum has the precision δ = 1/(n σ₀²). With `weighting` "agents" a_i = 1: agents count by influence,
+as in social learning over hypotheses.
 
     g  = a_i ∇L(w),     ĥ = g ε √(n s)    (or  a_i B (∇L(w))², B examples in a batch)
     u ← β₁ u + (1 − β₁) g,      s ← s + (1 − β₂)(ĥ + δ + d − s),
@@ -39,9 +40,12 @@ from empirical.train.learners.checks import (
     words_of,
 )
 from empirical.train.learners.learner import Batch, Belief, Share, State
-from theory.validation import as_positive
+from theory.validation import as_positive, fail
 
 Curvature = Literal["draws", "squares"]
+
+# The prior of who names none; how it was chosen: docs/benchmarks.md, benchmarks/priors.py.
+PRIOR_STD = 0.7
 
 
 class Settings(Protocol):
@@ -56,7 +60,9 @@ class Settings(Protocol):
     @property
     def initial_curvature(self) -> float: ...
     @property
-    def prior_precision(self) -> float: ...
+    def prior_std(self) -> float: ...
+    @property
+    def prior_precision(self) -> float | None: ...
     @property
     def curvature(self) -> Curvature: ...
     @property
@@ -79,8 +85,10 @@ class NaturalGradient:
         β₁ and β₂, in [0, 1).
     initial_curvature
         s − δ − d before round 1, positive.
+    prior_std
+        σ₀: standard deviation of the prior of every weight, around 0; positive.
     prior_precision
-        δ: the prior's precision for one datum, positive; the prior is N(0, 1/(n δ)).
+        δ in place of 1/(n σ₀²), positive: a prior that narrows as data grow; None: `prior_std`.
     curvature
         ``"draws"`` or ``"squares"``: the first or the second ĥ.
     damping
@@ -103,7 +111,8 @@ class NaturalGradient:
     momentum: float = 0.9
     curvature_memory: float = 0.99999
     initial_curvature: float = 0.3
-    prior_precision: float = 1e-4
+    prior_std: float = PRIOR_STD
+    prior_precision: float | None = None
     curvature: Curvature = "draws"
     damping: float = 0.0
     clip: float = 0.1
@@ -113,11 +122,6 @@ class NaturalGradient:
     def __post_init__(self) -> None:
         check_settings(self)
         one_of("weighting", self.weighting, ("data", "agents"))
-
-    @property
-    def least(self) -> float:
-        """δ + d: the precision of what no datum speaks of."""
-        return self.prior_precision + self.damping
 
     name = "natural-gradient"
 
@@ -130,7 +134,7 @@ class NaturalGradient:
 
     def start(self, weights: Tensor, share: Share) -> State:
         """Sure of the first weights to the degree that `initial_curvature` says."""
-        return begin_belief(weights, share, self.initial_curvature + self.least)
+        return begin_belief(weights, share, self.initial_curvature + least(self, share))
 
     def begin(self, state: State, share: Share) -> State:
         """Empty tensors for weights and a gradient."""
@@ -160,6 +164,17 @@ class NaturalGradient:
         return gaussian(state, self.temperature)
 
 
+def prior_for_one(learner: Settings, total: int) -> float:
+    """δ: the precision of the prior for one of `total` data."""
+    given = learner.prior_precision
+    return 1.0 / (total * learner.prior_std**2) if given is None else given
+
+
+def least(learner: Settings, share: Share) -> float:
+    """δ + d: the precision of what no datum speaks of."""
+    return prior_for_one(learner, share.total) + learner.damping
+
+
 def begin_belief(weights: Tensor, share: Share, precision: float) -> State:
     """The state of agents who all believe in the first weights, with one precision."""
     mean = weights.repeat(len(share.held), 1)
@@ -187,7 +202,7 @@ def natural_descent(
         rate=learner.rate * batch.rate,
         momentum=learner.momentum,
         memory=learner.curvature_memory,
-        prior_precision=learner.prior_precision,
+        prior_precision=prior_for_one(learner, share.total),
         damping=learner.damping,
         clip=learner.clip,
         data=data,
@@ -219,8 +234,13 @@ def gaussian(state: State, temperature: float) -> Belief:
 
 def check_settings(learner: Settings) -> None:
     """Refuse settings that are out of range."""
-    for name in ("rate", "initial_curvature", "prior_precision"):
+    for name in ("rate", "initial_curvature", "prior_std"):
         as_positive(name, getattr(learner, name))
+    if learner.prior_precision is not None:
+        as_positive("prior_precision", learner.prior_precision)
+        if learner.prior_std != PRIOR_STD:
+            got = f"prior_std and prior_precision = {learner.prior_precision}"
+            raise fail("prior_std", "one prior", got, "leave prior_precision out")
     if learner.clip != float("inf"):
         as_positive("clip", learner.clip)
     at_least_zero("damping", learner.damping)

@@ -34,10 +34,12 @@ from empirical.train.kernels.natural_sweep import Cavity
 from empirical.train.learners.checks import at_least_zero, words_of
 from empirical.train.learners.learner import Batch, Belief, Share, State
 from empirical.train.learners.natural_gradient import (
+    PRIOR_STD,
     Curvature,
     begin_belief,
     check_settings,
     gaussian,
+    least,
     natural,
     natural_descent,
     take_in,
@@ -51,7 +53,7 @@ class Sites:
 
     Parameters
     ----------
-    rate, momentum, curvature_memory, initial_curvature, prior_precision
+    rate, momentum, curvature_memory, initial_curvature, prior_std, prior_precision
         As of :class:`~empirical.train.learners.natural_gradient.NaturalGradient`.
     curvature, damping, clip, temperature
         Likewise.
@@ -73,7 +75,8 @@ class Sites:
     momentum: float = 0.9
     curvature_memory: float = 0.99
     initial_curvature: float = 0.03
-    prior_precision: float = 1e-5
+    prior_std: float = PRIOR_STD
+    prior_precision: float | None = None
     curvature: Curvature = "squares"
     damping: float = 0.3
     clip: float = float("inf")
@@ -86,11 +89,6 @@ class Sites:
         at_least_zero("trust", self.trust)
         if not 0.0 <= self.standing <= 1.0:
             raise fail("standing", "a number from 0 to 1", self.standing, "give such a number")
-
-    @property
-    def least(self) -> float:
-        """δ + d: the precision of what no datum speaks of."""
-        return self.prior_precision + self.damping
 
     name = "sites"
 
@@ -106,7 +104,7 @@ class Sites:
 
         So the first weights' curvature is replaced by that of the data.
         """
-        state = begin_belief(weights, share, self.initial_curvature + self.least)
+        state = begin_belief(weights, share, self.initial_curvature + least(self, share))
         mean = state["mean"]
         site = torch.empty_like(mean).copy_(share.of_data * self.initial_curvature)
         state["site_curvature"] = site
@@ -130,7 +128,7 @@ class Sites:
             "first_precision": state["precision"].clone(),
             "cavity_gradient": state["all_gradient"] - scale * state["site_gradient"],
             "cavity_precision": (state["precision"] - state["site_curvature"]).clamp_(
-                min=self.least
+                min=least(self, share)
             ),
         }
 

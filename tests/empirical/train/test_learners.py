@@ -123,7 +123,9 @@ def test_sums_of_sites_reach_everybody_exactly() -> None:
 def central(learner: NaturalGradient, steps: int, seed: int) -> tuple[Any, Any]:
     """The central learner: the mean gradient of all agents' batches and draws, one belief."""
     m = EXACT.initial(seed).numpy()
-    s = np.full(3, learner.initial_curvature + learner.least)
+    prior = learner.prior_precision
+    assert prior is not None
+    s = np.full(3, learner.initial_curvature + prior)
     u = np.zeros(3)
     orders = [Order(size, 8, seed=seed, agent=i) for i, size in enumerate(SIZES)]
     for t in range(steps):
@@ -137,8 +139,8 @@ def central(learner: NaturalGradient, steps: int, seed: int) -> tuple[Any, Any]:
             g += own
             h += own * noise[i] * np.sqrt(n * s)
         u = learner.momentum * u + (1 - learner.momentum) * g
-        s = s + (1 - learner.curvature_memory) * (h + learner.least - s)
-        step = u / (1 - learner.momentum ** (t + 1)) + learner.prior_precision * m
+        s = s + (1 - learner.curvature_memory) * (h + prior - s)
+        step = u / (1 - learner.momentum ** (t + 1)) + prior * m
         m = m - learner.rate * step / s
     return m, s
 
@@ -163,10 +165,11 @@ def test_natural_gradient_with_one_step_a_round_is_the_central_learner() -> None
     assert np.abs(other.belief().mean.numpy() - m).max() > 1e-4
 
 
+@pytest.mark.parametrize("prior", [{"prior_precision": 0.02}, {"prior_std": (0.02 * n) ** -0.5}])
 @pytest.mark.parametrize("learner", [NaturalGradient, Sites])
-def test_beliefs_are_the_best_of_independent_gaussians(learner: Any) -> None:
+def test_beliefs_are_the_best_of_independent_gaussians(learner: Any, prior: Any) -> None:
     """The exact posterior's mean, and its precision's diagonal: each datum counts once."""
-    settings = {"initial_curvature": 1.0, "prior_precision": 0.02, "curvature_memory": 0.99}
+    settings = {"initial_curvature": 1.0, "curvature_memory": 0.99, **prior}
     made = learner(rate=0.05, clip=np.inf, curvature="draws", damping=0.0, **settings)
     run = settled(made, TOGETHER, 1 if learner is NaturalGradient else 3, 300)
     means, precisions = [], []
@@ -258,10 +261,15 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
     torch.testing.assert_close(state["variance"], variance, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_words_make_the_learner_again(name: str) -> None:
-    words = learner_of(name).words()
-    assert learner_of(words.pop("learner"), **words) == learner_of(name)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [*((name, {}) for name in LEARNERS), ("sites", {"prior_precision": 1e-5})],
+)
+def test_words_make_the_learner_again(name: str, settings: Any) -> None:
+    made = learner_of(name, **settings)
+    words = made.words()
+    assert learner_of(words.pop("learner"), **words) == made
+    assert settings.items() <= words.items()
 
 
 @pytest.mark.parametrize(
@@ -278,6 +286,10 @@ def test_words_make_the_learner_again(name: str) -> None:
         ("backprop", {"divergence": -1.0}, "divergence: expected a finite number of at least 0"),
         ("natural-gradient", {"clip": 0.0}, "clip: expected"),
         ("natural-gradient", {"temperature": 2.0}, "temperature: expected a number above 0"),
+        ("natural-gradient", {"prior_std": 0.0}, "prior_std: expected a finite number above 0"),
+        ("sites", {"prior_std": -1}, "prior_std: expected a finite number above 0"),
+        ("sites", {"prior_precision": "1"}, "prior_precision: expected a number, got '1'"),
+        ("sites", {"prior_precision": 1, "prior_std": 1}, "prior_std: expected one prior"),
         ("sites", {"standing": 1.5}, "standing: expected a number from 0 to 1, got 1.5"),
         ("sites", {"trust": -0.1}, "trust: expected a finite number of at least 0"),
         ("sites", {"initial_curvature": 0.0}, "initial_curvature: expected"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,102 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not() -> None:
     one, two, other = (trained(lambda: torch.nn.Linear(4, 2), seed=seed) for seed in (1, 1, 2))
     assert torch.equal(one.mean, two.mean)
     assert not torch.equal(one.mean, other.mean)
+
+
+def stack() -> torch.nn.Module:
+    linear = torch.nn.Linear
+    return torch.nn.Sequential(linear(4, 3), torch.nn.LayerNorm(3), torch.nn.Tanh(), linear(3, 2))
+
+
+def loaded() -> torch.nn.Module:
+    module = stack()
+    module.load_state_dict(stack().state_dict())
+    return module
+
+
+def stepped() -> torch.nn.Module:
+    """Read from a file after one step, so that torch has written to nothing since."""
+    module = stack()
+    torch.nn.functional.cross_entropy(module(torch.ones(1, 4)), torch.tensor([1])).backward()
+    torch.optim.SGD(module.parameters(), 1e-3).step()
+    return pickle.loads(pickle.dumps(module))  # type: ignore[no-any-return]
+
+
+def set_in_part(change: Callable[[torch.nn.Linear], object]) -> Callable[[], torch.nn.Module]:
+    def made() -> torch.nn.Module:
+        module: Any = Gated(2)
+        change(module.out)
+        return module  # type: ignore[no-any-return]
+
+    return made
+
+
+class Scaled(Gated):
+    """With a weight that no layer draws."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self.scale = torch.nn.Parameter(torch.ones(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x * self.scale)
+
+
+@pytest.mark.parametrize(
+    ("made", "kept_for"),
+    [
+        (lambda: torch.nn.Linear(4, 2), None),
+        (stack, None),
+        (lambda: Gated(2), None),
+        (loaded, "'0.weight' was set, or copied"),
+        (lambda: copy.deepcopy(stack()), "'0.weight' was set, or copied"),
+        (stepped, "'1.weight' is not as reset_parameters draws it"),
+        (set_in_part(lambda out: torch.nn.init.zeros_(out.bias)), "'out.bias' was set"),
+        (set_in_part(lambda out: out.weight.data.normal_(0, 9)), "'out.weight' is not as reset"),
+        (set_in_part(lambda out: out.requires_grad_(False)), "'out.weight' is not trained"),
+        (Scaled, "Scaled has no reset_parameters that draws 'scale'"),
+    ],
+)
+def test_a_module_that_nobody_set_is_drawn_by_the_seed(made: Any, kept_for: str | None) -> None:
+    """Whatever torch's generator was at; weights of somebody's are kept, and a note says why."""
+    modules = []
+    for state in (1, 2):
+        torch.manual_seed(state)
+        modules.append(made())
+    still = {"rounds": 1, "local_steps": 1, "learner": "averaging", "settings": {"rate": 1e-30}}
+    one, two = (trained(module, **still) for module in modules)
+    (note,) = (note for note in one.notes if note.startswith("first weights"))
+    if kept_for is None:
+        assert "drawn by the seed" in note
+        assert torch.equal(one.mean, two.mean)
+        assert not torch.equal(one.mean, trained(modules[0], seed=1, **still).mean)
+        one = trained(lambda: modules[0], **still)  # how they are kept all the same
+    else:
+        assert kept_for in note
+    for name, tensor in modules[0].state_dict().items():
+        torch.testing.assert_close(one.state_dict(0)[name], tensor, rtol=1e-6, atol=1e-20)
+
+
+def test_what_harms_is_in_the_notes() -> None:
+    """A function that draws by another generator, a prior for each datum, a loss that rises."""
+    rng = np.random.default_rng(0)
+    noise = [(x, rng.integers(2, size=60)) for x in X]
+
+    def build() -> torch.nn.Module:
+        return set_in_part(lambda out: out.bias.data.fill_(0.1 * rng.normal()))()
+
+    wide = {"prior_precision": 1e-4, "rate": 0.3}
+    found = trained(build, noise, rounds=60, validation=0.5, settings=wide)
+    starts = ("first weights: others at each call", "prior_std: 10.54", "validation: −log p has")
+    assert all(map(str.startswith, found.notes, starts))
+    lost = {}
+    for prior in ({}, {"prior_precision": 1e-4}):
+        settings = {"rate": 0.3, **prior}
+        one = trained(lambda: Gated(2), noise, rounds=60, validation=0.5, settings=settings)
+        lost[len(prior)] = one.metrics.validation.mean("nll") - np.log(2)
+    assert lost[0] < lost[1] / 2  # the prior that is there unasked holds nets back from noise
+    quiet = trained(lambda: Gated(2), noise, rounds=60, validation=0.5, patience=3)
+    assert not any(note.startswith(starts) for note in quiet.notes)
 
 
 def test_rates_and_products_are_those_asked_for(tmp_path: Path) -> None:
