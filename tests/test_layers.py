@@ -213,7 +213,7 @@ def test_a_room_of_nets_says_which_extra_it_needs(package: str, extra: str) -> N
         check=False,
     )
     assert done.returncode == 1
-    assert f"pip install '.[{extra}]'" in done.stderr.splitlines()[-1]
+    assert f"pip install -c constraints.txt '.[{extra}]'" in done.stderr.splitlines()[-1]
 
 
 def build_house(root: Path, sources: dict[str, str]) -> Path:

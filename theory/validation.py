@@ -41,9 +41,9 @@ def install_extra(name: str) -> str:
     """A remedy: how to get the packages of an extra; peerbayes itself is on no index.
 
     >>> install_extra("empirical")
-    "install what is missing from a checkout of peerbayes: pip install '.[empirical]'"
+    "install what is missing, in a checkout: pip install -c constraints.txt '.[empirical]'"
     """
-    return f"install what is missing from a checkout of peerbayes: pip install '.[{name}]'"
+    return f"install what is missing, in a checkout: pip install -c constraints.txt '.[{name}]'"
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 Who says what to whom, over which wire, is not known here: a caller asks for a round's message,
 and hands over what was heard and by which weights.
 
-This package needs torch: in a checkout, ``pip install '.[train]'``.
+This package needs torch: in a checkout, ``pip install -c constraints.txt '.[train]'``.
 """
 
 from importlib.util import find_spec

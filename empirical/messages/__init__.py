@@ -1,7 +1,7 @@
 """What agents send: codecs, frames, and the least that a message can cost.
 
 This package needs torch, and the codec of wavelets PyWavelets: in a checkout,
-``pip install '.[messages]'``.
+``pip install -c constraints.txt '.[messages]'``.
 """
 
 from importlib.util import find_spec

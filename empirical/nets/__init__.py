@@ -6,7 +6,7 @@ prior; then every agent pools the natural parameters of those it listens to, by 
 section 2.1, P2 section 4). The Gaussians of N agents over d weights are two tensors of shape
 (N, d), a step of all agents is a few batched matrix products and one fused update.
 
-This package needs torch: in a checkout, ``pip install '.[empirical]'``.
+This package needs torch: in a checkout, ``pip install -c constraints.txt '.[empirical]'``.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ work on the nets of all agents at once, whose weights are the rows of one tensor
 examples are :class:`~empirical.train.data.agents_data.AgentsData`, read without loading torch.
 
 This package needs torch, and pyarrow and Pillow for tables and images: in a checkout,
-``pip install '.[train]'``.
+``pip install -c constraints.txt '.[train]'``.
 """
 
 from importlib.util import find_spec

@@ -49,7 +49,7 @@ def explore(
     ------
     ValueError
         If the problem cannot be read or shown, the port is in use, or a package is missing
-        (``pip install '.[explore]'``).
+        (``pip install -c constraints.txt '.[explore]'``).
     RuntimeError
         If the problem cannot be shown by a fault of this program.
 

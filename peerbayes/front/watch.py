@@ -62,8 +62,8 @@ def watch(
     Raises
     ------
     ValueError
-        If a package is missing (``pip install '.[live]'``), nobody can be listened to or nobody is
-        heard, or something cannot be read or written.
+        If a package is missing (the extra ``live``), nobody can be listened to or nobody is heard,
+        or something cannot be read or written.
     """
     from peerbayes.live.watch.listener import Listener, ends_of
     from peerbayes.live.watch.watched import Watched, find_watched

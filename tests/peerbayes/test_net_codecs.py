@@ -178,7 +178,7 @@ def test_without_the_wavelets(
     monkeypatch.setitem(sys.modules, "pywt", None)
     text = complaint(capsys, "run", ROW, "--codec", "wavelet", "--out", str(tmp_path))
     assert "the codec 'wavelet' needs PyWavelets" in text
-    assert "pip install '.[messages]'" in text
+    assert "pip install -c constraints.txt '.[messages]'" in text
 
 
 @pytest.mark.parametrize("name", ["regression-2", "gae", "rate-link", "codecs"])

@@ -324,8 +324,8 @@ def test_options_of_no_use(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
     text = complaint(capsys, "run", "star-mnist-1")
-    assert "got no torch; install what is missing from a checkout" in text
-    assert "pip install '.[empirical]'" in text
+    assert "got no torch; install what is missing, in a checkout" in text
+    assert "pip install -c constraints.txt '.[empirical]'" in text
     assert "got no torch" in complaint(capsys, "campaign", "--status")
 
 

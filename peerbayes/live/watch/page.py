@@ -60,7 +60,7 @@ class LivePage:
         Raises
         ------
         ValueError
-            If a package is missing (``pip install '.[explore]'``), or the port is in use.
+            If a package is missing (the extra ``explore``), or the port is in use.
         """
         from peerbayes.explorer.guard import Door
         from peerbayes.explorer.serving import bound, needs_server, server_of, shown_in_browser

@@ -169,7 +169,7 @@ def test_a_missing_package_is_one_line(
         importlib.util, "find_spec", lambda name: None if name == "zenoh" else real(name)
     )
     assert main(["launch", "two-coins", "--out", str(tmp_path)]) == 2
-    assert "pip install '.[live]'" in capsys.readouterr().err
+    assert "pip install -c constraints.txt '.[live]'" in capsys.readouterr().err
 
 
 def test_live_modules_import_no_heavy_packages() -> None:

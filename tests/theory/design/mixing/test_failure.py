@@ -43,7 +43,9 @@ def test_a_solver_that_is_cut_short_has_a_bound_all_the_same() -> None:
 
 def test_without_the_extra_sdp_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ValueError, match=r"method: .*pip install '\.\[design\]'"):
+    with pytest.raises(
+        ValueError, match=r"method: .*pip install -c constraints.txt '\.\[design\]'"
+    ):
         fastest_mixing(grid(3), uniform(9), method="sdp")
     assert fastest_mixing(grid(3), uniform(9)).method == "barrier"
 
