@@ -148,8 +148,6 @@ def train(
     (3, 1, 2)
     """
     check_installed("train")
-    from torch import nn
-
     from empirical.train.data.arrays import data_of_arrays
     from empirical.train.data.preparing import Preparation
     from empirical.train.first_weights import drawn_by_seed
@@ -177,9 +175,7 @@ def train(
         other=other,
     )
     weights, weighing = weighed(network, prepared, influence)
-    drawn: list[str] = []
-    if isinstance(module, nn.Module):
-        module, *drawn = drawn_by_seed(module)
+    module, *drawn = drawn_by_seed(module)
     plan = TrainingPlan(
         name=name,
         net=net_for(module, found, prepared.train[0].inputs[:4]),
