@@ -8,7 +8,8 @@ second never. They are told apart by how often torch has written to a tensor, as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,8 +27,10 @@ _COMPARED, _DRAWN = 10_000, 4_096
 _ONCE_IN = 1e7
 
 
-def drawn_by_seed(module: nn.Module) -> tuple[nn.Module | Callable[[], nn.Module], str]:
+def drawn_by_seed(module: Any) -> tuple[Any, *tuple[str, ...]]:
     """A module, or in its place a function that draws its weights anew; and a note on which.
+
+    What is no module, such as a function that returns one, is left as it is, without a note.
 
     A function, for :func:`~empirical.train.seeding.built` to seed, where every weight is as
     ``reset_parameters`` of its layer leaves it; the module itself where one of them is not: loaded,
@@ -38,6 +41,8 @@ def drawn_by_seed(module: nn.Module) -> tuple[nn.Module | Callable[[], nn.Module
     ValueError
         If the module cannot be a net (:func:`~empirical.train.module_checks.own_copy`).
     """
+    if not isinstance(module, nn.Module):
+        return (module,)
     own = own_copy(module)
     with seeded(0):
         reason = next(_reasons(module, own), None)

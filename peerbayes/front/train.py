@@ -149,8 +149,6 @@ def train(
     (3, 1, 2)
     """
     check_installed("train")
-    from torch import nn
-
     from empirical.train.data.arrays import data_of_arrays
     from empirical.train.data.preparing import Preparation
     from empirical.train.first_weights import drawn_by_seed
@@ -178,9 +176,7 @@ def train(
         other=other,
     )
     weights, weighing = weighed(network, prepared, influence)
-    drawn: list[str] = []
-    if isinstance(module, nn.Module):
-        module, *drawn = drawn_by_seed(module)
+    module, *drawn = drawn_by_seed(module)
     example = prepared.train[0].inputs[:4]
     net = net_for(module, found, example)
     plan = TrainingPlan(
