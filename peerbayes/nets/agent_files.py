@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,7 +115,8 @@ def natural(name: str) -> list[tuple[int, int | str]]:
 
 def _matching(entry: str, folder: Path) -> list[Path]:
     """The paths that a pattern stands for; itself if it is a file, or has no wild cards."""
-    if not _WILD.search(entry) or (folder / entry).exists():
+    # os.path: False too for what cannot be a name.
+    if not _WILD.search(entry) or os.path.exists(folder / entry):
         return [folder / entry]
     anchor = Path(entry)
     if anchor.is_absolute():
