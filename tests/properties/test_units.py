@@ -88,7 +88,7 @@ def assert_alike(one: dict[str, Array], other: dict[str, Array], tolerance: floa
         )
 
 
-@often(150)
+@often(40)
 @given(networks(kinds=BENIGN, max_agents=4), st.data())
 def test_units_change_nothing(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
@@ -132,7 +132,7 @@ def lines(draw: st.DrawFn) -> RegressionModel:
     return RegressionModel(theta, kinds, 4 * np.eye(d), np.eye(d))
 
 
-@often(150)
+@often(40)
 @given(lines(), st.integers(1, 20), seeds)
 def test_an_offset_of_a_column_changes_nothing(
     model: RegressionModel, exponent: int, seed: int
@@ -163,7 +163,7 @@ def test_an_offset_of_a_column_changes_nothing(
         assert_alike(before, later, 1e-9 + min(1e-2, 1e-11 * offset**2))
 
 
-@often(60)
+@often(30)
 @given(seeds, st.integers(0, 40), st.booleans())
 def test_beliefs_do_not_mind_an_offset(seed: int, exponent: int, unknown: bool) -> None:
     """Rows are multiples of 1/8 below 32, so that sums with the offset are exact."""
