@@ -121,7 +121,9 @@ def lines(draw: st.DrawFn) -> RegressionModel:
         noise = draw(st.sampled_from([0.25, 0.75, 2.0]))
         if draw(st.booleans()):
             ends = [sorted((draw(halves), draw(halves))) for _ in range(d - 1)]
-            kinds.append(RegressionAgent(ranges=[[1, 1], *ends], noise_std=noise))
+            kinds.append(
+                RegressionAgent(ranges=np.array([[1, 1], *ends], dtype=float), noise_std=noise)
+            )
             continue
         rows = [
             [1.0, *(draw(halves) for _ in range(d - 1))] for _ in range(draw(st.integers(3, 6)))
@@ -183,7 +185,7 @@ def test_beliefs_do_not_mind_an_offset(seed: int, exponent: int, unknown: bool) 
         for x, y in zip(t, labels, strict=True):
             designs = np.stack([np.ones_like(x), x + shift], axis=-1)
             more = {} if unknown else {"noise_std": 0.5}
-            beliefs = beliefs.update(designs, y, **more).consensus(weights)  # type: ignore[arg-type]
+            beliefs = beliefs.update(designs, y, **more).consensus(weights)
         at = beliefs.predict(np.array([[1.0, shift - 3.0], [1.0, shift + 40.0]]))
         means.append(at.mean)
         widths.append(at.variance)

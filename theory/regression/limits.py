@@ -262,17 +262,6 @@ def errors_of(expansion: Expansion[flint.arb_mat], test: FloatArray) -> tuple[fl
     return limit, constant
 
 
-def expansion_of(network: Network | ArrayLike, model: RegressionModel) -> Expansion[flint.arb_mat]:
-    """The expansion that every agent's belief has in common, in balls; see `with_digits`.
-
-    Raises
-    ------
-    ValueError
-        As for `regression_limits`.
-    """
-    return together_of(influence_of(network, model), model)
-
-
 def together_of(v: FloatArray, model: RegressionModel) -> Expansion[flint.arb_mat]:
     """The expansion of beliefs in which pairs of agent j end with weight v_j."""
     precisions, errors = _priors(model)
