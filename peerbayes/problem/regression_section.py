@@ -432,7 +432,9 @@ def _check_matrix(
         for j in range(i):
             a, b = matrix[i][j], matrix[j][i]
             exact = isinstance(a, Fraction) and isinstance(b, Fraction)
-            if a != b and (exact or abs(float(a) - float(b)) > _SYMMETRY * max(abs(a), abs(b))):
+            if a != b and (
+                exact or abs(float(a) - float(b)) > _SYMMETRY * max(abs(float(a)), abs(float(b)))
+            ):
                 got = f"{number_text(a)} here and {number_text(b)} at [{j}][{i}]"
                 remedy = "make both the same"
                 raise problem_error((*place, i, j), "a symmetric matrix", got, remedy)

@@ -215,6 +215,13 @@ def _limits(v: FloatArray, model: RegressionModel) -> RegressionLimits:
     )
 
 
+def limit_of(weights: ArrayLike, model: RegressionModel) -> float:
+    """The limit of the excess error alone, as of `regression_limits`: quicker on a data set."""
+    v = influence_of(weights, model)
+    test = model.test_second_moment
+    return with_digits(lambda: errors_of(together_of(v, model, scores=False), test)[0])
+
+
 def influence_of(network: Network | ArrayLike, model: RegressionModel) -> FloatArray:
     """The stationary distribution of a network, or the weights given in its place; shape (N,).
 
@@ -262,26 +269,21 @@ def errors_of(expansion: Expansion[flint.arb_mat], test: FloatArray) -> tuple[fl
     return limit, constant
 
 
-def expansion_of(network: Network | ArrayLike, model: RegressionModel) -> Expansion[flint.arb_mat]:
-    """The expansion that every agent's belief has in common, in balls; see `with_digits`.
+def together_of(
+    v: FloatArray, model: RegressionModel, *, scores: bool = True
+) -> Expansion[flint.arb_mat]:
+    """The expansion of beliefs in which pairs of agent j end with weight v_j.
 
-    Raises
-    ------
-    ValueError
-        As for `regression_limits`.
+    Without `scores` the noise is that of labels which follow θ*, whatever the labels are.
     """
-    return together_of(influence_of(network, model), model)
-
-
-def together_of(v: FloatArray, model: RegressionModel) -> Expansion[flint.arb_mat]:
-    """The expansion of beliefs in which pairs of agent j end with weight v_j."""
     precisions, errors = _priors(model)
     if len(precisions) == 1:
         prior = precisions[0]
     else:
         prior = _sum(v, precisions) / flint.arb(float(v.sum()))
     error = errors[0] if len(errors) == 1 else _sum(v, errors) / flint.arb(float(v.sum()))
-    return _expansion(model.kind_weights(v), model.kind_weights(v**2), model, prior, error)
+    sums = model.kind_weights(v), model.kind_weights(v**2)
+    return _expansion(*sums, model, prior, error, scores=scores)
 
 
 def pooled_of(model: RegressionModel) -> Expansion[flint.arb_mat]:
@@ -322,6 +324,8 @@ def _expansion(
     model: RegressionModel,
     prior: flint.arb_mat,
     prior_error: flint.arb_mat,
+    *,
+    scores: bool = True,
 ) -> Expansion[flint.arb_mat]:
     """The expansion for each kind's sum of weights and sum of squared weights.
 
@@ -341,7 +345,9 @@ def _expansion(
         theta = _column(model.theta)
         weights = [a * kind.weight * kind.batch for kind, a, _ in present]
         pull = _sum(weights, [_pull(kind, theta) for kind, _, _ in present])
-        at = theta + expand(split, A, B, prior, prior_error, pull).offset
+        found = expand(split, A, B, prior, prior_error, pull)
+    if model.has_targets and scores:
+        at = theta + found.offset
         noises = [_score_covariance(kind, theta, at) for kind, _, _ in present]
         B = _sum([b * kind.weight**2 * kind.batch for kind, _, b in present], noises)
         found = expand(split, A, B, prior, prior_error, pull)

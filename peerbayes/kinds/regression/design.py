@@ -27,6 +27,7 @@ from peerbayes.problem.regression import RegressionProblem
 from theory import Network
 from theory.design import Certificate, baselines
 from theory.regression import RegressionModel, best_stationary_distribution, regression_limits
+from theory.regression.limits import limit_of
 from theory.validation import FloatArray, fail
 
 OBJECTIVES = ("rate", "mixing")
@@ -200,7 +201,7 @@ def _search(model: RegressionModel, floor: float) -> FloatArray:
         return np.asarray(floor + spare * share / share.sum())
 
     def value(logits: FloatArray) -> float:
-        return float(regression_limits(influence(logits), model).limit)
+        return limit_of(influence(logits), model)
 
     starts = [np.zeros(agents), *(2.0 * np.eye(agents))]
     found = [minimize(value, start, method="BFGS").x for start in starts]
