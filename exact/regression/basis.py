@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.regression.beliefs import finite
+from exact.regression.batches import finite
 from theory.showing import Shown
 from theory.validation import FloatArray, as_float_array, as_integer, as_positive, fail
 

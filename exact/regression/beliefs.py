@@ -34,6 +34,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from exact.regression.balls import BITS, Pair, as_pair, in_balls, inverse_pair, log_densities
+from exact.regression.batches import (
+    Batches,
+    Weights,
+    as_batches,
+    as_pooling,
+    as_rows,
+    finite,
+    moments,
+    per_agent,
+    pool,
+    sums,
+)
 from exact.regression.factors import Factors, as_symmetric, factor, named, squares
 from theory.numbers import precision as bits_of_balls
 from theory.regression.expansion import cholesky_of, double_of, doubles_of, inverse_of
@@ -41,14 +54,10 @@ from theory.regression.positive import SHIFT
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
 
-Weights = ArrayLike | csr_array
-Batches = ArrayLike | Sequence[ArrayLike]
 # Posterior standard deviations that rounding may move a mean by.
 _NEGLIGIBLE = 1e-6
-# Bits of the balls that solve for beliefs of two doubles a number, which have 106 themselves.
-_BITS, _STORED = 400, 104
-# A number as a double, and what it leaves out.
-Pair = tuple[FloatArray, FloatArray]
+# Bits that two doubles have, less two.
+_STORED = 104
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +126,8 @@ class GaussianBeliefs(Shown):
             object.__setattr__(beliefs, name, read_only(high))
         object.__setattr__(beliefs, "_rest", (precision[1], information[1]))
         for place in np.ndindex(information[0].shape[:-1]):
-            with bits_of_balls(_BITS):
-                matrix = _balls(precision[0][place], precision[1][place])
+            with bits_of_balls(BITS):
+                matrix = in_balls(precision[0][place], precision[1][place])
                 try:
                     root = cholesky_of(matrix)
                     pivots = [root[k, k] ** 2 / matrix[k, k] for k in range(root.nrows())]
@@ -175,9 +184,9 @@ class GaussianBeliefs(Shown):
         (high, low), (known, rest) = self._pairs
         result = np.empty((*high.shape[:-2], *shape))
         for place in np.ndindex(high.shape[:-2]):
-            with bits_of_balls(_BITS):
-                vector = _balls(known[place][:, None], rest[place][:, None])
-                result[place] = solve(_balls(high[place], low[place]), vector)
+            with bits_of_balls(BITS):
+                vector = in_balls(known[place][:, None], rest[place][:, None])
+                result[place] = solve(in_balls(high[place], low[place]), vector)
         return result
 
     @classmethod
@@ -206,7 +215,8 @@ class GaussianBeliefs(Shown):
 
         def pairs() -> tuple[Pair, Pair]:
             rows = [
-                _inverted(spread[place], centre[place]) for place in np.ndindex(centre.shape[:-1])
+                inverse_pair(spread[place], centre[place])
+                for place in np.ndindex(centre.shape[:-1])
             ]
             return tuple(  # type: ignore[return-value]
                 tuple(np.reshape([row[k][j] for row in rows], like.shape) for j in range(2))
@@ -263,7 +273,7 @@ class GaussianBeliefs(Shown):
         """uᵀ Ω⁻¹ u for directions u, shape (P, d): shape (..., N, P)."""
         rows = as_rows("directions", directions, dimension=self.dimension)
         if self._rest is not None:
-            u = _balls(rows)
+            u = in_balls(rows)
             return self._solved(
                 (len(rows),), lambda P, h: np.diag(doubles_of(u * inverse_of(P) * u.transpose()))
             )
@@ -285,7 +295,7 @@ class GaussianBeliefs(Shown):
         if self._rest is None:
             mean = self.mean @ rows.T
         else:
-            u = _balls(rows)
+            u = in_balls(rows)
             mean = self._solved((len(rows),), lambda P, h: doubles_of(u * P.solve(h))[:, 0])
         return Prediction(mean, self.variance(rows) + noise)
 
@@ -293,7 +303,7 @@ class GaussianBeliefs(Shown):
         """Log densities at points θ, shape (m, d): shape (..., N, m)."""
         rows = as_rows("points", points, dimension=self.dimension)
         if self._rest is not None:
-            return self._solved((len(rows),), lambda P, h: _log_densities(rows, P, h))
+            return self._solved((len(rows),), lambda P, h: log_densities(rows, P, h))
         gaps = rows - self.mean[..., None, :]
         constant = self.log_determinant - self.dimension * np.log(2 * np.pi)
         found = squares(self.precision, gaps.swapaxes(-1, -2))
@@ -364,17 +374,18 @@ class GaussianBeliefs(Shown):
         totals = [np.empty((*shape, d)) for _ in range(2)], [np.empty(shape) for _ in range(2)]
         for place in np.ndindex(shape[:-1]):
             where = place if isinstance(features, np.ndarray) else place[-1]
-            with bits_of_balls(_BITS):
+            with bits_of_balls(BITS):
                 matrix, vector = (
-                    _balls(*(a[place].reshape(d, -1) for a in pair)) for pair in (matrices, vectors)
+                    in_balls(*(a[place].reshape(d, -1) for a in pair))
+                    for pair in (matrices, vectors)
                 )
                 x, y = features[where], labels[where]  # type: ignore[index]
                 if len(y):
-                    X, power = _balls(x), flint.arb(float(weight[place[-1]]))
+                    X, power = in_balls(x), flint.arb(float(weight[place[-1]]))
                     matrix += X.transpose() * X * power
-                    vector += X.transpose() * _balls(y[:, None]) * power
+                    vector += X.transpose() * in_balls(y[:, None]) * power
                 for total, found in zip(totals, (matrix, vector), strict=True):
-                    for part, values in zip(total, _pair(found), strict=True):
+                    for part, values in zip(total, as_pair(found), strict=True):
                         part[place] = values.reshape(part[place].shape)
         return tuple(totals[0]), tuple(totals[1])  # type: ignore[return-value]
 
@@ -395,8 +406,8 @@ class GaussianBeliefs(Shown):
         for (high, low), axis in zip(self._pairs, (-3, -2), strict=True):
             rows, rest = (np.moveaxis(a, axis, 0) for a in (high, low))
             flat = (len(rows), rows[0].size)
-            with bits_of_balls(_BITS):
-                pooled = _pair(_balls(dense) * _balls(rows.reshape(flat), rest.reshape(flat)))
+            with bits_of_balls(BITS):
+                pooled = as_pair(in_balls(dense) * in_balls(rows.reshape(flat), rest.reshape(flat)))
             size = (len(dense), *rows.shape[1:])
             found.append(tuple(np.moveaxis(part.reshape(size), 0, axis) for part in pooled))
         return tuple(found)  # type: ignore[return-value]
@@ -415,35 +426,6 @@ def stacked_beliefs(beliefs: Sequence[GaussianBeliefs]) -> GaussianBeliefs:
     )
 
 
-def _balls(high: FloatArray, low: FloatArray | None = None) -> flint.arb_mat:
-    """Doubles of two axes, or pairs of them, as balls; exact at present."""
-    matrix = flint.arb_mat(np.asarray(high).tolist())
-    return matrix if low is None else matrix + flint.arb_mat(np.asarray(low).tolist())
-
-
-def _pair(matrix: flint.arb_mat) -> Pair:
-    """The nearest doubles, and what they leave out."""
-    high = doubles_of(matrix)
-    return high, doubles_of(matrix - _balls(high))
-
-
-def _inverted(covariance: FloatArray, mean: FloatArray) -> tuple[Pair, Pair]:
-    """Ω and Ω μ as pairs."""
-    with bits_of_balls(_BITS):
-        inverse = inverse_of(_balls(covariance))
-        return _pair(inverse), _pair(inverse * _balls(mean[:, None]))
-
-
-def _log_densities(points: FloatArray, P: flint.arb_mat, h: flint.arb_mat) -> FloatArray:
-    """Log densities at the rows of `points` of the belief of precision P and information h."""
-    gaps = _balls(points.T)
-    mean = P.solve(h)
-    gaps = gaps - mean * flint.arb_mat([[1] * len(points)])
-    found = np.diag(doubles_of(gaps.transpose() * P * gaps))
-    constant = double_of(P.det().log()) - P.nrows() * np.log(2 * np.pi)
-    return np.asarray((constant - found) / 2)
-
-
 def _refused(place: str, digits: float) -> ValueError:
     return fail(
         "precision" + place,
@@ -451,178 +433,3 @@ def _refused(place: str, digits: float) -> ValueError:
         f"{digits:.1f} digits left of its smallest eigenvalue",
         SHIFT,
     )
-
-
-def pool(matrix: FloatArray | csr_array, values: FloatArray, *, axis: int) -> FloatArray:
-    """Σ_j W_ij values_j along the agents' axis."""
-    rows = np.moveaxis(values, axis, 0)
-    flat = matrix @ rows.reshape(rows.shape[0], -1)
-    return np.moveaxis(flat.reshape(-1, *rows.shape[1:]), 0, axis)
-
-
-def as_pooling(weights: Weights, *, agents: int) -> FloatArray | csr_array:
-    """W as a dense or CSR array with non-negative rows that sum to one.
-
-    Raises
-    ------
-    ValueError
-        If it does not have one column per agent, or a row is no distribution.
-    """
-    matrix: FloatArray | csr_array
-    if isinstance(weights, csr_array):
-        matrix, entries = weights, np.asarray(weights.data)
-    else:
-        matrix = entries = finite("weights", weights, last=0)
-    if matrix.ndim != 2 or matrix.shape[1] != agents:
-        raise fail(
-            "weights", f"shape ({agents}, {agents})", f"shape {matrix.shape}", "one row per agent"
-        )
-    totals = np.asarray(matrix.sum(axis=1)).ravel()
-    # Weights rounded from decimals or quotients: half a unit in the last place each.
-    off = ~(np.abs(totals - 1) <= 1e-12 + agents * np.finfo(float).eps)
-    if off.any() or not (entries >= 0).all():
-        row = int(np.argmax(off)) if off.any() else 0
-        got = f"a sum of {totals[row]:.12g} in row {row}" if off.any() else "a negative weight"
-        raise fail("weights", "non-negative rows that sum to 1", got, "rescale the rows")
-    return matrix
-
-
-def sums(
-    designs: Batches, targets: Batches, *, agents: int, dimension: int
-) -> tuple[FloatArray, FloatArray]:
-    """XᵀX of shape (..., N, d, d) and Xᵀy of shape (..., N, d)."""
-    features, labels = as_batches(designs, targets, agents=agents, dimension=dimension)
-    if isinstance(features, np.ndarray) and isinstance(labels, np.ndarray):
-        turned = features.swapaxes(-1, -2)
-        return turned @ features, (turned @ labels[..., None])[..., 0]
-    pairs = zip(features, labels, strict=True)
-    return np.array([x.T @ x for x in features]), np.array([x.T @ y for x, y in pairs])
-
-
-def as_batches(
-    designs: Batches, targets: Batches, *, agents: int, dimension: int
-) -> tuple[FloatArray | list[FloatArray], FloatArray | list[FloatArray]]:
-    """Check batches: either two arrays, or two lists with an array for each agent.
-
-    Raises
-    ------
-    ValueError
-        Naming the agent whose data are not finite or do not fit.
-    """
-    remedy = "give every agent its rows of features and as many labels, none of them if it is empty"
-    if not isinstance(designs, np.ndarray):
-        features = [np.asarray(x, dtype=np.float64) for x in designs]  # type: ignore[union-attr]
-        labels = [np.asarray(y, dtype=np.float64) for y in targets]  # type: ignore[union-attr]
-        if len(features) != agents or len(labels) != agents:
-            got = f"{len(features)} designs and {len(labels)} sets of targets"
-            raise fail("designs", f"one for each of {agents} agents", got, remedy)
-        batches: list[tuple[FloatArray, FloatArray]] = []
-        for i, (x, y) in enumerate(zip(features, labels, strict=True)):
-            rows = x.reshape(0, dimension) if x.size == 0 else x
-            if rows.ndim != 2 or rows.shape[1] != dimension:
-                got = f"shape {x.shape}"
-                raise fail(f"designs of agent {i}", f"shape (rows, {dimension})", got, remedy)
-            if y.shape != rows.shape[:1]:
-                got = f"shape {y.shape}"
-                raise fail(f"targets of agent {i}", f"shape ({len(rows)},)", got, remedy)
-            batches.append(
-                (
-                    finite(f"designs of agent {i}", rows, last=0),
-                    finite(f"targets of agent {i}", y, last=0),
-                )
-            )
-        return [x for x, _ in batches], [y for _, y in batches]
-    table = finite("designs", designs, last=2)
-    answers = finite("targets", targets, last=1)  # type: ignore[arg-type]
-    if table.ndim < 3 or table.shape[-3] != agents or table.shape[-1] != dimension:
-        expected = f"shape (..., {agents}, rows, {dimension})"
-        raise fail("designs", expected, f"shape {table.shape}", remedy)
-    if answers.shape != table.shape[:-1]:
-        raise fail("targets", f"shape {table.shape[:-1]}", f"shape {answers.shape}", remedy)
-    return table, answers
-
-
-def moments(
-    mean: ArrayLike, covariance: ArrayLike, *, agents: int | None
-) -> tuple[FloatArray, FloatArray]:
-    """Means of shape (..., N, d) and covariances of shape (..., N, d, d), broadcast together."""
-    centre = finite("mean", mean, last=1)
-    spread = as_symmetric("covariance", finite("covariance", covariance, last=2))
-    d = spread.shape[-1]
-    if centre.ndim == 0 or centre.shape[-1] != d:
-        raise fail(
-            "mean", f"{d} coefficients, as the covariance has", f"shape {centre.shape}", "match"
-        )
-    try:
-        shape = np.broadcast_shapes(
-            centre.shape[:-1], spread.shape[:-2], () if agents is None else (agents,)
-        )
-    except ValueError:
-        got = f"shapes {centre.shape} and {spread.shape}"
-        raise fail(
-            "covariance", "as many agents as the mean", got, "give each agent both"
-        ) from None
-    if not shape:
-        raise fail("agents", "a number of agents", "none", "say how many agents share this belief")
-    return np.broadcast_to(centre, (*shape, d)), np.broadcast_to(spread, (*shape, d, d))
-
-
-def per_agent(argument: str, values: ArrayLike, *, agents: int) -> FloatArray:
-    """Positive numbers, one for each agent, shape (N,).
-
-    Raises
-    ------
-    ValueError
-        Naming the first agent whose number is not positive.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape not in ((), (1,), (agents,)):
-        expected = f"one number, or one for each of {agents} agents"
-        raise fail(argument, expected, f"shape {array.shape}", "give one per agent")
-    if array.ndim == 0:
-        as_positive(argument, float(array))
-    for agent, value in enumerate(np.atleast_1d(array)):
-        as_positive(f"{argument} of agent {agent}", float(value))
-    return np.array(np.broadcast_to(array, (agents,)))
-
-
-def as_rows(argument: str, values: ArrayLike, *, dimension: int) -> FloatArray:
-    """Rows of d finite numbers, shape (m, d)."""
-    rows = finite(argument, values, last=0)
-    if rows.ndim != 2 or rows.shape[1] != dimension:
-        expected = f"shape (rows, {dimension})"
-        raise fail(
-            argument, expected, f"shape {rows.shape}", "one row per point, features in order"
-        )
-    return rows
-
-
-def finite(argument: str, values: ArrayLike, *, last: int) -> FloatArray:
-    """A fresh array of finite floats; the axis before the `last` ones counts agents.
-
-    Raises
-    ------
-    ValueError
-        If it is ragged, not numeric, or has an entry that is not finite.
-    """
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise fail(
-            argument,
-            "a rectangular array of numbers",
-            "ragged or non-numeric values",
-            "give every row the same number of numbers",
-        ) from None
-    if not np.isfinite(array).all():
-        where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
-        value = float(array[tuple(where)])
-        place = where[: max(0, len(where) - last)] if last else []
-        inside = where[len(place) :]
-        raise fail(
-            argument + named(place),
-            "finite numbers",
-            f"{value} at {inside}",
-            "drop the row, or replace the number",
-        )
-    return array

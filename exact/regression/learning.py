@@ -14,7 +14,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.regression.beliefs import Batches, GaussianBeliefs, stacked_beliefs
+from exact.regression.batches import Batches
+from exact.regression.beliefs import GaussianBeliefs, stacked_beliefs
 from exact.regression.unknown_noise import NormalInverseGammaBeliefs
 from theory import Network
 from theory.showing import Shown

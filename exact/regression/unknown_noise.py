@@ -27,9 +27,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.special import gammaln, stdtrit
 
-from exact.regression.beliefs import (
+from exact.regression.batches import (
     Batches,
-    GaussianBeliefs,
     Weights,
     as_batches,
     as_pooling,
@@ -38,6 +37,7 @@ from exact.regression.beliefs import (
     per_agent,
     pool,
 )
+from exact.regression.beliefs import GaussianBeliefs
 from theory.showing import Shown
 from theory.validation import FloatArray, as_positive, as_probability, fail, read_only
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.regression.beliefs import as_rows, finite
+from exact.regression.batches import as_rows, finite
 from exact.regression.factors import Factors, forward, residual
 from theory.regression import RegressionModel
 from theory.validation import FloatArray, fail

@@ -68,10 +68,9 @@ def train(
     Parameters
     ----------
     module
-        A function that returns a torch module, whose weights the seed then draws; a module, whose
-        weights the seed draws anew if nobody has loaded, trained or set any of them (``notes`` say
-        which; a function that returns such a module keeps its weights); or an architecture of
-        :mod:`empirical.nets.architecture`.
+        A function that returns a torch module, whose weights the seed then draws; a module, drawn
+        anew if nobody has loaded, trained or set its weights (``notes`` say which; a function that
+        returns it keeps them); or an architecture of :mod:`empirical.nets.architecture`.
     data
         One pair for each agent: inputs (n, …), and labels (n,) or (n, k).
     network
@@ -94,8 +93,7 @@ def train(
     every
         Rounds between two looks; left out: about fifty looks in all.
     standardise
-        Whether inputs, and labels that are numbers, are standardised by the agents' pooled moments.
-        Predictions are in the units of the data either way.
+        Whether inputs, and labels that are numbers, are learned from in units of pooled moments.
     tokens
         Whether inputs are whole numbers that stand for words.
     draws
@@ -107,27 +105,22 @@ def train(
         How a module multiplies: ``"auto"``, the fastest as accurate as float32; ``"highest"``;
         ``"medium"``; or ``"bfloat16"``, rounded (:mod:`empirical.train.kernels.products`).
     codec
-        How messages are written: a codec, its name (``empirical.messages.codecs.CODECS``, also one
-        around another, as in ``"difference+sign"``), or a table of its name and settings, such as
-        ``{"codec": "seeds", "share": 0.05}``. Left out: float32 as it is.
+        How messages are written: a codec, its name (``empirical.messages.codecs.CODECS``), or a
+        table such as ``{"codec": "seeds", "share": 0.05}``. Left out: float32 as it is.
     missing
         What stands in for weights that a message says nothing of: ``"own"``, what the listener has,
         or ``"zero"``.
     influence
-        Whose word counts for how much: ``"network"``, by its weights; or ``"data"``, by how many
-        examples each agent trains on, with weights on the same links that mix the fastest
-        (:func:`theory.design.reweighted`).
+        Whose word counts for how much: ``"network"``, by its weights; or ``"data"``, by examples
+        trained on, with weights on the same links (:func:`theory.design.reweighted`).
     out, name, force, resume
-        Folder of the record, and what it is called; left out: none is written. With `force` it may
-        replace one of another training. With `resume` a killed run goes on from its last state
-        there, and ends with the same bits.
+        Folder and name of the record; left out: none is written. With `force` it may replace one of
+        another training; with `resume` a killed run goes on there and ends with the same bits.
     device, memory
-        ``"cpu"`` or ``"cuda"``; bytes that the run may take, also as ``"2GiB"``, left out: what is
-        free.
-    exchange
-        Processes that share the agents (:func:`empirical.nets.distributed.connect`).
-    progress, notice
-        Called with (rounds done, rounds), and with sentences worth knowing.
+        ``"cpu"`` or ``"cuda"``; bytes that the run may take, also as ``"2GiB"``; else what is free.
+    exchange, progress, notice
+        Processes that share the agents (:func:`empirical.nets.distributed.connect`); called with
+        (rounds done, rounds), and with sentences worth knowing.
 
     Raises
     ------

@@ -204,6 +204,12 @@ def _agent(agent: FiniteAgent | GaussianAgent, names: Sequence[str]) -> Table:
             "truth_std": agent.truth_std,
         }
     agent = agent.single or agent
+    if (tables := agent.tables) is not None:
+        return {
+            **({"inputs": tables.inputs.tolist()} if tables.inputs.size > 1 else {}),
+            "truth": tables.truth.tolist(),
+            "likelihood": tables.likelihood.tolist(),
+        }
     return {
         "probabilities": agent.probabilities.tolist(),
         "log_likelihoods": agent.log_likelihoods.tolist(),

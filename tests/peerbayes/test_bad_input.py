@@ -579,11 +579,11 @@ def test_files_that_cannot_be_read(
     secret = tmp_path / "secret.toml"
     secret.write_text(TWO_COINS)
 
-    def refuse(self: Path) -> bytes:
+    def refuse(self: Path, *arguments: object) -> bytes:
         raise PermissionError(13, "Permission denied", str(self))
 
     # Set by hand, as the tests may run with all rights.
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     line = complaint(capsys, "analyse", str(secret))
     assert "permission denied; correct the path or its permissions" in line
 

@@ -121,8 +121,10 @@ def test_what_is_saved_loads_again(tmp_path: Path) -> None:
     free = pb.problem_of(problem(None).network, problem(None).model, batch=[2, 5])
     written = document_of(free)["model"]["agents"]
     assert [agent["batch"] for agent in written] == [2, 5]
-    assert written[0]["probabilities"] == written[1]["probabilities"]  # of single observations
-    assert written[0]["probabilities"] == problem(None).model.kinds[0].probabilities.tolist()
+    assert written[0]["likelihood"] == written[1]["likelihood"]  # of single observations
+    tables = problem(None).model.kinds[0].tables
+    assert tables is not None
+    assert written[0]["truth"] == tables.truth.tolist()
 
 
 def test_batches_take_the_place_of_the_problems_own() -> None:

@@ -19,11 +19,11 @@ from tests.oracles import exact_stationary, relative_error
 from tests.strategies import networks
 from theory.network import Network, elimination_kernel
 from theory.network import stationary as stationary_module
+from theory.network.iteration import iterate
 from theory.network.stationary import (
     detailed_balance,
     eliminate,
     elimination_work,
-    iterate,
     residual,
     solve_sparse,
     stationary,
