@@ -1,9 +1,9 @@
 """Which parts a campaign runs, most telling first, and what each is expected to take.
 
 First the papers' own settings (`paper`): every row's main network with the first seed; two more
-seeds of the two-node rows and of `star-mnist-1`; what is printed of nodes alone, of all data in one
-place and of federated averaging; three rows without a shared initialisation, and
-three with a consensus after every batch, or every ten; then every other network of a row. After
+seeds of the two-node rows and of `star-mnist-1`; three rows without a shared initialisation, three
+with a consensus after every batch, or every ten, and what is printed of nodes alone, of all data in
+one place and of federated averaging; then every other network of a row. After
 them the methods of `tuned`; and this program's own recipes, one seed, with what they are compared
 with. The runs of `gae`, which are others' nets, come last.
 """
@@ -18,6 +18,7 @@ from typing import TypeAlias
 from peerbayes.experiments.gae_plan import GaeTask, gae_tasks
 from peerbayes.experiments.net_parts import (
     BATCHES,
+    BESIDE,
     Part,
     active,
     is_served,
@@ -136,7 +137,7 @@ def planned() -> tuple[Task, ...]:
     rows = [ROWS[name] for name in _ORDER]
     all_parts = {row.name: parts_of(row, seeds=_SEEDS, is_quick=False) for row in rows}
 
-    def chosen(row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...]) -> list[NetTask]:
+    def chosen(row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...]) -> list[Task]:
         return [
             NetTask(row.name, part)
             for part in all_parts[row.name]
@@ -146,16 +147,16 @@ def planned() -> tuple[Task, ...]:
         ]
 
     tasks: list[Task] = []
-    printed = [task for row in rows for task in chosen(row, "paper", main=True, seeds=(0, 1, 2))]
-    together = [task for task in printed if task.part.role == "cooperating"]
-    tasks += [task for task in together if task.part.seed == 0]
-    tasks += [task for task in together if task.part.seed > 0 and task.row in _THREE_SEEDS]
-    tasks += [task for task in printed if task.part.role != "cooperating"]
+    for row in rows:
+        tasks += chosen(row, "paper", main=True, seeds=(0,))
+    for row in rows:
+        if row.name in _THREE_SEEDS:
+            tasks += chosen(row, "paper", main=True, seeds=(1, 2))
     for row in rows:
         tasks += [NetTask(row.name, part) for part in parts_aside(row, seeds=1)]
     for row in rows:
         more = [part for part in parts_aside(row, seeds=_SEEDS) if part.seed > 0]
-        tasks += [NetTask(row.name, part) for part in more if part.role in BATCHES]
+        tasks += [NetTask(row.name, part) for part in more if part.role in (*BATCHES, *BESIDE)]
     for recipe in ("paper", "best", "once"):
         if recipe != "paper":
             for row in rows:

@@ -24,6 +24,8 @@ BATCHES: Mapping[Role, int] = MappingProxyType({"a batch a round": 1, "10 batche
 ASIDE: Mapping[Role, str] = MappingProxyType(
     {"own initialisation": "own", **{role: role for role in BATCHES}}
 )
+# What a source prints a number of beside its network: of `paper`, run where it is asked for.
+BESIDE: tuple[Role, ...] = ("alone", "central", "fedavg")
 # Of a quick run: images to learn from, rounds' worth of looking.
 QUICK_IMAGES = 6000
 
@@ -59,6 +61,12 @@ class Part:
         what = self.variant if self.role == "cooperating" else self.role
         return " ".join(word for word in (self.recipe, what, f"seed {self.seed}") if word)
 
+    @property
+    def asked_for(self) -> str:
+        """The word without which it is not run; empty for parts of every run."""
+        is_beside = self.recipe == "paper" and self.role in BESIDE
+        return self.role if is_beside else ASIDE.get(self.role, "")
+
 
 def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
     """All parts of a row, recipe by recipe."""
@@ -69,36 +77,34 @@ def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
             continue
         for seed in range(seeds):
             parts += [Part(recipe, "cooperating", name, seed) for name in variants]
-            parts += [Part(recipe, role, row.main, seed) for role in _beside(row, recipe, is_quick)]
+            if recipe == "best":
+                roles: list[tuple[Role, bool]] = [
+                    ("alone", row.alone is not None),
+                    ("central", row.central is not None),
+                    ("averaging", row.averaging),
+                    ("fedavg", bool(row.server)),
+                ]
+                parts += [Part(recipe, role, row.main, seed) for role, on in roles if on]
     return tuple(parts)
-
-
-def _beside(row: Row, recipe: str, is_quick: bool) -> list[Role]:
-    """What a network is compared with: all of it by ``best``, and as printed what is printed."""
-    roles: dict[Role, tuple[bool, bool]] = {
-        "alone": (row.alone is not None, any(row.alone or ())),
-        "central": (row.central is not None, bool(row.central)),
-        "averaging": (row.averaging, False),
-        "fedavg": (bool(row.server), bool(row.printed_server)),
-    }
-    if recipe == "once" or (recipe == "paper" and is_quick):
-        return []
-    return [role for role, on in roles.items() if on[recipe == "paper"]]
 
 
 def parts_aside(row: Row, *, seeds: int) -> tuple[Part, ...]:
     """Those that try what the papers say or leave open: run where they are asked for.
 
-    Every agent begins from an initialisation of its own; rounds are a batch long, or a few.
+    Every agent begins from an initialisation of its own; rounds are a batch long, or a few; nodes
+    alone, all data in one place and federated averaging, where a source prints a number of them.
     """
-    rows: dict[Role, tuple[str, ...]] = {
-        "own initialisation": APART,
-        **dict.fromkeys(BATCHES, BATCHWISE),
+    roles: dict[Role, bool] = {
+        "own initialisation": row.name in APART,
+        **dict.fromkeys(BATCHES, row.name in BATCHWISE),
+        "alone": any(row.alone or ()),
+        "central": bool(row.central),
+        "fedavg": bool(row.printed_server),
     }
     return tuple(
         Part("paper", role, row.main, seed)
-        for role, names in rows.items()
-        if row.name in names
+        for role, is_run in roles.items()
+        if is_run
         for seed in range(seeds)
     )
 

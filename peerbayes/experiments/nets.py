@@ -17,7 +17,6 @@ from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_parts import (
-    ASIDE,
     Part,
     part_values,
     parts_aside,
@@ -90,7 +89,7 @@ class NetExperiment(PartsBySeed):
     ) -> tuple[str, ...]:
         """The parts of one recipe, and of the first seeds, whose names contain these words.
 
-        Parts aside (`net_parts.ASIDE`) are among them only if the words ask for them.
+        Parts aside (`net_parts.parts_aside`) are among them only if the words ask for them.
 
         Raises
         ------
@@ -105,7 +104,7 @@ class NetExperiment(PartsBySeed):
         own = [
             name
             for name, part in self._parts.items()
-            if part.recipe == recipe and part.seed < first and ASIDE.get(part.role, "") in words
+            if part.recipe == recipe and part.seed < first and part.asked_for in words
         ]
         if not own and not self.codec:
             raise fail("--recipe", "paper or best", repr(recipe), f"{self.row.name} has no priors")

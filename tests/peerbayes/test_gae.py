@@ -290,7 +290,7 @@ def test_other_bits_than_the_formulas_contradict() -> None:
 def test_the_page_says_what_the_records_say() -> None:
     """Numbers in the words of the page, from the records beside it."""
     docs = Path(__file__).parents[2] / "docs"
-    page = (docs / "reference/gae.md").read_text(encoding="utf-8")
+    page = " ".join((docs / "reference/gae.md").read_text(encoding="utf-8").split())
     found = Kept(docs / "experiments").gae
     check_words_on_closing(page, found)
     found = replace(found, runs=tuple(one for one in found.runs if one.seed == 0))
@@ -375,7 +375,7 @@ def check_words_on_masked(page: str, found: GaeContent) -> None:
     masked, zeros, alone = (found.named(name)[0] for name in names)
     own, worst = (f"{x:.4f}".lstrip("0") for x in (masked.accuracy, min(masked.accuracies[-1])))
     assert f"ends with {own} (one seed; the worst node {worst})" in page
-    assert f"{100 * (zeros.accuracy - masked.accuracy):.1f} points\nbehind the merge with" in page
+    assert f"{100 * (zeros.accuracy - masked.accuracy):.1f} points behind the merge with" in page
     means = (np.mean(one.accuracies, axis=1) for one in (masked, zeros, alone))
     looks = list(zip(masked.rounds, *means, strict=True))
     assert all(own > other for n, own, other, _ in looks if 1 < n < 20)
@@ -402,7 +402,7 @@ def check_words_on_no_exchange(page: str, found: GaeContent) -> None:
     others = [found.named(few.get(way, f"{way} unbalanced 16"))[0] for way in ways]
     worth = [f"{100 * (one.accuracy - alone.accuracy):.1f}" for one in others]
     assert (
-        "All weights are worth {} points to it, pruned ones {}, GAE's message {},\nand the coarse"
+        "All weights are worth {} points to it, pruned ones {}, GAE's message {}, and the coarse"
         " steps of `coded` {}.".format(*worth)
     ) in page
     between = []

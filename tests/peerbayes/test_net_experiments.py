@@ -23,7 +23,15 @@ from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS, find_experiment
 from peerbayes.experiments import net_run as net_run_module
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_parts import BATCHES, Part, Role, part_values, parts_of
+from peerbayes.experiments.net_parts import (
+    BATCHES,
+    BESIDE,
+    Part,
+    Role,
+    part_values,
+    parts_aside,
+    parts_of,
+)
 from peerbayes.experiments.net_problem import influence_of, network_of
 from peerbayes.experiments.net_recipes import recipe_values
 from peerbayes.experiments.net_rows import ROWS, Row
@@ -132,15 +140,15 @@ def test_every_row_fits_its_data() -> None:
 def test_parts_and_what_they_depend_on() -> None:
     row = ROWS["star-mnist-1"]
     names = [part.name for part in parts_of(row, seeds=2, is_quick=False)]
-    assert len(names) == len(set(names)) == 3 * 5 * 2 + 4 * 2 + 2
+    assert len(names) == len(set(names)) == 3 * 5 * 2 + 4 * 2
     assert {"best a=0.5 seed 1", "paper a=0.1 seed 0", "once a=0.7 seed 1"} <= set(names)
     assert {"best alone seed 0", "best central seed 1", "best fedavg seed 0"} <= set(names)
-    # Beside the network, `paper` has what a source prints a number of.
+    # Beside the network, `paper` has what a source prints a number of, where it is asked for.
     beside = {
         (row.name, part.role)
         for row in ROWS.values()
-        for part in parts_of(row, seeds=1, is_quick=False)
-        if part.recipe == "paper" and part.role != "cooperating"
+        for part in parts_aside(row, seeds=1)
+        if part.asked_for == part.role and part.role in BESIDE
     }
     printed = {(r.name, "alone") for r in ROWS.values() if any(r.alone or ())}
     printed |= {(r.name, "central") for r in ROWS.values() if r.central}
@@ -233,10 +241,9 @@ def test_every_row_runs_and_has_a_page(name: str, run: Run) -> None:
 def test_recipes_are_laid_side_by_side(run: Run, tmp_path: Path) -> None:
     name = "fmnist-2-balanced-a"
     first = run(name, "--recipe", "paper", "--replicates", "1")
-    beside = ["paper alone seed 0", "paper central seed 0"]  # P1 prints numbers of both
-    assert first["parts"] == ["paper seed 0", *beside]
+    assert first["parts"] == ["paper seed 0"]
     second = run(name, "--part", "best seed", "--replicates", "2")
-    assert second["parts"] == ["paper seed 0", *beside, "best seed 0", "best seed 1"]
+    assert second["parts"] == ["paper seed 0", "best seed 0", "best seed 1"]
     lines = {line["what"]: line for line in second["lines"]}
     assert lines["accuracy [%], paper, node 1, after consensus"]["standard_error"] is None
     assert lines["accuracy [%], best, node 1, after consensus"]["standard_error"] > 0

@@ -119,7 +119,7 @@ def test_a_new_server_shows_its_own_problem_and_offers_the_work_of_before(browse
     hand.goto(second.address)
     assert hand.document["name"].startswith("p2-star")
     hand.page.get_by_role("button", name="Bring it back").click()
-    hand.until("peerbayes.state.document.name === 'two-coins'")
+    hand.until("peerbayes.state.document.name === 'two-coins-edited'")
     assert hand.document == kept
     context.close()
     second.stop()
