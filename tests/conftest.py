@@ -17,7 +17,9 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
 
-# A shell starts what it puts into the background so that it and its children ignore Ctrl-C, which
-# tests send to processes of theirs.
+# A shell starts what it puts into the background so that it and its children ignore Ctrl-C, and
+# nohup so that they ignore SIGHUP; tests send both to processes of theirs.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
