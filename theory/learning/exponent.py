@@ -220,7 +220,7 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     # Scaling all weights scales the best tilt and leaves the maximum: in units of the largest
     # weight that bears on the matter nothing under- or overflows, however small it is.
     random = np.array([law.variance > 0 for law in laws])[assignment]
-    silent = np.array([not law.means.any() and law.is_bounded for law in laws])[assignment]
+    silent = np.array([law.is_silent for law in laws])[assignment]
     unit = float(v[random].max())
     v, mean = np.where(silent, 0.0, v) / unit, mean / unit
     variances = np.array([law.variance for law in laws])[assignment[random]]
