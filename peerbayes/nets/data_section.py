@@ -190,8 +190,9 @@ class DataSection(Section):
     decimal: Literal[".", ","] | None = Field(
         default=None, description="CSV: the decimal mark of numbers; left out: a point."
     )
-    missing: Literal["mean"] | None = Field(
-        default=None, description="Fill missing inputs with the mean, and mark them; else refused."
+    missing: Literal["refuse", "mean"] | None = Field(
+        default=None,
+        description="Missing inputs: refused; or filled with the mean, and marked. Left out: refused.",
     )
     colour: bool | None = Field(
         default=None, description="Images: read as red, green, blue, or grey; left out: as is."

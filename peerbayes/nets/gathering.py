@@ -90,7 +90,7 @@ def gathered(wanted: Wanted) -> AgentsData:
         standardise=section.standardise,
         tokens=section.tokens,
         seed=wanted.seed,
-        missing=section.missing,
+        missing=section.missing or "refuse",
     )
     other = None if section.other is None else reader.other(section.other)
     names, sources = list(parts), list(parts.values())
@@ -220,7 +220,7 @@ class _Reader:
             features=self.section.features,
             categories=self.section.categories or (),
             besides=besides,
-            missing=self.section.missing is not None,
+            missing=self.section.missing == "mean",
         )
         self.notes += self._layout.notes
         if self._layout.left_out:
@@ -257,7 +257,7 @@ class _Reader:
         if is_idx(path):
             return read_idx_files(path)
         if path.suffix.lower() == ".npz":
-            rows = read_npz(path, labelled=labelled, missing=self.section.missing is not None)
+            rows = read_npz(path, labelled=labelled, missing=self.section.missing == "mean")
             if labelled and len(rows.labels) != len(self.labels):
                 self._name_targets([f"label {k}" for k in range(len(rows.labels))])
             return rows

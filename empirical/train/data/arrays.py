@@ -203,7 +203,7 @@ def data_of_arrays(
     """
     if not len(data):
         raise fail("data", "inputs and labels of at least one agent", "none", "give some")
-    absent = how.missing is not None
+    absent = how.fills
     first = data[0]
     targets = names_of_columns(first[1]) if isinstance(first, tuple | list) else None
 

@@ -79,8 +79,8 @@ class Preparation:
     seed
         Of what is held out.
     missing
-        ``"mean"``: missing inputs, NaN, are filled with the mean of the training data, and for each
-        column that has some another one says where. None: there are none.
+        Missing inputs, NaN: ``"refuse"`` them; or, with ``"mean"``, fill them with the mean of the
+        training data, and for each column that has some let another one say where.
 
     Raises
     ------
@@ -94,11 +94,11 @@ class Preparation:
     standardise: bool = True
     tokens: bool = False
     seed: int = 0
-    missing: Literal["mean"] | None = None
+    missing: Literal["refuse", "mean"] = "refuse"
 
     def __post_init__(self) -> None:
-        if self.missing not in (None, "mean"):
-            raise fail("missing", '"mean" or None', repr(self.missing), "choose one of them")
+        if self.missing not in ("refuse", "mean"):
+            raise fail("missing", '"refuse" or "mean"', repr(self.missing), "choose one of them")
         names = [label.name for label in self.labels]
         if not names or len(set(names)) < len(names):
             raise fail("labels", "targets of distinct names", names, "name each target once")
@@ -108,6 +108,11 @@ class Preparation:
             if not known or not 0 <= share < 1:
                 raise fail(argument, "a share in [0, 1)", share, "leave some data for training")
         as_integer("seed", self.seed, minimum=0)
+
+    @property
+    def fills(self) -> bool:
+        """Whether missing inputs are filled."""
+        return self.missing == "mean"
 
 
 def prepare(
@@ -162,7 +167,7 @@ def prepare(
     whole = [part.inputs for part in own]
     training, checking = _hold_out("validation", names, own, targets, how, said)
     features, filling = parts[0].features, None
-    if how.missing is not None:
+    if how.fills:
         there = [part.inputs for part in training]
         filling = Filling.of(parts[0].where, whole, there, features)
         training, checking, held = (

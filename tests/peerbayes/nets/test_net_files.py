@@ -296,6 +296,13 @@ def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     table[3][1] = "N/A"
     write_csv(tmp_path / "hospital-1.csv", table)
     problem = read_net_file(path)
+    text = path.read_text(encoding="utf-8")
+    assert text.count('missing = "mean"\n') == 1
+    refusing = tmp_path / "refusing.toml"
+    for words in ('missing = "refuse"\n', ""):  # the same, in so many words or none
+        refusing.write_text(text.replace('missing = "mean"\n', words), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"hospital-1\.csv.*score.*row 3"):
+            read_net_file(refusing)
     assert problem.data.features == ("age", "score", "score=missing")
     assert "missing inputs filled with the mean, and marked: score" in problem.data.notes
     trained = run_plan(plan_of(problem, None, None, source=str(path)), out=None).trained
