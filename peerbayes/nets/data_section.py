@@ -192,7 +192,7 @@ class DataSection(Section):
     )
     missing: Literal["refuse", "mean"] | None = Field(
         default=None,
-        description="Missing inputs: refused; or filled with the mean, and marked. Left out: refused.",
+        description="Missing inputs: refused, as by default; or filled with the mean, and marked.",
     )
     colour: bool | None = Field(
         default=None, description="Images: read as red, green, blue, or grey; left out: as is."
