@@ -17,8 +17,16 @@ WORKERS ?= 2
 # for each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
+PYTEST := $(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest
+# Files stay whole, since their tests share what is costly to make. Another order: SHUFFLE=any number.
+SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(SHUFFLE),-p randomly --randomly-seed=$(SHUFFLE))
+THOROUGH := tests/thorough
+INTEGRATION := $(THOROUGH)/test_site.py $(THOROUGH)/test_wheel.py \
+	$(THOROUGH)/peerbayes/explore/browser/test_basic.py $(THOROUGH)/peerbayes/live/test_basic.py
+COMPILED := $(shell grep -rlE 'njit|cfunc' theory exact empirical --include=*.py)
+
 .DEFAULT_GOAL := help
-.PHONY: help verify test properties check format bench docs clean
+.PHONY: help verify test integration test-all properties check format bench docs clean
 .DELETE_ON_ERROR:
 
 help:  ## list the tasks
@@ -27,12 +35,18 @@ help:  ## list the tasks
 verify: $(VENV)/.core  ## predict and measure the built-in problems; ends with a table and a report
 	$(BIN)/peerbayes verify
 
-test: $(VENV)/.test  ## run every test, the code in the documentation included
-	$(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+test: $(VENV)/.kernels  ## run the tests; six minutes on two cores
+	$(PYTEST) $(SPREAD)
 
-properties: $(VENV)/.test  ## try what must always hold on at least 10 000 new networks; minutes
-	HYPOTHESIS_PROFILE=full $(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m pytest tests/properties \
-		-n $(WORKERS) --dist worksteal
+integration: $(VENV)/.kernels  ## run all pages, the site, the wheel, a browser, live agents
+	$(PYTEST) $(SPREAD) docs --ignore docs/quickstart.md $(INTEGRATION)
+
+test-all: $(VENV)/.kernels  ## run everything: large, slow, launched, in the browser; then properties
+	$(PYTEST) $(SPREAD) docs tests README.md theory exact empirical peerbayes
+	$(MAKE) properties
+
+properties: $(VENV)/.kernels  ## try what must always hold on at least 10 000 new networks; minutes
+	HYPOTHESIS_PROFILE=full $(PYTEST) tests/properties -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.check  ## lint, formatting, types
 	$(BIN)/ruff check .
@@ -85,3 +99,9 @@ $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@echo "installing everything the tests need into $(VENV)"
 	@$(INSTALL) '.[test,docs,$(EXTRAS)]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs
+
+# Compiled once, by all cores, before test processes would each compile the same.
+$(VENV)/.kernels: $(VENV)/.test $(COMPILED) tests/kernels.py
+	@echo "compiling the kernels of theory, exact and empirical"
+	@$(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m tests.kernels $(WORKERS)
+	@touch $@

@@ -17,7 +17,7 @@ import peerbayes as pb
 from peerbayes.experiments.team import is_first_process
 from peerbayes.nets.documents import TrainRecord
 from peerbayes.records import read_record
-from tests.test_showing import FakePandas, check_html, check_text
+from tests.house.test_showing import FakePandas, check_html, check_text
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")

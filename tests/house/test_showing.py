@@ -20,6 +20,7 @@ from scipy import sparse
 import exact
 import theory
 from exact import Run, simulate
+from tests.models import COIN, coins
 from theory import (
     FiniteModel,
     GaussianAgent,
@@ -44,8 +45,6 @@ from theory.design import DesignGraph, baselines
 from theory.rational import RationalNetwork
 from theory.showing import COLUMNS, LINES, Shown, brief
 from theory.values import Value
-
-from .models import COIN, coins
 
 
 def packages() -> Iterator[ModuleType]:

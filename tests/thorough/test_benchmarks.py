@@ -28,7 +28,7 @@ from benchmarks.networks import (
 )
 from tests.oracles import exact_eigenvalues, exact_stationary, precision
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
 NAMES = (
     "accounting",
@@ -137,7 +137,7 @@ def test_the_page_explains_what_was_measured(name: str) -> None:
 
 
 def test_the_page_shows_every_table(tmp_path: Path) -> None:
-    """Run the page and build it: tests/test_site.py does not run what it builds."""
+    """Run the page and build it: test_site.py does not run what it builds."""
     pytest.importorskip("myst_nb")
     source = tmp_path / "docs"
     shutil.copytree(ROOT / "docs/benchmarks", source / "benchmarks")

@@ -10,8 +10,8 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-GALLERY = sorted((Path(__file__).parents[1] / "docs/gallery").glob("plot_*.py"))
-FIGURE = Path(__file__).parents[1] / "docs/figure.py"
+GALLERY = sorted((Path(__file__).parents[2] / "docs/gallery").glob("plot_*.py"))
+FIGURE = Path(__file__).parents[2] / "docs/figure.py"
 
 
 @pytest.fixture(autouse=True)

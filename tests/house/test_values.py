@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 import pytest
 
+from tests.models import COIN, coins
 from theory import (
     FiniteAgent,
     FiniteModel,
@@ -31,8 +32,6 @@ from theory.changing import (
 from theory.design import DesignGraph
 from theory.rational import RationalModel, RationalNetwork
 from theory.robustness import ConstantBelief, Push
-
-from .models import COIN, coins
 
 
 def ring(**options: object) -> Network:

@@ -18,7 +18,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ROOMS = ("theory", "exact", "empirical", "peerbayes")
 ABOVE = {room: set(ROOMS[floor + 1 :]) for floor, room in enumerate(ROOMS)}
 WITHOUT_CIRCLES = ("theory", "exact", "empirical", "peerbayes")

@@ -1,7 +1,7 @@
 """The documentation builds without a warning, every reference in it leads somewhere, and its pages
 need no network.
 
-Examples are not executed here: other tests do that (tests/pages.py, tests/test_gallery.py).
+Examples are not executed here: other tests do that (tests/pages.py, test_gallery.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["'](?:https?:)?//"""
     r"""|<link\b[^>]*\brel=["']stylesheet["'][^>]*\bhref=["'](?:https?:)?//"""

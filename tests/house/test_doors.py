@@ -15,6 +15,7 @@ from scipy import sparse
 import exact
 import theory
 from exact import simulate
+from tests.models import coins
 from theory import FiniteModel, Network, learning_rate
 from theory.changing import DelayedNetwork, RandomLinks, RandomPresence, influence
 from theory.design import DesignGraph, changing_weights, fastest_mixing, optimal_rate, place
@@ -23,8 +24,6 @@ from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
 from theory.regression import regression_limits
 from theory.robustness import Faults, Median, Silent
 from theory.typed import typed
-
-from .models import coins
 
 
 @typed

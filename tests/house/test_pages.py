@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.outputs import fill, split_session
+from docs import outputs
+from docs.outputs import fill, own_arguments, run_command, split_session
 from tests.pages import ROOT
 
 CONFTEST = """
@@ -39,7 +40,8 @@ def run_page(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "page.md").write_text(textwrap.dedent(text))
     return subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"),
+            *(sys.executable, "-m", "pytest", "-q", "-W", "error"),
+            *("-p", "no:cacheprovider", "-p", "no:randomly"),
             *("-c", os.devnull, "--rootdir", str(folder), str(folder / "page.md")),
         ],
         capture_output=True,
@@ -209,3 +211,50 @@ def test_a_page_runs_as_a_module_of_its_own(
     monkeypatch.chdir(tmp_path)
     text = "def f(x: 1 + 1): pass\nprint('annotated', f.__annotations__['x'])\n"
     assert "annotated 2\n" in fill(f"```python\n{text}```\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("peerbayes list", ["peerbayes", "list"]),
+        ("peerbayes analyse 'p2-star a=0.7' --json > a.json", [
+            "peerbayes", "analyse", "p2-star a=0.7", "--json", ">", "a.json",
+        ]),
+        ("peerbayes campaign --only '5*'", ["peerbayes", "campaign", "--only", "5*"]),
+        ('peerbayes formula weights --weights "1-a a; b 1-b"', [
+            "peerbayes", "formula", "weights", "--weights", "1-a a; b 1-b",
+        ]),
+        ("peerbayes list | wc -l", []),
+        ("peerbayes peer a.toml & wait", []),
+        ("peerbayes list 2> said", []),
+        ("peerbayes report *.json", []),
+        ("peerbayes analyse $problem", []),
+        ("python gauge.py", []),
+    ],
+)  # fmt: skip
+def test_commands_that_need_no_shell_are_told_apart(command: str, words: list[str]) -> None:
+    assert own_arguments(command) == words
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "peerbayes analyse two-coins --delta 0.01",
+        "peerbayes simulate two-coins --rounds 20 --replicates 20 --json > run.json",
+        "peerbayes analyse two-coin",
+        "peerbayes design two-coins --objective speed",
+    ],
+)
+def test_a_page_in_this_process_shows_what_a_process_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def shown() -> tuple[str, int, dict[str, bytes]]:
+        with outputs.page_folder():
+            printed, code = run_command(command)
+            files = {path.name: path.read_bytes() for path in Path().glob("*.json")}
+        return printed, code, files
+
+    here = shown()
+    assert os.environ.get("TERM") != "dumb"  # the page's terminal is left behind
+    monkeypatch.setattr(outputs, "own_arguments", lambda command: [])
+    assert shown() == here
