@@ -10,9 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
-pytest.importorskip("safetensors")
-
 from safetensors import numpy as library
 
 from empirical.tensor_files import FORMAT, RawTensor, checksum, read_words, save_file, verify_file

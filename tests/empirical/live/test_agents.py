@@ -6,29 +6,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("safetensors")
-
-from empirical.live.agent import AgentTraining, own_share  # noqa: E402
-from empirical.live.plan_agent import PlanAgent  # noqa: E402
-from empirical.live.recipe_agent import RecipeAgent  # noqa: E402
-from empirical.messages.codecs import codec_named  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.nets.training import Training  # noqa: E402
-from empirical.train.data.agents_data import AgentsData  # noqa: E402
-from empirical.train.data.arrays import data_of_arrays  # noqa: E402
-from empirical.train.data.preparing import LabelColumn, Preparation  # noqa: E402
-from empirical.train.learners import LEARNERS, learner_of  # noqa: E402
-from empirical.train.likelihoods.words import likelihood_of  # noqa: E402
-from empirical.train.making import net_for  # noqa: E402
-from empirical.train.plan import TrainingPlan  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing.periodic import rotating_star  # noqa: E402
-from theory.network.structure import as_dense  # noqa: E402
+from empirical.live.agent import AgentTraining, own_share
+from empirical.live.plan_agent import PlanAgent
+from empirical.live.recipe_agent import RecipeAgent
+from empirical.messages.codecs import codec_named
+from empirical.nets.architecture import perceptron
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.nets.training import Training
+from empirical.train.data.agents_data import AgentsData
+from empirical.train.data.arrays import data_of_arrays
+from empirical.train.data.preparing import LabelColumn, Preparation
+from empirical.train.learners import LEARNERS, learner_of
+from empirical.train.likelihoods.words import likelihood_of
+from empirical.train.making import net_for
+from empirical.train.plan import TrainingPlan
+from empirical.train.run import TrainingRun
+from theory import Network
+from theory.changing.periodic import rotating_star
+from theory.network.structure import as_dense
 
 STAR = Network.from_topology("star", agents=4, edge_confidence=0.3)
 SIZES = (40, 9, 25, 13)

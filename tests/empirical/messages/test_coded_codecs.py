@@ -7,20 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("pywt")
-
-from torch import Tensor  # noqa: E402
-
-from empirical.messages.codec import Block, Heard, Layout, Paced  # noqa: E402
-from empirical.messages.codecs import codec_of  # noqa: E402
-from empirical.messages.codecs.posterior import Posterior  # noqa: E402
-from empirical.messages.codecs.quantised import Quantised, lloyd_levels  # noqa: E402
-from empirical.messages.codecs.samples import Samples  # noqa: E402
-from empirical.messages.codecs.topk import TopK  # noqa: E402
-from empirical.messages.codecs.wavelet import Wavelet  # noqa: E402
-from empirical.messages.limit import (  # noqa: E402
+from empirical.messages.codec import Block, Heard, Layout, Paced
+from empirical.messages.codecs import codec_of
+from empirical.messages.codecs.posterior import Posterior
+from empirical.messages.codecs.quantised import Quantised, lloyd_levels
+from empirical.messages.codecs.samples import Samples
+from empirical.messages.codecs.topk import TopK
+from empirical.messages.codecs.wavelet import Wavelet
+from empirical.messages.limit import (
     UNIFORM_LOSS,
     Limit,
     divergence,

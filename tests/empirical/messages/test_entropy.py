@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
 from empirical.messages.entropy import (
     LARGEST,
     Reader,

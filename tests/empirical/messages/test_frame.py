@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("torch")
-
 from empirical.messages.frame import (
     ALL,
     HEADER_BYTES,

@@ -1,15 +1,12 @@
 """What all messages of a run look like: blocks without a gap, vectors of one length."""
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("safetensors")
-
-from torch import nn  # noqa: E402
-
-from empirical.messages.codec import Block, Layout  # noqa: E402
-from empirical.train.constants import with_constants  # noqa: E402
-from empirical.train.recognise import net_of  # noqa: E402
+from empirical.messages.codec import Block, Layout
+from empirical.train.constants import with_constants
+from empirical.train.recognise import net_of
 
 
 @pytest.mark.parametrize("activation", [nn.ReLU, nn.GELU])

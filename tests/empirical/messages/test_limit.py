@@ -6,11 +6,10 @@ from math import e, log2, pi
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import minimize
 
-torch = pytest.importorskip("torch")
-
-from empirical.messages.limit import (  # noqa: E402
+from empirical.messages.limit import (
     UNIFORM_LOSS,
     Limit,
     Point,

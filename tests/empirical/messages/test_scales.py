@@ -8,8 +8,6 @@ from math import erfc, sqrt
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
 from empirical.messages.codec import Block
 from empirical.messages.entropy import Reader, Writer, integers
 from empirical.messages.grids import nearest, powers

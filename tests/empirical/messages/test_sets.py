@@ -7,12 +7,11 @@ from math import comb, log2
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.messages.codec import Block, Layout  # noqa: E402
-from empirical.messages.entropy import Reader, Writer  # noqa: E402
-from empirical.messages.sets import (  # noqa: E402
+from empirical.messages.codec import Block, Layout
+from empirical.messages.entropy import Reader, Writer
+from empirical.messages.sets import (
     FORMER,
     MEMBER,
     Flags,
@@ -21,7 +20,7 @@ from empirical.messages.sets import (  # noqa: E402
     ranks,
     subset,
 )
-from theory.validation import IntArray  # noqa: E402
+from theory.validation import IntArray
 
 
 def layout(*sizes: int) -> Layout:

@@ -3,22 +3,20 @@
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("pywt")
-
-from empirical.messages.codec import Heard, Layout, Memory, Said  # noqa: E402
-from empirical.messages.codecs import CODECS, codec_of  # noqa: E402
-from empirical.messages.frame import (  # noqa: E402
+from empirical.messages.codec import Heard, Layout, Memory, Said
+from empirical.messages.codecs import CODECS, codec_of
+from empirical.messages.frame import (
     HEADER_BYTES,
     Address,
     DamagedFrameError,
     ForeignFrameError,
     OutOfStepError,
 )
-from empirical.messages.streams import Receiver, Sender, fingerprint, prepared  # noqa: E402
-from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
-from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, SETTINGS, same  # noqa: E402
+from empirical.messages.streams import Receiver, Sender, fingerprint, prepared
+from tests.empirical.messages.layouts import NAMES, layout_of, message
+from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, SETTINGS, same
 
 
 def ends(name: str, *, seed: int = 3, **settings: Any) -> tuple[Sender, Receiver]:

@@ -1,10 +1,9 @@
 """Shapes and places of weights, against torch's own layers."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.architecture import (  # noqa: E402
+from empirical.nets.architecture import (
     Architecture,
     Convolution,
     Dense,

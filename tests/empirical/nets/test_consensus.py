@@ -4,15 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.consensus import Consensus, OneProcess, block_of  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing.periodic import PeriodicNetwork, rotating_star  # noqa: E402
-from theory.changing.phase import Phase  # noqa: E402
+from empirical.nets.consensus import Consensus, OneProcess, block_of
+from theory import Network
+from theory.changing.periodic import PeriodicNetwork, rotating_star
+from theory.changing.phase import Phase
 
 STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
 

@@ -13,22 +13,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.data import load_digits  # noqa: E402
-from empirical.dealing import ByLabels, held_labels  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.curve import Curve, Schedule, Test, follow  # noqa: E402
-from empirical.nets.fedavg import FedAvg  # noqa: E402
-from empirical.nets.fedavg_recipe import FedAvgRecipe  # noqa: E402
-from empirical.nets.keeping import Generations  # noqa: E402
-from empirical.nets.learners import Alone, Learner, Server, Together  # noqa: E402
-from empirical.nets.likelihood import mean_probabilities  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares, as_inputs  # noqa: E402
-from empirical.nets.training import Training, TrainingFailed  # noqa: E402
-from theory.network import Network  # noqa: E402
+from empirical.data import load_digits
+from empirical.dealing import ByLabels, held_labels
+from empirical.nets.architecture import perceptron
+from empirical.nets.curve import Curve, Schedule, Test, follow
+from empirical.nets.fedavg import FedAvg
+from empirical.nets.fedavg_recipe import FedAvgRecipe
+from empirical.nets.keeping import Generations
+from empirical.nets.learners import Alone, Learner, Server, Together
+from empirical.nets.likelihood import mean_probabilities
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares, as_inputs
+from empirical.nets.training import Training, TrainingFailed
+from theory.network import Network
 
 ROOT = Path(__file__).parents[3]
 NET = perceptron(64, 8, outputs=10)

@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from sklearn.metrics import roc_auc_score
 
-torch = pytest.importorskip("torch")
-
-from sklearn.metrics import roc_auc_score  # noqa: E402
-
-from empirical.nets.architecture import Architecture, Dense, perceptron  # noqa: E402
-from empirical.nets.evaluation import (  # noqa: E402
+from empirical.nets.architecture import Architecture, Dense, perceptron
+from empirical.nets.evaluation import (
     Evaluation,
     evaluate,
     evaluate_probabilities,
 )
-from empirical.nets.likelihood import mean_probabilities, sampled_probabilities  # noqa: E402
-from empirical.nets.posterior import Posterior  # noqa: E402
-from tests.empirical.nets.test_metrics import predictions  # noqa: E402
+from empirical.nets.likelihood import mean_probabilities, sampled_probabilities
+from empirical.nets.posterior import Posterior
+from tests.empirical.nets.test_metrics import predictions
 
 OWN = [(0, 1), (2, 3), (0, 1, 2, 3)]  # nobody has label 4
 

@@ -6,21 +6,19 @@ import hashlib
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
-torch = pytest.importorskip("torch")
-
-from safetensors import safe_open  # noqa: E402
-from safetensors.torch import save_file  # noqa: E402
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.keeping import (  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.nets.keeping import (
     Generations,
     load_posterior,
     load_tensors,
     save_posterior,
     save_tensors,
 )
-from empirical.nets.posterior import shared_initialisation  # noqa: E402
+from empirical.nets.posterior import shared_initialisation
 
 WORDS = {"round": 3, "names": ["a", "ä"], "share": 0.1}
 

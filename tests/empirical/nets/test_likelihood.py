@@ -1,17 +1,16 @@
 """Losses and their gradients: against autograd, finite differences, and each other."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.architecture import (  # noqa: E402
+from empirical.nets.architecture import (
     Architecture,
     Convolution,
     Dense,
     MaxPool,
     perceptron,
 )
-from empirical.nets.likelihood import (  # noqa: E402
+from empirical.nets.likelihood import (
     ESTIMATORS,
     Categorical,
     GaussianNoise,
@@ -20,8 +19,8 @@ from empirical.nets.likelihood import (  # noqa: E402
     mean_probabilities,
     sampled_probabilities,
 )
-from empirical.nets.posterior import Posterior  # noqa: E402
-from empirical.train.kernels.noise import Noise, keys  # noqa: E402
+from empirical.nets.posterior import Posterior
+from empirical.train.kernels.noise import Noise, keys
 
 NETS = {
     "perceptron": perceptron(6, 5, 4, outputs=3),

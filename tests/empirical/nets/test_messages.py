@@ -3,12 +3,11 @@
 import math
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.messages import Natural  # noqa: E402
+from empirical.nets.messages import Natural
 
 U = 2.0**-24  # half a unit of float32's last place, relatively
 

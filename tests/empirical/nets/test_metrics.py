@@ -6,16 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from sklearn import metrics as sklearn_metrics
 
-torch = pytest.importorskip("torch")
-
-from scipy import stats  # noqa: E402
-from sklearn import metrics as sklearn_metrics  # noqa: E402
-
-from empirical.nets import metrics  # noqa: E402
-from theory.validation import FloatArray, IntArray  # noqa: E402
+from empirical.nets import metrics
+from theory.validation import FloatArray, IntArray
 
 
 def predictions(

@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets import messages, pooling  # noqa: E402
-from empirical.nets.messages import Natural  # noqa: E402
-from empirical.nets.pooling import WeightRows, pool_all, pool_by_torch, pool_heard  # noqa: E402
-from exact.regression import GaussianBeliefs  # noqa: E402
+from empirical.nets import messages, pooling
+from empirical.nets.messages import Natural
+from empirical.nets.pooling import WeightRows, pool_all, pool_by_torch, pool_heard
+from exact.regression import GaussianBeliefs
 
 U = 2.0**-24  # half a unit of float32's last place, relatively
 

@@ -1,11 +1,10 @@
 """Beliefs over weights: torch.distributions is the oracle of the divergence."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.posterior import (  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.nets.posterior import (
     Posterior,
     kl_divergence,
     shared_initialisation,

@@ -6,18 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical import Images, classifier_model, load_digits, star_partition  # noqa: E402
-from empirical.forecast import Site, rate_forecast  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.posterior import shared_initialisation  # noqa: E402
-from empirical.nets.prediction import train_snapshots  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.snapshots import LabelHypothesis, label_hypotheses  # noqa: E402
-from theory import Network  # noqa: E402
+from empirical import Images, classifier_model, load_digits, star_partition
+from empirical.forecast import Site, rate_forecast
+from empirical.nets.architecture import perceptron
+from empirical.nets.posterior import shared_initialisation
+from empirical.nets.prediction import train_snapshots
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.snapshots import LabelHypothesis, label_hypotheses
+from theory import Network
 
 NET = perceptron(64, 24, outputs=10)
 RECIPE = Recipe(

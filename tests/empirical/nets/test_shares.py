@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.data import load_digits  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.shares import Order, Shares, as_inputs  # noqa: E402
-from empirical.partition import Partition  # noqa: E402
+from empirical.data import load_digits
+from empirical.nets.architecture import perceptron
+from empirical.nets.shares import Order, Shares, as_inputs
+from empirical.partition import Partition
 
 
 @pytest.mark.parametrize(("size", "batch"), [(10, 3), (12, 3), (2, 5), (1, 4), (7, 7)])

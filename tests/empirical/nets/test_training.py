@@ -4,18 +4,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.likelihood import GaussianNoise, mean_probabilities  # noqa: E402
-from empirical.nets.posterior import Posterior  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.nets.training import Training, TrainingFailed  # noqa: E402
-from exact.regression import GaussianBeliefs  # noqa: E402
-from theory.changing import PeriodicNetwork, Phase  # noqa: E402
-from theory.network import Network  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.nets.likelihood import GaussianNoise, mean_probabilities
+from empirical.nets.posterior import Posterior
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.nets.training import Training, TrainingFailed
+from exact.regression import GaussianBeliefs
+from theory.changing import PeriodicNetwork, Phase
+from theory.network import Network
 
 W = [["1/2", "1/2", "0"], ["1/4", "1/2", "1/4"], ["0", "1/2", "1/2"]]
 
@@ -119,33 +118,6 @@ def test_agents_learn_the_class_they_never_saw() -> None:
         alone.run_round()
     p = mean_probabilities(alone.posterior, shares.inputs)
     assert float((p.argmax(dim=2) == shares.labels).float().mean()) < 0.75
-
-
-@pytest.mark.parametrize(
-    "changes", [{}, {"forget": True}, {"prior": "fixed"}, {"estimator": "weights"}]
-)
-def test_a_restored_run_goes_on_bit_by_bit(changes: dict) -> None:
-    recipe = Recipe(**{**RECIPE.as_json(), **changes})
-    whole = run(recipe, rounds=6)
-    half = run(recipe, rounds=3)
-    state = {name: value.clone() for name, value in half.state().items()}
-    again = Training(blobs(), Network(W), recipe, architecture=NET, seed=0)
-    again.restore(state)
-    for _ in range(3):
-        again.run_round()
-    for name, value in whole.state().items():
-        assert torch.equal(value, again.state()[name]), name
-    other = run(recipe, rounds=6, seed=1)
-    assert not torch.equal(whole.posterior.mean, other.posterior.mean)
-
-
-def test_a_foreign_state_is_refused() -> None:
-    training = run(rounds=0)
-    state = dict(training.state())
-    with pytest.raises(ValueError, match=r"state\['mean'\]"):
-        training.restore({**state, "mean": state["mean"][:, 1:]})
-    with pytest.raises(ValueError, match=r"state\['scale_first'\].*none"):
-        training.restore({k: v for k, v in state.items() if k != "scale_first"})
 
 
 def test_resting_agents_rest() -> None:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.messages.codec import Block, Layout  # noqa: E402
-from empirical.messages.codecs import codec_from_words, codec_named  # noqa: E402
-from empirical.messages.codecs.plain import Plain  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.consensus import Consensus  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.nets.training import Training, TrainingFailed  # noqa: E402
-from empirical.train.coded_consensus import CodedConsensus, layout_of_beliefs  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing.periodic import PeriodicNetwork, rotating_star  # noqa: E402
-from theory.changing.phase import Phase  # noqa: E402
+from empirical.messages.codec import Block, Layout
+from empirical.messages.codecs import codec_from_words, codec_named
+from empirical.messages.codecs.plain import Plain
+from empirical.nets.architecture import perceptron
+from empirical.nets.consensus import Consensus
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.nets.training import Training, TrainingFailed
+from empirical.train.coded_consensus import CodedConsensus, layout_of_beliefs
+from theory import Network
+from theory.changing.periodic import PeriodicNetwork, rotating_star
+from theory.changing.phase import Phase
 
 ROTATING = rotating_star(groups=2, group_size=2, edge_confidence=0.3)
 STAR = Network.from_topology("star", agents=4, edge_confidence=0.5)
@@ -174,24 +173,6 @@ def test_layouts_begin_with_what_all_begin_with() -> None:
         else:
             assert layout.names == ("precision", "shift")
             assert torch.equal(layout.begin["precision"], 1 / start.variance[0])
-
-
-def test_replicas_go_on_from_a_state_to_the_same_bits() -> None:
-    codec = {"codec": "difference", "inner": "sign"}
-    whole, first, second = (training(codec) for _ in range(3))
-    for _ in range(6):
-        whole.run_round()
-    for _ in range(3):
-        first.run_round()
-    second.restore({name: values.clone() for name, values in first.state().items()})
-    for _ in range(3):
-        second.run_round()
-    assert torch.equal(whole.posterior.mean, second.posterior.mean)
-    assert torch.equal(whole.posterior.variance, second.posterior.variance)
-    with pytest.raises(ValueError, match=r"^state: expected none of a codec, got"):
-        training(None).restore(first.state())
-    with pytest.raises(ValueError, match=r"^state: expected replicas of codec 'plain'"):
-        training({"codec": "plain"}).restore(first.state())
 
 
 def test_what_cannot_be_written_ends_the_training() -> None:

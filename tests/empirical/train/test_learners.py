@@ -5,19 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.likelihood import Categorical, gradient  # noqa: E402
-from empirical.nets.shares import Order, Shares  # noqa: E402
-from empirical.nets.update import Moments, Numbers, update_by_torch  # noqa: E402
-from empirical.train.kernels.noise import (  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.nets.likelihood import Categorical, gradient
+from empirical.nets.shares import Order, Shares
+from empirical.nets.update import Moments, Numbers, update_by_torch
+from empirical.train.kernels.noise import (
     Noise,
     keys,
     normals,
 )
-from empirical.train.learners import (  # noqa: E402  # noqa: E402
+from empirical.train.learners import (
     LEARNERS,
     Averaging,
     Backprop,
@@ -25,10 +24,10 @@ from empirical.train.learners import (  # noqa: E402  # noqa: E402
     Sites,
     learner_of,
 )
-from empirical.train.learners.learner import Share  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from tests.empirical.train.linear import LinearNet, Unit, regression  # noqa: E402
-from theory import Network  # noqa: E402
+from empirical.train.learners.learner import Share
+from empirical.train.run import TrainingRun
+from tests.empirical.train.linear import LinearNet, Unit, regression
+from theory import Network
 
 SIZES = (8, 16, 24)
 SHARES = regression(SIZES)

@@ -5,21 +5,20 @@ import json
 import mpmath
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-torch = pytest.importorskip("torch")
-
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.likelihoods.counts import Counts  # noqa: E402
-from empirical.train.likelihoods.gaussian import (  # noqa: E402
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.likelihoods.counts import Counts
+from empirical.train.likelihoods.gaussian import (
     GaussianNoise,
     InputNoise,
     LearnedNoise,
 )
-from empirical.train.likelihoods.heads import Heads  # noqa: E402
-from empirical.train.likelihoods.words import likelihood_of  # noqa: E402
+from empirical.train.likelihoods.heads import Heads
+from empirical.train.likelihoods.words import likelihood_of
 
 ALL = {
     "classes": Classes(4),

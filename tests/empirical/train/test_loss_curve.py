@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical import load_digits, star_partition  # noqa: E402
-from empirical.forecast import Site  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.train.kernel_net import KernelNet  # noqa: E402
-from empirical.train.learners import Learner, learner_of  # noqa: E402
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.loss_curve import loss_curve  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing import MarkovNetwork  # noqa: E402
+from empirical import load_digits, star_partition
+from empirical.forecast import Site
+from empirical.nets.architecture import perceptron
+from empirical.nets.shares import Shares
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners import Learner, learner_of
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.loss_curve import loss_curve
+from empirical.train.run import TrainingRun
+from theory import Network
+from theory.changing import MarkovNetwork
 
 NET = perceptron(64, 24, outputs=10)
 LEARNERS = (

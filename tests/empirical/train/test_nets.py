@@ -3,29 +3,27 @@
 import copy
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from empirical.nets.architecture import (  # noqa: E402
+from empirical.nets.architecture import (
     Architecture,
     Convolution,
     Dense,
     MaxPool,
     perceptron,
 )
-from empirical.train.constants import with_constants  # noqa: E402
-from empirical.train.groups import aligned_rows  # noqa: E402
-from empirical.train.kernel_net import KernelNet, sequential  # noqa: E402
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.likelihoods.counts import Counts  # noqa: E402
-from empirical.train.likelihoods.gaussian import LearnedNoise  # noqa: E402
-from empirical.train.likelihoods.heads import Heads  # noqa: E402
-from empirical.train.module_net import ModuleNet  # noqa: E402
-from empirical.train.net import NoiseKey  # noqa: E402
-from empirical.train.recognise import net_of  # noqa: E402
-from tests.empirical.train.modules import (  # noqa: E402
+from empirical.train.constants import with_constants
+from empirical.train.groups import aligned_rows
+from empirical.train.kernel_net import KernelNet, sequential
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.likelihoods.counts import Counts
+from empirical.train.likelihoods.gaussian import LearnedNoise
+from empirical.train.likelihoods.heads import Heads
+from empirical.train.module_net import ModuleNet
+from empirical.train.net import NoiseKey
+from empirical.train.recognise import net_of
+from tests.empirical.train.modules import (
     KERNELS,
     MODULES,
     Branching,

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.train.kernel_net import KernelNet  # noqa: E402
-from empirical.train.learners import learner_of  # noqa: E402
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.overhearing import overheard  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from theory import Network  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.nets.shares import Shares
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners import learner_of
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.overhearing import overheard
+from empirical.train.run import TrainingRun
+from theory import Network
 
 HOW: dict[str, Any] = {"local_steps": 3, "batch": 5, "seed": 4}
 

@@ -1,18 +1,16 @@
 """What cannot be a net is refused early, in one line that says what to do."""
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from empirical.nets.architecture import perceptron as perceptron_of  # noqa: E402
-from empirical.train.kernel_net import KernelNet  # noqa: E402
-from empirical.train.layout import Layout  # noqa: E402
-from empirical.train.module_net import ModuleNet  # noqa: E402
-from empirical.train.recognise import net_of  # noqa: E402
-from empirical.train.seeding import built  # noqa: E402
-from tests.empirical.train.modules import Tabular, Transformer, perceptron  # noqa: E402
+from empirical.nets.architecture import perceptron as perceptron_of
+from empirical.train.kernel_net import KernelNet
+from empirical.train.layout import Layout
+from empirical.train.module_net import ModuleNet
+from empirical.train.recognise import net_of
+from empirical.train.seeding import built
+from tests.empirical.train.modules import Tabular, Transformer, perceptron
 
 
 class Does(nn.Module):

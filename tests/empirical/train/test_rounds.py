@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-
-from empirical.train.rounds import NetworkRounds, Round  # noqa: E402
-from exact.changing.beliefs import draw_rounds  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing import (  # noqa: E402
+from empirical.train.rounds import NetworkRounds, Round
+from exact.changing.beliefs import draw_rounds
+from theory import Network
+from theory.changing import (
     DelayedNetwork,
     MarkovNetwork,
     PeriodicNetwork,
@@ -18,7 +16,7 @@ from theory.changing import (  # noqa: E402
     RandomPresence,
     rotating_star,
 )
-from theory.network.structure import as_dense  # noqa: E402
+from theory.network.structure import as_dense
 
 RING = Network.from_topology("ring", agents=5)
 STAR = Network.from_topology("star", agents=5, edge_confidence=0.5)

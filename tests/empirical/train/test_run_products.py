@@ -3,24 +3,22 @@
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.nets.training import TrainingFailed  # noqa: E402
-from empirical.train.constants import with_constants  # noqa: E402
-from empirical.train.fitting import agreed_products  # noqa: E402
-from empirical.train.kernel_net import KernelNet  # noqa: E402
-from empirical.train.kernels import products as kernels  # noqa: E402
-from empirical.train.kernels.products import Trial  # noqa: E402
-from empirical.train.learners import Averaging  # noqa: E402
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.module_net import ModuleNet  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from theory import Network  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.nets.shares import Shares
+from empirical.nets.training import TrainingFailed
+from empirical.train.constants import with_constants
+from empirical.train.fitting import agreed_products
+from empirical.train.kernel_net import KernelNet
+from empirical.train.kernels import products as kernels
+from empirical.train.kernels.products import Trial
+from empirical.train.learners import Averaging
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.module_net import ModuleNet
+from empirical.train.run import TrainingRun
+from theory import Network
 
 GENERATOR = torch.Generator().manual_seed(0)
 INPUTS = torch.rand(60, 40, generator=GENERATOR)

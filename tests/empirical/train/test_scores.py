@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from scipy import stats
 
-torch = pytest.importorskip("torch")
-
-from scipy import stats  # noqa: E402
-
-from empirical.nets.metrics import image_scores, negative_log_likelihood  # noqa: E402
-from empirical.train import mixture  # noqa: E402
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.likelihoods.counts import Counts  # noqa: E402
-from empirical.train.likelihoods.gaussian import GaussianNoise, InputNoise  # noqa: E402
-from empirical.train.likelihoods.heads import Heads  # noqa: E402
-from empirical.train.mixture import drawn_weights, predict  # noqa: E402
-from empirical.train.scores import (  # noqa: E402
+from empirical.nets.metrics import image_scores, negative_log_likelihood
+from empirical.train import mixture
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.likelihoods.counts import Counts
+from empirical.train.likelihoods.gaussian import GaussianNoise, InputNoise
+from empirical.train.likelihoods.heads import Heads
+from empirical.train.mixture import drawn_weights, predict
+from empirical.train.scores import (
     as_rows,
     from_rows,
     interval_error,
@@ -25,8 +23,8 @@ from empirical.train.scores import (  # noqa: E402
     scores_from_words,
     scores_words,
 )
-from empirical.train.uncertainty import doubt, uncertainty_of  # noqa: E402
-from tests.empirical.train.plain_net import Linear  # noqa: E402
+from empirical.train.uncertainty import doubt, uncertainty_of
+from tests.empirical.train.plain_net import Linear
 
 RNG = np.random.default_rng(3)
 X = torch.tensor(RNG.normal(size=(40, 3)), dtype=torch.float32)

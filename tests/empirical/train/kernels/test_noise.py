@@ -1,14 +1,12 @@
 """Counter-based noise: known answers, the law, independence, and any grouping of agents."""
 
+import numba
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
-torch = pytest.importorskip("torch")
-
-import numba  # noqa: E402
-
-from empirical.train.kernels.noise import (  # noqa: E402
+from empirical.train.kernels.noise import (
     BLOCK,
     Noise,
     drawn_by_torch,
@@ -16,7 +14,7 @@ from empirical.train.kernels.noise import (  # noqa: E402
     normals,
     uniforms,
 )
-from empirical.train.kernels.threefry import words, words_by_torch  # noqa: E402
+from empirical.train.kernels.threefry import words, words_by_torch
 
 # Of Threefry-4x32 with 20 rounds, from the file kat_vectors of Random123: counter, key, words.
 KNOWN = [

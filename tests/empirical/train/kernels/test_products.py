@@ -3,11 +3,10 @@
 import threading
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.train.kernels import products as kernels  # noqa: E402
-from empirical.train.kernels.products import (  # noqa: E402
+from empirical.train.kernels import products as kernels
+from empirical.train.kernels.products import (
     LARGEST_ERROR,
     Trial,
     chosen,
