@@ -30,7 +30,7 @@ from empirical.classifiers import (
     train_classifier,
     training_sample,
 )
-from tests.empirical.support import fashion_mnist
+from tests.empirical.support import fashion_mnist, refused
 
 EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
 
@@ -260,18 +260,13 @@ def test_information_on_fashion_mnist_is_the_mean_over_images() -> None:
 
 
 def test_bad_recipes_are_named() -> None:
-    with pytest.raises(ValueError, match="two of them positive"):
-        Recipe("one class", (1, 0, 0))
-    with pytest.raises(ValueError, match="balance"):
-        Recipe("negative", (1, -1, 1))
-    with pytest.raises(ValueError, match="images: expected a whole number"):
-        Recipe("none", (1, 1), images=0)
-    with pytest.raises(ValueError, match="penalty"):
-        Recipe("none", (1, 1), penalty=0)
+    refused("two of them positive", Recipe, "one class", (1, 0, 0))
+    refused("balance", Recipe, "negative", (1, -1, 1))
+    refused("images: expected a whole number", Recipe, "none", (1, 1), images=0)
+    refused("penalty", Recipe, "none", (1, 1), penalty=0)
     with pytest.raises(ValueError, match="one share for each of the 10 classes, got 3"):
         likelihood_table(digits(), recipes=[Recipe("three", (1, 1, 1))], seed=0)
-    with pytest.raises(ValueError, match="uniform_share"):
-        likelihood_table(digits(), seed=0, uniform_share=0)
+    refused("uniform_share", likelihood_table, digits(), seed=0, uniform_share=0)
     with pytest.raises(ValueError, match=r"partition: expected positions below 1797, .* got 1797"):
         classifier_model(digits_table(), Partition(([0], [1797])))
 

@@ -10,6 +10,7 @@ import pytest
 from empirical.data import DataNotFound, Images, load_digits, load_images
 from empirical.looks import look_table
 from peerbayes.problem.builtins.label_partitions import LABELS, LOOKS
+from tests.empirical.support import refused
 
 
 def test_looks_one_image_at_a_time() -> None:
@@ -43,12 +44,8 @@ def test_largest_remainders() -> None:
 
 def test_bad_input() -> None:
     images = Images(np.zeros((2, 1, 1), dtype=np.uint8), np.array([0, 2]), "two", ("a", "b", "c"))
-    with pytest.raises(
-        ValueError, match="images: expected images of every class, got none of class 1"
-    ):
-        look_table(images)
-    with pytest.raises(ValueError, match="per: expected a whole number of at least 1, got 0"):
-        look_table(load_digits(), per=0)
+    refused("images: expected images of every class, got none of class 1", look_table, images)
+    refused("per: expected a whole number of at least 1, got 0", look_table, load_digits(), per=0)
 
 
 @pytest.mark.parametrize("dataset", sorted(LOOKS))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from safetensors import numpy as library
 
 from empirical.tensor_files import FORMAT, RawTensor, checksum, read_words, save_file, verify_file
+from tests.empirical.support import refused
 
 Arrays = dict[str, NDArray[np.generic]]
 ARRAYS: Arrays = {
@@ -96,11 +97,9 @@ def test_truncated_and_lengthened_files_are_seen(seed: int, tmp_path: Path) -> N
     path, draw = tmp_path / "x", random.Random(seed)
     content = whole(path)
     path.write_bytes(content[: draw.randrange(len(content))])
-    with pytest.raises(ValueError, match=r"damaged or truncated|another safetensors file"):
-        verify_file(path)
+    refused(r"damaged or truncated|another safetensors file", verify_file, path)
     path.write_bytes(content + bytes(draw.randrange(1, 9)))
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        verify_file(path)
+    refused("damaged or truncated", verify_file, path)
 
 
 HEADERS = [
@@ -118,37 +117,28 @@ HEADERS = [
 def test_headers_that_are_none(header: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(ValueError, match=r"a safetensors file|written by peerbayes") as caught:
-        verify_file(path)
-    assert "\n" not in str(caught.value)
+    refused(r"a safetensors file|written by peerbayes", verify_file, path)
     # The words alone are read where the header has any, whatever it says of the tensors.
     if b'"words":"{}"' in header:
         assert read_words(path) == {}
     else:
-        with pytest.raises(ValueError, match="a safetensors file"):
-            read_words(path)
+        refused("a safetensors file", read_words, path)
 
 
 def test_places_with_no_file(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(ValueError, match="got no such file"):
-            verify_file(path)
+        refused("got no such file", verify_file, path)
     (tmp_path / "huge").write_bytes(b"\xff" * 100)
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        verify_file(tmp_path / "huge")
+    refused("damaged or truncated", verify_file, tmp_path / "huge")
 
 
 def test_words_that_are_no_object(tmp_path: Path) -> None:
     for words in ("[1]", "[" * 100_000, "nothing"):
         whole(tmp_path / "x", words=words)
-        with pytest.raises(ValueError, match="words that are a JSON object"):
-            verify_file(tmp_path / "x")
-        with pytest.raises(ValueError, match="words that are a JSON object"):
-            read_words(tmp_path / "x")
+        refused("words that are a JSON object", verify_file, tmp_path / "x")
+        refused("words that are a JSON object", read_words, tmp_path / "x")
 
 
 def test_tensors_of_another_size_or_type_are_refused() -> None:
-    with pytest.raises(ValueError, match="data: expected 12 bytes, got 8"):
-        RawTensor("float32", (3,), bytes(8))
-    with pytest.raises(ValueError, match="kind: expected one of"):
-        RawTensor("complex64", (), bytes(8))
+    refused("data: expected 12 bytes, got 8", RawTensor, "float32", (3,), bytes(8))
+    refused("kind: expected one of", RawTensor, "complex64", (), bytes(8))

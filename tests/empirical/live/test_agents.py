@@ -24,6 +24,7 @@ from empirical.train.likelihoods.words import likelihood_of
 from empirical.train.making import net_for
 from empirical.train.plan import TrainingPlan
 from empirical.train.run import TrainingRun
+from tests.empirical.support import refused
 from theory import Network
 from theory.changing.periodic import rotating_star
 from theory.network.structure import as_dense
@@ -212,8 +213,7 @@ def test_an_agent_that_was_away_goes_on_with_its_own_data_at_the_later_rate(kind
         )
     )
     assert slower < moved
-    with pytest.raises(ValueError, match="round: expected"):
-        away.skip(3)
+    refused("round: expected", away.skip, 3)
 
 
 def test_all_begin_by_saying_the_same() -> None:
@@ -231,12 +231,8 @@ def test_an_agent_holds_no_data_of_others() -> None:
 
 
 def test_what_is_not_for_processes_is_refused() -> None:
-    with pytest.raises(ValueError, match="leave \\[messages\\] out"):
-        PlanAgent(0, plan("averaging", codec=codec_named("sign")))
+    refused("leave \\[messages\\] out", PlanAgent, 0, plan("averaging", codec=codec_named("sign")))
     changing = rotating_star(groups=3, group_size=1, edge_confidence=0.3)
-    with pytest.raises(ValueError, match="network: expected a fixed network"):
-        PlanAgent(0, plan("averaging", network=changing))
-    with pytest.raises(ValueError, match="estimator: expected beliefs"):
-        recipe_agent(0, recipe(estimator="point"))
-    with pytest.raises(ValueError, match="agent"):
-        recipe_agent(4, recipe())
+    refused("network: expected a fixed network", PlanAgent, 0, plan("averaging", network=changing))
+    refused("estimator: expected beliefs", recipe_agent, 0, recipe(estimator="point"))
+    refused("agent", recipe_agent, 4, recipe())

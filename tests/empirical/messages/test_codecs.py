@@ -25,6 +25,7 @@ from empirical.messages.codecs import CODECS, codec_from_words, codec_named, cod
 from empirical.messages.codecs.difference import Difference, Replica
 from empirical.messages.streams import prepared
 from tests.empirical.messages.layouts import NAMES, layout_of, message
+from tests.empirical.support import refused
 
 # Registered codecs that nothing can be said in without a file of their own; none has to be here.
 NEEDS_A_FILE = {"autoencoder"}
@@ -101,8 +102,7 @@ def test_a_codec_takes_what_it_is_for_and_refuses_the_rest(codec: str) -> None:
             if takes(codec, names, size):
                 prepared(made(codec), layout)  # leaves a belief, where it is one
                 continue
-            with pytest.raises(ValueError, match=r"^[^\n]*: expected [^\n]*$"):
-                made(codec).coder(layout)
+            refused(r"^[^\n]*: expected [^\n]*$", made(codec).coder, layout)
 
 
 def test_both_ends_agree_bit_for_bit(codec: str) -> None:
@@ -141,8 +141,7 @@ def test_a_replica_around_any_codec_is_the_same_at_both_ends(codec: str) -> None
     for layout in layouts(codec, 300)[:2]:
         if isinstance(made(codec).coder(layout), Remembering):
             for kind in (Difference, Replica):
-                with pytest.raises(ValueError, match="inner: "):
-                    kind(made(codec)).coder(layout)
+                refused("inner: ", kind(made(codec)).coder, layout)
             continue
         coder, in_place = (kind(made(codec)).coder(layout) for kind in (Difference, Replica))
         here, there, alone = coder.memory(), coder.memory(), in_place.memory()
@@ -195,8 +194,7 @@ def test_numbers_at_the_ends(codec: str) -> None:
         for wrong in (float("nan"), float("inf"), -float("inf")):
             said = message(17, layout.names, seed=0)
             said[name][3] = wrong
-            with pytest.raises(ValueError, match=f"^{name}: expected finite numbers"):
-                coder.encode(said, coder.memory(), seed=0)
+            refused(f"^{name}: expected finite numbers", coder.encode, said, coder.memory(), seed=0)
 
 
 @settings(max_examples=30, deadline=None)
@@ -389,5 +387,4 @@ def spelled(words: dict[str, Any]) -> str:
     ],
 )
 def test_codecs_that_are_spelled_wrongly(text: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        codec_named(text)
+    refused(complaint, codec_named, text)

@@ -25,6 +25,7 @@ from empirical.messages.limit import (
     measured,
     moves,
 )
+from tests.empirical.support import refused
 
 ROWS, COLUMNS = 200, 100
 SIZE = ROWS * COLUMNS
@@ -102,8 +103,7 @@ def test_beliefs_are_ranked_by_what_is_sure() -> None:
 def test_too_large_for_half_is_refused() -> None:
     coder = TopK(values="float16").coder(Layout(weights(), BLOCKS))
     said = {"mean": weights()["mean"] * 1e6}
-    with pytest.raises(ValueError, match="numbers that float16 holds"):
-        coder.encode(said, coder.memory(), seed=0)
+    refused("numbers that float16 holds", coder.encode, said, coder.memory(), seed=0)
 
 
 # Quantisers ------------------------------------------------------------------------------------
@@ -283,8 +283,7 @@ def test_beliefs_that_are_none_are_refused(codec: str) -> None:
     for name in ("precision", "shift"):
         said = belief()
         said[name][7] = torch.nan
-        with pytest.raises(ValueError, match=f"{name}: expected finite numbers"):
-            coder.encode(said, coder.memory(), seed=0)
+        refused(f"{name}: expected finite numbers", coder.encode, said, coder.memory(), seed=0)
 
 
 @pytest.mark.parametrize("codec", ["posterior", "samples"])
@@ -296,8 +295,7 @@ def test_point_nets_have_no_uncertainty_to_measure_by(codec: str) -> None:
     said = belief()
     said["precision"][3] = 0.0
     coder = codec_of(codec).coder(Layout(belief(), BLOCKS))
-    with pytest.raises(ValueError, match="precision: expected numbers above 0"):
-        coder.encode(said, coder.memory(), seed=0)
+    refused("precision: expected numbers above 0", coder.encode, said, coder.memory(), seed=0)
 
 
 @pytest.mark.parametrize(
@@ -318,8 +316,7 @@ def test_point_nets_have_no_uncertainty_to_measure_by(codec: str) -> None:
     ],
 )
 def test_settings_out_of_range_are_refused(codec: str, settings: Any, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        codec_of(codec, **settings)
+    refused(text, codec_of, codec, **settings)
 
 
 def test_a_wavelet_that_nobody_knows_is_refused() -> None:

@@ -16,6 +16,7 @@ from empirical.train.rounds import NetworkRounds
 from empirical.train.run import TrainingRun
 from tests.empirical.messages.layouts import NAMES, layout_of, message
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, same
+from tests.empirical.support import refused
 from tests.empirical.train.test_coded_consensus import training
 from tests.empirical.train.test_rounds import NETWORKS, RING, STAR
 from tests.empirical.train.test_run import run_of
@@ -294,8 +295,7 @@ def test_a_number_that_a_codec_cannot_hold_names_agent_and_round() -> None:
     values = said(1)
     values["mean"][3, 7] = 1e5
     words = "^message of agent 3 in round 1: mean: expected numbers that float16 holds, got some"
-    with pytest.raises(ValueError, match=words):
-        pooling.pool(values, number=1)
+    refused(words, pooling.pool, values, number=1)
 
 
 def test_codecs_know_how_many_data_a_precision_speaks_for() -> None:
@@ -315,8 +315,7 @@ def test_what_does_not_fit_is_refused_before_the_run() -> None:
     with pytest.raises(ValueError, match="inner: expected a codec without a replica"):
         pooling_of(STAR, {"codec": "difference", "inner": "difference"})
     coded = run_of(STAR, codec=codec_of("difference"))
-    with pytest.raises(ValueError, match=r"replicas of codec 'difference'.*got none; use"):
-        coded.restore(run_of(STAR).state())
+    refused(r"replicas of codec 'difference'.*got none; use", coded.restore, run_of(STAR).state())
     with pytest.raises(ValueError, match=r"replicas of codec 'difference'.*got others; use"):
         coded.restore(run_of(STAR, codec=codec_of("difference", mixing=0.4)).state())
     assert isinstance(coded, TrainingRun)

@@ -7,6 +7,7 @@ from torch import nn
 from empirical.messages.codec import Block, Layout
 from empirical.train.constants import with_constants
 from empirical.train.recognise import net_of
+from tests.empirical.support import refused
 
 
 @pytest.mark.parametrize("activation", [nn.ReLU, nn.GELU])
@@ -49,5 +50,4 @@ def test_blocks_are_where_the_tensors_stand(activation: type[nn.Module]) -> None
     ],
 )
 def test_what_is_no_layout(begin: dict, blocks: tuple, examples: float, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Layout(begin, blocks, examples)
+    refused(said, Layout, begin, blocks, examples)

@@ -10,6 +10,7 @@ from empirical.nets.architecture import (
     MaxPool,
     perceptron,
 )
+from tests.empirical.support import refused
 
 NETS = {
     "2NN": perceptron(784, 200, 200, outputs=10),
@@ -80,5 +81,4 @@ def test_places_tile_the_vector(name: str) -> None:
     ],
 )
 def test_layers_that_do_not_fit(shape: tuple[int, ...], layers: tuple, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        Architecture(shape, layers)
+    refused(words, Architecture, shape, layers)

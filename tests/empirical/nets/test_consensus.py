@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from empirical.nets.consensus import Consensus, OneProcess, block_of
+from tests.empirical.support import refused
 from theory import Network
 from theory.changing.periodic import PeriodicNetwork, rotating_star
 from theory.changing.phase import Phase
@@ -26,8 +27,7 @@ def drawn(agents: int, parameters: int = 6) -> tuple[Any, Any]:
 def test_blocks_follow_each_other_and_hold_everybody(agents: int, processes: int) -> None:
     if processes > agents:
         said = rf"^processes: expected at most {agents}, .*, got {processes}; start fewer"
-        with pytest.raises(ValueError, match=said):
-            block_of(agents, processes=processes, rank=0)
+        refused(said, block_of, agents, processes=processes, rank=0)
         return
     blocks = [block_of(agents, processes=processes, rank=rank) for rank in range(processes)]
     assert [agent for block in blocks for agent in block] == list(range(agents))
@@ -131,8 +131,7 @@ def test_a_broken_belief_names_agent_and_round() -> None:
     mean, variance = drawn(9)
     mean[4, 2] = torch.nan
     said = r"^shift of agent 4 in round 12: expected finite numbers, got nan at parameter 2;"
-    with pytest.raises(ValueError, match=said):
-        Consensus(STAR).pool(mean, variance, round=12)
+    refused(said, Consensus(STAR).pool, mean, variance, round=12)
 
 
 def test_what_does_not_fit_the_network() -> None:
@@ -142,5 +141,4 @@ def test_what_does_not_fit_the_network() -> None:
     mean, variance = drawn(9)
     with pytest.raises(ValueError, match=r"^round: expected a whole number of at least 1, got 0"):
         Consensus(STAR).pool(mean, variance, round=0)
-    with pytest.raises(ValueError, match=r"^processes: expected at most 9"):
-        Consensus(STAR, exchange=OneProcess(processes=10))
+    refused(r"^processes: expected at most 9", Consensus, STAR, exchange=OneProcess(processes=10))

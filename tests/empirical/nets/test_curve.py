@@ -27,6 +27,7 @@ from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Shares, as_inputs
 from empirical.nets.training import Training, TrainingFailed
+from tests.empirical.support import refused
 from theory.network import Network
 
 ROOT = Path(__file__).parents[3]
@@ -134,8 +135,7 @@ def test_learners_alone_are_trainings_of_their_own() -> None:
         one.run_round()
     assert torch.equal(both.posterior.mean[1], one.posterior.mean[0])
     assert torch.equal(both.posterior.variance[1], one.posterior.variance[0])
-    with pytest.raises(ValueError, match="trainings of one agent each"):
-        Alone([network()._training])
+    refused("trainings of one agent each", Alone, [network()._training])
 
 
 def test_a_server_is_judged_by_what_it_serves() -> None:
@@ -245,9 +245,6 @@ def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
 def test_bad_input() -> None:
     learner = network()
     learner.advance()
-    with pytest.raises(ValueError, match="before its first round"):
-        followed(learner)
-    with pytest.raises(ValueError, match="rounds"):
-        followed(network(), rounds=0)
-    with pytest.raises(ValueError, match="records"):
-        Schedule(records=1)
+    refused("before its first round", followed, learner)
+    refused("rounds", followed, network(), rounds=0)
+    refused("records", Schedule, records=1)

@@ -26,6 +26,7 @@ from empirical.nets.local_sgd import descend, epochs_of_batches
 from empirical.nets.posterior import shared_initialisation
 from empirical.nets.shares import Shares
 from empirical.nets.training import TrainingFailed
+from tests.empirical.support import refused
 
 PERCEPTRON = perceptron(6, 5, 4, outputs=3)
 IMAGES = Architecture((1, 6, 6), (Convolution(3, 3, padding=1), MaxPool(2), Dense(4), Dense(3)))
@@ -277,8 +278,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("settings", "message"), BAD)
 def test_settings_out_of_range(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{message}"):
-        FedAvgRecipe(**settings)
+    refused(f"^{message}", FedAvgRecipe, **settings)
 
 
 @pytest.mark.parametrize(
@@ -297,8 +297,7 @@ def test_settings_out_of_range(settings: dict[str, Any], message: str) -> None:
     ],
 )
 def test_data_and_start_fit_the_architecture(build: Callable[[], FedAvg], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{message}"):
-        build()
+    refused(f"^{message}", build)
 
 
 def test_rates_follow_their_schedule() -> None:

@@ -19,6 +19,7 @@ from empirical.nets.keeping import (
     save_tensors,
 )
 from empirical.nets.posterior import shared_initialisation
+from tests.empirical.support import refused
 
 WORDS = {"round": 3, "names": ["a", "ä"], "share": 0.1}
 
@@ -105,17 +106,14 @@ def test_truncated_files_are_refused(share: float, tmp_path: Path) -> None:
     save_tensors(path, some_tensors(), WORDS)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match="a damaged or truncated file"):
-        load_tensors(path)
+    refused("a damaged or truncated file", load_tensors, path)
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    with pytest.raises(ValueError, match="no such file"):
-        load_tensors(path)
+    refused("no such file", load_tensors, path)
     save_file({"x": torch.zeros(1)}, path)
-    with pytest.raises(ValueError, match="another safetensors file"):
-        load_tensors(path)
+    refused("another safetensors file", load_tensors, path)
     save_tensors(path, {"x": torch.zeros(1)}, {})
     with pytest.raises(ValueError, match="expected the tensors mean and variance, got x"):
         load_posterior(path, perceptron(2, outputs=2))
@@ -123,8 +121,7 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
 
 def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="a file that can be written"):
-        save_tensors(tmp_path / "file" / "x", {}, {})
+    refused("a file that can be written", save_tensors, tmp_path / "file" / "x", {}, {})
     (tmp_path / "folder" / "full").mkdir(parents=True)
     with pytest.raises(ValueError, match="a file that can be written"):
         save_tensors(tmp_path / "folder", {"x": torch.zeros(1)}, {})
@@ -138,8 +135,7 @@ def test_beliefs(tmp_path: Path) -> None:
     again = load_posterior(tmp_path / "p", net)
     assert torch.equal(again.mean, start.mean)
     assert torch.equal(again.variance, start.variance)
-    with pytest.raises(ValueError, match="mean: expected shape"):
-        load_posterior(tmp_path / "p", perceptron(4, 2, outputs=2))
+    refused("mean: expected shape", load_posterior, tmp_path / "p", perceptron(4, 2, outputs=2))
 
 
 # Generations ----------------------------------------------------------------------------------

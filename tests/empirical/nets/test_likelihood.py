@@ -21,6 +21,7 @@ from empirical.nets.likelihood import (
 )
 from empirical.nets.posterior import Posterior
 from empirical.train.kernels.noise import Noise, keys
+from tests.empirical.support import refused
 
 NETS = {
     "perceptron": perceptron(6, 5, 4, outputs=3),
@@ -227,5 +228,4 @@ def test_predictions() -> None:
     assert (sampled_probabilities(belief, x, draws=20, seed=0) == sampled).all()
     certain = Posterior(net, belief.mean, torch.full_like(belief.mean, 1e-12))
     assert torch.allclose(sampled_probabilities(certain, x, draws=3, seed=0), p, atol=1e-4)
-    with pytest.raises(ValueError, match="draws"):
-        sampled_probabilities(belief, x, draws=0, seed=0)
+    refused("draws", sampled_probabilities, belief, x, draws=0, seed=0)

@@ -26,6 +26,7 @@ from empirical.train.learners import (
 )
 from empirical.train.learners.learner import Share
 from empirical.train.run import TrainingRun
+from tests.empirical.support import refused
 from tests.empirical.train.linear import LinearNet, Unit, regression
 from theory import Network
 
@@ -295,8 +296,7 @@ def test_words_make_the_learner_again(name: str, settings: Any) -> None:
     ],
 )
 def test_bad_settings(name: str, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        learner_of(name, **settings)
+    refused(message, learner_of, name, **settings)
 
 
 def test_bad_shares() -> None:

@@ -18,6 +18,7 @@ from empirical.train.learners.learner import Share
 from empirical.train.likelihoods.classes import Classes
 from empirical.train.memory import GIB, Vectors, check_memory, free_memory, vectors_of
 from empirical.train.run import TrainingRun
+from tests.empirical.support import refused
 from tests.empirical.train.test_run import NETWORKS, run_of
 from theory import Network
 
@@ -106,14 +107,11 @@ def test_too_large_a_run_is_refused_in_one_line(monkeypatch) -> None:
     message = (
         "memory: expected at most the 1.0 GiB that are free, got 2.5 GiB for 9 agents of 7 weights;"
     )
-    with pytest.raises(ValueError, match=message) as caught:
-        check_memory(5 * GIB // 2, free=GIB, agents=9, parameters=7)
-    assert "\n" not in str(caught.value)
+    refused(message, check_memory, 5 * GIB // 2, free=GIB, agents=9, parameters=7)
     check_memory(GIB, free=GIB, agents=9, parameters=7)
     check_memory(GIB, free=None, agents=9, parameters=7)
     monkeypatch.setattr("empirical.train.run.free_memory", lambda: 100)
-    with pytest.raises(ValueError, match=r"memory: .* for 5 agents of 3 weights"):
-        run_of(NETWORKS["fixed"], "averaging")
+    refused(r"memory: .* for 5 agents of 3 weights", run_of, NETWORKS["fixed"], "averaging")
 
 
 def test_free_memory_is_some_but_not_more_than_there_is() -> None:

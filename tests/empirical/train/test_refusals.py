@@ -10,6 +10,7 @@ from empirical.train.layout import Layout
 from empirical.train.module_net import ModuleNet
 from empirical.train.recognise import net_of
 from empirical.train.seeding import built
+from tests.empirical.support import refused
 from tests.empirical.train.modules import Tabular, Transformer, perceptron
 
 
@@ -247,8 +248,7 @@ def test_a_function_must_return_the_same_module_each_time():
             input_shape=(4,),
             outputs=3,
         )
-        with pytest.raises(ValueError, match=r"a tensor '0.weight' of shape \(5, 4\), got shape"):
-            net.initial(0)
+        refused(r"a tensor '0.weight' of shape \(5, 4\), got shape", net.initial, 0)
     layout = Layout.of(nn.Linear(4, 3))
     with pytest.raises(
         ValueError, match=r"a tensor 'weight' of shape \(3, 4\), got shape \(3, 5\)"
@@ -256,8 +256,7 @@ def test_a_function_must_return_the_same_module_each_time():
         layout.vector(nn.Linear(5, 3).state_dict())
     with pytest.raises(ValueError, match=r"a tensor 'bias' of shape .*got none"):
         layout.vector(nn.Linear(4, 3, bias=False).state_dict())
-    with pytest.raises(ValueError, match="seed: expected a whole number"):
-        built(lambda: nn.Linear(1, 1), -1)
+    refused("seed: expected a whole number", built, lambda: nn.Linear(1, 1), -1)
 
 
 def test_kernels_need_a_name_for_each_layer():

@@ -27,6 +27,7 @@ from empirical.train.learners.learner import Belief
 from tests.empirical.messages.test_codecs import KINDS, made
 from tests.empirical.nets.test_fedavg import PERCEPTRON, RECIPES, shares
 from tests.empirical.nets.test_training import NET, RECIPE, W, blobs
+from tests.empirical.support import refused
 from tests.empirical.train.test_coded_consensus import training as coded_training
 from tests.empirical.train.test_rounds import NETWORKS
 from tests.empirical.train.test_run import run_of
@@ -166,8 +167,7 @@ def test_a_state_that_lacks_something_is_refused_and_changes_nothing(
 )
 def test_states_of_other_codecs_are_refused(state: Any, message: str) -> None:
     run = coded_training({"codec": "plain"} if "plain" in message else None)
-    with pytest.raises(ValueError, match=f"^state: {message}"):
-        run.restore(state())
+    refused(f"^state: {message}", run.restore, state())
 
 
 # Who has patience -----------------------------------------------------------------------------

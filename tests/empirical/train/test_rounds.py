@@ -7,6 +7,7 @@ import pytest
 
 from empirical.train.rounds import NetworkRounds, Round
 from exact.changing.beliefs import draw_rounds
+from tests.empirical.support import refused
 from theory import Network
 from theory.changing import (
     DelayedNetwork,
@@ -102,7 +103,5 @@ def test_what_travels() -> None:
 
 
 def test_bad_rounds() -> None:
-    with pytest.raises(ValueError, match="round: expected a whole number of at least 1"):
-        NetworkRounds(RING, seed=0).at(0)
-    with pytest.raises(ValueError, match="seed: expected"):
-        NetworkRounds(RING, seed=-1)
+    refused("round: expected a whole number of at least 1", NetworkRounds(RING, seed=0).at, 0)
+    refused("seed: expected", NetworkRounds, RING, seed=-1)

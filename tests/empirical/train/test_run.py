@@ -16,6 +16,7 @@ from empirical.train.pooling import Pooling, _product
 from empirical.train.rounds import NetworkRounds
 from empirical.train.run import TrainingRun
 from exact.changing.beliefs import draw_rounds
+from tests.empirical.support import refused
 from tests.empirical.train.linear import LinearNet, Unit, regression
 from tests.empirical.train.test_rounds import NETWORKS
 from theory import Network
@@ -176,8 +177,7 @@ def test_a_run_that_fails_names_agent_and_round() -> None:
     ],
 )
 def test_bad_numbers(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        run_of(NETWORKS["fixed"], **change)
+    refused(message, run_of, NETWORKS["fixed"], **change)
 
 
 def test_parts_that_do_not_fit() -> None:

@@ -15,6 +15,7 @@ from empirical.train.kernels.noise import (
     uniforms,
 )
 from empirical.train.kernels.threefry import words, words_by_torch
+from tests.empirical.support import refused
 
 # Of Threefry-4x32 with 20 rounds, from the file kat_vectors of Random123: counter, key, words.
 KNOWN = [
@@ -133,5 +134,4 @@ def test_the_same_numbers_however_agents_are_grouped() -> None:
 
 @pytest.mark.parametrize(("seed", "agents"), [(-1, [0]), (0, [-1]), (0.5, [0])])
 def test_keys_refuse_what_is_no_count(seed: object, agents: list[int]) -> None:
-    with pytest.raises(ValueError, match=r"seed|agents"):
-        keys(seed, agents)
+    refused(r"seed|agents", keys, seed, agents)
