@@ -30,7 +30,7 @@ from empirical.classifiers import (
     train_classifier,
     training_sample,
 )
-from tests.empirical.support import fashion_mnist, refused
+from tests.empirical.support import refused
 
 EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
 
@@ -43,11 +43,6 @@ def digits() -> Images:
 @functools.cache
 def digits_table() -> LikelihoodTable:
     return likelihood_table(digits(), seed=5)
-
-
-@functools.cache
-def fashion_table() -> LikelihoodTable:
-    return likelihood_table(fashion_mnist(), seed=5)
 
 
 def star(images: Images, name: str) -> Partition:
@@ -242,21 +237,6 @@ def check_that_something_is_worth_seeing(images: Images, table: LikelihoodTable)
 
 def test_the_network_compromise_moves_on_digits() -> None:
     check_that_something_is_worth_seeing(digits(), digits_table())
-
-
-def test_the_network_compromise_moves_on_fashion_mnist() -> None:
-    check_that_something_is_worth_seeing(fashion_mnist(), fashion_table())
-
-
-def test_information_on_fashion_mnist_is_the_mean_over_images() -> None:
-    table, shares = fashion_table(), star(fashion_mnist(), "star-fmnist-1")
-    model = classifier_model(table, shares)
-    for agent in (0, 5):
-        own = shares.indices[agent].tolist()
-        for theta in (0, 3, 9):
-            expected = -math.fsum(table.log_likelihoods[theta, k] for k in own) / len(own)
-            # 36 000 terms of size at most 6.2: √36 000 roundings of 1e-16 relative each.
-            assert model.divergences[agent, theta] == pytest.approx(expected, abs=1e-12)
 
 
 def test_bad_recipes_are_named() -> None:

@@ -41,8 +41,10 @@ def said(number: int, names: str = "mean", agents: int = 5) -> dict[str, Any]:
     return {name: torch.stack([one[name] for one in each]) for name in NAMES[names]}
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    [*((name, "sites") for name in NETWORKS), *(("last", learner) for learner in LEARNERS)],
+)
 def test_a_lossless_codec_changes_no_bit(name: str, learner: str) -> None:
     without = run_of(NETWORKS[name], learner)
     coded = run_of(NETWORKS[name], learner, codec=codec_of("plain"))

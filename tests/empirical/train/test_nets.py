@@ -24,8 +24,10 @@ from empirical.train.module_net import ModuleNet
 from empirical.train.net import NoiseKey
 from empirical.train.recognise import net_of
 from tests.empirical.train.modules import (
+    ALONE,
     KERNELS,
     MODULES,
+    TOGETHER,
     Branching,
     Recurrent,
     Transformer,
@@ -126,8 +128,13 @@ def test_all_ways_agree(name):
                 assert_near(mine[key], value)
 
 
-@pytest.mark.parametrize("batch", [1, 3, 8, 17])
-@pytest.mark.parametrize(("name", "way"), CASES)
+# Kernels take batches apart in registers, torch.func by its libraries' own rules, loops not at all.
+BATCHES = {KERNELS: (1, 3, 8, 17), TOGETHER: (1, 17), ALONE: (3,)}
+
+
+@pytest.mark.parametrize(
+    ("name", "way", "batch"), [(*case, batch) for case in CASES for batch in BATCHES[case[1]]]
+)
 def test_a_gradient_does_not_depend_on_whom_it_is_grouped_with(name, way, batch):
     """Bit for bit, for groups of any size, wherever rows stand in memory."""
     net = net_by(name, way)
@@ -136,7 +143,7 @@ def test_a_gradient_does_not_depend_on_whom_it_is_grouped_with(name, way, batch)
     labels, into = labels_for(agents, batch), torch.empty(agents, net.parameters)
     together = net.gradient(weights, inputs, labels, likelihood=Classes(3), into=into)
     rows = aligned_rows(agents, net.parameters).copy_(weights)
-    for start, end in ((0, 1), (3, 4), (1, 3), (2, 7)):
+    for start, end in ((0, 1), (1, 3), (2, 7)):
         some = slice(start, end)
         for own in (weights[some], weights[some].clone(), rows[some]):
             part = torch.empty_like(own)

@@ -125,7 +125,7 @@ def test_a_run_goes_on_from_any_round_as_if_it_had_not_been_stopped(
 def test_what_is_seen_is_there_before_the_next_round(name: str) -> None:
     """Nobody trains on only to hear what was trained: a restored run serves it at once."""
     make = {"served": lambda: fedavg(RECIPES["server"]), "mean": training}[name]
-    one, again = make(), make()
+    one, again = make(), make()  # one seed: the same run
     for _ in range(3):
         one.run_round()
     again.restore({key: values.clone() for key, values in one.state().items()})
@@ -178,7 +178,9 @@ LOOKS = (3.0, 2.0, 2.5, 1.0, 2.0, 1.5, 1.2)
 
 
 def course_after(looks: range, course: Course) -> Course:
-    """Two rounds between looks; beliefs are known by the number of their look."""
+    """Two rounds between looks; beliefs, which change in place, hold the number of their look."""
+    belief = Belief(torch.zeros(2, 4), torch.zeros(2, 4))
+    assert belief.variance is not None
     for look in looks:
         for round in (2 * look + 1, 2 * look + 2):
             course.add(
@@ -189,7 +191,7 @@ def course_after(looks: range, course: Course) -> Course:
         scores = SimpleNamespace(
             values=np.full((2, 3), LOOKS[look]), mean=lambda name, look=look: LOOKS[look]
         )
-        belief = Belief(torch.full((2, 4), float(look)), torch.full((2, 4), 0.5 + look))
+        belief.mean.fill_(look), belief.variance.fill_(0.5 + look)
         course.look(belief, scores, seconds=look, exchange=OneProcess(), agents=2)
     return course
 
