@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import random
 from pathlib import Path
 
 import numpy as np
@@ -71,35 +70,6 @@ def test_what_is_whole_says_what_it_is(tmp_path: Path) -> None:
     found = verify_file(tmp_path / "x")
     assert found.words == read_words(tmp_path / "x") == {"part": "x", "n": 3}
     assert found.sha256 == checksum(raw(ARRAYS), WORDS)
-
-
-def test_every_flipped_byte_but_padding_is_seen(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    content = whole(path)
-    unseen, said = 0, set[tuple[bool, bool]]()
-    for place in range(len(content)):
-        damaged = bytearray(content)
-        damaged[place] ^= 1 << (place % 8)
-        path.write_bytes(damaged)
-        try:
-            found = verify_file(path)
-        except ValueError as error:
-            said.add((str(error).startswith(str(path)), "\n" in str(error)))
-        else:
-            unseen += 1
-            assert found.words == {"part": "x", "n": 3}
-    assert said == {(True, False)}
-    assert unseen <= 7  # blanks behind the header, as blanks of another kind
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_truncated_and_lengthened_files_are_seen(seed: int, tmp_path: Path) -> None:
-    path, draw = tmp_path / "x", random.Random(seed)
-    content = whole(path)
-    path.write_bytes(content[: draw.randrange(len(content))])
-    refused(r"damaged or truncated|another safetensors file", verify_file, path)
-    path.write_bytes(content + bytes(draw.randrange(1, 9)))
-    refused("damaged or truncated", verify_file, path)
 
 
 HEADERS = [

@@ -277,15 +277,6 @@ def test_wavelets_bring_everything_back() -> None:
 # What is refused -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("codec", ["posterior", "samples", "topk", "quantised", "wavelet"])
-def test_beliefs_that_are_none_are_refused(codec: str) -> None:
-    coder = codec_of(codec).coder(Layout(belief(), BLOCKS))
-    for name in ("precision", "shift"):
-        said = belief()
-        said[name][7] = torch.nan
-        refused(f"{name}: expected finite numbers", coder.encode, said, coder.memory(), seed=0)
-
-
 @pytest.mark.parametrize("codec", ["posterior", "samples"])
 def test_point_nets_have_no_uncertainty_to_measure_by(codec: str) -> None:
     with pytest.raises(

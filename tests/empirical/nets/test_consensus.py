@@ -127,13 +127,6 @@ def test_equal_beliefs_stay() -> None:
     assert torch.allclose(m, mean.expand(9, -1), rtol=40 * 2.0**-24, atol=0.0)
 
 
-def test_a_broken_belief_names_agent_and_round() -> None:
-    mean, variance = drawn(9)
-    mean[4, 2] = torch.nan
-    said = r"^shift of agent 4 in round 12: expected finite numbers, got nan at parameter 2;"
-    refused(said, Consensus(STAR).pool, mean, variance, round=12)
-
-
 def test_what_does_not_fit_the_network() -> None:
     mean, variance = drawn(8)
     with pytest.raises(ValueError, match=r"^mean: expected beliefs of the 9 agents"):

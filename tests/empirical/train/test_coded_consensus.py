@@ -17,6 +17,7 @@ from empirical.nets.shares import Shares
 from empirical.nets.training import Training, TrainingFailed
 from empirical.train.coded_consensus import CodedConsensus, layout_of_beliefs
 from tests.empirical.support import refused
+from tests.empirical.train.linear import classified
 from theory import Network
 from theory.changing.periodic import PeriodicNetwork, rotating_star
 from theory.changing.phase import Phase
@@ -129,12 +130,7 @@ def test_a_broken_belief_names_agent_and_round(codec: str) -> None:
 
 
 def training(codec: Any, **recipe: Any) -> Training:
-    generator = torch.Generator().manual_seed(6)
-    shares = Shares(
-        torch.rand(80, 5, generator=generator),
-        torch.randint(0, 3, (80,), generator=generator),
-        tuple(torch.arange(80).reshape(4, 20)),
-    )
+    shares = classified(4, 20, 5, seed=6)
     plan = Recipe(rounds=6, local_steps=2, batch=5, mean_rate=0.02, scale_rate=0.01, **recipe)
     consensus = None
     if codec is not None:

@@ -120,20 +120,6 @@ def test_the_loss_is_the_mean_density_and_its_derivative_is_autograds(likelihood
     torch.testing.assert_close(grad, leaf.grad, rtol=1e-9, atol=1e-11)
 
 
-def test_the_derivative_is_that_of_finite_differences(likelihood):
-    outputs, labels, step = outputs_for(likelihood), labels_for(likelihood), 1e-5
-    _, grad = likelihood.loss(outputs.clone(), labels)
-    for place in range(likelihood.outputs):
-        move = torch.zeros_like(outputs)
-        move[:, 2, place] = step
-        above, _ = likelihood.loss(outputs + move, labels)
-        below, _ = likelihood.loss(outputs - move, labels)
-        # Central differences: an error of step² and a rounding of 1e-16 / step.
-        torch.testing.assert_close(
-            grad[:, 2, place], (above - below) / (2 * step), rtol=1e-6, atol=1e-7
-        )
-
-
 @pytest.mark.parametrize("size", [1e4, -1e4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_extreme_outputs_give_finite_losses_and_derivatives(likelihood, size, dtype):

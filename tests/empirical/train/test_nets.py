@@ -107,27 +107,6 @@ def test_outputs_and_gradients_are_those_of_the_module(name, way):
             assert_near(by_name[key], gradient)
 
 
-@pytest.mark.parametrize("name", [name for name, (_, _, ways) in MODULES.items() if len(ways) > 1])
-def test_all_ways_agree(name):
-    """Also on a module whose weights the kernels keep in another order."""
-    module, inputs = built(name), inputs_for(name, AGENTS, BATCH)
-    found = []
-    for way in MODULES[name][2]:
-        net = net_by(name, way, module)
-        weights = weights_near(net_by(name, "one by one", module))
-        if way == KERNELS:
-            names = [net_by(name, "one by one", module).tensors(row) for row in weights]
-            weights = torch.stack([net._layout.vector(state) for state in names])
-        into, labels = torch.empty_like(weights), labels_for(AGENTS, BATCH)
-        net.gradient(weights, inputs, labels, likelihood=Classes(3), into=into)
-        found.append((net.outputs_of(weights, inputs), [net.tensors(row) for row in into]))
-    for outputs, gradients in found[1:]:
-        assert_near(outputs, found[0][0])
-        for mine, theirs in zip(gradients, found[0][1], strict=True):
-            for key, value in theirs.items():
-                assert_near(mine[key], value)
-
-
 # Kernels take batches apart in registers, torch.func by its libraries' own rules, loops not at all.
 BATCHES = {KERNELS: (1, 3, 8, 17), TOGETHER: (1, 17), ALONE: (3,)}
 
@@ -233,25 +212,6 @@ def test_the_way_is_found_by_trying():
         ModuleNet(Branching(), example_input=torch.randn(4, 4), way="together")
     with pytest.raises(ValueError, match="way: expected"):
         ModuleNet(Recurrent(), example_input=torch.randn(4, 7, 4), way="together")
-
-
-def test_double_precision_against_finite_differences():
-    for name in ("convolutional", "two heads", "GRU"):
-        net = net_by(name, MODULES[name][2][0])
-        weights = weights_near(net).double()
-        inputs, labels = inputs_for(name, AGENTS, BATCH).double(), labels_for(AGENTS, BATCH)
-        into = torch.empty_like(weights)
-        net.gradient(weights, inputs, labels, likelihood=Classes(3), into=into)
-        generator = torch.Generator().manual_seed(5)
-        direction = torch.randn(weights.shape, generator=generator, dtype=torch.float64)
-        step = 1e-6
-        ends = [
-            -Classes(3).log_density(net.outputs_of(weights + s * direction, inputs), labels)
-            for s in (step, -step)
-        ]
-        slope = (ends[0] - ends[1]).mean(dim=1) / (2 * step)
-        # Errors of step² and of rounding over step.
-        torch.testing.assert_close((into * direction).sum(dim=1), slope, rtol=1e-6, atol=1e-8)
 
 
 # Dropout --------------------------------------------------------------------------------------

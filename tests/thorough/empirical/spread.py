@@ -19,12 +19,11 @@ from empirical.nets.architecture import perceptron
 from empirical.nets.consensus import Consensus, Exchange
 from empirical.nets.distributed import connect
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares
 from empirical.nets.training import Training
 from empirical.train.coded_consensus import CodedConsensus
 from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.run import TrainingRun
-from tests.empirical.train.linear import LinearNet, Unit
+from tests.empirical.train.linear import LinearNet, Unit, classified
 from tests.empirical.train.test_rounds import NETWORKS as CHANGING
 from tests.empirical.train.test_run import SHARES
 from theory import Network
@@ -82,12 +81,8 @@ def consensus_only(exchange: Exchange, *, broken: bool) -> dict[str, torch.Tenso
 
 def trained(exchange: Exchange) -> dict[str, torch.Tensor]:
     """A few rounds of training of little nets."""
-    generator = torch.Generator().manual_seed(6)
-    inputs = torch.rand(180, 16, generator=generator)
-    labels = torch.randint(0, 3, (180,), generator=generator)
-    indices = torch.arange(180).reshape(9, 20)
     run = Training(
-        Shares(inputs, labels, tuple(indices)),
+        classified(9, 20, 16, seed=6),
         NETWORKS["star"],
         Recipe(rounds=ROUNDS, local_steps=2, batch=5, mean_rate=0.01),
         architecture=perceptron(16, 12, outputs=3),
