@@ -105,21 +105,6 @@ def test_rounds_are_those_of_a_plain_loop(name: str, architecture: Architecture)
     torch.testing.assert_close(run.served, served, rtol=0, atol=1e-13)
 
 
-def test_full_batches_of_everybody_are_gradient_descent_on_all_data() -> None:
-    """One step each, weighted by sample count: the gradient of the mean loss of all examples."""
-    data = shares()
-    recipe = FedAvgRecipe(rounds=3, fraction=1.0, batch=max(SIZES), rate=0.3)
-    run = FedAvg(data, recipe, architecture=PERCEPTRON, seed=0)
-    net = module_of(PERCEPTRON, run.weights)
-    for _ in range(3):
-        run.run_round()
-        loss = torch.nn.functional.cross_entropy(net(data.inputs), data.labels)
-        gradients = torch.autograd.grad(loss, list(net.parameters()))
-        for value, gradient in zip(net.parameters(), gradients, strict=True):
-            value.data -= 0.3 * gradient
-    torch.testing.assert_close(run.weights, flat(net.parameters()), rtol=0, atol=1e-14)
-
-
 def test_adding_the_gradient_within_the_product_is_adding_it_afterwards() -> None:
     """The two ways to take a step, in float32; a dense net may also be written with an image."""
     flat_inputs = torch.rand(3, 4, 36, generator=torch.Generator().manual_seed(1))

@@ -66,16 +66,6 @@ def test_who_rests_keeps_every_bit() -> None:
     assert torch.equal(variance, before[1])
 
 
-def test_half_precision_costs_half_and_shows() -> None:
-    (mean, variance), plain = drawn(3), drawn(3)
-    sent = coded(LINE, Plain("bfloat16")).pool_in_place(mean, variance, round=1)
-    bare = Consensus(LINE).pool_in_place(*plain, round=1)
-    assert sent == bare // 2 + 4 * HEADER
-    ratio = variance / plain[1]
-    assert not torch.equal(ratio, torch.ones_like(ratio))
-    assert torch.allclose(ratio, torch.ones_like(ratio), rtol=2.0**-8)  # bfloat16: 8 bits
-
-
 def test_means_alone_leave_variances_alone() -> None:
     mean, variance = drawn(3)
     variance.fill_(0.25)

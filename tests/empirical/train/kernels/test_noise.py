@@ -100,10 +100,6 @@ def test_moments_tails_and_law() -> None:
     assert stats.kstest(u, "uniform").pvalue > 1e-3
 
 
-def test_the_largest_normal_is_where_the_word_is_zero() -> None:
-    assert np.sqrt(2 * 33 * np.log(2)) == pytest.approx(6.76, abs=0.01)
-
-
 def test_agents_steps_seeds_and_streams_are_independent() -> None:
     count = 1 << 16
     rows = [
