@@ -64,16 +64,18 @@ def test_a_runs_tensors_take_what_was_predicted(name: str, codec: str | None) ->
     shares = Shares(INPUTS, LABELS, (torch.arange(50),) * AGENTS)
     run = TrainingRun(
         net, Classes(10), shares, Network.from_topology("ring", agents=AGENTS), learner_of(name),
-        rounds=2, local_steps=2, batch=50, seed=0, codec=codec and codec_named(codec),
+        rounds=2, local_steps=2, batch=10, seed=0, codec=codec and codec_named(codec),
     )  # fmt: skip
     with Counted() as counted:
         for _ in range(2 if codec else 1):
             run.run_round()
-    share = counted.peak / run.footprint
-    if codec is None:  # a few batches, and what the net makes of them, come on top
-        assert 1.0 <= share < 1.01
+    if codec is None:
+        # Batches and the net's passes come on top, less than a vector of one agent; and who draws
+        # weights holds one such vector more than is counted.
+        vectors = 1 + (name in ("natural-gradient", "sites"))
+        assert 0 <= counted.peak - run.footprint < 4 * net.parameters * vectors
     else:  # a bound: as if all were heard of all streams at once
-        assert 0.45 < share <= 1.0
+        assert 0.45 * run.footprint < counted.peak <= run.footprint
 
 
 def test_counting_sees_what_is_held_and_what_is_freed() -> None:
