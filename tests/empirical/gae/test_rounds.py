@@ -339,7 +339,7 @@ def with_codec(codec: str, **settings: Any) -> Recipe:
     return replace(SMALL, nodes=4, exchange="codec", codec={"codec": codec, **settings})
 
 
-@pytest.mark.parametrize("codec", ["wavelet", "difference", "quantised"])
+@pytest.mark.parametrize("codec", ["difference", "quantised"])
 def test_no_bit_depends_on_who_writes_and_reads_messages(start: Tensor, codec: str) -> None:
     """Of codecs whose messages are entropy coded, with a memory and without."""
     recipe = with_codec(codec)

@@ -107,8 +107,7 @@ def test_the_networks_mean_is_kept_whatever_the_codec_leaves_out(codec: str, net
         np.testing.assert_allclose(v @ values.double().numpy(), before, rtol=0, atol=8 * 2**-24)
 
 
-@pytest.mark.parametrize("inner", ["topk", "seeds"])
-@pytest.mark.parametrize("network", [STAR, RING])
+@pytest.mark.parametrize(("network", "inner"), [(STAR, "topk"), (RING, "seeds")])
 def test_replicas_in_place_are_pooled_as_late_words(network: Any, inner: str) -> None:
     """x = diag(W) y + (W − diag W) ŷ, whose numbers stay among those that there were."""
     w = np.array(as_dense(network.weights))

@@ -140,7 +140,7 @@ def test_both_ways_to_draw_agree_in_expectation(net: Architecture) -> None:
     mean, variance, inputs, labels = setting(net, seed=2)
     variance = variance * 0.05
     inputs, labels = inputs[:, :1], labels[:, :1]  # within a batch sampled weights are shared
-    draws = 600
+    draws = 300
     sums = {}
     for estimator in ("local", "weights"):
         total = [torch.zeros_like(mean) for _ in range(4)]

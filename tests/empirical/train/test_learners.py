@@ -74,9 +74,9 @@ def settled(learner: Any, network: Network, local_steps: int, rounds: int) -> Tr
 
 @pytest.mark.parametrize("local_steps", [1, 10])
 def test_averaging_settles_where_the_closed_form_says(local_steps: int) -> None:
-    rate = 0.1
+    rate = 0.3
     run = settled(
-        Averaging(rate=rate, momentum=0.0), TOGETHER, local_steps, max(20, 1500 // local_steps)
+        Averaging(rate=rate, momentum=0.0), TOGETHER, local_steps, max(20, 600 // local_steps)
     )
     eye = np.eye(3)
     kept = [
@@ -102,7 +102,7 @@ def test_sites_settle_at_the_best_whatever_the_number_of_local_steps(
         rate=0.5, momentum=0.0, initial_curvature=1.0, prior_precision=1e-9, temperature=1e-12,
         damping=1.0, standing=standing,
     )  # fmt: skip
-    got = settled(learner, network, local_steps, 300).belief().mean.numpy()
+    got = settled(learner, network, local_steps, 150).belief().mean.numpy()
     # Weights are drawn with standard deviations of 1e-7; the prior shifts by 1e-9.
     np.testing.assert_allclose(got, np.tile(BEST, (3, 1)), atol=1e-6)
 
@@ -179,12 +179,11 @@ def test_a_prior_has_a_precision_a_datum_or_a_width(learner: Any) -> None:
     assert np.abs(means[0] - means[2]).max() > 1e-6
 
 
-@pytest.mark.parametrize("learner", [NaturalGradient, Sites])
-def test_beliefs_are_the_best_of_independent_gaussians(learner: Any) -> None:
+def check_the_best_of_independent_gaussians(learner: Any, local_steps: int) -> None:
     """The exact posterior's mean, and its precision's diagonal: each datum counts once."""
     settings = {"initial_curvature": 1.0, "curvature_memory": 0.99, "prior_precision": 0.02}
     made = learner(rate=0.05, clip=np.inf, curvature="draws", damping=0.0, **settings)
-    run = settled(made, TOGETHER, 1 if learner is NaturalGradient else 3, 300)
+    run = settled(made, TOGETHER, local_steps, 300)
     means, precisions = [], []
     for _ in range(600):
         run.run_round()
@@ -198,6 +197,11 @@ def test_beliefs_are_the_best_of_independent_gaussians(learner: Any) -> None:
         error = blocks.std(axis=0, ddof=1) / np.sqrt(12)
         assert (np.abs(blocks.mean(axis=0) - wanted) < 4 * error).all()
         assert (error < 0.05 * np.abs(wanted).max()).all()
+
+
+def test_beliefs_are_the_best_of_independent_gaussians() -> None:
+    """Of sites, with several steps a round: tests/thorough/empirical."""
+    check_the_best_of_independent_gaussians(NaturalGradient, local_steps=1)
 
 
 def test_backprop_counts_data_again_in_every_round() -> None:
