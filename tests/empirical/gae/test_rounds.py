@@ -464,7 +464,7 @@ def test_a_closing_codec_that_does_not_fit(
 ) -> None:
     codec = {"codec": "replica", "inner": {"codec": "quantised"}}
     settings = {"codec": codec, "exchange": "codec", "closing": 2, "closing_codec": codec, **change}
-    refused(words, run, replace(SMALL, nodes=4, **settings), start, rounds=1)
+    refused(words, lambda: run(replace(SMALL, nodes=4, **settings), start, rounds=1))
 
 
 def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
