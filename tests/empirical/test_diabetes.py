@@ -28,7 +28,7 @@ def measured(
     return simulate_regression(
         NETWORK,
         model,
-        run=Run(rounds=20_000, replicates=40, seed=1, record=[20_000]),
+        run=Run(rounds=20_000, replicates=16, seed=1, record=[20_000]),
         mode=mode,
         test_inputs=table.test_inputs,
         test_targets=table.test_targets,

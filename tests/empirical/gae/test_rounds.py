@@ -292,7 +292,7 @@ def test_runs_repeat_and_learn(start: Tensor) -> None:
 # Threads ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [2, 3, 8])
+@pytest.mark.parametrize("workers", [3, 8])
 def test_no_bit_depends_on_who_shares_the_work(start: Tensor, workers: int) -> None:
     recipe = replace(SMALL, nodes=4, batch=8)
     alone, shared = run(recipe, start), run(recipe, start, workers=workers)
@@ -339,10 +339,9 @@ def with_codec(codec: str, **settings: Any) -> Recipe:
     return replace(SMALL, nodes=4, exchange="codec", codec={"codec": codec, **settings})
 
 
-@pytest.mark.parametrize("codec", ["difference", "quantised"])
-def test_no_bit_depends_on_who_writes_and_reads_messages(start: Tensor, codec: str) -> None:
-    """Of codecs whose messages are entropy coded, with a memory and without."""
-    recipe = with_codec(codec)
+def test_no_bit_depends_on_who_writes_and_reads_messages(start: Tensor) -> None:
+    """Of a codec whose messages are entropy coded, with a memory around it."""
+    recipe = with_codec("difference", inner={"codec": "quantised"})
     alone, shared = run(recipe, start), run(recipe, start, workers=3)
     assert torch.equal(alone.weights, shared.weights)
     assert (alone.edges, alone.sent_bits) == (shared.edges, shared.sent_bits)

@@ -72,9 +72,8 @@ CODED: dict[str, Callable[[], Any]] = {
     f"{codec} on {name}": lambda codec=codec, name=name: coded(codec, name)
     for codec in KINDS
     if codec not in SETTINGS
-    for name in ("fixed", "delayed")
+    for name in ("delayed", *(("fixed", "last") if codec in ("difference", "low-rank") else ()))
 }
-CODED["difference on last"] = lambda: coded("difference", "last")
 
 
 def seen(run: Any) -> dict[str, Any]:
