@@ -1,17 +1,26 @@
-"""Small stand-ins for the published files, and the real ones where they are installed."""
+"""Refusals in one line; small stand-ins for the published files, and the real ones if there."""
 
 from __future__ import annotations
 
 import functools
 import gzip
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from empirical import data
+
+
+def refused(message: str, call: Callable[..., object], /, *arguments: Any, **options: Any) -> None:
+    """Check that a call is refused, in one line that matches."""
+    with pytest.raises(ValueError, match=message) as caught:
+        call(*arguments, **options)
+    assert "\n" not in str(caught.value)
 
 
 def idx(array: NDArray[np.uint8]) -> bytes:

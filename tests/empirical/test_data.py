@@ -13,7 +13,7 @@ import requests
 
 from empirical import DataNotFound, Images, load_digits, load_images, locate
 from empirical import data as module
-from tests.empirical.support import checksums, fashion_mnist, idx, tiny_dataset, write
+from tests.empirical.support import checksums, fashion_mnist, idx, refused, tiny_dataset, write
 
 IMAGES = "train-images-idx3-ubyte.gz"
 LABELS = "train-labels-idx1-ubyte.gz"
@@ -113,8 +113,7 @@ def test_a_damaged_file_in_the_variables_folder_is_reported(
     folder = write(tmp_path / "variable", FASHION)
     (folder / LABELS).write_bytes(b"no gzip")
     monkeypatch.setenv("PEERBAYES_DATA", str(folder))
-    with pytest.raises(ValueError, match="a readable gzip file"):
-        load_images("fashion-mnist")
+    refused("a readable gzip file", load_images, "fashion-mnist")
 
 
 def one_line(error: pytest.ExceptionInfo[ValueError]) -> str:
@@ -241,8 +240,7 @@ def test_a_wrong_checksum_names_file_expected_and_got(tmp_path: Path) -> None:
 
 def test_another_data_sets_file_is_recognised(tmp_path: Path) -> None:
     folder = write(tmp_path / "other", DIGITS)
-    with pytest.raises(ValueError, match=f"that of {IMAGES} of mnist"):
-        load_images("fashion-mnist", directory=folder)
+    refused(f"that of {IMAGES} of mnist", load_images, "fashion-mnist", directory=folder)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "garbled", "plain", "empty", "folder"])
@@ -267,42 +265,31 @@ def test_a_file_that_unpacks_without_end_is_cut_off(
 ) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 1000)
     folder = write(tmp_path / "bomb", {**FASHION, IMAGES: bytes(100_000)})
-    with pytest.raises(ValueError, match=checksums({"": bytes(1000)})[""]):
-        load_images("fashion-mnist", directory=folder)
+    refused(checksums({"": bytes(1000)})[""], load_images, "fashion-mnist", directory=folder)
 
 
 def test_idx_needs_its_magic_number_and_its_length() -> None:
     content = idx(np.arange(6, dtype=np.uint8).reshape(1, 2, 3))
     np.testing.assert_array_equal(module.read_idx(content, ndim=3).ravel(), range(6))
-    with pytest.raises(ValueError, match=r"magic 00000801.* got magic 00000803"):
-        module.read_idx(content, ndim=1)
-    with pytest.raises(ValueError, match=r"expected 22 bytes .* got 21 bytes"):
-        module.read_idx(content[:-1], ndim=3)
-    with pytest.raises(ValueError, match="got magic nothing"):
-        module.read_idx(b"", ndim=3)
-    with pytest.raises(ValueError, match="bytes"):
-        module.read_idx(content[:9], ndim=3)
+    refused(r"magic 00000801.* got magic 00000803", module.read_idx, content, ndim=1)
+    refused(r"expected 22 bytes .* got 21 bytes", module.read_idx, content[:-1], ndim=3)
+    refused("got magic nothing", module.read_idx, b"", ndim=3)
+    refused("bytes", module.read_idx, content[:9], ndim=3)
     floats = bytes([0, 0, 0x0D, 1]) + content[4:]
-    with pytest.raises(ValueError, match="got magic 00000d01"):
-        module.read_idx(floats, ndim=1)
+    refused("got magic 00000d01", module.read_idx, floats, ndim=1)
 
 
 def test_unknown_names_list_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="fashion-mnist or mnist, got 'cifar'"):
-        locate("cifar")
-    with pytest.raises(ValueError, match="'train' or 'test', got 'validation'"):
-        load_images("mnist", "validation")
+    refused("fashion-mnist or mnist, got 'cifar'", locate, "cifar")
+    refused("'train' or 'test', got 'validation'", load_images, "mnist", "validation")
 
 
 def test_images_are_checked_once() -> None:
     pixels, labels = np.zeros((2, 3, 3), np.uint8), np.array([0, 1])
     assert len(Images(pixels, labels, "blank", ("a", "b"))) == 2
-    with pytest.raises(ValueError, match="labels: expected shape"):
-        Images(pixels, labels[:1], "blank", ("a", "b"))
-    with pytest.raises(ValueError, match="classes from 0 to 0, got 0 to 1"):
-        Images(pixels, labels, "blank", ("a",))
-    with pytest.raises(ValueError, match="pixels: expected shape"):
-        Images(pixels[0], labels, "blank", ("a", "b"))
+    refused("labels: expected shape", Images, pixels, labels[:1], "blank", ("a", "b"))
+    refused("classes from 0 to 0, got 0 to 1", Images, pixels, labels, "blank", ("a",))
+    refused("pixels: expected shape", Images, pixels[0], labels, "blank", ("a", "b"))
 
 
 def test_digits_are_the_bundled_ones() -> None:

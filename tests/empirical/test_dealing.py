@@ -13,47 +13,28 @@ from hypothesis import strategies as st
 from empirical import DataNotFound, Partition, load_digits, load_images, star_partition
 from empirical.dealing import DEALINGS, held_labels, stratified_subset
 from empirical.rules import ByLabels, Evenly, Informative, Rule, Shards
+from tests.empirical.support import refused
 from theory.validation import IntArray
 
-ALL = frozenset(range(10))
+ALL = "0123456789"
 LABELS = st.lists(st.integers(0, 5), max_size=60).map(lambda rest: [*range(6), *range(6), *rest])
 SEEDS = st.integers(0, 2**32)
 
 # Sizes of agents' shares (P2 supplement 1.4, tables 1-3; FedAvg, section 3; P1 section 5.2), and
 # the labels of the first and of the last agent.
-PRINTED: dict[str, tuple[tuple[int, ...], frozenset[int], frozenset[int]]] = {
+PRINTED: dict[str, tuple[tuple[int, ...], str, str]] = {
     "fmnist-central": ((60_000,), ALL, ALL),
     "fmnist-2-iid": ((30_000, 30_000), ALL, ALL),
-    "fmnist-2-balanced-a": (
-        (30_000, 30_000),
-        frozenset({0, 1, 2, 3, 4}),
-        frozenset({5, 6, 7, 8, 9}),
-    ),
-    "fmnist-2-balanced-b": (
-        (30_000, 30_000),
-        frozenset({0, 2, 3, 4, 6}),
-        frozenset({1, 5, 7, 8, 9}),
-    ),
-    "fmnist-2-unbalanced": ((48_000, 12_000), ALL - {8, 9}, frozenset({8, 9})),
-    "star-mnist-1": ((47_335, *[1_583] * 8), ALL - {0, 1}, frozenset({0, 1})),
-    "star-mnist-2": ((48_200, *[1_475] * 8), ALL - {8, 9}, frozenset({8, 9})),
-    "star-mnist-3": ((48_209, *[1_473] * 8), ALL - {4, 9}, frozenset({4, 9})),
-    "star-fmnist-1": (
-        (36_000, *[3_000] * 8),
-        frozenset({0, 2, 3, 4, 6, 8}),
-        frozenset({1, 5, 7, 9}),
-    ),
-    "star-fmnist-2": (
-        (36_000, *[3_000] * 8),
-        frozenset({0, 1, 3, 4, 6, 8}),
-        frozenset({2, 5, 7, 9}),
-    ),
-    "grid-mnist-corner": ((47_335, *[1_583] * 8), ALL - {0, 1}, frozenset({0, 1})),
-    "grid-mnist-centre": (
-        (*[1_583] * 4, 47_335, *[1_583] * 4),
-        frozenset({0, 1}),
-        frozenset({0, 1}),
-    ),
+    "fmnist-2-balanced-a": ((30_000, 30_000), "01234", "56789"),
+    "fmnist-2-balanced-b": ((30_000, 30_000), "02346", "15789"),
+    "fmnist-2-unbalanced": ((48_000, 12_000), "01234567", "89"),
+    "star-mnist-1": ((47_335, *[1_583] * 8), "23456789", "01"),
+    "star-mnist-2": ((48_200, *[1_475] * 8), "01234567", "89"),
+    "star-mnist-3": ((48_209, *[1_473] * 8), "01235678", "49"),
+    "star-fmnist-1": ((36_000, *[3_000] * 8), "023468", "1579"),
+    "star-fmnist-2": ((36_000, *[3_000] * 8), "013468", "2579"),
+    "grid-mnist-corner": ((47_335, *[1_583] * 8), "23456789", "01"),
+    "grid-mnist-centre": ((*[1_583] * 4, 47_335, *[1_583] * 4), "01", "01"),
     "timevarying-25": ((2_307,) * 26, ALL, ALL),
     "timevarying-100": ((594,) * 101, ALL, ALL),
     "fedavg-iid": ((600,) * 100, ALL, ALL),
@@ -100,8 +81,8 @@ def test_real_images_are_dealt_in_the_printed_sizes(name: str) -> None:
     assert shares.sizes == sizes
     assert dealing.rule.agents == len(sizes)
     own = held_labels(shares, labels)
-    assert set(own[0]) == first
-    assert set(own[-1]) == last
+    assert "".join(map(str, sorted(own[0]))) == first
+    assert "".join(map(str, sorted(own[-1]))) == last
     if name.startswith(("star", "grid")):
         assert shares.informative == int(np.argmax(sizes))
 
@@ -273,6 +254,4 @@ def test_a_subset_is_drawn_from_all_of_a_label() -> None:
 )
 def test_bad_dealings_are_named(make: object, message: str) -> None:
     assert callable(make)
-    with pytest.raises(ValueError, match=message) as error:
-        make()
-    assert "\n" not in str(error.value)
+    refused(message, make)

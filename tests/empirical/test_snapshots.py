@@ -16,6 +16,7 @@ from empirical.snapshots import (
     label_losses,
     snapshot_table,
 )
+from tests.empirical.support import refused
 from theory import Network
 
 SHARE = 0.02
@@ -120,10 +121,8 @@ def test_rounds_to_loss() -> None:
     assert rounds_to_loss(rounds, losses, 1.2) == pytest.approx(1 + 4 * 0.9)
     assert rounds_to_loss(rounds, losses, 0.5) == 9.0
     assert rounds_to_loss(rounds, losses, 0.4) == math.inf
-    with pytest.raises(ValueError, match="increasing"):
-        rounds_to_loss([1, 1], [1, 1], 0)
-    with pytest.raises(ValueError, match="NaN"):
-        rounds_to_loss([0, 1], [1, math.nan], 0)
+    refused("increasing", rounds_to_loss, [1, 1], [1, 1], 0)
+    refused("NaN", rounds_to_loss, [0, 1], [1, math.nan], 0)
 
 
 @pytest.mark.parametrize(
@@ -140,15 +139,11 @@ def test_rounds_to_loss() -> None:
 def test_bad_tables_are_refused(
     names: list[str], probabilities: object, labels: list[int], words: str
 ) -> None:
-    with pytest.raises(ValueError, match=words):
-        snapshot_table(names, probabilities, labels)
+    refused(words, snapshot_table, names, probabilities, labels)
 
 
 def test_bad_hypotheses_are_refused() -> None:
-    with pytest.raises(ValueError, match="held"):
-        label_hypotheses([[0, 1], []])
-    with pytest.raises(ValueError, match="at least two labels"):
-        label_hypotheses([[3], [3]])
+    refused("held", label_hypotheses, [[0, 1], []])
+    refused("at least two labels", label_hypotheses, [[3], [3]])
     same = np.full((2, 400, 10), 0.1)
-    with pytest.raises(ValueError, match="all equally good"):
-        rate_forecast(snapshot_table("ab", same, LABELS), star(0.5))
+    refused("all equally good", rate_forecast, snapshot_table("ab", same, LABELS), star(0.5))

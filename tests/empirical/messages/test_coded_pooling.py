@@ -1,36 +1,26 @@
 """What is pooled of coded messages: against sums by hand, on every network, in the engine."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("safetensors")
-pytest.importorskip("pywt")
-
-from safetensors.torch import load_file  # noqa: E402
-
-from empirical.messages.codecs import codec_from_words, codec_of  # noqa: E402
-from empirical.messages.codecs.posterior import PosteriorCoder  # noqa: E402
-from empirical.messages.frame import ALL, HEADER_BYTES  # noqa: E402
-from empirical.nets.consensus import OneProcess  # noqa: E402
-from empirical.train.coded_pooling import CodedPooling  # noqa: E402
-from empirical.train.learners import LEARNERS  # noqa: E402
-from empirical.train.links import Links  # noqa: E402
-from empirical.train.rounds import NetworkRounds  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from tests.empirical.messages.layouts import NAMES, layout_of, message  # noqa: E402
-from tests.empirical.messages.spread import everything  # noqa: E402
-from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made, same  # noqa: E402
-from tests.empirical.train.test_coded_consensus import training  # noqa: E402
-from tests.empirical.train.test_rounds import NETWORKS, RING, STAR  # noqa: E402
-from tests.empirical.train.test_run import run_of  # noqa: E402
-from theory.network.structure import as_dense  # noqa: E402
+from empirical.messages.codecs import codec_from_words, codec_of
+from empirical.messages.codecs.posterior import PosteriorCoder
+from empirical.messages.frame import ALL, HEADER_BYTES
+from empirical.train.coded_pooling import CodedPooling
+from empirical.train.learners import LEARNERS
+from empirical.train.links import Links
+from empirical.train.rounds import NetworkRounds
+from empirical.train.run import TrainingRun
+from tests.empirical.messages.layouts import NAMES, layout_of, message
+from tests.empirical.messages.test_codecs import KINDS, SETTINGS, same
+from tests.empirical.support import refused
+from tests.empirical.train.test_coded_consensus import training
+from tests.empirical.train.test_rounds import NETWORKS, RING, STAR
+from tests.empirical.train.test_run import run_of
+from theory.network.structure import as_dense
 
 SIZE = 12
 LOSSLESS = {"codec": "difference", "inner": {"codec": "plain"}}
@@ -51,8 +41,10 @@ def said(number: int, names: str = "mean", agents: int = 5) -> dict[str, Any]:
     return {name: torch.stack([one[name] for one in each]) for name in NAMES[names]}
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    [*((name, "sites") for name in NETWORKS), *(("last", learner) for learner in LEARNERS)],
+)
 def test_a_lossless_codec_changes_no_bit(name: str, learner: str) -> None:
     without = run_of(NETWORKS[name], learner)
     coded = run_of(NETWORKS[name], learner, codec=codec_of("plain"))
@@ -70,29 +62,6 @@ def test_a_lossless_codec_changes_no_bit(name: str, learner: str) -> None:
 def layout_names(learner: str) -> tuple[str, ...]:
     run = run_of(RING, learner)
     return tuple(run.learner.message(run._state))
-
-
-@pytest.mark.parametrize("codec", KINDS)
-@pytest.mark.parametrize("name", ["fixed", "last", "delayed", "presence"])
-def test_a_coded_run_goes_on_bit_for_bit(name: str, codec: str) -> None:
-    fitted = 0
-    for learner in ("sites", "natural-gradient", "averaging"):
-        try:
-            whole = run_of(NETWORKS[name], learner, codec=made(codec))
-        except ValueError:  # it fits something else: see the codecs' own tests
-            continue
-        fitted += 1
-        for _ in range(4):
-            whole.run_round()
-        kept = {key: value.clone() for key, value in whole.state().items()}
-        reports = [whole.run_round() for _ in range(3)]
-        again = run_of(NETWORKS[name], learner, codec=made(codec))
-        again.run_round()  # whatever it did before is forgotten
-        again.restore(kept)
-        assert [again.run_round().bytes_sent for _ in range(3)] == [r.bytes_sent for r in reports]
-        assert same(whole.state(), again.state())
-    if not fitted:
-        pytest.skip(f"{codec} does not fit a net of three weights")
 
 
 @pytest.mark.parametrize("name", ["fixed", "delayed", "periodic", "symmetric"])
@@ -138,8 +107,7 @@ def test_the_networks_mean_is_kept_whatever_the_codec_leaves_out(codec: str, net
         np.testing.assert_allclose(v @ values.double().numpy(), before, rtol=0, atol=8 * 2**-24)
 
 
-@pytest.mark.parametrize("inner", ["topk", "seeds"])
-@pytest.mark.parametrize("network", [STAR, RING])
+@pytest.mark.parametrize(("network", "inner"), [(STAR, "topk"), (RING, "seeds")])
 def test_replicas_in_place_are_pooled_as_late_words(network: Any, inner: str) -> None:
     """x = diag(W) y + (W − diag W) ŷ, whose numbers stay among those that there were."""
     w = np.array(as_dense(network.weights))
@@ -323,34 +291,12 @@ def test_memory_is_predicted() -> None:
     assert coded.footprint - run_of(STAR).footprint == coded._pooling.footprint
 
 
-def test_two_processes_give_the_same_bits_as_one(tmp_path: Path) -> None:
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    path = tmp_path / "found"
-    done = subprocess.run(
-        [sys.executable, *launch, "-m", "tests.empirical.messages.spread", str(path)],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[3],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])},
-        timeout=300,  # against hanging for ever
-        check=False,
-    )
-    assert path.exists(), done.stderr
-    found = load_file(path)
-    assert found.pop("processes") == 2
-    alone = everything(OneProcess())
-    assert found.keys() == alone.keys()
-    for name, values in alone.items():
-        assert torch.equal(found[name], values), name
-
-
 def test_a_number_that_a_codec_cannot_hold_names_agent_and_round() -> None:
     pooling = pooling_of(STAR, {"codec": "plain", "kind": "float16"})
     values = said(1)
     values["mean"][3, 7] = 1e5
     words = "^message of agent 3 in round 1: mean: expected numbers that float16 holds, got some"
-    with pytest.raises(ValueError, match=words):
-        pooling.pool(values, number=1)
+    refused(words, pooling.pool, values, number=1)
 
 
 def test_codecs_know_how_many_data_a_precision_speaks_for() -> None:
@@ -370,8 +316,7 @@ def test_what_does_not_fit_is_refused_before_the_run() -> None:
     with pytest.raises(ValueError, match="inner: expected a codec without a replica"):
         pooling_of(STAR, {"codec": "difference", "inner": "difference"})
     coded = run_of(STAR, codec=codec_of("difference"))
-    with pytest.raises(ValueError, match=r"replicas of codec 'difference'.*got none; use"):
-        coded.restore(run_of(STAR).state())
+    refused(r"replicas of codec 'difference'.*got none; use", coded.restore, run_of(STAR).state())
     with pytest.raises(ValueError, match=r"replicas of codec 'difference'.*got others; use"):
         coded.restore(run_of(STAR, codec=codec_of("difference", mixing=0.4)).state())
     assert isinstance(coded, TrainingRun)

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("torch")
-
 from empirical.messages.frame import (
     ALL,
     HEADER_BYTES,
@@ -20,6 +18,7 @@ from empirical.messages.frame import (
     Kind,
     parse,
 )
+from tests.empirical.support import refused
 
 WHERE = Address(b"codec 01", sender=7, listener=3)
 FRAME = Frame(WHERE, Kind.MESSAGE, epoch=1, sequence=5, memory=99, body=b"what was said")
@@ -84,5 +83,4 @@ def test_whole_frames_of_others_are_foreign(address: Address, words: str) -> Non
 
 
 def test_a_number_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"below 2\*\*32"):
-        bytes(Frame(WHERE, Kind.MESSAGE, 0, 2**32, 0, b""))
+    refused(r"below 2\*\*32", bytes, Frame(WHERE, Kind.MESSAGE, 0, 2**32, 0, b""))

@@ -1,15 +1,13 @@
 """What all messages of a run look like: blocks without a gap, vectors of one length."""
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("safetensors")
-
-from torch import nn  # noqa: E402
-
-from empirical.messages.codec import Block, Layout  # noqa: E402
-from empirical.train.constants import with_constants  # noqa: E402
-from empirical.train.recognise import net_of  # noqa: E402
+from empirical.messages.codec import Block, Layout
+from empirical.train.constants import with_constants
+from empirical.train.recognise import net_of
+from tests.empirical.support import refused
 
 
 @pytest.mark.parametrize("activation", [nn.ReLU, nn.GELU])
@@ -52,5 +50,4 @@ def test_blocks_are_where_the_tensors_stand(activation: type[nn.Module]) -> None
     ],
 )
 def test_what_is_no_layout(begin: dict, blocks: tuple, examples: float, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Layout(begin, blocks, examples)
+    refused(said, Layout, begin, blocks, examples)

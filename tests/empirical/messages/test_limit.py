@@ -6,11 +6,10 @@ from math import e, log2, pi
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import minimize
 
-torch = pytest.importorskip("torch")
-
-from empirical.messages.limit import (  # noqa: E402
+from empirical.messages.limit import (
     UNIFORM_LOSS,
     Limit,
     Point,
@@ -19,6 +18,7 @@ from empirical.messages.limit import (  # noqa: E402
     moves,
     shannon_limit,
 )
+from tests.empirical.support import refused
 
 
 def test_one_scale_has_a_closed_form() -> None:
@@ -84,15 +84,12 @@ def test_weights_without_signal_need_no_bits() -> None:
     ],
 )
 def test_bad_signals_are_refused(arguments: tuple[list[float], ...], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        Limit(*arguments)
+    refused(text, Limit, *arguments)
 
 
 def test_bad_points_are_refused() -> None:
-    with pytest.raises(ValueError, match="nats: expected a number above 0"):
-        Limit([1.0]).bits(0.0)
-    with pytest.raises(ValueError, match="bits: expected a finite number of at least 0"):
-        Limit([1.0]).nats(-1.0)
+    refused("nats: expected a number above 0", Limit([1.0]).bits, 0.0)
+    refused("bits: expected a finite number of at least 0", Limit([1.0]).nats, -1.0)
 
 
 def test_divergence_is_that_of_torch() -> None:

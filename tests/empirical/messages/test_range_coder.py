@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import constriction
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-constriction = pytest.importorskip("constriction")
-
-from empirical.messages.entropy import Reader, Writer, adaptive, integers  # noqa: E402
-from empirical.messages.range_coder import BORROWED, FIRST, TOTAL, UNIT  # noqa: E402
-from theory.validation import IntArray  # noqa: E402
+from empirical.messages.entropy import Reader, Writer, adaptive, integers
+from empirical.messages.range_coder import BORROWED, FIRST, TOTAL, UNIT
+from theory.validation import IntArray
 
 
 def table(weights: IntArray) -> IntArray:

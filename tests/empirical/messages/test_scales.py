@@ -8,12 +8,11 @@ from math import erfc, sqrt
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
 from empirical.messages.codec import Block
 from empirical.messages.entropy import Reader, Writer, integers
 from empirical.messages.grids import nearest, powers
 from empirical.messages.scales import Scales, worth_sending
+from tests.empirical.support import refused
 from theory.validation import IntArray
 
 BLOCKS = (Block("a", 0, (50, 40)), Block("b", 2000, (40,)), Block("c", 2040, (8, 3, 5, 5)))
@@ -35,8 +34,7 @@ def test_powers_are_rounded_once() -> None:
         # Exact to 60 digits; float64 to 1 in 2^53, then float32: half a unit of its own.
         wanted = np.array([np.float32(float(value)) for value in exact])
         assert np.array_equal(powers(indices, divisions), wanted)
-    with pytest.raises(ValueError, match=r"scales from 2\^-120 to 2\^120"):
-        powers(np.array([130]), 1)
+    refused(r"scales from 2\^-120 to 2\^120", powers, np.array([130]), 1)
 
 
 def test_logarithms_and_powers_are_inverse() -> None:
@@ -44,8 +42,7 @@ def test_logarithms_and_powers_are_inverse() -> None:
     found = nearest(powers(indices, 8).astype(np.float64), 8)
     assert np.abs(found - indices).max() < 1e-6  # float32 has 6e-8 of relative error, times 8/ln 2
     for wrong in (0.0, -1.0, np.nan, 1e300):
-        with pytest.raises(ValueError, match="scales"):
-            nearest(np.array([wrong]), 1)
+        refused("scales", nearest, np.array([wrong]), 1)
 
 
 def test_integers_of_blocks_come_back() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
 from empirical.messages.codec import Block
 from empirical.messages.scales import Scales, worth_sending
 from theory.validation import FloatArray, IntArray

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.messages.codec import Block, Layout  # noqa: E402
-from empirical.messages.codecs import codec_of  # noqa: E402
-from empirical.messages.limit import UNIFORM_LOSS, divergence  # noqa: E402
-from empirical.messages.trials import curves, primed, trial  # noqa: E402
+from empirical.messages.codec import Block, Layout
+from empirical.messages.codecs import codec_of
+from empirical.messages.limit import UNIFORM_LOSS, divergence
+from empirical.messages.trials import curves, primed, trial
 
 ROWS, COLUMNS, STD, TAU = 100, 200, 0.5, 2.0
 SIZE = ROWS * COLUMNS

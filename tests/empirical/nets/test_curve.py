@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.data import load_digits  # noqa: E402
-from empirical.dealing import ByLabels, held_labels  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.curve import Curve, Schedule, Test, follow  # noqa: E402
-from empirical.nets.fedavg import FedAvg  # noqa: E402
-from empirical.nets.fedavg_recipe import FedAvgRecipe  # noqa: E402
-from empirical.nets.keeping import Generations  # noqa: E402
-from empirical.nets.learners import Alone, Learner, Server, Together  # noqa: E402
-from empirical.nets.likelihood import mean_probabilities  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares, as_inputs  # noqa: E402
-from empirical.nets.training import Training, TrainingFailed  # noqa: E402
-from theory.network import Network  # noqa: E402
+from empirical.data import load_digits
+from empirical.dealing import ByLabels, held_labels
+from empirical.nets.architecture import perceptron
+from empirical.nets.curve import Curve, Schedule, Test, follow
+from empirical.nets.fedavg import FedAvg
+from empirical.nets.fedavg_recipe import FedAvgRecipe
+from empirical.nets.keeping import Generations
+from empirical.nets.learners import Alone, Learner, Server, Together
+from empirical.nets.likelihood import mean_probabilities
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares, as_inputs
+from empirical.nets.training import Training, TrainingFailed
+from tests.empirical.support import refused
+from theory.network import Network
 
 ROOT = Path(__file__).parents[3]
 NET = perceptron(64, 8, outputs=10)
@@ -55,7 +51,9 @@ def alone(recipe: Recipe = RECIPE) -> Alone:
 
 
 def server() -> Server:
-    recipe = FedAvgRecipe(rounds=12, fraction=1.0, local_steps=2, batch=20, momentum=0.5)
+    recipe = FedAvgRecipe(
+        rounds=12, fraction=1.0, local_steps=2, batch=20, momentum=0.5, averaging=2.0
+    )
     return Server(FedAvg(shares(), recipe, architecture=NET, seed=5))
 
 
@@ -135,8 +133,7 @@ def test_learners_alone_are_trainings_of_their_own() -> None:
         one.run_round()
     assert torch.equal(both.posterior.mean[1], one.posterior.mean[0])
     assert torch.equal(both.posterior.variance[1], one.posterior.variance[0])
-    with pytest.raises(ValueError, match="trainings of one agent each"):
-        Alone([network()._training])
+    refused("trainings of one agent each", Alone, [network()._training])
 
 
 def test_a_server_is_judged_by_what_it_serves() -> None:
@@ -148,8 +145,7 @@ def test_a_server_is_judged_by_what_it_serves() -> None:
     assert torch.equal(learner.posterior.mean[0], learner._run.served)
 
 
-@pytest.mark.parametrize("make", [network, alone, server])
-@pytest.mark.parametrize("stop", [1, 5, 11])
+@pytest.mark.parametrize(("make", "stop"), [(network, 1), (alone, 5), (server, 11), (server, 1)])
 def test_a_run_that_was_stopped_ends_with_the_same_bits(
     make: Any, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,44 +176,6 @@ def test_a_run_that_was_stopped_ends_with_the_same_bits(
     assert torch.equal(again.posterior.variance, whole.posterior.variance)
 
 
-PROGRAM = """
-import os, signal, sys
-from pathlib import Path
-from empirical.nets.keeping import Generations
-from tests.empirical.nets.test_curve import followed, network
-
-kept = Generations(Path(sys.argv[1]) / "run", "f")
-kept.due = lambda: True
-
-def tick(done, total):
-    if done == 8:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-followed(network(), generations=kept, progress=tick)
-"""
-
-
-def test_a_killed_process_and_a_damaged_file(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=ROOT, check=False, env={**os.environ}
-    )
-    assert ended.returncode == -signal.SIGKILL
-    # And the newest of what it left is damaged.
-    kept = Generations(tmp_path / "run", "f")
-    kept.load()
-    assert kept.newest is not None
-    kept.newest.write_bytes(kept.newest.read_bytes()[:-100])
-    said: list[str] = []
-    again = network()
-    curve = followed(
-        again, generations=Generations(tmp_path / "run", "f", said.append), resume=True
-    )
-    assert "damaged or truncated" in said[0]
-    whole = network()
-    assert timeless(curve) == timeless(followed(whole))
-    assert torch.equal(again.posterior.mean, whole.posterior.mean)
-
-
 def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
     wild = Recipe(rounds=12, local_steps=2, batch=20, mean_rate=1e30, mean_epsilon=1e-2)
     learner = network(wild)
@@ -246,9 +204,6 @@ def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
 def test_bad_input() -> None:
     learner = network()
     learner.advance()
-    with pytest.raises(ValueError, match="before its first round"):
-        followed(learner)
-    with pytest.raises(ValueError, match="rounds"):
-        followed(network(), rounds=0)
-    with pytest.raises(ValueError, match="records"):
-        Schedule(records=1)
+    refused("before its first round", followed, learner)
+    refused("rounds", followed, network(), rounds=0)
+    refused("records", Schedule, records=1)

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets import dense_pass  # noqa: E402
-from empirical.nets.architecture import Architecture, Convolution, Dense, perceptron  # noqa: E402
-from empirical.nets.dense_pass import DensePass  # noqa: E402
-from empirical.nets.likelihood import ESTIMATORS, Categorical, gradient  # noqa: E402
-from empirical.nets.update import Moments, Numbers, rows_of, states_of, update  # noqa: E402
-from empirical.train.kernels.noise import Noise, keys  # noqa: E402
+from empirical.nets import dense_pass
+from empirical.nets.architecture import Architecture, Convolution, Dense, perceptron
+from empirical.nets.dense_pass import DensePass
+from empirical.nets.likelihood import ESTIMATORS, Categorical, gradient
+from empirical.nets.update import Moments, Numbers, rows_of, states_of, update
+from empirical.train.kernels.noise import Noise, keys
 
 AGENTS, BATCH = 3, 20
 NETS = {

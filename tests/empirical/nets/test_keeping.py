@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
-torch = pytest.importorskip("torch")
-
-from safetensors import safe_open  # noqa: E402
-from safetensors.torch import save_file  # noqa: E402
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.keeping import (  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.nets.keeping import (
     Generations,
     load_posterior,
     load_tensors,
     save_posterior,
     save_tensors,
 )
-from empirical.nets.posterior import shared_initialisation  # noqa: E402
+from empirical.nets.posterior import shared_initialisation
+from empirical.tensor_files import verify_file
+from tests.empirical.support import refused
 
 WORDS = {"round": 3, "names": ["a", "ä"], "share": 0.1}
 
@@ -73,51 +74,50 @@ def test_the_checksum_is_of_everything(tmp_path: Path) -> None:
     assert len(sums) == len(changed)
 
 
-def test_a_changed_byte_is_seen_wherever_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("read", [load_tensors, verify_file])
+def test_a_changed_byte_is_seen_wherever_it_is(tmp_path: Path, read: Any) -> None:
+    """By the library and by our own reader."""
     path = tmp_path / "x"
     save_tensors(path, {"x": torch.arange(6.0), "y": torch.ones(3)}, {"round": 3})
     whole, kept = path.read_bytes(), load_tensors(path)
-    unseen, said = 0, set[int]()
+    unseen, said = 0, set[tuple[bool, bool]]()
     for place in range(len(whole)):
         for flipped in (1, 0x80):
             changed = bytearray(whole)
             changed[place] ^= flipped
             path.write_bytes(changed)
             try:
-                again = load_tensors(path)
+                again = read(path)
             except ValueError as error:
-                lines = str(error).splitlines()
-            else:
-                lines = []
-            if lines:
-                said |= {len(lines)}
+                said.add((str(error).startswith(str(path)), "\n" in str(error)))
                 continue
             # Blanks that pad the header may change; what is read may not.
             unseen += 1
-            assert again.words == kept.words
-            assert all(torch.equal(again.tensors[k], kept.tensors[k]) for k in kept.tensors)
-    # Seven blanks at most; and every refusal is one line.
+            assert (again.words, again.sha256) == (kept.words, kept.sha256)
+            tensors = load_tensors(path).tensors
+            assert all(torch.equal(tensors[k], kept.tensors[k]) for k in kept.tensors)
+    # Seven blanks at most; and every refusal is one line that names the file.
     assert unseen <= 14
-    assert said == {1}
+    assert said == {(True, False)}
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
-def test_truncated_files_are_refused(share: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("read", [load_tensors, verify_file])
+def test_truncated_and_lengthened_files_are_refused(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "x"
     save_tensors(path, some_tensors(), WORDS)
     content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match="a damaged or truncated file"):
-        load_tensors(path)
+    for share in (0.0, 0.01, 0.1, 0.5, 0.8, 0.99, 1.0):
+        cut = int(share * (len(content) - 1))
+        for wrong in (content[:cut], content + bytes(1 + cut % 8)):
+            path.write_bytes(wrong)
+            refused("a damaged or truncated file", read, path)
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    with pytest.raises(ValueError, match="no such file"):
-        load_tensors(path)
+    refused("no such file", load_tensors, path)
     save_file({"x": torch.zeros(1)}, path)
-    with pytest.raises(ValueError, match="another safetensors file"):
-        load_tensors(path)
+    refused("another safetensors file", load_tensors, path)
     save_tensors(path, {"x": torch.zeros(1)}, {})
     with pytest.raises(ValueError, match="expected the tensors mean and variance, got x"):
         load_posterior(path, perceptron(2, outputs=2))
@@ -125,8 +125,7 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
 
 def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="a file that can be written"):
-        save_tensors(tmp_path / "file" / "x", {}, {})
+    refused("a file that can be written", save_tensors, tmp_path / "file" / "x", {}, {})
     (tmp_path / "folder" / "full").mkdir(parents=True)
     with pytest.raises(ValueError, match="a file that can be written"):
         save_tensors(tmp_path / "folder", {"x": torch.zeros(1)}, {})
@@ -140,8 +139,7 @@ def test_beliefs(tmp_path: Path) -> None:
     again = load_posterior(tmp_path / "p", net)
     assert torch.equal(again.mean, start.mean)
     assert torch.equal(again.variance, start.variance)
-    with pytest.raises(ValueError, match="mean: expected shape"):
-        load_posterior(tmp_path / "p", perceptron(4, 2, outputs=2))
+    refused("mean: expected shape", load_posterior, tmp_path / "p", perceptron(4, 2, outputs=2))
 
 
 # Generations ----------------------------------------------------------------------------------

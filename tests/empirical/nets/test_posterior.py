@@ -1,15 +1,15 @@
 """Beliefs over weights: torch.distributions is the oracle of the divergence."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.posterior import (  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.nets.posterior import (
     Posterior,
     kl_divergence,
     shared_initialisation,
 )
+from tests.empirical.support import refused
 
 NET = perceptron(5, 4, outputs=3)
 
@@ -70,18 +70,14 @@ def test_damage_names_the_agent(field: str, value: float) -> None:
     good = belief(3)
     tensors = {"mean": good.mean.clone(), "variance": good.variance.clone()}
     tensors[field][1, 7] = value
-    with pytest.raises(ValueError, match="agent 1"):
-        Posterior(NET, **tensors)
+    refused("agent 1", Posterior, NET, **tensors)
 
 
 def test_shapes_are_checked() -> None:
     good = belief(4)
-    with pytest.raises(ValueError, match="mean: expected shape"):
-        Posterior(NET, good.mean[:, 1:], good.variance[:, 1:])
-    with pytest.raises(ValueError, match="variance: expected shape"):
-        Posterior(NET, good.mean, good.variance[:2])
-    with pytest.raises(ValueError, match="p: expected beliefs"):
-        kl_divergence(good, good.of([0, 1]))
+    refused("mean: expected shape", Posterior, NET, good.mean[:, 1:], good.variance[:, 1:])
+    refused("variance: expected shape", Posterior, NET, good.mean, good.variance[:2])
+    refused("p: expected beliefs", kl_divergence, good, good.of([0, 1]))
 
 
 def test_some_agents_are_copied() -> None:

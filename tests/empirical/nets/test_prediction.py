@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical import Images, classifier_model, load_digits, star_partition  # noqa: E402
-from empirical.forecast import Site, rate_forecast  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.posterior import shared_initialisation  # noqa: E402
-from empirical.nets.prediction import train_snapshots  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.snapshots import LabelHypothesis, label_hypotheses  # noqa: E402
-from theory import Network  # noqa: E402
+from empirical import Images, classifier_model
+from empirical.forecast import Site, rate_forecast
+from empirical.nets.architecture import perceptron
+from empirical.nets.posterior import shared_initialisation
+from empirical.nets.prediction import train_snapshots
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.snapshots import LabelHypothesis, label_hypotheses
+from tests.empirical.support import refused
+from theory import Network
 
 NET = perceptron(64, 24, outputs=10)
 RECIPE = Recipe(
@@ -25,30 +25,12 @@ RECIPE = Recipe(
 )
 
 
-@pytest.fixture(scope="module")
-def digits() -> Images:
-    return load_digits()
-
-
-@pytest.fixture(scope="module")
-def site(digits: Images) -> Site:
-    partition = star_partition(
-        digits.labels, centre_labels=range(2, 10), edge_labels=[0, 1], seed=0
-    )
-    return Site(Network.from_topology("star", agents=9, edge_confidence=0.5), partition)
-
-
-@pytest.fixture(scope="module")
-def shares(digits: Images, site: Site) -> Shares:
-    return Shares.from_images(digits, site.partition, input_shape=(64,))
-
-
 def test_nets_know_the_labels_that_they_were_trained_on(
-    digits: Images, site: Site, shares: Shares
+    digits: Images, site: Site, dealt: Shares
 ) -> None:
     hypotheses = label_hypotheses([range(2, 10), [0, 1]])
-    nets = train_snapshots(shares, hypotheses, RECIPE, architecture=NET, seed=1, stages=(0, 3))
-    table = nets.table(shares.inputs, shares.labels)
+    nets = train_snapshots(dealt, hypotheses, RECIPE, architecture=NET, seed=1, stages=(0, 3))
+    table = nets.table(dealt.inputs, dealt.labels)
     known = np.array([np.isin(digits.labels, h.labels).mean() for h in hypotheses])
     # A net never names a label it has not seen, and names most of the others.
     assert (table.accuracies[: len(known)] <= known + 1e-12).all()
@@ -70,19 +52,18 @@ def test_nets_know_the_labels_that_they_were_trained_on(
     assert classifier_model(table, site.partition).agents == 9
 
 
-def test_nets_do_not_hear_of_each_other(shares: Shares) -> None:
+def test_nets_do_not_hear_of_each_other(dealt: Shares) -> None:
     few = replace(RECIPE, rounds=2)
     one, two, three = (LabelHypothesis(str(y), (y, y + 1)) for y in (0, 3, 6))
-    first = train_snapshots(shares, [one, two], few, architecture=NET, seed=4)
-    second = train_snapshots(shares, [one, three], few, architecture=NET, seed=4)
+    first = train_snapshots(dealt, [one, two], few, architecture=NET, seed=4)
+    second = train_snapshots(dealt, [one, three], few, architecture=NET, seed=4)
     # Batched products of other neighbours may round otherwise.
     torch.testing.assert_close(first.posterior.mean[0], second.posterior.mean[0])
     assert (first.posterior.mean[1] - second.posterior.mean[1]).abs().max() > 1e-3
 
 
-def test_bad_input_is_refused(shares: Shares) -> None:
+def test_bad_input_is_refused(dealt: Shares) -> None:
     nobody = [LabelHypothesis("all", tuple(range(10))), LabelHypothesis("none", (11,))]
-    with pytest.raises(ValueError, match="hypothesis 'none'"):
-        train_snapshots(shares, nobody, RECIPE, architecture=NET, seed=0)
+    refused("hypothesis 'none'", train_snapshots, dealt, nobody, RECIPE, architecture=NET, seed=0)
     with pytest.raises(ValueError, match="stages"):
-        train_snapshots(shares, nobody[:1] * 2, RECIPE, architecture=NET, seed=0, stages=(21,))
+        train_snapshots(dealt, nobody[:1] * 2, RECIPE, architecture=NET, seed=0, stages=(21,))

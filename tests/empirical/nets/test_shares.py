@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.data import load_digits  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.shares import Order, Shares, as_inputs  # noqa: E402
-from empirical.partition import Partition  # noqa: E402
+from empirical.data import load_digits
+from empirical.nets.architecture import perceptron
+from empirical.nets.shares import Order, Shares, as_inputs
+from empirical.partition import Partition
+from tests.empirical.support import refused
 
 
 @pytest.mark.parametrize(("size", "batch"), [(10, 3), (12, 3), (2, 5), (1, 4), (7, 7)])
@@ -49,14 +49,10 @@ def test_images_become_inputs() -> None:
 def test_an_agent_without_data_is_named() -> None:
     x, y = torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64)
     some, none = torch.tensor([0]), torch.tensor([], dtype=torch.int64)
-    with pytest.raises(ValueError, match=r"indices.*none for agent 1"):
-        Shares(x, y, (some, none))
-    with pytest.raises(ValueError, match=r"rows from 0 to 2.*agent 0"):
-        Shares(x, y, (torch.tensor([3]),))
-    with pytest.raises(ValueError, match="labels"):
-        Shares(x, y[:2], (some,))
-    with pytest.raises(ValueError, match="indices"):
-        Shares(x, y, ())
+    refused(r"indices.*none for agent 1", Shares, x, y, (some, none))
+    refused(r"rows from 0 to 2.*agent 0", Shares, x, y, (torch.tensor([3]),))
+    refused("labels", Shares, x, y[:2], (some,))
+    refused("indices", Shares, x, y, ())
 
 
 def test_labels_may_be_several_numbers_except_in_the_papers_training() -> None:
@@ -64,8 +60,7 @@ def test_labels_may_be_several_numbers_except_in_the_papers_training() -> None:
     several = Shares(x, y, some)
     assert several.of([0]).labels.shape == several.together().labels.shape == (3, 4)
     for wrong in (y[:2], y[:, :, None], torch.zeros(())):
-        with pytest.raises(ValueError, match=r"labels: expected shape \(3,\), or several numbers"):
-            Shares(x, wrong, some)
+        refused(r"labels: expected shape \(3,\), or several numbers", Shares, x, wrong, some)
     with pytest.raises(ValueError, match=r"labels: expected shape \(3,\), for .*\(3, 4\)"):
         several.check_fits(perceptron(2, 3, outputs=2))
     Shares(x, y[:, 0], some).check_fits(perceptron(2, 3, outputs=2))

@@ -4,10 +4,9 @@ import math
 from dataclasses import replace
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.update import LARGEST_STEP, Moments, Numbers, update, update_by_torch  # noqa: E402
+from empirical.nets.update import LARGEST_STEP, Moments, Numbers, update, update_by_torch
 
 SIZE = 1001
 NUMBERS = Numbers(1e-2, 3e-2, 1e-3, 1e-8, 0.9, 0.999, 4, 0.7, 0.01)

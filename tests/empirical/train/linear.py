@@ -18,7 +18,7 @@ from empirical.train.net import NoiseKey
 
 @dataclass(frozen=True)
 class LinearNet:
-    """Outputs x·w: one number for an input of d numbers."""
+    """Outputs A x, the weights in the rows of A; trained with one output, x·w."""
 
     parameters: int
     dtype: torch.dtype = torch.float32
@@ -40,8 +40,10 @@ class LinearNet:
         return torch.randn(self.parameters, generator=generator).to(self.dtype)
 
     def outputs_of(self, weights: Tensor, inputs: Tensor) -> Tensor:
-        """x·w of every net."""
-        return (inputs.to(self.dtype) * weights[:, None, :]).sum(dim=2, keepdim=True)
+        """A x of every net."""
+        rows = weights.reshape(len(weights), self.outputs, -1)
+        inputs = inputs.to(self.dtype).expand(len(weights), -1, -1)
+        return torch.einsum("noi,nbi->nbo", rows, inputs)
 
     def gradient(
         self,
@@ -91,3 +93,12 @@ def regression(sizes: Sequence[int], *, weights: int = 3, seed: int = 0) -> Shar
     ends = np.cumsum([0, *sizes])
     rows = tuple(torch.arange(a, b) for a, b in pairwise(ends))
     return Shares(torch.from_numpy(inputs), torch.from_numpy(labels), rows)
+
+
+def classified(agents: int, each: int, inputs: int, *, classes: int = 3, seed: int = 0) -> Shares:
+    """Random inputs and labels, as many for each agent."""
+    generator = torch.Generator().manual_seed(seed)
+    size = agents * each
+    x = torch.rand(size, inputs, generator=generator)
+    labels = torch.randint(0, classes, (size,), generator=generator)
+    return Shares(x, labels, tuple(torch.arange(size).reshape(agents, each)))

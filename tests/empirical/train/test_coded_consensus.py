@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.messages.codec import Block, Layout  # noqa: E402
-from empirical.messages.codecs import codec_from_words, codec_named  # noqa: E402
-from empirical.messages.codecs.plain import Plain  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.consensus import Consensus  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.nets.training import Training, TrainingFailed  # noqa: E402
-from empirical.train.coded_consensus import CodedConsensus, layout_of_beliefs  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing.periodic import PeriodicNetwork, rotating_star  # noqa: E402
-from theory.changing.phase import Phase  # noqa: E402
+from empirical.messages.codec import Block, Layout
+from empirical.messages.codecs import codec_from_words, codec_named
+from empirical.messages.codecs.plain import Plain
+from empirical.nets.architecture import perceptron
+from empirical.nets.consensus import Consensus
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.nets.training import Training, TrainingFailed
+from empirical.train.coded_consensus import CodedConsensus, layout_of_beliefs
+from tests.empirical.support import refused
+from tests.empirical.train.linear import classified
+from theory import Network
+from theory.changing.periodic import PeriodicNetwork, rotating_star
+from theory.changing.phase import Phase
 
 ROTATING = rotating_star(groups=2, group_size=2, edge_confidence=0.3)
 STAR = Network.from_topology("star", agents=4, edge_confidence=0.5)
@@ -63,16 +64,6 @@ def test_who_rests_keeps_every_bit() -> None:
     assert coded(network, Plain()).pool_in_place(mean, variance, round=2) == 0
     assert torch.equal(mean, before[0])
     assert torch.equal(variance, before[1])
-
-
-def test_half_precision_costs_half_and_shows() -> None:
-    (mean, variance), plain = drawn(3), drawn(3)
-    sent = coded(LINE, Plain("bfloat16")).pool_in_place(mean, variance, round=1)
-    bare = Consensus(LINE).pool_in_place(*plain, round=1)
-    assert sent == bare // 2 + 4 * HEADER
-    ratio = variance / plain[1]
-    assert not torch.equal(ratio, torch.ones_like(ratio))
-    assert torch.allclose(ratio, torch.ones_like(ratio), rtol=2.0**-8)  # bfloat16: 8 bits
 
 
 def test_means_alone_leave_variances_alone() -> None:
@@ -122,20 +113,14 @@ def test_a_broken_belief_names_agent_and_round(codec: str) -> None:
     mean, variance = drawn(4)
     mean[2, 3] = torch.nan
     said = r"^shift of agent 2 in round 12: expected finite numbers, got nan at parameter 3;"
-    with pytest.raises(ValueError, match=said):
-        coded(STAR, codec_named(codec)).pool_in_place(mean, variance, round=12)
+    refused(said, coded(STAR, codec_named(codec)).pool_in_place, mean, variance, round=12)
 
 
 # In training ------------------------------------------------------------------------------------
 
 
 def training(codec: Any, **recipe: Any) -> Training:
-    generator = torch.Generator().manual_seed(6)
-    shares = Shares(
-        torch.rand(80, 5, generator=generator),
-        torch.randint(0, 3, (80,), generator=generator),
-        tuple(torch.arange(80).reshape(4, 20)),
-    )
+    shares = classified(4, 20, 5, seed=6)
     plan = Recipe(rounds=6, local_steps=2, batch=5, mean_rate=0.02, scale_rate=0.01, **recipe)
     consensus = None
     if codec is not None:
@@ -174,24 +159,6 @@ def test_layouts_begin_with_what_all_begin_with() -> None:
         else:
             assert layout.names == ("precision", "shift")
             assert torch.equal(layout.begin["precision"], 1 / start.variance[0])
-
-
-def test_replicas_go_on_from_a_state_to_the_same_bits() -> None:
-    codec = {"codec": "difference", "inner": "sign"}
-    whole, first, second = (training(codec) for _ in range(3))
-    for _ in range(6):
-        whole.run_round()
-    for _ in range(3):
-        first.run_round()
-    second.restore({name: values.clone() for name, values in first.state().items()})
-    for _ in range(3):
-        second.run_round()
-    assert torch.equal(whole.posterior.mean, second.posterior.mean)
-    assert torch.equal(whole.posterior.variance, second.posterior.variance)
-    with pytest.raises(ValueError, match=r"^state: expected none of a codec, got"):
-        training(None).restore(first.state())
-    with pytest.raises(ValueError, match=r"^state: expected replicas of codec 'plain'"):
-        training({"codec": "plain"}).restore(first.state())
 
 
 def test_what_cannot_be_written_ends_the_training() -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.train.groups import Groups  # noqa: E402
+from empirical.train.groups import Groups
 
 SIZE = 3
 

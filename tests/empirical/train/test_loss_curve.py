@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical import load_digits, star_partition  # noqa: E402
-from empirical.forecast import Site  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.train.kernel_net import KernelNet  # noqa: E402
-from empirical.train.learners import Learner, learner_of  # noqa: E402
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.loss_curve import loss_curve  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing import MarkovNetwork  # noqa: E402
+from empirical.forecast import Site
+from empirical.nets.architecture import perceptron
+from empirical.nets.shares import Shares
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners import Learner, learner_of
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.loss_curve import loss_curve
+from empirical.train.run import TrainingRun
+from theory import Network
+from theory.changing import MarkovNetwork
 
 NET = perceptron(64, 24, outputs=10)
 LEARNERS = (
@@ -26,28 +24,16 @@ LEARNERS = (
 )
 
 
-@pytest.fixture(scope="module")
-def site() -> Site:
-    labels = load_digits().labels
-    dealt = star_partition(labels, centre_labels=range(2, 10), edge_labels=[0, 1], seed=0)
-    return Site(Network.from_topology("star", agents=9, edge_confidence=0.5), dealt)
-
-
-@pytest.fixture(scope="module")
-def shares(site: Site) -> Shares:
-    return Shares.from_images(load_digits(), site.partition, input_shape=(64,))
-
-
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
-def test_a_curve_is_that_of_the_engine(shares: Shares, site: Site, learner: Learner) -> None:
-    inputs, labels = shares.inputs[::7], shares.labels[::7]
+def test_a_curve_is_that_of_the_engine(dealt: Shares, site: Site, learner: Learner) -> None:
+    inputs, labels = dealt.inputs[::7], dealt.labels[::7]
     curve = loss_curve(
-        shares, site, learner, architecture=NET, local_steps=5, batch=50, test_inputs=inputs,
+        dealt, site, learner, architecture=NET, local_steps=5, batch=50, test_inputs=inputs,
         test_labels=labels, record=(0, 2, 3), seed=9,
     )  # fmt: skip
     assert curve.rounds.tolist() == [0, 2, 3]
     run = TrainingRun(
-        KernelNet(NET), Classes(10), shares, site.network, learner,
+        KernelNet(NET), Classes(10), dealt, site.network, learner,
         rounds=3, local_steps=5, batch=50, seed=9, schedule="geometric",
     )  # fmt: skip
     for _ in range(3):
@@ -68,27 +54,27 @@ def test_a_curve_is_that_of_the_engine(shares: Shares, site: Site, learner: Lear
     assert before[1:, 2:].mean() < after[1:, 2:].mean()
 
 
-def test_networks_that_change_have_curves_too(shares: Shares, site: Site) -> None:
+def test_networks_that_change_have_curves_too(dealt: Shares, site: Site) -> None:
     grid = Network.from_topology("grid", shape=[3, 3])
     gossip = MarkovNetwork.gossip_pairs(grid, everyone_observes=True)
     curve = loss_curve(
-        shares, Site(gossip, site.partition), LEARNERS[1], architecture=NET, local_steps=2,
-        batch=20, test_inputs=shares.inputs[::7], test_labels=shares.labels[::7], record=(0, 4),
+        dealt, Site(gossip, site.partition), LEARNERS[1], architecture=NET, local_steps=2,
+        batch=20, test_inputs=dealt.inputs[::7], test_labels=dealt.labels[::7], record=(0, 4),
         seed=1,
     )  # fmt: skip
     assert np.ptp(curve.losses[0]) < 1e-6  # one initialisation, to the rounding of its products
     assert np.ptp(curve.losses[1]) > 1e-3
 
 
-def test_rounds_of_looks_increase(shares: Shares, site: Site) -> None:
+def test_rounds_of_looks_increase(dealt: Shares, site: Site) -> None:
     with pytest.raises(ValueError, match="record"):
         loss_curve(
-            shares, site, LEARNERS[0], architecture=NET, local_steps=5, batch=50,
-            test_inputs=shares.inputs, test_labels=shares.labels, record=(3, 3), seed=0,
+            dealt, site, LEARNERS[0], architecture=NET, local_steps=5, batch=50,
+            test_inputs=dealt.inputs, test_labels=dealt.labels, record=(3, 3), seed=0,
         )  # fmt: skip
 
 
-def test_agents_may_count_by_influence(shares: Shares, site: Site) -> None:
+def test_agents_may_count_by_influence(dealt: Shares, site: Site) -> None:
     """The first steps are in the proportion a_i: 1, or n_i/(v_i n)."""
     moved = {}
     for weighting in ("agents", "data"):
@@ -96,7 +82,7 @@ def test_agents_may_count_by_influence(shares: Shares, site: Site) -> None:
             "natural-gradient", rate=1e-3, weighting=weighting, clip=None, momentum=0.0
         )
         run = TrainingRun(
-            KernelNet(NET), Classes(10), shares, site.network, learner,
+            KernelNet(NET), Classes(10), dealt, site.network, learner,
             rounds=1, local_steps=1, batch=50, seed=3, schedule="geometric",
         )  # fmt: skip
         start = run.belief().mean[0].clone()
@@ -104,7 +90,7 @@ def test_agents_may_count_by_influence(shares: Shares, site: Site) -> None:
         run.run_round(before=lambda belief, kept=locally: kept.append(belief.mean.clone()))
         moved[weighting] = locally[0] - start
     v = torch.tensor(site.network.stationary_distribution)
-    held = torch.tensor(shares.sizes, dtype=torch.float64)
+    held = torch.tensor(dealt.sizes, dtype=torch.float64)
     weight = (held / held.sum() / v)[:, None]
     # Nearly in the proportion a_i: precisions move by little in one step.
     torch.testing.assert_close(

@@ -5,33 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.train.kernel_net import KernelNet  # noqa: E402
-from empirical.train.learners import learner_of  # noqa: E402
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.overhearing import overheard  # noqa: E402
-from empirical.train.run import TrainingRun  # noqa: E402
-from theory import Network  # noqa: E402
+from empirical.nets.architecture import perceptron
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners import learner_of
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.overhearing import overheard
+from empirical.train.run import TrainingRun
+from tests.empirical.train.linear import classified
+from theory import Network
 
 HOW: dict[str, Any] = {"local_steps": 3, "batch": 5, "seed": 4}
-
-
-def shares() -> Shares:
-    generator = torch.Generator().manual_seed(0)
-    inputs = torch.rand(40, 6, generator=generator)
-    labels = torch.randint(0, 3, (40,), generator=generator)
-    return Shares(inputs, labels, (torch.arange(40),))
 
 
 @pytest.mark.parametrize("name", ["natural-gradient", "averaging"])
 def test_who_is_alone_says_what_it_ends_the_round_with(name: str) -> None:
     net, alone = KernelNet(perceptron(6, 4, outputs=3)), Network([[1.0]])
-    found = overheard(net, Classes(3), shares(), alone, learner_of(name), rounds=4, **HOW)
-    run = TrainingRun(net, Classes(3), shares(), alone, learner_of(name), rounds=1000, **HOW)
+    shares = classified(1, 40, 6)
+    found = overheard(net, Classes(3), shares, alone, learner_of(name), rounds=4, **HOW)
+    run = TrainingRun(net, Classes(3), shares, alone, learner_of(name), rounds=1000, **HOW)
     assert len(found.said) == 4
     assert found.layout.size == net.parameters
     for said in found.said:

@@ -24,6 +24,7 @@ from empirical.train.data import (
     prepare,
 )
 from empirical.train.data.examples import as_finite
+from tests.empirical.support import refused
 
 NUMBER = LabelColumn("y", "numbers")
 
@@ -142,8 +143,7 @@ def test_missing_inputs_are_the_mean_of_all_agents_and_marked(
     there = [x for own in numbers for x in own if x is not None]
     names = [f"{k}" for k in range(len(parts))]
     if not there:
-        with pytest.raises(ValueError, match="inputs, x: expected a number of some agent's"):
-            prepare(names, parts, how)
+        refused("inputs, x: expected a number of some agent's", prepare, names, parts, how)
         return
     data = prepare(names, parts, how)
     gaps = any(None in own for own in numbers)
@@ -243,8 +243,7 @@ BAD: list[tuple[list[Any], LabelColumn, str]] = [
 
 @pytest.mark.parametrize(("labels", "label", "message"), BAD)
 def test_bad_labels_are_refused(labels: list[Any], label: LabelColumn, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        prepare(["a"], [rows("a", column(1, 2), labels)], Preparation((label,)))
+    refused(message, prepare, ["a"], [rows("a", column(1, 2), labels)], Preparation((label,)))
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:
@@ -257,8 +256,7 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         prepare(["a"], [one], Preparation((NUMBER, LabelColumn("z", "numbers"))))
     with pytest.raises(ValueError, match="test: expected either test data or a share"):
         prepare(["a"], [one], Preparation(test=0.5), test=one)
-    with pytest.raises(ValueError, match="validation: expected a share"):
-        Preparation(validation=1.0)
+    refused("validation: expected a share", Preparation, validation=1.0)
     with pytest.raises(ValueError, match="standardise: expected a target of numbers"):
         LabelColumn("n", "counts", standardise=True)
     with pytest.raises(ValueError, match="a: expected whole numbers, for tokens"):
@@ -280,8 +278,7 @@ def test_arrays_tensors_and_tokens_are_data_too() -> None:
     assert shares.sizes == (6, 6)
     assert shares.inputs.dtype == torch.float32
     assert shares.labels.tolist() == [0, 1, 2, 0, 1, 2] * 2
-    with pytest.raises(ValueError, match="validation of agent 'u': expected examples for valid"):
-        data.validation_shares()
+    refused("validation of agent 'u': expected examples for valid", data.validation_shares)
     words = data_of_arrays(
         [(np.arange(8).reshape(4, 2), [0.5] * 4)], Preparation((NUMBER,), 0.25, tokens=True)
     )
@@ -308,8 +305,7 @@ def test_arrays_tensors_and_tokens_are_data_too() -> None:
 def test_entries_of_type_object_are_what_they_are(entries: list[Any], wanted: Any) -> None:
     values = np.array(entries, dtype=object)[:, None]
     if isinstance(wanted, str):
-        with pytest.raises(ValueError, match=f"x: expected .*{wanted}"):
-            as_finite("x", values)
+        refused(f"x: expected .*{wanted}", as_finite, "x", values)
         return
     found = as_finite("x", values)
     assert found[:, 0].tolist() == wanted
@@ -317,8 +313,7 @@ def test_entries_of_type_object_are_what_they_are(entries: list[Any], wanted: An
     unsigned = np.array([2**64 - 1, 1], dtype=np.uint64)[:, None]
     assert as_finite("x", unsigned)[0, 0] == 2.0**64
     hidden = np.ma.MaskedArray([[1.0], [2.0]], mask=[[False], [True]])
-    with pytest.raises(ValueError, match=r"finite numbers, got nan at \[1, 0\]"):
-        as_finite("x", hidden)
+    refused(r"finite numbers, got nan at \[1, 0\]", as_finite, "x", hidden)
 
 
 def test_channels_behind_are_noted() -> None:

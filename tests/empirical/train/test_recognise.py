@@ -1,22 +1,20 @@
 """What the written-out kernels know is recognised, and nothing else is."""
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from empirical.nets.architecture import (  # noqa: E402
+from empirical.nets.architecture import (
     Architecture,
     Convolution,
     Dense,
     MaxPool,
     perceptron,
 )
-from empirical.train.kernel_net import KernelNet, sequential  # noqa: E402
-from empirical.train.recognise import net_of, recognised  # noqa: E402
+from empirical.train.kernel_net import KernelNet, sequential
+from empirical.train.recognise import net_of, recognised
 
 
 @st.composite

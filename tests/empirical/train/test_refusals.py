@@ -1,18 +1,17 @@
 """What cannot be a net is refused early, in one line that says what to do."""
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from empirical.nets.architecture import perceptron as perceptron_of  # noqa: E402
-from empirical.train.kernel_net import KernelNet  # noqa: E402
-from empirical.train.layout import Layout  # noqa: E402
-from empirical.train.module_net import ModuleNet  # noqa: E402
-from empirical.train.recognise import net_of  # noqa: E402
-from empirical.train.seeding import built  # noqa: E402
-from tests.empirical.train.modules import Tabular, Transformer, perceptron  # noqa: E402
+from empirical.nets.architecture import perceptron as perceptron_of
+from empirical.train.kernel_net import KernelNet
+from empirical.train.layout import Layout
+from empirical.train.module_net import ModuleNet
+from empirical.train.recognise import net_of
+from empirical.train.seeding import built
+from tests.empirical.support import refused
+from tests.empirical.train.modules import Tabular, Transformer, perceptron
 
 
 class Does(nn.Module):
@@ -249,8 +248,7 @@ def test_a_function_must_return_the_same_module_each_time():
             input_shape=(4,),
             outputs=3,
         )
-        with pytest.raises(ValueError, match=r"a tensor '0.weight' of shape \(5, 4\), got shape"):
-            net.initial(0)
+        refused(r"a tensor '0.weight' of shape \(5, 4\), got shape", net.initial, 0)
     layout = Layout.of(nn.Linear(4, 3))
     with pytest.raises(
         ValueError, match=r"a tensor 'weight' of shape \(3, 4\), got shape \(3, 5\)"
@@ -258,8 +256,7 @@ def test_a_function_must_return_the_same_module_each_time():
         layout.vector(nn.Linear(5, 3).state_dict())
     with pytest.raises(ValueError, match=r"a tensor 'bias' of shape .*got none"):
         layout.vector(nn.Linear(4, 3, bias=False).state_dict())
-    with pytest.raises(ValueError, match="seed: expected a whole number"):
-        built(lambda: nn.Linear(1, 1), -1)
+    refused("seed: expected a whole number", built, lambda: nn.Linear(1, 1), -1)
 
 
 def test_kernels_need_a_name_for_each_layer():

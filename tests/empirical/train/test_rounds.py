@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-
-from empirical.train.rounds import NetworkRounds, Round  # noqa: E402
-from exact.changing.beliefs import draw_rounds  # noqa: E402
-from theory import Network  # noqa: E402
-from theory.changing import (  # noqa: E402
+from empirical.train.rounds import NetworkRounds, Round
+from exact.changing.beliefs import draw_rounds
+from tests.empirical.support import refused
+from theory import Network
+from theory.changing import (
     DelayedNetwork,
     MarkovNetwork,
     PeriodicNetwork,
@@ -18,7 +17,7 @@ from theory.changing import (  # noqa: E402
     RandomPresence,
     rotating_star,
 )
-from theory.network.structure import as_dense  # noqa: E402
+from theory.network.structure import as_dense
 
 RING = Network.from_topology("ring", agents=5)
 STAR = Network.from_topology("star", agents=5, edge_confidence=0.5)
@@ -104,7 +103,5 @@ def test_what_travels() -> None:
 
 
 def test_bad_rounds() -> None:
-    with pytest.raises(ValueError, match="round: expected a whole number of at least 1"):
-        NetworkRounds(RING, seed=0).at(0)
-    with pytest.raises(ValueError, match="seed: expected"):
-        NetworkRounds(RING, seed=-1)
+    refused("round: expected a whole number of at least 1", NetworkRounds(RING, seed=0).at, 0)
+    refused("seed: expected", NetworkRounds, RING, seed=-1)

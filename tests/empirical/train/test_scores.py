@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from scipy import stats
 
-torch = pytest.importorskip("torch")
-
-from scipy import stats  # noqa: E402
-
-from empirical.nets.metrics import image_scores, negative_log_likelihood  # noqa: E402
-from empirical.train import mixture  # noqa: E402
-from empirical.train.likelihoods.classes import Classes  # noqa: E402
-from empirical.train.likelihoods.counts import Counts  # noqa: E402
-from empirical.train.likelihoods.gaussian import GaussianNoise, InputNoise  # noqa: E402
-from empirical.train.likelihoods.heads import Heads  # noqa: E402
-from empirical.train.mixture import drawn_weights, predict  # noqa: E402
-from empirical.train.scores import (  # noqa: E402
+from empirical.nets.metrics import image_scores, negative_log_likelihood
+from empirical.train import mixture
+from empirical.train.likelihoods.classes import Classes
+from empirical.train.likelihoods.counts import Counts
+from empirical.train.likelihoods.gaussian import GaussianNoise, InputNoise
+from empirical.train.likelihoods.heads import Heads
+from empirical.train.mixture import drawn_weights, predict
+from empirical.train.scores import (
     as_rows,
     from_rows,
     interval_error,
@@ -25,25 +23,25 @@ from empirical.train.scores import (  # noqa: E402
     scores_from_words,
     scores_words,
 )
-from empirical.train.uncertainty import doubt, uncertainty_of  # noqa: E402
-from tests.empirical.train.plain_net import Linear  # noqa: E402
+from empirical.train.uncertainty import doubt, uncertainty_of
+from tests.empirical.train.linear import LinearNet
 
 RNG = np.random.default_rng(3)
 X = torch.tensor(RNG.normal(size=(40, 3)), dtype=torch.float32)
 DRAWS = 7
 
 
-def belief(net: Linear, *, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+def belief(net: LinearNet, *, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     mean = torch.randn(net.parameters, generator=generator)
     return mean, 0.3 * torch.rand(net.parameters, generator=generator)
 
 
-def direct(net: Linear, mean: torch.Tensor, variance: torch.Tensor) -> np.ndarray:
+def direct(net: LinearNet, mean: torch.Tensor, variance: torch.Tensor) -> np.ndarray:
     """Outputs of every draw, shape (draws, n, outputs), in float64 by numpy."""
     drawn = drawn_weights(mean, variance, draws=DRAWS, seed=1, agent=2)
     return np.stack(
-        [X.double().numpy() @ w.double().numpy().reshape(net.outputs, net.inputs).T for w in drawn]
+        [X.double().numpy() @ w.double().numpy().reshape(net.outputs, 3).T for w in drawn]
     )
 
 
@@ -54,7 +52,7 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
 def test_classes_agree_with_sums_over_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mixture, "AT_ONCE", 17)  # blocks that do not divide the inputs
-    net, likelihood = Linear(3, 4), Classes(4)
+    net, likelihood = LinearNet(12, outputs=4), Classes(4)
     mean, variance = belief(net)
     y = torch.tensor(RNG.integers(4, size=40))
     found = predict(net, likelihood, mean, variance, X, draws=DRAWS, seed=1, agent=2, labels=y)
@@ -78,7 +76,7 @@ def test_classes_agree_with_sums_over_draws(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_numbers_agree_with_the_known_predictive_distribution() -> None:
     # Weights N(m, V) and noise σ give y ~ N(x·m, x·V x + σ²): drawn nets must come near.
-    net, likelihood = Linear(3, 1), GaussianNoise(0.5)
+    net, likelihood = LinearNet(3), GaussianNoise(0.5)
     mean, variance = belief(net, seed=5)
     y = torch.tensor(RNG.normal(size=40), dtype=torch.float32)
     draws = 3000
@@ -97,7 +95,7 @@ def test_numbers_agree_with_the_known_predictive_distribution() -> None:
 
 
 def test_without_width_or_draws_the_mean_weights_predict() -> None:
-    net, likelihood = Linear(3, 4), Classes(4)
+    net, likelihood = LinearNet(12, outputs=4), Classes(4)
     mean, variance = belief(net)
     plain = softmax(X.double().numpy() @ mean.double().numpy().reshape(4, 3).T)
     for draws, width in ((0, variance), (5, None)):
@@ -119,7 +117,7 @@ def test_a_draw_depends_on_seed_agent_and_number_alone() -> None:
 
 
 def scored(likelihood, labels, *, outputs: int, unit=1.0, others=None):  # type: ignore[no-untyped-def]
-    net = Linear(3, outputs)
+    net = LinearNet(3 * outputs, outputs=outputs)
     beliefs = [(agent, *belief(net, seed=agent)) for agent in range(3)]
     examples = [(X, labels), (X[:0], labels[:0]), (X[:20], labels[:20])]
     return net, beliefs, score(
@@ -192,13 +190,11 @@ def test_counts_and_heads() -> None:
 def scored_part(belief, likelihood, labels, some, unit=1.0):  # type: ignore[no-untyped-def]
     """One head by itself: the same drawn weights, of which only its rows are looked at."""
 
-    class Part(Linear):
-        outputs_of_all = Linear.outputs_of
-
+    class Part(LinearNet):
         def outputs_of(self, weights, inputs):  # type: ignore[no-untyped-def]
-            return Linear.outputs_of(self, weights, inputs)[:, :, some]
+            return LinearNet.outputs_of(self, weights, inputs)[:, :, some]
 
-    net = Part(3, 5)
+    net = Part(15, outputs=5)
     found = score(net, likelihood, [belief], [(X, labels)], draws=DRAWS, seed=1, unit=unit)
     return net, belief, found
 
@@ -216,7 +212,7 @@ def test_rows_and_words_come_back() -> None:
 
 
 def test_predictions_that_are_not_finite_are_named() -> None:
-    net = Linear(3, 4)
+    net = LinearNet(12, outputs=4)
     mean, variance = belief(net)
     mean[0] = torch.nan
     y = torch.zeros(40, dtype=torch.int64)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from empirical.rules import Rule
 from empirical.train.data import Balanced, Dirichlet, Sizes, split_by_class, split_rows
 from empirical.train.data.splitting import generator
+from tests.empirical.support import refused
 
 LABELS = st.lists(st.integers(0, 5), min_size=1, max_size=60)
 SHARES = st.floats(0, 0.95)
@@ -115,7 +116,5 @@ def test_a_hopeless_dirichlet_is_refused() -> None:
     labels = [0] * 20
     with pytest.raises(ValueError, match="alpha: expected a Dirichlet that leaves each of 10"):
         Dirichlet(10, 1e-6).deal(labels, seed=0)
-    with pytest.raises(ValueError, match="agents: expected at least 22 examples"):
-        Dirichlet(11, 1.0).deal(labels, seed=0)
-    with pytest.raises(ValueError, match="alpha: expected a finite number above 0"):
-        Dirichlet(2, 0.0)
+    refused("agents: expected at least 22 examples", Dirichlet(11, 1.0).deal, labels, seed=0)
+    refused("alpha: expected a finite number above 0", Dirichlet, 2, 0.0)

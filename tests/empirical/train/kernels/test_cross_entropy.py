@@ -3,10 +3,9 @@
 import math
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.train.kernels.cross_entropy import cross_entropy, fits  # noqa: E402
+from empirical.train.kernels.cross_entropy import cross_entropy, fits
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])

@@ -6,29 +6,27 @@ the CPU instead, and every call that would wait for a device is counted.
 
 import numpy as np
 import pytest
+import torch
+from torch.overrides import TorchFunctionMode
 
-torch = pytest.importorskip("torch")
-
-from torch.overrides import TorchFunctionMode  # noqa: E402
-
-from empirical.nets import descent, update  # noqa: E402
-from empirical.nets import likelihood as passes  # noqa: E402
-from empirical.nets.architecture import perceptron  # noqa: E402
-from empirical.nets.descent import Beliefs, Descent  # noqa: E402
-from empirical.nets.likelihood import Categorical  # noqa: E402
-from empirical.nets.posterior import shared_initialisation  # noqa: E402
-from empirical.nets.recipe import Recipe  # noqa: E402
-from empirical.nets.shares import Shares  # noqa: E402
-from empirical.nets.update import Moments, Numbers  # noqa: E402
-from empirical.train.kernels import cross_entropy, natural_sweep, noise, sweeps  # noqa: E402
-from empirical.train.kernels.natural_sweep import (  # noqa: E402
+from empirical.nets import descent, update
+from empirical.nets import likelihood as passes
+from empirical.nets.architecture import perceptron
+from empirical.nets.descent import Beliefs, Descent
+from empirical.nets.likelihood import Categorical
+from empirical.nets.posterior import shared_initialisation
+from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Shares
+from empirical.nets.update import Moments, Numbers
+from empirical.train.kernels import cross_entropy, natural_sweep, noise, sweeps
+from empirical.train.kernels.natural_sweep import (
     Cavity,
     Gaussians,
     Natural,
     draw,
     natural_step,
 )
-from empirical.train.kernels.noise import Noise, keys  # noqa: E402
+from empirical.train.kernels.noise import Noise, keys
 
 WAITING = {"item", "cpu", "numpy", "tolist", "__bool__", "__int__", "__float__", "nonzero"}
 

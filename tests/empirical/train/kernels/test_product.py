@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("numba")
-
 from empirical.train.kernels.product import (
     LANES,
     ROWS,

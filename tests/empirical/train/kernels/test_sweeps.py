@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from empirical.train.kernels import natural_sweep, sweeps  # noqa: E402
-from empirical.train.kernels.natural_sweep import (  # noqa: E402
+from empirical.train.kernels import natural_sweep, sweeps
+from empirical.train.kernels.natural_sweep import (
     Cavity,
     Gaussians,
     Natural,
@@ -17,8 +16,8 @@ from empirical.train.kernels.natural_sweep import (  # noqa: E402
     natural_step,
     natural_step_by_torch,
 )
-from empirical.train.kernels.noise import Noise, keys  # noqa: E402
-from empirical.train.kernels.sweeps import adam_step, momentum_step  # noqa: E402
+from empirical.train.kernels.noise import Noise, keys
+from empirical.train.kernels.sweeps import adam_step, momentum_step
 
 AGENTS, SIZE = 3, 333  # no multiple of a block of noise
 WEIGHT, STEPS = [0.7, 1.0, 1.9], [1, 4, 1000]

@@ -1,26 +1,31 @@
-"""Rounds of consensus and of training, in however many processes: what the tests compare.
+"""Rounds of consensus and of every training, in however many processes: what the tests compare.
 
-``torchrun --nproc-per-node 2 -m tests.empirical.nets.spread FILE`` writes what came out, then
+``torchrun --nproc-per-node 2 -m tests.thorough.empirical.spread FILE`` writes what came out, then
 fails: an agent of the last process breaks in round 2.
 """
 
 from __future__ import annotations
 
 import sys
+import zlib
 from typing import Any
 
 import torch
 from safetensors.torch import save_file
 
 from empirical.messages.codec import Block, Layout
-from empirical.messages.codecs import codec_from_words
+from empirical.messages.codecs import codec_from_words, codec_named
 from empirical.nets.architecture import perceptron
 from empirical.nets.consensus import Consensus, Exchange
 from empirical.nets.distributed import connect
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares
 from empirical.nets.training import Training
 from empirical.train.coded_consensus import CodedConsensus
+from empirical.train.learners import LEARNERS, learner_of
+from empirical.train.run import TrainingRun
+from tests.empirical.train.linear import LinearNet, Unit, classified
+from tests.empirical.train.test_rounds import NETWORKS as CHANGING
+from tests.empirical.train.test_run import SHARES
 from theory import Network
 from theory.changing.periodic import rotating_star
 
@@ -76,12 +81,8 @@ def consensus_only(exchange: Exchange, *, broken: bool) -> dict[str, torch.Tenso
 
 def trained(exchange: Exchange) -> dict[str, torch.Tensor]:
     """A few rounds of training of little nets."""
-    generator = torch.Generator().manual_seed(6)
-    inputs = torch.rand(180, 16, generator=generator)
-    labels = torch.randint(0, 3, (180,), generator=generator)
-    indices = torch.arange(180).reshape(9, 20)
     run = Training(
-        Shares(inputs, labels, tuple(indices)),
+        classified(9, 20, 16, seed=6),
         NETWORKS["star"],
         Recipe(rounds=ROUNDS, local_steps=2, batch=5, mean_rate=0.01),
         architecture=perceptron(16, 12, outputs=3),
@@ -97,9 +98,42 @@ def trained(exchange: Exchange) -> dict[str, torch.Tensor]:
     }
 
 
+def lossy(frame: bytes) -> bytes | None:
+    """A wire that loses one frame in five, and damages as many; which ones, they say themselves."""
+    lot = zlib.crc32(frame[12:]) % 5
+    return (None, frame[:-1] + bytes([frame[-1] ^ 1]))[lot] if lot < 2 else frame
+
+
+def learnt(exchange: Exchange) -> dict[str, torch.Tensor]:
+    """Beliefs and bytes after some rounds of learners and codecs, on networks of several kinds."""
+    found = {}
+    for kind in ("fixed", "periodic", "last", "presence", "delayed"):
+        some = ("averaging", "sites")
+        cases = [(name, None) for name in (LEARNERS if kind == "last" else some)]
+        coded = ("plain", "sign", "difference+seeds", "difference+low-rank")
+        cases += [(name, codec) for name in some for codec in coded]
+        for name, codec in cases:
+            run = TrainingRun(
+                LinearNet(3), Unit(), SHARES, CHANGING[kind], learner_of(name),
+                rounds=5, local_steps=2, batch=4, seed=3, exchange=exchange,
+                codec=None if codec is None else codec_named(codec),
+            )  # fmt: skip
+            if codec == coded[-1]:
+                run._pooling.streams.carry = lossy
+            total = sum(run.run_round().bytes_sent for _ in range(5))
+            sent = torch.zeros(len(run.own), 1, dtype=torch.float64)
+            sent[0] = float(total)
+            belief = run.belief()
+            found[f"{kind}.{name}.{codec}.mean"] = exchange.collect(belief.mean.contiguous(), 5)
+            found[f"{kind}.{name}.{codec}.sent"] = exchange.collect(sent, 5).sum()[None]
+            if belief.variance is not None:
+                found[f"{kind}.{name}.{codec}.variance"] = exchange.collect(belief.variance, 5)
+    return found
+
+
 def everything(exchange: Exchange) -> dict[str, torch.Tensor]:
     """All that the tests compare."""
-    return {**consensus_only(exchange, broken=False), **trained(exchange)}
+    return {**consensus_only(exchange, broken=False), **trained(exchange), **learnt(exchange)}
 
 
 if __name__ == "__main__":

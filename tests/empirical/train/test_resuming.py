@@ -1,0 +1,218 @@
+"""Whatever trains can be stopped after any round, and goes on from its checkpoint to the same bits.
+
+Compared is what users see of a run, round by round: what it serves or believes, and its reports. A
+state that lacks something agrees with another that lacks it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from empirical.nets.consensus import OneProcess
+from empirical.nets.fedavg import FedAvg
+from empirical.nets.fedavg_recipe import FedAvgRecipe
+from empirical.nets.keeping import load_tensors, save_tensors
+from empirical.nets.recipe import Recipe
+from empirical.nets.training import Training
+from empirical.train.course import Course
+from empirical.train.learners import LEARNERS
+from empirical.train.learners.learner import Belief
+from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made
+from tests.empirical.nets.test_fedavg import PERCEPTRON, RECIPES, shares
+from tests.empirical.nets.test_training import NET, RECIPE, W, blobs
+from tests.empirical.support import refused
+from tests.empirical.train.test_coded_consensus import training as coded_training
+from tests.empirical.train.test_rounds import NETWORKS
+from tests.empirical.train.test_run import run_of
+from theory import Network
+
+ROUNDS = 5
+
+
+def fedavg(recipe: FedAvgRecipe, seed: int = 1) -> FedAvg:
+    return FedAvg(shares(), recipe, architecture=PERCEPTRON, seed=seed)
+
+
+def training(**changes: Any) -> Training:
+    recipe = Recipe(**{**RECIPE.as_json(), **changes})
+    return Training(blobs(), Network(W), recipe, architecture=NET, seed=0)
+
+
+def learner(name: str, network: str) -> Any:
+    return run_of(NETWORKS[network], name)
+
+
+def coded(codec: str, network: str) -> Any:
+    """Of beliefs with a gradient, which all codecs but those of one vector take."""
+    return run_of(NETWORKS[network], "sites", codec=made(codec))
+
+
+RUNS: dict[str, Callable[[], Any]] = {
+    **{f"fedavg, {name}": lambda recipe=recipe: fedavg(recipe) for name, recipe in RECIPES.items()},
+    **{
+        f"training, {changes or 'plain'}": lambda changes=changes: training(**changes)
+        for changes in (
+            {}, {"forget": True}, {"prior": "fixed"}, {"estimator": "weights"},
+            {"estimator": "point"}, {"batches": "proportional"},
+        )
+    },
+    "training, replicas": lambda: coded_training({"codec": "difference", "inner": "sign"}),
+    **{f"{name} on last": lambda name=name: learner(name, "last") for name in LEARNERS},
+    **{f"sites on {name}": lambda name=name: learner("sites", name) for name in NETWORKS},
+}  # fmt: skip
+# Streams that all listeners share, and late words; a net of three weights is too small for two.
+CODED: dict[str, Callable[[], Any]] = {
+    f"{codec} on {name}": lambda codec=codec, name=name: coded(codec, name)
+    for codec in KINDS
+    if codec not in SETTINGS
+    for name in ("delayed", *(("fixed", "last") if codec in ("difference", "low-rank") else ()))
+}
+
+
+def seen(run: Any) -> dict[str, Any]:
+    """What the next round shows to users."""
+    report = vars(run.run_round())
+    if isinstance(run, FedAvg):
+        found = {"weights": run.weights, "served": run.served}
+    else:
+        belief = run.posterior if isinstance(run, Training) else run.belief()
+        found = {"mean": belief.mean, "variance": belief.variance}
+    if isinstance(run, Training):
+        found["kl"] = torch.from_numpy(run.divergence())
+    numbers = {name: np.array(value) for name, value in report.items() if name != "seconds"}
+    return {
+        **{name: None if v is None else v.numpy().copy() for name, v in found.items()},
+        **numbers,
+    }
+
+
+@pytest.mark.parametrize("name", [*RUNS, *CODED])
+def test_a_run_goes_on_from_any_round_as_if_it_had_not_been_stopped(
+    name: str, tmp_path: Path
+) -> None:
+    make = {**RUNS, **CODED}[name]
+    whole, expected = make(), []
+    for number in range(ROUNDS):
+        save_tensors(tmp_path / str(number), whole.state(), {})
+        expected.append(seen(whole))
+    for stop in (0, 2, 4):
+        again = make()
+        again.run_round()  # whatever it did before is forgotten
+        again.restore(load_tensors(tmp_path / str(stop)).tensors)
+        assert again.round == stop
+        for wanted in expected[stop:]:
+            found = seen(again)
+            for part, values in wanted.items():
+                np.testing.assert_array_equal(found[part], values, err_msg=part)
+
+
+@pytest.mark.parametrize("name", ["served", "mean"])
+def test_what_is_seen_is_there_before_the_next_round(name: str) -> None:
+    """Nobody trains on only to hear what was trained: a restored run serves it at once."""
+    make = {"served": lambda: fedavg(RECIPES["server"]), "mean": training}[name]
+    one, again = make(), make()  # one seed: the same run
+    for _ in range(3):
+        one.run_round()
+    again.restore({key: values.clone() for key, values in one.state().items()})
+    of = (lambda run: run.served) if name == "served" else (lambda run: run.posterior.mean)
+    assert torch.equal(of(again), of(one))
+    assert not torch.equal(of(make()), of(one))
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_a_state_that_lacks_something_is_refused_and_changes_nothing(case: str) -> None:
+    run, other = RUNS[case](), RUNS[case]()
+    run.run_round()
+    state = {name: values.clone() for name, values in run.state().items()}
+    before = {name: values.clone() for name, values in other.state().items()}
+    parts = ("streams.", "heard.", "history.", "consensus.")  # have checks of their own
+    needed = [name for name in state if not name.startswith(parts)]
+    assert {"round"} < set(needed)
+    for name in needed:
+        for wrong in ({}, {name: state[name][..., :0]}):
+            some = {key: values for key, values in state.items() if key != name}
+            with pytest.raises(ValueError, match=rf"^state\['{name}'\]: expected shape .*, got"):
+                other.restore({**some, **wrong})
+    for name in needed:
+        assert torch.equal(other.state()[name], before[name])
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (lambda: coded_training({"codec": "plain"}).state(), "expected none of a codec, got"),
+        (lambda: coded_training(None).state(), "expected replicas of codec 'plain'.*got none; use"),
+        (
+            lambda: coded_training({"codec": "difference", "inner": "sign"}).state(),
+            "expected replicas of codec 'plain' .*got others; use",
+        ),
+    ],
+)
+def test_states_of_other_codecs_are_refused(state: Any, message: str) -> None:
+    run = coded_training({"codec": "plain"} if "plain" in message else None)
+    refused(f"^state: {message}", run.restore, state())
+
+
+# Who has patience -----------------------------------------------------------------------------
+
+# Mean −log ℓ at the looks: the best is neither the first nor the last, nor the last that improved
+# on the one before it.
+LOOKS = (3.0, 2.0, 2.5, 1.0, 2.0, 1.5, 1.2)
+
+
+def course_after(looks: range, course: Course) -> Course:
+    """Two rounds between looks; beliefs, which change in place, hold the number of their look."""
+    belief = Belief(torch.zeros(2, 4), torch.zeros(2, 4))
+    assert belief.variance is not None
+    for look in looks:
+        for round in (2 * look + 1, 2 * look + 2):
+            course.add(
+                SimpleNamespace(
+                    round=round, loss=[1.0 * look, np.nan], bytes_sent=10, bytes_uncoded=15
+                )
+            )
+        scores = SimpleNamespace(
+            values=np.full((2, 3), LOOKS[look]), mean=lambda name, look=look: LOOKS[look]
+        )
+        belief.mean.fill_(look), belief.variance.fill_(0.5 + look)
+        course.look(belief, scores, seconds=look, exchange=OneProcess(), agents=2)
+    return course
+
+
+@pytest.mark.parametrize("stop", range(len(LOOKS)))
+def test_the_best_beliefs_of_all_looks_are_kept_though_the_run_was_stopped(stop: int) -> None:
+    whole = course_after(range(len(LOOKS)), Course(2, patience=3))
+    half = course_after(range(stop), Course(2, patience=3))
+    again = Course(2, patience=3)
+    again.restore({name: values.clone() for name, values in half.state().items()}, "cpu")
+    assert again.has_ended == half.has_ended
+    course_after(range(stop, len(LOOKS)), again)
+    last = Belief(torch.full((2, 4), 9.0), None)
+    for course in (whole, again):
+        best = course.best(last)
+        assert best.variance is not None
+        assert best.mean.unique().tolist() == [3.0]
+        assert best.variance.unique().tolist() == [3.5]
+        assert course.kept_round == 8
+        assert course.has_ended
+        assert (course.bytes_uncoded, course.seconds) == (30 * len(LOOKS), 6.0)
+        history = course.history(("accuracy", "nll", "calibration_error"))
+        assert history.rounds.tolist() == [2 * look + 2 for look in range(len(LOOKS))]
+        assert history.bytes_sent.tolist() == [20 * (look + 1) for look in range(len(LOOKS))]
+        assert history.loss[:, 0].tolist() == list(range(len(LOOKS)))
+        assert history.validation[:, 0, 1].tolist() == list(LOOKS)
+
+
+def test_without_patience_the_last_beliefs_are_kept() -> None:
+    course = course_after(range(len(LOOKS)), Course(2, patience=None))
+    last = Belief(torch.full((2, 4), 9.0), None)
+    assert course.best(last) is last
+    assert not course.has_ended
+    assert course.kept_round == 2 * len(LOOKS)
