@@ -44,7 +44,6 @@ def check(found: FewestSamples, graph: DesignGraph, model: FiniteModel) -> None:
     """The certificate once more: what the network needs, and that no row is better."""
     again = account(found.network, model).sample_size(found.delta)
     assert found.best.rounds is not None
-    assert again.lower is not None
     # The account is sharper or less sharp with another guess to start from.
     assert again.lower <= found.certificate.value
     assert abs(again.upper - found.certificate.value) <= 0.05 * again.upper + 1

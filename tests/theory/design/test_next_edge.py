@@ -123,8 +123,6 @@ def test_one_way_links_on_an_undirected_graph() -> None:
     assert pairs == {p for p in permutations(range(5), 2) if (p[0] - p[1]) % 5 not in (1, 4)}
     # Only agent 0 sees anything: it is best listened to, by somebody.
     best = found.best
-    assert best is not None
-    assert best.edge is not None
     assert best.edge[1] == 0
     assert best.rate > found.base.rate
 
@@ -139,15 +137,12 @@ def test_rounds_are_enough_and_hardly_too_many(seeing: int) -> None:
     for effect in [found.base, found.ranked[0]]:
         edges = graph.edges.tolist() + ([] if effect.edge is None else [list(effect.edge)])
         network = Network.from_edges(edges, agents=5)
-        assert effect.samples is not None
-        assert effect.certified is not None
         enclosed = account(network, model).sample_size(0.05)
         assert effect.certified.lower == enclosed.lower
         assert enclosed.upper is not None
         assert effect.samples >= enclosed.lower
         # The ladder tries 77 tilts where this tries 3.
         ladder = sample_sizes(network, model, delta=0.05, certify=False).chernoff.rounds
-        assert ladder is not None
         assert effect.samples >= ladder
         assert effect.samples <= 1.03 * ladder + 1
     assert all(effect.certified is None for effect in found.ranked[1:])
@@ -159,8 +154,6 @@ def test_laws_without_bounds_and_evidence_that_never_misleads() -> None:
     model = FiniteModel.from_agents(["zero", "one"], [normal], counts=[4])
     found = rank_edges(path, model)
     ladder = sample_sizes(path, model, delta=0.05, certify=False).chernoff.rounds
-    assert ladder is not None
-    assert found.base.samples is not None
     assert ladder <= found.base.samples <= 1.03 * ladder + 1
     sure = FiniteAgent.from_tables(
         inputs=[1.0], truth=[[1.0, 0.0]], likelihood=[[[1.0, 0.0]], [[0.25, 0.75]]]
@@ -170,8 +163,6 @@ def test_laws_without_bounds_and_evidence_that_never_misleads() -> None:
     assert effect.exponent == np.inf
     assert effect.rate == pytest.approx(np.log(4))
     ladder = sample_sizes(path, certain, delta=0.05, certify=False).chernoff.rounds
-    assert effect.samples is not None
-    assert ladder is not None
     assert ladder <= effect.samples <= 2
 
 

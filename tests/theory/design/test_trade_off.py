@@ -65,7 +65,6 @@ def test_the_curve_keeps_its_promises(objective: Objective) -> None:
         # The bound is proved, and met: for its v each point mixes fastest.
         assert point.slem_bound <= point.slem + 1e-12
         assert point.slem - point.slem_bound <= 1e-6
-        assert point.samples is not None
         assert point.samples >= curve.recommended.certificate.value
     for one, other in product(curve.points, curve.points):
         beats = other.share >= one.share and other.slem < one.slem - 1e-8
@@ -92,8 +91,6 @@ def test_the_slope_is_that_of_the_fastest_mixing() -> None:
     limits = Constraints(minimum_self_weight=0.1)
     v = np.array([0.4, 0.25, 0.2, 0.15])
     here = fastest_for(STAR, v, limits, seed=0)
-    assert here is not None
-    assert here.slope is not None
     rng = np.random.default_rng(2)
     for _ in range(4):
         d = rng.normal(size=4)
@@ -118,13 +115,11 @@ def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
         allowed = FlooredInfluences(influences, floor(least))
         inside = [v for v, value in zip(grid, values, strict=True) if value >= least]
         found = allowed.evenest()
-        assert found is not None
         assert influences.contains(found, tolerance=1e-8)
         uneven_by = np.abs(3 * found - 1).max()
         assert uneven_by <= min(np.abs(3 * v - 1).max() for v in inside) + 1e-6
         cost = np.array([1.0, -0.3, 0.2])
         cheapest = allowed.least(cost, found, 50.0)
-        assert cheapest is not None
         assert cost @ cheapest <= min(cost @ v for v in inside) + 1e-6
         for v in (found, cheapest):
             value = float((v @ information).min())

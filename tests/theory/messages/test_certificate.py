@@ -36,15 +36,11 @@ QUANTISERS: list[Quantiser] = [
 def test_doubles_agree(quantiser: Quantiser) -> None:
     proved = certify_messages(EXACT, COINS, quantiser, delta=0.05, exponent=0.1)
     found = compressed_learning(NETWORK, MODEL, quantiser)
-    assert found.compressed is not None
-    assert proved.rounds is not None
-    assert proved.rounds.upper is not None
     assert (proved.least, proved.silence) == (found.levels.least, found.levels.silence)
     assert (proved.links, proved.frame) == (found.links, found.frame)
     for one, other in zip(proved.deviation, found.deviation, strict=True):
         assert one.lower <= other <= one.upper * (1 + 1e-9)
     rounds = found.compressed.chernoff.rounds
-    assert rounds is not None
     # The bounds are the same up to the tilts that doubles try.
     assert abs(proved.rounds.upper - rounds) <= 1
     assert proved.sufficient_bytes == found.bytes_after(proved.rounds.upper)
@@ -54,8 +50,6 @@ def test_proved_rounds_are_enough_in_every_history() -> None:
     """At rounds that can be gone through, with a δ that is large enough to be met there."""
     quantiser = Uniform(step=Fraction(1, 4))
     proved = certify_messages(EXACT, COINS, quantiser, delta=0.9, exponent=0.1).rounds
-    assert proved is not None
-    assert proved.upper is not None
     assert error_probabilities(6, quantiser)[min(proved.upper, 6) - 1] <= 0.9
 
 
@@ -74,7 +68,6 @@ def test_levels_on_any_network(
     exact = RationalModel.from_model(model)
     proved = certify_messages(network, exact, quantiser, delta=0.1, exponent=0.1)
     doubles = message_levels(network.as_network(), model, quantiser)
-    assert doubles.least is not None
     # Balls take strides sooner than doubles: a wider B_i, and a level more in a few hundred.
     assert doubles.least <= proved.least + 1
     assert proved.least <= 1.01 * doubles.least + 1

@@ -74,10 +74,6 @@ def test_a_fine_step_costs_next_to_nothing() -> None:
     plain = sample_sizes(NETWORK, MODEL, delta=0.05).certified
     found = compressed_learning(NETWORK, MODEL, Uniform(step=1e-6), delta=0.05)
     lower, upper = found.certified_rounds
-    assert plain.lower is not None
-    assert plain.upper is not None
-    assert lower is not None
-    assert upper is not None
     assert plain.upper <= upper <= plain.upper + 2
     assert plain.lower - 2 <= lower
     assert found.extra_rounds == upper - plain.upper
@@ -98,7 +94,6 @@ def test_bytes_are_rounds_times_links_times_frames() -> None:
     quantiser = Uniform(step=0.5, levels=20, header=3)
     found = compressed_learning(NETWORK, MODEL, quantiser)
     lower, upper = found.certified_rounds
-    assert upper is not None
     assert (found.links, found.frame, found.bytes_per_round) == (2, 4, 8.0)
     assert found.certified_bytes == ((lower or 0) * 8, upper * 8)
     silent = Deadband(step=1, threshold=20, mixing=Fraction(1, 50))

@@ -46,13 +46,10 @@ def test_the_finest_step_is_enough_and_none_below_it_is(
     if step is None:
         # No step at all: not even a very large one.
         huge = message_levels(network, model, Uniform(step=1e9, mixing=mixing)).least
-        assert huge is not None
         assert huge > levels - 1
         return
     enough = message_levels(network, model, Uniform(step=step, mixing=mixing)).least
     finer = message_levels(network, model, Uniform(step=step * 0.99, mixing=mixing)).least
-    assert enough is not None
-    assert finer is not None
     assert enough <= levels < finer
 
 
@@ -74,7 +71,6 @@ def test_many_hypotheses_take_fewer_levels() -> None:
     many = FiniteModel.from_agents(list("abcd"), [DICE], counts=[5])
     one, two = fewest_bytes(STAR, few, header=0), fewest_bytes(STAR, many, header=0)
     assert one.quantiser.levels == 256
-    assert two.quantiser.levels is not None
     assert two.quantiser.levels**3 <= 256 ** (two.best.frame or 0)
     assert (two.quantiser.levels + 1) ** 3 > 256 ** (two.best.frame or 0)
 

@@ -170,9 +170,6 @@ def test_proofs_agree_with_doubles() -> None:
         assert one.lower <= other * (1 + 1e-8)
         # Doubts of 10⁻⁹ a step in doubles, and balls that take strides sooner.
         assert abs(one.upper / other - 1) < 1e-6
-    assert proved.rounds is not None
-    assert found.compressed is not None
-    assert proved.rounds.upper is not None
     assert abs(proved.rounds.upper - (found.compressed.chernoff.rounds or 0)) <= 1
 
 

@@ -70,7 +70,6 @@ def test_slem_and_second_eigenvalue_are_the_largest(network: RationalNetwork) ->
         return
     assert slem.lower == max(e.modulus.lower for e in others)
     assert slem.upper == max(e.modulus.upper for e in others)
-    assert second is not None
     assert second.enclosure().lower == max(e.real.lower for e in others)
     assert second.enclosure().upper == max(e.real.upper for e in others)
     assert slem.is_tight
@@ -105,7 +104,6 @@ def test_a_directed_ring(agents: int) -> None:
     values = 0.25 + 0.75 * np.exp(2j * np.pi * np.arange(1, agents) / agents)
     assert found.slem.enclosure().midpoint == pytest.approx(abs(values).max(), rel=1e-14)
     second = found.second_eigenvalue
-    assert second is not None
     assert second.enclosure().midpoint == pytest.approx(values.real.max(), rel=1e-14, abs=1e-14)
     # The two next to 1 attain it; nothing is left undecided.
     assert len(found.slem_eigenvalues) == 2
@@ -118,11 +116,9 @@ def test_closed_forms_of_modulus_and_real_part() -> None:
     ring = directed_ring(4, Fraction(1, 2)).spectrum  # (1 ± i)/2 and 0
     assert str(ring.slem) == "sqrt(2)/2"
     assert ring.slem.rational is None
-    assert ring.second_eigenvalue is not None
     assert ring.second_eigenvalue.rational == Fraction(1, 2)
     triangle = directed_ring(3, Fraction(1, 3)).spectrum  # ±i/√3
     assert str(triangle.slem) == "sqrt(3)/3"
-    assert triangle.second_eigenvalue is not None
     assert triangle.second_eigenvalue.rational == 0
     assert triangle.second_eigenvalue.enclosure().width == 0
 
@@ -184,7 +180,6 @@ def test_ties_between_different_polynomials_are_decided() -> None:
     # r ± i: only the real parts are the same.
     moved = sympy.resultant((x - r) ** 2 + 1, cubic.subs(x, r), r)
     beside = _spectrum_of_product(cubic, moved)
-    assert beside.second_eigenvalue is not None
     assert beside.second_eigenvalue.rivals == ()
     assert beside.second_eigenvalue.root.is_real
 

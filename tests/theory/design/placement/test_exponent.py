@@ -54,7 +54,6 @@ def test_exhaustive_is_the_best_of_all_permutations(network: Network, data: st.D
     assert error_exponent(network, found.model).exponent == pytest.approx(found.value, rel=CLOSE)
     if np.isfinite(found.value):
         local = place(network, model, objective="exponent", method="local")
-        assert local.certificate is not None
         assert local.value <= values.max() * (1 + CLOSE)
         assert local.certificate.bound >= values.max() * (1 - CLOSE)
 
@@ -112,7 +111,6 @@ def test_no_placement_of_many_beats_the_bound() -> None:
     v = influences(30, 2)
     found = place(v, model, objective="exponent", restarts=1)
     assert found.method == "local"
-    assert found.certificate is not None
     assert found.certificate.kind == "local"
     assert found.certificate.gap < 0.02 * found.value
     rng = np.random.default_rng(1)
@@ -130,7 +128,6 @@ def test_fixed_agents_count_in_the_bound() -> None:
     ]
     assert best.value == pytest.approx(max(exponent_of(model, v, o) for o in kept), rel=CLOSE)
     local = place(v, model, objective="exponent", method="local", fixed=fixed)
-    assert local.certificate is not None
     assert best.value * (1 - CLOSE) <= local.certificate.bound <= best.value * 1.02
     assert all(local.assignment[i] == i for i in fixed)
 
@@ -145,7 +142,6 @@ def test_identical_agents_but_one_are_the_same_everywhere() -> None:
     assert exponent.worst == pytest.approx(exponent.value, rel=1e-12)
     rate = place(star, model)
     assert rate.ties == 1
-    assert rate.worst is not None
     assert rate.value > 2 * rate.worst
 
 
@@ -165,7 +161,6 @@ def test_where_errors_become_impossible() -> None:
     assert found.certificate is None
     assert found.assignment[0] == 1
     assert np.isfinite(found.original)
-    assert found.worst is not None
     assert np.isfinite(found.worst)
     local = place(v, model, objective="exponent", method="local")
     assert local.value == np.inf
@@ -200,5 +195,4 @@ def test_normal_laws_are_placed() -> None:
     assert found.value == pytest.approx(max(values), rel=1e-12)
     assert found.worst == pytest.approx(min(values), rel=1e-12)
     local = place(v, model, objective="exponent", method="local")
-    assert local.certificate is not None
     assert local.certificate.bound >= max(values) * (1 - CLOSE)
