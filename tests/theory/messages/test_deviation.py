@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import networks, rational_networks
+from tests.theory.messages.cases import EXACT, NETWORK, STAR
 from tests.theory.messages.oracles import travelled
 from theory import Network
 from theory.messages import (
@@ -22,8 +23,6 @@ from theory.messages import (
 from theory.network.structure import as_dense
 from theory.rational import RationalNetwork
 
-PAIR = Network([["9/10", "1/10"], ["3/5", "2/5"]])
-STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
 # Sums of a few thousand terms in doubles, each right to a few roundings.
 ROUNDING = 1e-9
 
@@ -121,18 +120,9 @@ def test_some_errors_reach_the_bound() -> None:
 
 
 def test_mixing_keeps_v_and_moves_eigenvalues() -> None:
-    mixed = mixed_network(PAIR, 0.25)
-    np.testing.assert_allclose(mixed.stationary_distribution, PAIR.stationary_distribution)
+    mixed = mixed_network(NETWORK, 0.25)
+    np.testing.assert_allclose(mixed.stationary_distribution, NETWORK.stationary_distribution)
     assert mixed.slem == pytest.approx(1 - 0.25 * 0.7)
-    exact = mixed_rational(
-        RationalNetwork.from_rows([["9/10", "1/10"], ["3/5", "2/5"]]), Fraction(1, 4)
-    )
+    exact = mixed_rational(EXACT, Fraction(1, 4))
     assert exact.stationary_distribution == (Fraction(6, 7), Fraction(1, 7))
     np.testing.assert_allclose(exact.as_network().weights, mixed.weights)
-
-
-def test_refused() -> None:
-    with pytest.raises(ValueError, match="order: expected"):
-        replica_deviation(PAIR, order=3)
-    with pytest.raises(ValueError, match="network: expected a Network"):
-        replica_deviation([[1.0]])  # type: ignore[arg-type]
