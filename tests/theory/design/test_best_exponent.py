@@ -12,7 +12,6 @@ from tests.models import coins
 from tests.strategies import mixed_models
 from tests.theory.design.exponent_oracles import (
     atoms,
-    conic_optimum,
     exponent,
     grid,
     recheck,
@@ -25,7 +24,6 @@ from theory.design import (
     DesignGraph,
     InfluenceSet,
     best_exponent,
-    optimal_rate,
 )
 from theory.design.exponent.log_ratio_table import tabulate
 
@@ -55,17 +53,18 @@ def wrong(model: FiniteModel, best: BestExponent) -> list[int]:
     return [m for m in range(len(model.hypotheses)) if m not in best.reference]
 
 
-def check_proof(model: FiniteModel, best: BestExponent, floor: float) -> None:
+def check_proof(model: FiniteModel, best: BestExponent, **allowed: object) -> None:
     """The certificate proves the bound, by digits that the solver does not have."""
     highest, bound = recheck(
         model,
         [(best.target, one.hypothesis) for one in best.binding],
         [one.multiplier for one in best.binding],
         [one.tilts for one in best.binding],
-        floor=floor,
+        **allowed,  # type: ignore[arg-type]
     )
-    # Means are sums of a few products, of a relative error of a few 1e-16.
-    assert highest <= 1e-14
+    # Means are sums of a few products, of a relative error of a few 1e-16; vertices come from a
+    # solver with tolerances of 1e-10.
+    assert highest <= (1e-9 if "vertices" in allowed else 1e-14)
     assert bound == pytest.approx(best.certificate.bound, rel=1e-10)
     assert sum(one.multiplier for one in best.binding) == pytest.approx(1)
     assert sum(one.share for one in best.binding) == pytest.approx(1)
@@ -100,7 +99,7 @@ def test_every_kind_of_model(model: FiniteModel, floor: str | None) -> None:
         rival = exponent(model, best.target, rivals, other)
         assert rival <= best.certificate.bound * (1 + 1e-9) + 1e-14
     if np.isfinite(best.binding[0].tilts).all():
-        check_proof(model, best, allowed.lowest)
+        check_proof(model, best, floor=allowed.lowest)
 
 
 @pytest.mark.parametrize(("agents", "steps"), [(2, 400), (3, 24)])
@@ -114,17 +113,7 @@ def test_against_a_grid(agents: int, steps: int, realizable: bool) -> None:
         assert max(values) <= best.exponent * (1 + 1e-9)
         # E may have a kink: its loss is of the order of the distance to the grid, 1/steps.
         assert max(values) >= best.exponent * (1 - 3 / steps)
-        check_proof(model, best, 1 / (10 * agents))
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_against_cones(seed: int) -> None:
-    pytest.importorskip("cvxpy")
-    model = table_model(seed, 3, 4, realizable=False)
-    best = best_exponent(model, target=target_of(model))
-    found = conic_optimum(model, best.target, wrong(model, best), 1 / 30)
-    # Bisection leaves 2^-20; the solver decides the sign of a margin to about 1e-8.
-    assert best.exponent == pytest.approx(found, abs=5e-6)
+        check_proof(model, best, floor=1 / (10 * agents))
 
 
 def test_identical_agents_want_equal_influence() -> None:
@@ -164,16 +153,6 @@ def test_where_v_makes_no_difference_uniform_is_chosen() -> None:
     assert [one.hypothesis for one in best.binding] == [1]
 
 
-def test_the_exponent_hears_those_whom_the_rate_silences() -> None:
-    model = table_model(3, 5, 6, realizable=True)
-    best, fastest = best_exponent(model), optimal_rate(model)
-    assert len(fastest.silent) > 0
-    assert best.stationary_distribution.min() > 3 * fastest.stationary_distribution.min()
-    network = Network(np.tile(fastest.stationary_distribution, (5, 1)))
-    assert error_exponent(network, model).exponent < best.exponent
-    assert best.rate < fastest.rate
-
-
 def test_rows_that_are_given() -> None:
     """Agent 2 listens to agent 0 half of the time: the polytope's vertices are generated."""
     graph = DesignGraph.from_edges([[0, 1], [1, 2], [0, 2]], agents=3)
@@ -191,33 +170,7 @@ def test_rows_that_are_given() -> None:
     # Its vertices are among the directions' maximisers.
     angles = np.random.default_rng(0).normal(size=(200, 3))
     corners = np.array([allowed.maximise(row).point for row in angles])
-    highest, bound = recheck(
-        model,
-        [(best.target, one.hypothesis) for one in best.binding],
-        [one.multiplier for one in best.binding],
-        [one.tilts for one in best.binding],
-        vertices=corners,
-    )
-    assert highest <= 1e-9  # vertices come from a solver with tolerances of 1e-10
-    assert bound == pytest.approx(best.certificate.bound, rel=1e-9)
-
-
-def test_a_polytope_of_many_vertices() -> None:
-    """Two fixed rows on a ring: the best v is no mixture of those that favour one agent most."""
-    edges = [[i, (i + 1) % 6] for i in range(6)] + [[0, 2]]
-    rows = {
-        1: np.array([0.3, 0.4, 0.3, 0.0, 0.0, 0.0]),
-        3: np.array([0.0, 0.0, 0.5, 0.2, 0.3, 0.0]),
-    }
-    graph = DesignGraph.from_edges(edges, agents=6)
-    allowed = InfluenceSet(6, "1/100", Constraints(fixed_rows=rows), graph)
-    model = table_model(0, 6, 4, realizable=False)
-    best = best_exponent(model, target=target_of(model), influences=allowed)
-    assert best.certificate.gap <= 1e-8 * best.exponent
-    corners = np.array([allowed.maximise(row).point for row in np.eye(6)])
-    mixtures = np.random.default_rng(0).dirichlet(np.full(6, 0.5), size=100) @ corners
-    rivals = wrong(model, best)
-    assert max(exponent(model, best.target, rivals, v) for v in mixtures) < best.exponent
+    check_proof(model, best, vertices=corners)
 
 
 def test_uniform_influence_may_be_forced() -> None:
@@ -236,7 +189,7 @@ def test_hypotheses_and_agents_by_the_dozen() -> None:
     assert best.certificate.gap <= 1e-8 * best.exponent
     own = exponent(model, best.target, wrong(model, best), best.stationary_distribution)
     assert best.exponent == pytest.approx(own, rel=1e-9)
-    check_proof(model, best, 1 / 400)
+    check_proof(model, best, floor=1 / 400)
     assert len(best.binding) > 1
     # Two rounds of a dozen steps: Newton's method has its derivatives right.
     assert best.iterations < 60

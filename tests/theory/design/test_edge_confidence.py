@@ -221,12 +221,6 @@ def test_if_the_centre_sees_nothing_it_is_to_say_as_little_as_allowed() -> None:
     assert less.value > best.value
 
 
-def test_a_large_edge_confidence_beats_those_of_the_paper() -> None:
-    model = star_model(coin(0.5, 0.75), coin(0.5, 0.55), 9)
-    best = best_edge_confidence(star(9), model).value
-    assert all(best > learning_rate(b.network, model).rate for b in baselines(star(9)))
-
-
 MODEL = star_model(coin(0.5, 0.75), coin(0.5, 0.55), 4)
 APART = FiniteModel.from_agents(
     ["left", "right"], [coin(0.2, 0.8, truth=0.2), coin(0.2, 0.8, truth=0.8)], counts=[1, 3]

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.strategies import rational_models
 from tests.theory.design.rate_oracles import (
     best_rate,
-    eliminate,
     fractions_of,
     model_of,
     proved_by,
     rate_of,
+    vertices,
 )
 from tests.theory.design.test_optimal_rate import divergences
 from theory.design.constraints import Constraints
@@ -89,32 +89,7 @@ def best_in_digits(model: RationalModel, target: int, wrong: list[int], floor: F
         kinds = [[number(row[m] - row[target]) for m in wrong] for row in model.kind_divergences]
         table = [kinds[k] for k in model.assignment]
         low = mpmath.mpf(floor.numerator) / floor.denominator
-        agents, best = len(table), mpmath.mpf("-inf")
-        for size in range(1, min(agents, len(wrong)) + 1):
-            for free in combinations(range(agents), size):
-                for tight in combinations(range(len(wrong)), size):
-                    held = [j for j in range(agents) if j not in free]
-                    right = [-low * sum(table[j][m] for j in held) for m in tight]
-                    rows = [
-                        [*(table[j][m] for j in free), mpmath.mpf(-1), side]
-                        for m, side in zip(tight, right, strict=True)
-                    ]
-                    ones = [mpmath.mpf(1)] * size
-                    rows.append([*ones, mpmath.mpf(0), 1 - low * len(held)])
-                    found = eliminate(rows, zero=1e-40)
-                    if found is None:
-                        continue
-                    v = [low] * agents
-                    for place, j in enumerate(free):
-                        v[j] = found[place]
-                    if min(v) < low - mpmath.mpf(10) ** -40:
-                        continue
-                    rates = [
-                        sum(x * row[m] for x, row in zip(v, table, strict=True))
-                        for m in range(len(wrong))
-                    ]
-                    best = max(best, min(rates))
-        return best
+        return max(vertex.rate for vertex in vertices(table, low, zero=1e-40))
 
 
 @settings(max_examples=40)

@@ -177,7 +177,7 @@ def test_bad_arguments() -> None:
         fewest_samples(PAIR, coins(2), delta=0.1, effort=0)
 
 
-def smooth() -> tuple[SmoothErrors, np.ndarray, np.ndarray]:
+def smooth() -> tuple[FiniteModel, SmoothErrors, np.ndarray, np.ndarray]:
     model = FiniteModel.from_agents(
         ["fair", "a", "b", "c"],
         list(two_faced().kinds),
@@ -185,16 +185,11 @@ def smooth() -> tuple[SmoothErrors, np.ndarray, np.ndarray]:
     )
     weights = np.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.0, 0.6, 0.4]])
     errors = SmoothErrors(model, best=0, wrong=[1, 2, 3], v=stationary_of(weights), rounds=9)
-    return errors, weights, errors.best_tilts(weights)
+    return model, errors, weights, errors.best_tilts(weights)
 
 
 def test_the_stand_in_is_chernoffs_bound() -> None:
-    errors, weights, logs = smooth()
-    model = FiniteModel.from_agents(
-        ["fair", "a", "b", "c"],
-        list(two_faced().kinds),
-        priors=[[0.4, 0.2, 0.2, 0.2], None, [0.1, 0.3, 0.3, 0.3]],
-    )
+    model, errors, weights, logs = smooth()
     exponents = []
     for i, theta in product(range(3), (1, 2, 3)):
         t = errors.tilts[theta - 1] * np.exp(logs[i, theta - 1])
@@ -210,7 +205,7 @@ def test_the_stand_in_is_chernoffs_bound() -> None:
 
 
 def test_derivatives_of_the_stand_in() -> None:
-    errors, weights, logs = smooth()
+    _, errors, weights, logs = smooth()
     rng = np.random.default_rng(0)
     found = errors.derivatives(weights, logs)
     assert np.isclose(found.value, errors.value(weights, logs), rtol=1e-14)

@@ -160,26 +160,6 @@ def test_few_rows_are_as_good_as_all() -> None:
     assert np.count_nonzero(result.multipliers) == 30 - len(result.silent)
 
 
-def test_information_of_very_different_sizes() -> None:
-    """One agent for each hypothesis: v_j is proportional to 1/I_j, K = 1 / Σ 1/I_j."""
-    sizes = 10.0 ** -np.linspace(0, 8, 9)
-    model = model_of(np.column_stack([np.zeros(9), np.diag(sizes)]))
-    result = optimal_rate(model, influences=InfluenceSet(9, 0))
-    assert result.rate == pytest.approx(1 / np.sum(1 / sizes), rel=1e-12)
-    assert result.certificate.bound == pytest.approx(result.rate, rel=1e-12)
-    assert result.stationary_distribution == pytest.approx(
-        result.rate / sizes, rel=1e-9
-    )  # what HiGHS leaves
-    assert result.is_unique
-
-
-def test_identical_agents_share_evenly() -> None:
-    model = model_of([[0.0, 1.0, 2.0]], counts=[7])
-    result = optimal_rate(model)
-    assert result.stationary_distribution.tolist() == [1 / 7] * 7
-    assert (result.is_unique, result.silent, result.price) == (False, (), 0.0)
-
-
 def test_the_nearest_to_uniform_counts_agents() -> None:
     """Two agents are alike, and the plain average leaves the third hypothesis unfought.
 
@@ -285,15 +265,6 @@ def test_a_rate_of_zero_is_not_reached() -> None:
     found = reachable_targets(model, InfluenceSet(2, "1/2"))
     assert (found.reachable, found.rates.tolist()) == ((), [0.0, 0.0])
     assert reachable_targets(model).reachable == (0, 1)
-
-
-@given(table=divergences(), data=st.data())
-def test_numbering_does_not_matter(table: np.ndarray, data: st.DataObject) -> None:
-    order = np.array(data.draw(st.permutations(range(len(table)))))
-    one = optimal_rate(model_of(table)).stationary_distribution
-    other = optimal_rate(model_of(table[order])).stationary_distribution
-    # The nearest point to uniform is unique; it is found to what HiGHS calls zero.
-    assert other == pytest.approx(one[order], abs=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,9 @@ def check(graph: DesignGraph, v: FloatArray, network: Network) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", INFLUENCES)
-def test_thousands_of_graphs(shape: str, kind: str) -> None:
+def test_graphs_of_every_shape(shape: str, kind: str) -> None:
     rng = np.random.default_rng([SHAPES.index(shape), INFLUENCES.index(kind)])
-    for _ in range(40):
+    for _ in range(6):
         agents = int(rng.integers(2, 13))
         graph, v = graph_of(shape, agents, rng), influence_of(kind, agents, rng)
         check(graph, v, realise(graph, v))
@@ -109,42 +109,21 @@ def test_an_exact_balance_costs_little_flow(data: st.DataObject, graph: DesignGr
     allowed = v / (graph.degrees + 1)
     for i, j in graph.links:
         share = weights[i, j] * v[i] / min(allowed[i], allowed[j])
-        assert 0.499 < share <= 1 + 8 * ULP
+        # A thousandth of the flow where weights are ordinary numbers.
+        least = 1 - 2.0**-10 if weights[weights > 0].min() > 1e-6 else 0.499
+        assert least < share <= 1 + 8 * ULP
 
 
-def test_ordinary_edges_lose_a_thousandth_of_their_flow_at_most() -> None:
-    rng = np.random.default_rng(12)
-    for _ in range(50):
-        agents = int(rng.integers(2, 40))
-        graph = graph_of(SHAPES[int(rng.integers(4))], agents, rng)
-        v = influence_of("spread", agents, rng)
-        weights = as_dense(realise(graph, v).weights)
-        allowed = v / (graph.degrees + 1)
-        i, j = graph.links.T
-        assert np.all(weights[i, j] * v[i] >= np.minimum(allowed[i], allowed[j]) * (1 - 2.0**-10))
-
-
-def test_no_doubles_sum_to_exactly_one_and_have_this_influence() -> None:
-    """A narrow ring: weights of 10^−13 on the grid of 2^−53 have three digits, v asks for 14.
-
-    Rows of doubles whose exact sum is one consist of multiples of 2^−53 here, since the large
-    weight does. Then v_0/v_2 = W_20/W_01 is a quotient of whole numbers below a thousand.
-    """
+def test_a_narrow_ring_whose_rows_no_doubles_sum_to_exactly_one() -> None:
+    """Weights of 10^−13 beside a large one are multiples of 2^−53: three digits, v asks for 14."""
     ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
     v = np.array([1 / math.pi, 1e-13, 1 - 1 / math.pi - 1e-13])
-    ratio = v[0] / v[2]
-    most = int(v[1] / v[0] * 2**53) + 1
-    whole = np.arange(1, most + 1)
-    nearest = np.rint(whole / ratio)
-    nearest = nearest[nearest > 0]
-    assert most < 4000
-    assert np.abs(whole[: len(nearest)] / nearest / ratio - 1).min() > 1e-9
     check(ring, v, realise(ring, v))  # by rows whose sum is 1.0 once it is rounded
 
 
 def test_a_long_path_accumulates_nothing() -> None:
     """Neighbouring influences differ by 2^−52: each weight rounded by itself would add up."""
-    agents = 2500
+    agents = 1200
     path = DesignGraph.from_edges([[k, k + 1] for k in range(agents - 1)], agents=agents)
     shares = [1.0]
     for _ in range(agents - 1):
@@ -163,9 +142,9 @@ def test_a_long_path_accumulates_nothing() -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_ten_thousand_agents(directed: bool) -> None:
+def test_a_large_torus(directed: bool) -> None:
     rng = np.random.default_rng(5)
-    side = 100
+    side = 50
     here = np.arange(side * side)
     right = (here // side) * side + (here + 1) % side
     down = (here + side) % (side * side)
@@ -270,16 +249,6 @@ def test_a_flow_far_from_balance_is_not_repaired() -> None:
     assert balanced(graph, np.array([0.1, 1.0, 0.9, 0.5]), digits=20) is None
     assert balanced(graph, np.array([1.0, np.nan, 1.0, 1.0]), digits=20) is None
     assert balanced(graph, np.array([1.0, 0.5, 0.5, 0.5]), digits=20) is not None
-
-
-def test_the_nearest_flow_is_metropolis_if_that_is_balanced() -> None:
-    """On a graph with both directions of every edge nothing needs scaling."""
-    rng = np.random.default_rng(2)
-    graph = graph_of("loopy", 9, rng)
-    v = influence_of("spread", 9, rng)
-    i, j = graph.links.T
-    allowed = v / (graph.degrees + 1)
-    assert np.allclose(nearest_flow(graph, v), np.minimum(allowed[i], allowed[j]), rtol=1e-14)
 
 
 def test_the_nearest_flow_has_the_form_of_the_optimum() -> None:

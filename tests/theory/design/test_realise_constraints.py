@@ -188,14 +188,6 @@ def check_clash(message: str, graph: DesignGraph, v: FloatArray, limits: Constra
         realise(graph, v, constraints=without)
 
 
-def test_a_fixed_row_that_gives_too_much() -> None:
-    """Agent 1 sends 0.9 · 0.5 to agent 0, whose influence is 0.1."""
-    path = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
-    row = np.array([0.9, 0.0, 0.1])
-    with pytest.raises(ValueError, match=r"a clash of fixed_rows\[1\] with v; drop or change it"):
-        realise(path, [0.1, 0.5, 0.4], constraints=Constraints(fixed_rows={1: row}))
-
-
 def test_a_fixed_row_that_fits_until_agents_have_to_keep_more() -> None:
     """Agent 1 hands 0.2 to either neighbour, of 0.25 each: they keep a fifth, and not half."""
     path = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)

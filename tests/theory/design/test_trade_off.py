@@ -44,7 +44,7 @@ def exponent_at(v: np.ndarray, model: FiniteModel) -> float:
 def curve_of(objective: Objective) -> tuple[TradeOff, FiniteModel]:
     # Where each hypothesis is told apart by one agent alone, E does not depend on v.
     model = two_faced() if objective == "rate" else uneven(3)
-    return trade_off(PATH, model, delta=0.1, objective=objective, points=4, effort=0.2), model
+    return trade_off(PATH, model, delta=0.1, objective=objective, points=3, effort=0.1), model
 
 
 @pytest.mark.parametrize("objective", ["rate", "exponent"])

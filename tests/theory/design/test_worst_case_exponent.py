@@ -12,7 +12,6 @@ from tests.theory.design.exponent_oracles import grid
 from theory import FiniteAgent, FiniteModel, GaussianAgent
 from theory.design import Constraints, DesignGraph, InfluenceSet, worst_case_exponent
 from theory.design.exponent.hypothetical import input_probabilities
-from theory.learning.exponent import largest_decay
 
 
 def tables(seed: int, *, agents: int = 3, hypotheses: int = 3) -> tuple[FiniteModel, list]:  # type: ignore[type-arg]
@@ -114,15 +113,6 @@ def test_rows_that_exclude_uniform_influence() -> None:
     values = [least(laws, v) for v in points]
     assert len(values) > 3
     assert max(values) <= best.certificate.bound * (1 + 1e-9)
-
-
-def test_the_truth_of_coins_is_one_of_the_pairs() -> None:
-    model = coins(3)
-    best = worst_case_exponent(model)
-    laws = model.log_ratio_laws(0, 1)
-    one = largest_decay(laws, model.assignment, np.full(3, 1 / 3)).value
-    assert best.exponent == pytest.approx(one, rel=1e-12)
-    assert best.uniform_exponent == pytest.approx(best.exponent, rel=1e-12)
 
 
 def test_inputs_are_told_apart_by_their_sums() -> None:

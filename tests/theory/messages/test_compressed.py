@@ -71,7 +71,7 @@ def test_bytes_are_rounds_times_links_times_frames() -> None:
     lower, upper = found.certified_rounds
     assert (found.links, found.frame, found.bytes_per_round) == (2, 4, 8.0)
     assert found.certified_bytes == ((lower or 0) * 8, upper * 8)
-    silent = Deadband(step=1, threshold=20, mixing=Fraction(1, 50))
+    silent = Deadband(step=1, threshold=5, mixing=Fraction(1, 10))
     found = compressed_learning(NETWORK, MODEL, silent)
     assert found.levels.silence > 1
     assert found.bytes_after(2 * found.levels.silence) == 2 * 2 * (found.frame or 0)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import finite_models, networks
-from theory import GaussianAgent, Network, learning_rate
+from theory import GaussianAgent, learning_rate
 from theory.numbers import LogSum
 from theory.rational import (
     RationalFiniteAgent,
@@ -156,10 +156,3 @@ def test_sizes_must_fit() -> None:
 def test_bad_models(build: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build()  # type: ignore[operator]
-
-
-def test_the_rate_of_a_network_of_floats_is_that_of_its_doubles() -> None:
-    network = Network([[0.9, 0.1], [0.6, 0.4]])
-    exact = RationalNetwork.from_network(network)
-    model = RationalModel.from_agents(["fair", "loaded"], [_coin("1/2", "3/4")], counts=[2])
-    assert rational_rate(exact, model).rate == rational_rate(TWO, model).rate

@@ -84,7 +84,7 @@ def test_slem_and_second_eigenvalue_are_the_largest(network: RationalNetwork) ->
         assert floats.slem == pytest.approx(slem.midpoint, abs=1e-13)
 
 
-@pytest.mark.parametrize("agents", [2, 5, 20, 100])
+@pytest.mark.parametrize("agents", [2, 20, 100])
 def test_the_reset_chain_has_no_other_eigenvalue_than_zero(agents: int) -> None:
     """Floats read .1 at 20 agents and .68 at 100."""
     found = reset_chain(agents).spectrum
@@ -96,7 +96,7 @@ def test_the_reset_chain_has_no_other_eigenvalue_than_zero(agents: int) -> None:
     assert found.is_diagonalisable == (agents == 2)
 
 
-@pytest.mark.parametrize("agents", [3, 4, 8, 9, 12, 15])
+@pytest.mark.parametrize("agents", [3, 4, 9, 15])
 def test_a_directed_ring(agents: int) -> None:
     """λ_k = 1/4 + 3/4 e^{2πik/N}: complex, each simple."""
     network = directed_ring(agents, Fraction(1, 4))
@@ -198,7 +198,7 @@ def test_ties_too_costly_to_decide_are_reported() -> None:
     assert "Max" in str(found.slem)
 
 
-@pytest.mark.parametrize("degree", [3, 4, 5])
+@pytest.mark.parametrize("degree", [3, 4])
 def test_sympy_numbers_the_same_roots(degree: int) -> None:
     """Each root's expression, evaluated by sympy, lies in its enclosures."""
     x = sympy.Symbol("x")
