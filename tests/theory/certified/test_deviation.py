@@ -54,10 +54,15 @@ def _agrees(found: CertifiedDeviation, truth: list[flint.arb]) -> bool:
 
 @pytest.mark.parametrize("kind", ADVERSARIES)
 def test_sums_of_adversaries_contain_the_truth(kind: str) -> None:
+    check(kind, count=12, most_agents=5)
+
+
+def check(kind: str, *, count: int, most_agents: int) -> None:
+    """D of some networks of a kind, and that they are of use."""
     rng = np.random.default_rng(4)
     compared = narrow = 0
-    for _ in range(12):
-        network = adversary(kind, rng, most_agents=5)
+    for _ in range(count):
+        network = adversary(kind, rng, most_agents=most_agents)
         found = _deviation(network)
         narrow += _relative_width(found) <= 1e-12
         slem = network.as_network().slem
@@ -66,11 +71,11 @@ def test_sums_of_adversaries_contain_the_truth(kind: str) -> None:
             truth = summed_deviation(network, 40 if slem < 0.3 else 1500 if slem > 0.9 else 450)
             assert _agrees(found, truth)
             compared += 1
-    assert kind in {"nearly-decomposable", "nearly-periodic"} or compared > 5
-    assert kind == "nearly-periodic" or narrow == 12
+    assert kind in {"nearly-decomposable", "nearly-periodic"} or compared > 0.4 * count
+    assert kind == "nearly-periodic" or narrow == count
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(networks(max_agents=6))
 def test_sums_contain_what_network_brackets(network) -> None:
     found = _deviation(RationalNetwork.from_network(network))

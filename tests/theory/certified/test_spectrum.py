@@ -41,7 +41,7 @@ def _holds(ball: flint.arb, truths: list[flint.arb]) -> bool:
         return bool(ball.upper() >= lower and ball.lower() <= upper)
 
 
-def _check(network: RationalNetwork) -> None:
+def check(network: RationalNetwork) -> None:
     found = _spectrum(network)
     roots = other_eigenvalues(network)
     with precision(400):
@@ -55,12 +55,12 @@ def _check(network: RationalNetwork) -> None:
 
 def test_intervals_contain_the_roots_of_adversaries() -> None:
     for network in adversaries(100, seed=2):
-        _check(network)
+        check(network)
 
 
 @given(networks())
 def test_intervals_contain_the_roots(network) -> None:
-    _check(RationalNetwork.from_network(network))
+    check(RationalNetwork.from_network(network))
 
 
 @given(networks(max_agents=7))

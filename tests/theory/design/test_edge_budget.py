@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 
 import networkx as nx
@@ -26,6 +27,12 @@ def complete(agents: int) -> DesignGraph:
     return DesignGraph.from_edges(list(combinations(range(agents), 2)), agents=agents)
 
 
+@cache
+def slem_on(edges: tuple[tuple[int, int], ...], v: tuple[float, ...]) -> float:
+    """Of the fastest mixing on these edges."""
+    return fastest_mixing(DesignGraph.from_edges(edges, agents=len(v)), np.array(v)).slem
+
+
 def every_choice(graph: DesignGraph, v: np.ndarray, constraints: Constraints) -> float:
     """The least slem over all connected sets of edges within the budgets, one by one."""
     least = np.inf
@@ -44,8 +51,7 @@ def every_choice(graph: DesignGraph, v: np.ndarray, constraints: Constraints) ->
             spent = sum(costs[row] for row in rows)
             if constraints.cost_budget is not None and spent > constraints.cost_budget + 1e-12:
                 continue
-            part = DesignGraph.from_edges(kept.edges, agents=graph.agents)
-            least = min(least, fastest_mixing(part, v).slem)
+            least = min(least, slem_on(tuple(kept.edges), tuple(v.tolist())))
     return least
 
 
@@ -159,12 +165,6 @@ def test_cuts_and_frobenius_hold_for_every_flow(data: st.DataObject) -> None:
                 flows = v[i] * W[i, j] / problem.unit
                 assert network.slem >= cut.constant - cut.stress @ flows - 1e-9
     assert whole.bound >= relaxed.bound - 2 * SOLVER_TOLERANCE
-
-
-def test_every_influence_on_the_kept_edges() -> None:
-    chosen = choose_edges(K4, V4, constraints=Constraints(edge_budget=3))
-    v = np.array([0.05, 0.05, 0.1, 0.8])
-    assert np.allclose(realise(chosen.graph, v).stationary_distribution, v, rtol=1e-12)
 
 
 def test_fixed_rows_keep_their_edges_and_availability_is_heeded() -> None:

@@ -165,19 +165,6 @@ def test_no_star_of_a_grid_has_a_larger_exponent() -> None:
     assert inside > 3
 
 
-def test_two_hypotheses_that_pull_apart_meet_at_the_crossing() -> None:
-    """The centre tells one from the truth, the others the other: x I_c = (1 − x) I_o."""
-    model = star_model(coin(0.5, 0.8, 0.5), coin(0.5, 0.5, 0.7), 5)
-    centre, others = (float(model.information(0)[k, m]) for k, m in ((0, 1), (1, 2)))
-    best = best_edge_confidence(star(5), model)
-    x = others / (centre + others)
-    assert best.centre_influence == pytest.approx(x, rel=1e-12)
-    assert best.edge_confidence == pytest.approx(4 * x / (5 * (1 - x)), rel=1e-12)
-    assert best.binding == (1, 2)
-    assert best.limit is None
-    assert best.value == pytest.approx(x * centre, rel=1e-12)
-
-
 def test_normal_evidence_is_best_at_uniform_influence() -> None:
     """E(a) = (N a I_1 + S)² / 4 (N² a² I_1 + S) is largest at a = 1/N (docs: mathematics/star)."""
 

@@ -60,11 +60,11 @@ def check(found: FewestSamples, graph: DesignGraph, model: FiniteModel) -> None:
 
 def test_two_agents_against_every_network_on_a_grid() -> None:
     model = uneven(2)
-    found = fewest_samples(PAIR, model, delta=0.05)
+    found = fewest_samples(PAIR, model, delta=0.2, effort=0.3)
     check(found, PAIR, model)
     grid = np.linspace(0.1, 0.9, 5)
     best = min(
-        account(Network([[1 - a, a], [b, 1 - b]]), model).sample_size(0.05).upper
+        account(Network([[1 - a, a], [b, 1 - b]]), model).sample_size(0.2).upper
         for a, b in product(grid, grid)
     )
     assert found.certificate.value <= best
@@ -73,13 +73,16 @@ def test_two_agents_against_every_network_on_a_grid() -> None:
 
 
 def test_three_agents_on_a_path_against_every_network_on_a_grid() -> None:
+    """And the same seed finds the same network."""
     model = uneven(3)
-    found = fewest_samples(PATH, model, delta=0.05, effort=0.34)
+    found, again = (fewest_samples(PATH, model, delta=0.2, seed=5, effort=0.2) for _ in range(2))
+    assert np.array_equal(found.network.weights, again.network.weights)
+    assert [start.name for start in found.starts] == [start.name for start in again.starts]
     check(found, PATH, model)
     best, grid = np.inf, (0.3, 0.6, 0.9)
     for a, b, c, d in product(grid, (0.1, 0.3), (0.1, 0.5), grid):
         weights = [[1 - a, a, 0], [b, 1 - b - c, c], [0, d, 1 - d]]
-        best = min(best, account(Network(weights), model).sample_size(0.05).upper)
+        best = min(best, account(Network(weights), model).sample_size(0.2).upper)
     assert best >= found.certificate.bound
     assert found.certificate.value <= best
 
@@ -91,8 +94,8 @@ def test_many_hypotheses_and_the_baselines() -> None:
     found = fewest_samples(
         network,
         model,
-        delta=0.1,
-        effort=0.34,
+        delta=0.3,
+        effort=0.1,
         progress=lambda done, total: heard.append((done, total)),
     )
     check(found, PATH, model)
@@ -103,27 +106,20 @@ def test_many_hypotheses_and_the_baselines() -> None:
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
 
 
-def test_the_same_seed_the_same_network() -> None:
-    runs = [fewest_samples(PATH, coins(3), delta=0.2, seed=5, effort=0.34) for _ in range(2)]
-    assert np.array_equal(runs[0].network.weights, runs[1].network.weights)
-    assert [s.name for s in runs[0].starts] == [s.name for s in runs[1].starts]
-
-
 @pytest.mark.parametrize(
     "limits",
     [
-        Constraints(minimum_self_weight=0.4),
+        Constraints(minimum_self_weight=0.4, availability=0.6),
         Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}),
         Constraints(symmetric=True, minimum_self_weight=0.3),
         Constraints(doubly_stochastic=True),
         Constraints(edge_budget=3),
-        Constraints(availability=0.6),
     ],
-    ids=["self", "fixed", "symmetric", "doubly", "budget", "availability"],
+    ids=["self, lossy", "fixed", "symmetric", "doubly", "budget"],
 )
 def test_constraints_are_respected(limits: Constraints) -> None:
     model = uneven(4)
-    found = fewest_samples(SQUARE, model, delta=0.1, constraints=limits, effort=0.2)
+    found = fewest_samples(SQUARE, model, delta=0.3, constraints=limits, effort=0.1)
     weights = np.asarray(found.network.weights)
     assert np.allclose(weights.sum(axis=1), 1, atol=1e-14)
     free = [i for i in range(4) if i not in limits.fixed_rows]
@@ -145,7 +141,7 @@ def test_constraints_are_respected(limits: Constraints) -> None:
 def test_directed_graphs() -> None:
     ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
     model = uneven(3)
-    found = fewest_samples(ring, model, delta=0.1, effort=0.2)
+    found = fewest_samples(ring, model, delta=0.2, effort=0.1)
     check(found, ring, model)
     assert found.certificate.value <= found.baselines[0].rounds
 
@@ -159,7 +155,7 @@ def test_a_target_where_no_hypothesis_is_best_for_all() -> None:
     )
     model = FiniteModel.from_agents(["left", "right"], [north, south])
     for target in (0, 1):
-        found = fewest_samples(PAIR, model, delta=0.1, target=target, effort=0.2)
+        found = fewest_samples(PAIR, model, delta=0.2, target=target, effort=0.1)
         v = found.network.stationary_distribution
         assert model.reference_hypotheses(v) == (target,)
         assert found.target == target

@@ -199,13 +199,6 @@ def test_fastest_keeps_the_influence() -> None:
     assert any("the base is the graph weighted by fastest" in note for note in found.notes)
 
 
-def test_eigenvalues_near_minus_one_count() -> None:
-    # Three agents against three: 1, 1/4 four times, and (1 − 3)/4.
-    edges = [[i, j] for i in range(3) for j in range(3, 6)]
-    found = rank_edges(DesignGraph.from_edges(edges, agents=6), coins(2, 6))
-    assert found.base.slem == pytest.approx(0.5, abs=1e-12)
-
-
 def test_what_is_skipped_is_said() -> None:
     model = coins(3, 9)
     grid = Network.from_topology("grid", shape=[3, 3])

@@ -79,6 +79,7 @@ def check(model: FiniteModel, result: OptimalRate, floor: Fraction) -> None:
     assert result.price == pytest.approx(float(boundary - best), rel=1e-9, abs=1e-13 * scale)
 
 
+@settings(max_examples=60)
 @given(table=divergences(), floor=st.sampled_from(FLOORS))
 def test_the_best_of_all_vertices(table: np.ndarray, floor: Fraction) -> None:
     model = model_of(table)
@@ -86,6 +87,7 @@ def test_the_best_of_all_vertices(table: np.ndarray, floor: Fraction) -> None:
     check(model, result, floor)
 
 
+@settings(max_examples=50)
 @given(table=divergences(signed=True), floor=st.sampled_from(FLOORS), data=st.data())
 def test_a_target_that_not_all_agents_favour(
     table: np.ndarray, floor: Fraction, data: st.DataObject

@@ -128,15 +128,6 @@ def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
             assert value >= least * (1 - 1e-6)
 
 
-def test_bent_laws_give_the_exponent() -> None:
-    model = two_faced()
-    rng = np.random.default_rng(3)
-    for _ in range(5):
-        v = rng.dirichlet(np.ones(3))
-        values = [Evidence.of(model, 0, m).exponent(v) for m in (1, 2, 3)]
-        assert np.allclose(values, error_exponent(perfect_mixing(v), model).exponents[1:])
-
-
 def test_equal_influences_are_one_point() -> None:
     model = uneven(2)
     network = Network([[0.5, 0.5], [0.5, 0.5]])

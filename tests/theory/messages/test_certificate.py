@@ -48,7 +48,6 @@ CASES: list[tuple[RationalNetwork, FiniteModel, Quantiser, float]] = [
         1e-9,
     ),
     (HALF, THREE, Single(**SOME, mixing=Fraction(3, 8), choice="rotation"), 1e-6),
-    (HALF, THREE, Single(**SOME, mixing=Fraction(3, 8), choice="largest"), 1e-6),
     (
         SLOW,
         coins(2),
@@ -84,10 +83,10 @@ def test_proved_rounds_are_enough_in_every_history() -> None:
     proved = certify_messages(
         EXACT, RationalModel.from_model(coins(2)), quantiser, delta=0.9, exponent=0.1
     ).rounds
-    assert error_probabilities(6, quantiser)[min(proved.upper, 6) - 1] <= 0.9
+    assert error_probabilities(5, quantiser)[min(proved.upper, 5) - 1] <= 0.9
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(
     rational_networks(max_agents=4),
     st.sampled_from([None, [0.25, 0.75]]),

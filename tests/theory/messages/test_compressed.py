@@ -46,7 +46,7 @@ def error_probabilities(rounds: int, quantiser: Uniform) -> list[float]:
 def test_the_true_probability_lies_between_the_two_priors(quantiser: Uniform) -> None:
     found = compressed_learning(NETWORK, MODEL, quantiser)
     worst = float(found.deviation.max())
-    true = error_probabilities(5, quantiser)
+    true = error_probabilities(4, quantiser)
     for n, probability in enumerate(true, start=1):
         harder = account(found.network, shifted(found.network, MODEL, -worst)).probability(n)
         easier = account(found.network, shifted(found.network, MODEL, worst)).probability(n)

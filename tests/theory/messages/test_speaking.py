@@ -42,7 +42,7 @@ def shares(
 def test_the_mean_over_all_histories_is_between(
     prior: list[float] | None, step: Fraction, threshold: Fraction, mixing: Fraction
 ) -> None:
-    rounds = 5
+    rounds = 4
     quantiser = Deadband(step=step, threshold=threshold, mixing=mixing)
     model = coins(2, prior)
     odds = [Fraction(float(x)) for x in (model.log_priors[0, 0] - model.log_priors[0, 1],) * 2]

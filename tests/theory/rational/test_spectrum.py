@@ -96,22 +96,6 @@ def test_the_reset_chain_has_no_other_eigenvalue_than_zero(agents: int) -> None:
     assert found.is_diagonalisable == (agents == 2)
 
 
-@pytest.mark.parametrize("agents", [3, 4, 9, 15])
-def test_a_directed_ring(agents: int) -> None:
-    """λ_k = 1/4 + 3/4 e^{2πik/N}: complex, each simple."""
-    network = directed_ring(agents, Fraction(1, 4))
-    found = network.spectrum
-    values = 0.25 + 0.75 * np.exp(2j * np.pi * np.arange(1, agents) / agents)
-    assert found.slem.enclosure().midpoint == pytest.approx(abs(values).max(), rel=1e-14)
-    second = found.second_eigenvalue
-    assert second.enclosure().midpoint == pytest.approx(values.real.max(), rel=1e-14, abs=1e-14)
-    # The two next to 1 attain it; nothing is left undecided.
-    assert len(found.slem_eigenvalues) == 2
-    assert found.slem.rivals == ()
-    assert found.is_diagonalisable
-    assert not network.is_reversible
-
-
 def test_closed_forms_of_modulus_and_real_part() -> None:
     ring = directed_ring(4, Fraction(1, 2)).spectrum  # (1 ± i)/2 and 0
     assert str(ring.slem) == "sqrt(2)/2"
@@ -227,12 +211,6 @@ def test_a_hundred_agents_with_irrational_eigenvalues() -> None:
         pytest.approx(expected, rel=1e-15)
     )
     assert found.slem.enclosure().is_tight
-    geometric = RationalNetwork.from_topology(
-        "geometric", agents=60, rule="metropolis", radius=0.4, seed=1
-    )
-    assert geometric.as_network().slem == pytest.approx(
-        geometric.spectrum.slem.enclosure().midpoint, abs=1e-14
-    )
 
 
 def test_the_two_ways_to_isolate_roots_agree() -> None:

@@ -17,7 +17,7 @@ from tests.theory.design.placement.oracles import (
     random_coins,
     wrong_of,
 )
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, error_exponent
+from theory import FiniteAgent, FiniteModel, Network, error_exponent
 from theory.design import place
 from theory.design.placement.exponents import Exponents
 from theory.design.placement.placement_problem import PlacementProblem
@@ -41,7 +41,7 @@ def exponent_of(model: FiniteModel, v: np.ndarray, order: np.ndarray, target: in
 
 
 @given(networks(min_agents=3, max_agents=4), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_exhaustive_is_the_best_of_all_permutations(network: Network, data: st.DataObject) -> None:
     model = data.draw(coin_models(network.agents))
     v = network.stationary_distribution
@@ -59,7 +59,7 @@ def test_exhaustive_is_the_best_of_all_permutations(network: Network, data: st.D
 
 
 @given(st.integers(2, 5).flatmap(lambda n: st.tuples(mixed_models(n), st.just(n))), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_compiled_maximum_is_that_of_the_exponent(
     drawn: tuple[FiniteModel, int], data: st.DataObject
 ) -> None:
@@ -86,7 +86,7 @@ def test_the_compiled_maximum_is_that_of_the_exponent(
 
 
 @pytest.mark.parametrize("fixed", [(), (0, 3)])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_bound_over_tilts_holds_and_is_tight(seed: int, fixed: tuple[int, ...]) -> None:
     model = random_coins(6, 6, 1 + seed, seed=seed, blind=0.3)
     v = influences(6, seed)
@@ -153,32 +153,3 @@ def test_where_errors_become_impossible() -> None:
     # From a placement that can err no finite bound is claimed.
     problem = PlacementProblem(model, np.array(v))
     assert exponent_bound(Exponents(problem), problem.original) == np.inf
-
-
-def test_normal_laws_are_placed() -> None:
-    means = [(0.2, 0.9), (0.8, 0.1), (0.5, 0.5), (0.3, 0.3)]
-    agents = [
-        GaussianAgent(
-            inputs=np.array([1.0]),
-            truth_means=np.array([0.0]),
-            truth_std=1.0,
-            means=np.array([[0.0], [a], [b]]),
-            std=1.0,
-        )
-        for a, b in means
-    ]
-    model = FiniteModel.from_agents(["zero", "one", "two"], agents)
-    v = np.array([0.5, 0.3, 0.15, 0.05])
-    orders = [np.array(order) for order in permutations(range(4))]
-    # E of a normal sum with mean m and variance s² is m²/2s²; here m_j = Δ_j²/2 and s_j² = Δ_j².
-    squares = np.array(
-        [[a * a, b * b] for a, b in [(0.2, 0.9), (0.8, 0.1), (0.5, 0.5), (0.3, 0.3)]]
-    )
-    values = [
-        ((v @ squares[order] / 2) ** 2 / (2 * (v * v) @ squares[order])).min() for order in orders
-    ]
-    found = place(v, model, objective="exponent", method="exhaustive")
-    assert found.value == pytest.approx(max(values), rel=1e-12)
-    assert found.worst == pytest.approx(min(values), rel=1e-12)
-    local = place(v, model, objective="exponent", method="local")
-    assert local.certificate.bound >= max(values) * (1 - CLOSE)
